@@ -32,8 +32,8 @@ pub(crate) fn connect() -> Result<Connection> {
     Connection::open(&socket()?, Role::Client, ANSWER_WITHIN).map_err(explained)
 }
 
-/// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were kept and
-/// else the content.
+/// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were
+/// kept and else the content.
 pub(crate) fn deliver_as<T>(
     raw: bool,
     mut deliver: impl FnMut(TurnForm) -> Result<T, Error>,
@@ -48,7 +48,10 @@ pub(crate) fn deliver_as<T>(
 }
 
 /// The error with what to do about it.
-#[expect(clippy::needless_pass_by_value, reason = "it is what an error is mapped with")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what an error is mapped with"
+)]
 pub(crate) fn explained(error: Error) -> anyhow::Error {
     let hint = match (&error, error.reason()) {
         (Error::Unreachable { .. }, _) => {
@@ -58,19 +61,25 @@ pub(crate) fn explained(error: Error) -> anyhow::Error {
             "wait until its agent has answered: `turnkeep sessions` says what it does"
         }
         (_, Some(Reason::BufferEmpty)) => "capture a turn first: `turnkeep capture SESSION`",
-        (_, Some(Reason::TurnNotFound)) => "`turnkeep turns SESSION` lists the turns that are still there",
+        (_, Some(Reason::TurnNotFound)) => {
+            "`turnkeep turns SESSION` lists the turns that are still there"
+        }
         (_, Some(Reason::SessionDisconnected)) => {
             "its program has ended: `turnkeep sessions` lists those that run"
         }
         (_, Some(Reason::NotShared)) => {
             "only sessions started with `turnkeep wrap --share` can be watched; their turns: `turnkeep turns`"
         }
-        (_, Some(Reason::NoRaw)) => "raw bytes are kept of sessions that were wrapped with --keep-raw",
+        (_, Some(Reason::NoRaw)) => {
+            "raw bytes are kept of sessions that were wrapped with --keep-raw"
+        }
         (_, Some(Reason::UnknownSink)) => "the sinks are inject, clipboard, file, store and node",
         (_, Some(Reason::NoClipboard)) => {
             "the broker found no X11, Wayland or tmux clipboard where it was started"
         }
-        (_, Some(Reason::Blocked)) => "answer it in its terminal first, or paste all the same with --force",
+        (_, Some(Reason::Blocked)) => {
+            "answer it in its terminal first, or paste all the same with --force"
+        }
         (_, Some(Reason::Busy)) => "try again in a moment",
         _ => return Failure::new(plain(&error)).into(),
     };
@@ -79,7 +88,9 @@ pub(crate) fn explained(error: Error) -> anyhow::Error {
 
 /// The broker's word as a sentence.
 fn plain(error: &Error) -> String {
-    let Error::Refused(refusal) = error else { return error.to_string() };
+    let Error::Refused(refusal) = error else {
+        return error.to_string();
+    };
     let sentence = match refusal.reason {
         Reason::NoTurn => "the session has completed no turn yet",
         Reason::BufferEmpty => "nothing was captured yet",
@@ -88,7 +99,9 @@ fn plain(error: &Error) -> String {
         Reason::SessionDisconnected => "the session has ended",
         Reason::NotShared => "the session's terminal is not shared",
         Reason::NoRaw => "the raw bytes of this turn were not kept",
-        Reason::Blocked => "the program shows a dialog or has shown no prompt yet: a paste would answer it",
+        Reason::Blocked => {
+            "the program shows a dialog or has shown no prompt yet: a paste would answer it"
+        }
         _ => return refusal.to_string(),
     };
     format!("{sentence} ({})", refusal.reason)

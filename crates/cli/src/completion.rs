@@ -1,7 +1,8 @@
 //! What may stand at the end of a command line that is being typed.
 //!
-//! The command line's own definition says which commands and options there are, and by the names of its
-//! values which kind of thing is wanted. What things there are is looked up by [`crate::commands`].
+//! The command line's own definition says which commands and options there are, and by the names of
+//! its values which kind of thing is wanted. What things there are is looked up by
+//! [`crate::commands`].
 
 use clap::{Arg, Command};
 
@@ -29,7 +30,9 @@ pub(crate) enum ValueKind {
 
 /// What may stand in the place of the last of these words. The first is the program's name.
 pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
-    let Some((current, before)) = words.split_last() else { return Completion::Anything };
+    let Some((current, before)) = words.split_last() else {
+        return Completion::Anything;
+    };
     let place = Place::find(cli, before);
     if place.is_foreign {
         return Completion::Anything;
@@ -74,8 +77,13 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn find(cli: &'a Command, before: &[String]) -> Self {
-        let mut place =
-            Self { command: cli, globals: Vec::new(), positionals: 0, waiting: None, is_foreign: false };
+        let mut place = Self {
+            command: cli,
+            globals: Vec::new(),
+            positionals: 0,
+            waiting: None,
+            is_foreign: false,
+        };
         for word in before.iter().skip(1) {
             place.take(word);
         }
@@ -90,9 +98,19 @@ impl<'a> Place<'a> {
             self.is_foreign = true;
         } else if word.starts_with('-') && word.len() > 1 {
             let takes_value = |option: &&Arg| option.get_action().takes_values();
-            self.waiting = self.option(word).filter(|_| !word.contains('=')).filter(takes_value);
-        } else if let Some(sub) = self.command.find_subcommand(word).filter(|_| self.positionals == 0) {
-            let globals = self.command.get_arguments().filter(|arg| arg.is_global_set());
+            self.waiting = self
+                .option(word)
+                .filter(|_| !word.contains('='))
+                .filter(takes_value);
+        } else if let Some(sub) = self
+            .command
+            .find_subcommand(word)
+            .filter(|_| self.positionals == 0)
+        {
+            let globals = self
+                .command
+                .get_arguments()
+                .filter(|arg| arg.is_global_set());
             self.globals.extend(globals);
             self.command = sub;
         } else {
@@ -101,22 +119,32 @@ impl<'a> Place<'a> {
     }
 
     fn all_options(&self) -> impl Iterator<Item = &'a Arg> {
-        let own = self.command.get_arguments().filter(|arg| !arg.is_positional());
-        own.chain(self.globals.iter().copied()).filter(|arg| !arg.is_hide_set())
+        let own = self
+            .command
+            .get_arguments()
+            .filter(|arg| !arg.is_positional());
+        own.chain(self.globals.iter().copied())
+            .filter(|arg| !arg.is_hide_set())
     }
 
     /// The option that is written so.
     fn option(&self, word: &str) -> Option<&'a Arg> {
         let word = word.split('=').next().unwrap_or(word);
-        self.all_options().find(|arg| match word.strip_prefix("--") {
-            Some(long) => arg.get_long() == Some(long),
-            None => word.strip_prefix('-').is_some_and(|short| arg.get_short() == short.chars().last()),
-        })
+        self.all_options()
+            .find(|arg| match word.strip_prefix("--") {
+                Some(long) => arg.get_long() == Some(long),
+                None => word
+                    .strip_prefix('-')
+                    .is_some_and(|short| arg.get_short() == short.chars().last()),
+            })
     }
 
     fn options(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.all_options().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+        let mut names: Vec<String> = self
+            .all_options()
+            .filter_map(|arg| arg.get_long())
+            .map(|long| format!("--{long}"))
+            .collect();
         names.extend(["--help".to_owned(), "--version".to_owned()]);
         names.sort_unstable();
         names.dedup();
@@ -124,16 +152,28 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What an option or an argument takes. Its value's name says so, which is also what the help shows.
+/// What an option or an argument takes. Its value's name says so, which is also what the help
+/// shows.
 fn values_of(arg: &Arg) -> Completion {
-    let possible: Vec<String> =
-        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let possible: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .map(|value| value.get_name().to_owned())
+        .collect();
     if !possible.is_empty() {
         return Completion::Words(possible);
     }
     let id = arg.get_id().as_str();
-    let name = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
-    let name = if name.is_empty() { id.to_uppercase() } else { name };
+    let name = arg
+        .get_value_names()
+        .and_then(<[_]>::first)
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let name = if name.is_empty() {
+        id.to_uppercase()
+    } else {
+        name
+    };
     match name.as_str() {
         "SESSION" | "SESSION[:NUMBER]" => Completion::Values(ValueKind::Sessions),
         "CONTEXT" => Completion::Values(ValueKind::Contexts),
@@ -185,8 +225,12 @@ mod tests {
         ] {
             check(line, &Completion::Values(kind));
         }
-        for line in ["turnkeep wrap -- ", "turnkeep wrap -- claude ", "turnkeep export ", "turnkeep --data "]
-        {
+        for line in [
+            "turnkeep wrap -- ",
+            "turnkeep wrap -- claude ",
+            "turnkeep export ",
+            "turnkeep --data ",
+        ] {
             check(line, &Completion::Anything);
         }
     }
@@ -201,7 +245,10 @@ mod tests {
             }
         };
         assert!(words("turnkeep ").contains(&"sessions".to_owned()));
-        assert!(!words("turnkeep ").contains(&"complete".to_owned()), "what people do not type");
+        assert!(
+            !words("turnkeep ").contains(&"complete".to_owned()),
+            "what people do not type"
+        );
         assert!(words("turnkeep ctx ").contains(&"fork".to_owned()));
         let options = words("turnkeep paste tests --");
         for option in ["--raw", "--force", "--json", "--data", "--help"] {

@@ -1,9 +1,10 @@
-//! Configuration in two stages: what was said where (flags, environment, file), then one resolved value each.
+//! Configuration in two stages: what was said where (flags, environment, file), then one resolved
+//! value each.
 //!
 //! Flags win over `TURNKEEP_*` variables, those over the TOML file, that over the default. Every
-//! resolved value remembers where it came from, for `turnkeep config show`. Nothing below this module
-//! reads the environment. A value that does not parse is an error that names its place; so is a key
-//! in the file that means nothing.
+//! resolved value remembers where it came from, for `turnkeep config show`. Nothing below this
+//! module reads the environment. A value that does not parse is an error that names its place; so
+//! is a key in the file that means nothing.
 
 mod broker;
 mod desktop;
@@ -38,7 +39,12 @@ pub(crate) struct ReachFlags {
     #[arg(id = DATA_DIR, long = "data", value_name = "DIR", help_heading = "Global options")]
     #[arg(help = "Data directory [default: $XDG_DATA_HOME/turnkeep]")]
     pub(crate) data: Option<PathBuf>,
-    #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        global = true,
+        help_heading = "Global options"
+    )]
     #[arg(help = "HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010")]
     pub(crate) server: Option<String>,
     /// Token for --server [default: the file `token` in the data directory]
@@ -51,9 +57,19 @@ pub(crate) struct ReachFlags {
     )]
     pub(crate) token: Option<String>,
     /// PEM file of the authority that signed the server's certificate
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        help_heading = "Global options"
+    )]
     pub(crate) tls_ca: Option<PathBuf>,
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        help_heading = "Global options"
+    )]
     #[arg(help = "Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -67,7 +83,8 @@ pub(crate) struct ServeFlags {
     /// Address of HTTP [default: 127.0.0.1:9010]
     #[arg(long, value_name = "ADDR", value_parser = setting::parse_addr)]
     pub(crate) http: Option<SocketAddr>,
-    /// When an append is acknowledged: after fsync, or after it was handed to the OS [default: fsync]
+    /// When an append is acknowledged: after fsync, or after it was handed to the OS [default:
+    /// fsync]
     #[arg(long, value_name = "fsync|os", value_parser = durability_parser(), hide_possible_values = true)]
     pub(crate) durability: Option<Durability>,
     /// Memory that large requests and answers may hold together, such as 512MiB
@@ -133,9 +150,10 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// The variable that says who asks.
 const TOKEN_VARIABLE: &str = "TURNKEEP_TOKEN";
 
-/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home that is
-/// not named is the one that the system knows for the user. The token's variable counts though it is empty:
-/// without one the owner's is taken, so that a secret that was lost would open everything.
+/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home
+/// that is not named is the one that the system knows for the user. The token's variable counts
+/// though it is empty: without one the owner's is taken, so that a secret that was lost would open
+/// everything.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     if name == TOKEN_VARIABLE {
         return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
@@ -143,12 +161,22 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
     let known = || std::env::home_dir()?.into_os_string().into_string().ok();
     let is_said = |value: &String| !value.is_empty();
     let named = std::env::var(name).ok().filter(is_said);
-    named.or_else(|| if name == "HOME" { known().filter(is_said) } else { None })
+    named.or_else(|| {
+        if name == "HOME" {
+            known().filter(is_said)
+        } else {
+            None
+        }
+    })
 }
 
 impl Config {
     /// Resolves everything from the flags, the environment and the file.
-    pub(crate) fn resolve(reach: &ReachFlags, serve: &ServeFlags, env: Environment<'_>) -> Result<Self> {
+    pub(crate) fn resolve(
+        reach: &ReachFlags,
+        serve: &ServeFlags,
+        env: Environment<'_>,
+    ) -> Result<Self> {
         let path = file_path(reach, env)?;
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
         let mut raw = file::read(&path, must_exist)?;
@@ -156,22 +184,46 @@ impl Config {
         let from = Sources { env, file: &path };
         let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
         let config = Self {
-            data: from.path("data", reach.data.clone(), raw.data)?.or_else(|| default_data(env))?,
-            server: from.text("server", reach.server.clone(), raw.server).optional(),
+            data: from
+                .path("data", reach.data.clone(), raw.data)?
+                .or_else(|| default_data(env))?,
+            server: from
+                .text("server", reach.server.clone(), raw.server)
+                .optional(),
             token: from.text("token", reach.token.clone(), None).optional(),
-            tls_ca: from.path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?.optional(),
-            listen: from.with("listen", serve.listen, raw.listen, setting::parse_addr)?.or(loopback(9009)),
-            http: from.with("http", serve.http, raw.http, setting::parse_addr)?.or(loopback(9010)),
+            tls_ca: from
+                .path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
+                .optional(),
+            listen: from
+                .with("listen", serve.listen, raw.listen, setting::parse_addr)?
+                .or(loopback(9009)),
+            http: from
+                .with("http", serve.http, raw.http, setting::parse_addr)?
+                .or(loopback(9010)),
             durability: from
-                .with("durability", serve.durability, raw.durability, setting::parse_durability)?
+                .with(
+                    "durability",
+                    serve.durability,
+                    raw.durability,
+                    setting::parse_durability,
+                )?
                 .or(Durability::Fsync),
             memory_budget: from
-                .with("memory-budget", serve.memory_budget, raw.memory_budget, memory::parse_budget)?
+                .with(
+                    "memory-budget",
+                    serve.memory_budget,
+                    raw.memory_budget,
+                    memory::parse_budget,
+                )?
                 .or_else(|| Ok(memory::default_budget_bytes()))?,
             strict_types: from.switch("strict-types", serve.strict_types, raw.strict_types)?,
             no_auth: from.switch("no-auth", serve.no_auth, raw.no_auth)?,
-            tls_cert: from.path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?.optional(),
-            tls_key: from.path("tls-key", serve.tls_key.clone(), raw.tls_key)?.optional(),
+            tls_cert: from
+                .path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
+                .optional(),
+            tls_key: from
+                .path("tls-key", serve.tls_key.clone(), raw.tls_key)?
+                .optional(),
             allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
             allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
             broker: raw.broker.unwrap_or_default().resolve(from)?,
@@ -190,10 +242,13 @@ impl Config {
             return Ok(());
         }
         let failure = Failure::usage("TLS needs a certificate and its key");
-        Err(failure.hint("give both --tls-cert and --tls-key, or neither").into())
+        Err(failure
+            .hint("give both --tls-cert and --tls-key, or neither")
+            .into())
     }
 
-    /// Every setting as its name, its value and where it came from. The token's text is never shown.
+    /// Every setting as its name, its value and where it came from. The token's text is never
+    /// shown.
     pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
         let limits = self.limit_settings.rows().into_iter();
         let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
@@ -206,7 +261,10 @@ impl Config {
     }
 
     fn settings(&self) -> Vec<(&'static str, Value, Source)> {
-        let token = self.token.as_ref().map(|token| token.as_ref().map(|_| "(set)"));
+        let token = self
+            .token
+            .as_ref()
+            .map(|token| token.as_ref().map(|_| "(set)"));
         vec![
             row("data", &self.data),
             row("server", &self.server),
@@ -214,7 +272,13 @@ impl Config {
             row("tls_ca", &self.tls_ca),
             row("listen", &self.listen),
             row("http", &self.http),
-            row("durability", &self.durability.as_ref().map(|kind| setting::durability_text(*kind))),
+            row(
+                "durability",
+                &self
+                    .durability
+                    .as_ref()
+                    .map(|kind| setting::durability_text(*kind)),
+            ),
             row("memory_budget", &self.memory_budget),
             row("strict_types", &self.strict_types),
             row("no_auth", &self.no_auth),
@@ -226,7 +290,10 @@ impl Config {
     }
 }
 
-fn row<T: serde::Serialize>(name: &'static str, setting: &Setting<T>) -> (&'static str, Value, Source) {
+fn row<T: serde::Serialize>(
+    name: &'static str,
+    setting: &Setting<T>,
+) -> (&'static str, Value, Source) {
     (name, json!(setting.value), setting.source.clone())
 }
 
@@ -235,7 +302,11 @@ fn loopback(port: u16) -> SocketAddr {
 }
 
 fn file_path(reach: &ReachFlags, env: Environment<'_>) -> Result<PathBuf> {
-    if let Some(path) = reach.config.clone().or_else(|| env("TURNKEEP_CONFIG").map(PathBuf::from)) {
+    if let Some(path) = reach
+        .config
+        .clone()
+        .or_else(|| env("TURNKEEP_CONFIG").map(PathBuf::from))
+    {
         return Ok(path);
     }
     Ok(home(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
@@ -246,11 +317,15 @@ fn default_data(env: Environment<'_>) -> Result<PathBuf> {
 }
 
 fn home(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
-    let named = env(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let named = env(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     let found = named.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(below_home)));
     found.ok_or_else(|| {
         Failure::usage(format!("neither {variable} nor HOME is set"))
-            .hint("name the data directory with --data DIR and the configuration with --config FILE")
+            .hint(
+                "name the data directory with --data DIR and the configuration with --config FILE",
+            )
             .into()
     })
 }

@@ -1,9 +1,9 @@
 //! The data directory as the command line knows it: its permissions, its token, and the note that a
 //! running server leaves there.
 //!
-//! A directory that is made here is its owner's alone (0700); one that was there keeps its mode. The
-//! token and the note are their owner's alone (0600) in either. Both are written beside their place
-//! and renamed, so a reader finds a whole file or none.
+//! A directory that is made here is its owner's alone (0700); one that was there keeps its mode.
+//! The token and the note are their owner's alone (0600) in either. Both are written beside their
+//! place and renamed, so a reader finds a whole file or none.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -72,10 +72,17 @@ impl DataDir {
 
     /// Whether nothing can be written there: the file system is read-only, or this user may not.
     pub(crate) fn is_read_only(&self) -> bool {
-        let parts = [self.path.clone(), self.path.join("log"), self.path.join("index")];
+        let parts = [
+            self.path.clone(),
+            self.path.join("log"),
+            self.path.join("index"),
+        ];
         let mut existing = parts.iter().filter(|path| path.is_dir());
         existing.any(|path| {
-            matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+            matches!(
+                access(path, Access::WRITE_OK),
+                Err(Errno::ROFS | Errno::ACCESS | Errno::PERM)
+            )
         })
     }
 
@@ -86,7 +93,9 @@ impl DataDir {
         }
         let unfinished = turnkeep_store::OpenError::Unfinished;
         let failure = Failure::new(format!("{}: {unfinished}", self.path.display()));
-        Err(failure.hint(format!("nothing in {} is complete", self.path.display())).into())
+        Err(failure
+            .hint(format!("nothing in {} is complete", self.path.display()))
+            .into())
     }
 
     /// Refuses a log that this user may not read: what cannot be read is not damaged.
@@ -96,7 +105,10 @@ impl DataDir {
             Ok(entries) => entries,
             Err(error) => return refuse_denied(&log, &error),
         };
-        for entry in entries.filter_map(Result::ok).filter(|entry| entry.path().is_file()) {
+        for entry in entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().is_file())
+        {
             if let Err(error) = File::open(entry.path()) {
                 refuse_denied(&entry.path(), &error)?;
             }
@@ -104,7 +116,8 @@ impl DataDir {
         Ok(())
     }
 
-    /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its mode.
+    /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its
+    /// mode.
     pub(crate) fn create(&self) -> Result<()> {
         private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
     }
@@ -132,8 +145,8 @@ impl DataDir {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The note of the process that holds the directory's lock. The note of a killed server outlives it,
-    /// and where that one listened, the server of another store may listen now.
+    /// The note of the process that holds the directory's lock. The note of a killed server
+    /// outlives it, and where that one listened, the server of another store may listen now.
     pub(crate) fn holders_note(&self) -> Option<ServerNote> {
         let note = self.note()?;
         match DataDirLock::acquire(&self.path) {
@@ -184,7 +197,11 @@ fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
     if error.kind() != ErrorKind::PermissionDenied {
         return Ok(());
     }
-    Err(Failure::new(format!("cannot read {}: {error}", path.display())).hint(DENIED_HINT).into())
+    Err(
+        Failure::new(format!("cannot read {}: {error}", path.display()))
+            .hint(DENIED_HINT)
+            .into(),
+    )
 }
 
 fn private_dir(path: &Path) -> io::Result<()> {
@@ -193,7 +210,12 @@ fn private_dir(path: &Path) -> io::Result<()> {
 
 fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)

@@ -8,7 +8,9 @@ use crate::config::process_environment;
 
 /// The user's runtime directory.
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
-    process_environment("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute())
+    process_environment("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 /// The desktop around this process.
@@ -20,6 +22,10 @@ pub(crate) fn surroundings() -> Surroundings {
         tmux: process_environment("TMUX"),
         // The broker's directory, which only this user may enter.
         runtime_dir: runtime_dir().unwrap_or_default().join("turnkeep"),
-        terminal: std::fs::OpenOptions::new().write(true).open(terminal).is_ok().then(|| terminal.to_owned()),
+        terminal: std::fs::OpenOptions::new()
+            .write(true)
+            .open(terminal)
+            .is_ok()
+            .then(|| terminal.to_owned()),
     }
 }

@@ -19,7 +19,11 @@ impl Ending {
     /// Listens from now on: none of the signals ends the process by itself any more.
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        let hang_up = if ignores_hang_ups() { None } else { Some(listen(SignalKind::hangup())?) };
+        let hang_up = if ignores_hang_ups() {
+            None
+        } else {
+            Some(listen(SignalKind::hangup())?)
+        };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -46,5 +50,6 @@ impl Ending {
 fn ignores_hang_ups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP_BIT != 0)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & HANGUP_BIT != 0)
 }

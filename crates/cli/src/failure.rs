@@ -19,12 +19,20 @@ pub(crate) struct Failure {
 impl Failure {
     /// Something did not work.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, usage: false }
+        Self {
+            message: message.into(),
+            hint: None,
+            usage: false,
+        }
     }
 
     /// The command was called wrongly.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, usage: true }
+        Self {
+            message: message.into(),
+            hint: None,
+            usage: true,
+        }
     }
 
     /// Says what to do next.
@@ -47,17 +55,27 @@ pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
     if error.is::<Unsound>() {
         return ExitCode::from(1);
     }
-    let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
-    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
+    let failure = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>());
+    let refused = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Refused>());
     let hint = failure.and_then(|failure| failure.hint.clone());
-    let hint = hint.or_else(|| refused.and_then(Refused::hint)).or_else(|| io_hint(error));
+    let hint = hint
+        .or_else(|| refused.and_then(Refused::hint))
+        .or_else(|| io_hint(error));
     if is_json {
         eprintln!("{}", json!({ "error": format!("{error:#}"), "hint": hint }));
     } else {
         eprintln!("error: {error:#}");
         hint.inspect(|hint| eprintln!("hint: {hint}"));
     }
-    ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })
+    ExitCode::from(if failure.is_some_and(|failure| failure.usage) {
+        2
+    } else {
+        1
+    })
 }
 
 /// Ends the command because of its command line, or because that asked for help.
@@ -66,8 +84,10 @@ pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
         error.exit()
     }
     let said = error.render().to_string();
-    let mut parts =
-        said.trim().split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut parts = said
+        .trim()
+        .split("\n\n")
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
     let what = parts.next().unwrap_or_default();
     let what = what.strip_prefix("error: ").unwrap_or(&what);
     eprintln!("{}", json!({ "error": what, "hint": parts.next() }));
@@ -76,10 +96,16 @@ pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
 
 /// What to do about a file that cannot be had.
 fn io_hint(error: &anyhow::Error) -> Option<String> {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
+    let io = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
     match io.kind() {
-        ErrorKind::NotFound => Some("check the name, and in which directory the command runs".to_owned()),
-        ErrorKind::PermissionDenied => Some("check who owns it, or run the command as that user".to_owned()),
+        ErrorKind::NotFound => {
+            Some("check the name, and in which directory the command runs".to_owned())
+        }
+        ErrorKind::PermissionDenied => {
+            Some("check who owns it, or run the command as that user".to_owned())
+        }
         ErrorKind::StorageFull => Some("free some space and try again".to_owned()),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! A directory that an import or a repair fills.
 //!
-//! Before, it holds nothing but what a server makes before its first write. If the filling fails, it is
-//! as it was: what was made here goes away again.
+//! Before, it holds nothing but what a server makes before its first write. If the filling fails,
+//! it is as it was: what was made here goes away again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,10 +32,19 @@ impl FreshDir {
         let path = std::path::absolute(dir.path()).context("cannot name the data directory")?;
         let files = ["log", "LOCK"].map(|name| path.join(name));
         let folders = path.ancestors().map(Path::to_owned);
-        let made: Vec<_> = files.into_iter().chain(folders).filter(|path| !path.exists()).collect();
+        let made: Vec<_> = files
+            .into_iter()
+            .chain(folders)
+            .filter(|path| !path.exists())
+            .collect();
         let locked = dir.create().and_then(|()| block_on(local::lock(&dir)));
         match locked {
-            Ok(lock) => Ok(Self { dir, made, keep: false, _lock: lock }),
+            Ok(lock) => Ok(Self {
+                dir,
+                made,
+                keep: false,
+                _lock: lock,
+            }),
             Err(error) => {
                 remove(&made);
                 Err(error)
@@ -88,7 +97,9 @@ fn refuse_content(dir: &DataDir) -> Result<()> {
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     for entry in entries {
-        let name = entry.with_context(|| format!("cannot read {}", path.display()))?.file_name();
+        let name = entry
+            .with_context(|| format!("cannot read {}", path.display()))?
+            .file_name();
         if !["LOCK", "token", "run"].iter().any(|ours| name == *ours) {
             let name = name.to_string_lossy();
             let failure = Failure::new(format!("{} is not empty: it holds {name}", path.display()));

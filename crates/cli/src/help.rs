@@ -1,9 +1,9 @@
-//! The help as a person reads it: commands in groups, and examples that can be copied from a window of 80
-//! columns.
+//! The help as a person reads it: commands in groups, and examples that can be copied from a window
+//! of 80 columns.
 //!
-//! The words stand beside the commands. Here they are only laid out, so that no example has to be fitted by
-//! hand: a remark that does not fit behind its command stands above it, and a command that is too long goes on
-//! in the next line behind a backslash.
+//! The words stand beside the commands. Here they are only laid out, so that no example has to be
+//! fitted by hand: a remark that does not fit behind its command stands above it, and a command
+//! that is too long goes on in the next line behind a backslash.
 
 use clap::Command;
 
@@ -14,15 +14,21 @@ const DESCRIPTION_AT: usize = 15;
 
 /// The commands, grouped by their purpose. A test checks that each command is in one group.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Store", &["ctx", "log", "append", "show", "blob", "registry"]),
+    (
+        "Store",
+        &["ctx", "log", "append", "show", "blob", "registry"],
+    ),
     (
         "Capture",
         &[
-            "wrap", "sessions", "turns", "turn", "capture", "paste", "deliver", "keep", "watch", "hotkey",
-            "detect",
+            "wrap", "sessions", "turns", "turn", "capture", "paste", "deliver", "keep", "watch",
+            "hotkey", "detect",
         ],
     ),
-    ("Ledger", &["world", "invoke", "stream", "search", "capsule", "mcp"]),
+    (
+        "Ledger",
+        &["world", "invoke", "stream", "search", "capsule", "mcp"],
+    ),
     (
         "Operate",
         &[
@@ -105,15 +111,25 @@ fn fit(text: &str) -> String {
 /// One example as lines that a shell takes as they are.
 fn fit_example(example: &str) -> Vec<String> {
     let Example { command, remark } = Example::read(example);
-    let Some(remark) = remark else { return broken(&command) };
-    let padding = example.find(&remark).unwrap_or_default().saturating_sub("# ".len());
+    let Some(remark) = remark else {
+        return broken(&command);
+    };
+    let padding = example
+        .find(&remark)
+        .unwrap_or_default()
+        .saturating_sub("# ".len());
     let padding = padding.saturating_sub(command.chars().count()).max(2);
     let whole = format!("  {command}{}# {remark}", " ".repeat(padding));
     let tight = format!("  {command}  # {remark}");
-    if let Some(line) = [whole, tight].into_iter().find(|line| line.chars().count() <= COLUMNS) {
+    if let Some(line) = [whole, tight]
+        .into_iter()
+        .find(|line| line.chars().count() <= COLUMNS)
+    {
         return vec![line];
     }
-    let above = wrapped(&remark, COLUMNS - "  # ".len()).into_iter().map(|line| format!("  # {line}"));
+    let above = wrapped(&remark, COLUMNS - "  # ".len())
+        .into_iter()
+        .map(|line| format!("  # {line}"));
     above.chain(broken(&command)).collect()
 }
 
@@ -129,15 +145,24 @@ impl Example {
         let marks = ["  # ", "  "];
         let found = marks.iter().find_map(|mark| example.split_once(mark));
         let Some((command, remark)) = found else {
-            return Self { command: example.trim_end().to_owned(), remark: None };
+            return Self {
+                command: example.trim_end().to_owned(),
+                remark: None,
+            };
         };
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let remark = words(remark.trim_start_matches([' ', '#']));
         // Options that were aligned below their command are no remark.
         if remark.starts_with('-') {
-            return Self { command: format!("{} {remark}", command.trim_end()), remark: None };
+            return Self {
+                command: format!("{} {remark}", command.trim_end()),
+                remark: None,
+            };
         }
-        Self { command: command.trim_end().to_owned(), remark: Some(remark) }
+        Self {
+            command: command.trim_end().to_owned(),
+            remark: Some(remark),
+        }
     }
 }
 
@@ -148,7 +173,8 @@ fn broken(command: &str) -> Vec<String> {
     for word in words_of(command) {
         let Some(line) = lines.last_mut() else { break };
         let is_first = line.trim().is_empty();
-        if is_first || line.chars().count() + 1 + word.chars().count() + CONTINUES.len() <= COLUMNS {
+        if is_first || line.chars().count() + 1 + word.chars().count() + CONTINUES.len() <= COLUMNS
+        {
             line.push(' ');
             line.push_str(&word);
         } else {
@@ -206,7 +232,10 @@ mod tests {
         let command = command_line();
         let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
         let mut commands: Vec<&str> = visible.map(Command::get_name).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
         commands.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(commands, grouped);
@@ -215,8 +244,12 @@ mod tests {
     #[test]
     fn the_help_has_groups_and_fits() {
         let help = command_line().render_help().to_string();
-        let titles = GROUPS.iter().map(|(title, _)| help.find(&format!("\n{title}:\n")));
-        let places: Vec<usize> = titles.map(|place| place.unwrap_or_else(|| panic!("{help}"))).collect();
+        let titles = GROUPS
+            .iter()
+            .map(|(title, _)| help.find(&format!("\n{title}:\n")));
+        let places: Vec<usize> = titles
+            .map(|place| place.unwrap_or_else(|| panic!("{help}")))
+            .collect();
         assert!(places.is_sorted(), "{help}");
         let (listed, _) = help.split_once("Options:").unwrap();
         for line in listed.lines() {
@@ -234,27 +267,56 @@ mod tests {
         check("  turnkeep up      start it", "  turnkeep up    # start it");
         check("  turnkeep up  # start it", "  turnkeep up  # start it");
         let long = "x".repeat(60);
-        check(&format!("  turnkeep {long}   a remark"), &format!("  # a remark\n  turnkeep {long}"));
+        check(
+            &format!("  turnkeep {long}   a remark"),
+            &format!("  # a remark\n  turnkeep {long}"),
+        );
         check(
             &format!("  turnkeep {long} --text 'two words'"),
             &format!("  turnkeep {long} --text \\\n      'two words'"),
         );
-        check("  turnkeep up --a \\\n              --b", "  turnkeep up --a --b");
+        check(
+            "  turnkeep up --a \\\n              --b",
+            "  turnkeep up --a --b",
+        );
         let words = "word ".repeat(20);
-        check(&words, &format!("{}\n{}", "word ".repeat(16).trim_end(), "word ".repeat(4).trim_end()));
+        check(
+            &words,
+            &format!(
+                "{}\n{}",
+                "word ".repeat(16).trim_end(),
+                "word ".repeat(4).trim_end()
+            ),
+        );
     }
 
-    /// The examples of a command and of those below it, without their remarks, continued lines joined.
+    /// The examples of a command and of those below it, without their remarks, continued lines
+    /// joined.
     fn examples(command: &Command, found: &mut Vec<String>) {
-        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let after = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         for line in after.lines() {
-            assert!(line.chars().count() <= COLUMNS, "{}: {line}", command.get_name());
+            assert!(
+                line.chars().count() <= COLUMNS,
+                "{}: {line}",
+                command.get_name()
+            );
         }
         let joined = after.replace("\\\n", "");
         let lines = joined.lines().filter_map(|line| line.strip_prefix("  "));
-        let commands = lines.map(|line| line.split("  # ").next().unwrap_or_default().trim().to_owned());
+        let commands = lines.map(|line| {
+            line.split("  # ")
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        });
         found.extend(commands.filter(|line| !line.starts_with('#')));
-        command.get_subcommands().for_each(|sub| examples(sub, found));
+        command
+            .get_subcommands()
+            .for_each(|sub| examples(sub, found));
     }
 
     #[test]
@@ -266,7 +328,10 @@ mod tests {
             // The other programs of a pipeline are not checked.
             for part in example.split(" | ").flat_map(|part| part.split(" && ")) {
                 let words: Vec<String> = words_of(part).iter().map(|word| unquoted(word)).collect();
-                let words: Vec<&String> = words.iter().take_while(|word| !word.starts_with('>')).collect();
+                let words: Vec<&String> = words
+                    .iter()
+                    .take_while(|word| !word.starts_with('>'))
+                    .collect();
                 if words.first().is_none_or(|word| *word != "turnkeep") {
                     continue;
                 }

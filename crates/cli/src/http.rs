@@ -1,7 +1,7 @@
 //! A small HTTP client for the gateway: one connection, one request at a time, TLS when asked for.
 //!
-//! An answer that is an error becomes a [`Failure`] with the server's words and what to do about it.
-//! Bodies are bounded; what may be larger (exports, event streams) is read as a stream.
+//! An answer that is an error becomes a [`Failure`] with the server's words and what to do about
+//! it. Bodies are bounded; what may be larger (exports, event streams) is read as a stream.
 
 mod connect;
 mod events;
@@ -67,7 +67,13 @@ pub(crate) struct Call {
 
 impl Call {
     fn new(method: Method, path: impl Into<String>) -> Self {
-        Self { method, path: path.into(), query: Vec::new(), headers: Vec::new(), body: Bytes::new() }
+        Self {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+        }
     }
 
     /// Reads something.
@@ -109,14 +115,20 @@ impl Call {
     }
 
     /// Adds a query parameter.
-    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "texts and numbers alike, as they come"
+    )]
     pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
     }
 
     /// Adds a header.
-    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "texts and numbers alike, as they come"
+    )]
     pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
@@ -137,7 +149,11 @@ impl Call {
 impl Http {
     /// A client of the server at `target`; connects when first used.
     pub(crate) fn new(target: Target) -> Self {
-        Self { target, connection: None, unsent: false }
+        Self {
+            target,
+            connection: None,
+            unsent: false,
+        }
     }
 
     /// Where the server is.
@@ -157,12 +173,21 @@ impl Http {
     /// Sends a write and reads what answers it.
     pub(crate) async fn write(&mut self, call: Call) -> Result<Written> {
         let response = self.open(call).await?;
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let header = |name: &str| {
+            response
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
         let replayed = header("idempotency-replayed").is_some();
         let writer_failed = header("writer-failed").map(str::to_owned);
         let bytes = read(response).await?;
         let answer = serde_json::from_slice(&bytes).context("the server's answer is not JSON")?;
-        Ok(Written { answer, replayed, writer_failed })
+        Ok(Written {
+            answer,
+            replayed,
+            writer_failed,
+        })
     }
 
     /// Sends a request and reads the bytes that answer it.
@@ -207,23 +232,33 @@ impl Http {
 
     /// What an answer with an error's status says to whoever has this client's token.
     pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
-        Refused { of_a_person: self.is_a_person(), ..Refused::new(status, body) }
+        Refused {
+            of_a_person: self.is_a_person(),
+            ..Refused::new(status, body)
+        }
     }
 
     /// Whether this client has a person's token, and not the owner's.
     pub(crate) fn is_a_person(&self) -> bool {
-        self.target.token().is_some_and(|token| token.starts_with(PERSONS_TOKEN))
+        self.target
+            .token()
+            .is_some_and(|token| token.starts_with(PERSONS_TOKEN))
     }
 
-    /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
+    /// Sends a request and gives back the answer with its body unread. An error answer is a
+    /// failure.
     pub(crate) async fn open(&mut self, call: Call) -> Result<Response<Incoming>> {
         let response = self.send(&call).await?;
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status();
-        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX)
+            .collect()
+            .await;
+        let body = body
+            .map(http_body_util::Collected::to_bytes)
+            .unwrap_or_default();
         Err(self.refused(status, &body).into())
     }
 
@@ -232,7 +267,9 @@ impl Http {
         self.reach().await?;
         let mut sender = self.connection.take().context("there is no connection")?;
         let response = sender.try_send_request(request).await;
-        self.unsent = response.as_ref().is_err_and(|error| error.message().is_some());
+        self.unsent = response
+            .as_ref()
+            .is_err_and(|error| error.message().is_some());
         let response = response.map_err(|error| {
             Failure::new(format!("the server at {} did not answer: {}", self.target, error.error())).hint(
                 "--server takes the HTTP address (port 9010 by default), not the one of the binary protocol",
@@ -243,7 +280,9 @@ impl Http {
     }
 
     fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
-        let mut request = Request::builder().method(call.method.clone()).uri(call.uri());
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(call.uri());
         request = request.header(HOST, self.target.host());
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -251,12 +290,16 @@ impl Http {
         for (name, value) in &call.headers {
             request = request.header(*name, value);
         }
-        request.body(Full::new(call.body.clone())).context("cannot build the request")
+        request
+            .body(Full::new(call.body.clone()))
+            .context("cannot build the request")
     }
 }
 
 async fn read(response: Response<Incoming>) -> Result<Bytes> {
-    let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+    let body = Limited::new(response.into_body(), BODY_BYTES_MAX)
+        .collect()
+        .await;
     let body = body.map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
     Ok(body.to_bytes())
 }
@@ -275,7 +318,9 @@ const OPTIONS: &[(&str, &str)] = &[
 
 /// The server's sentence with the option in place of the path, which is all that a person gave.
 fn in_options(message: String, details: Option<&Value>) -> String {
-    let path = details.and_then(|details| details.get("path")?.as_str()).unwrap_or_default();
+    let path = details
+        .and_then(|details| details.get("path")?.as_str())
+        .unwrap_or_default();
     match OPTIONS.iter().find(|(known, _)| *known == path) {
         Some((path, option)) => message.replacen(path, option, 1),
         None => message,
@@ -310,21 +355,39 @@ impl Refused {
         };
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
-        let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
+        let details = parsed
+            .as_ref()
+            .and_then(|body| body.pointer("/error/details"))
+            .cloned();
         let message = in_options(message, details.as_ref());
-        let rejection = parsed.as_ref().and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
+        let rejection = parsed
+            .as_ref()
+            .and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
         let rejection = rejection.map(str::to_owned);
-        Self { status, code, message, details: details.unwrap_or_default(), rejection, of_a_person: false }
+        Self {
+            status,
+            code,
+            message,
+            details: details.unwrap_or_default(),
+            rejection,
+            of_a_person: false,
+        }
     }
 
     /// The turn that was lost to damage of the log, if that is why.
     pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<Gap> {
-        let refused = error.downcast_ref::<Self>().filter(|refused| refused.status.as_u16() == 500)?;
+        let refused = error
+            .downcast_ref::<Self>()
+            .filter(|refused| refused.status.as_u16() == 500)?;
         let of_a_blob = refused.details.get("hash").is_some();
         let id = |name: &str| refused.details.get(name)?.as_str()?.parse().ok();
         let next_depth = refused.details.get("next_depth").and_then(Value::as_u64);
         let depth = next_depth.and_then(|next| next.checked_sub(1));
-        Some(Gap { turn: id("turn_id").filter(|_| !of_a_blob)?, earlier: id("earlier_turn_id"), depth })
+        Some(Gap {
+            turn: id("turn_id").filter(|_| !of_a_blob)?,
+            earlier: id("earlier_turn_id"),
+            depth,
+        })
     }
 
     /// What the person may do about it.
@@ -368,8 +431,12 @@ impl Refused {
             }
             "REQUEST_ID_REUSED" => "a key stands for one request: take a new one for another",
             "IN_PROGRESS" => "the same request still runs: ask again in a moment",
-            "BAD_CURSOR" => "cursors belong to one world and one reader: leave it out to start anew",
-            "TIME_REGRESSION" => "a world's time never goes back: `turnkeep world show WORLD` tells it",
+            "BAD_CURSOR" => {
+                "cursors belong to one world and one reader: leave it out to start anew"
+            }
+            "TIME_REGRESSION" => {
+                "a world's time never goes back: `turnkeep world show WORLD` tells it"
+            }
             "NotFound" => self.missing_hint(),
             "Conflict" => return self.conflict_hint(),
             "Unprocessable" if self.message.contains(" does not mark it optional") => {
@@ -378,7 +445,9 @@ impl Refused {
             "Unprocessable" if self.message.contains(" is not a field of ") => {
                 "`turnkeep registry types TYPE@VERSION` lists the fields"
             }
-            "DecodeError" if self.status.is_server_error() => "`turnkeep verify` lists what is damaged",
+            "DecodeError" if self.status.is_server_error() => {
+                "`turnkeep verify` lists what is damaged"
+            }
             _ => return None,
         };
         Some(hint.to_owned())
@@ -427,7 +496,10 @@ mod tests {
             StatusCode::NOT_FOUND,
             br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#,
         );
-        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("NotFound", "no"));
+        assert_eq!(
+            (refused.code.as_str(), refused.message.as_str()),
+            ("NotFound", "no")
+        );
         let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
         assert_eq!(refused.message, "the server answered 502 Bad Gateway");
     }

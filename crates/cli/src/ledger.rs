@@ -1,4 +1,5 @@
-//! What the commands of the ledger share: how a world is addressed, envelopes, and entries for people's eyes.
+//! What the commands of the ledger share: how a world is addressed, envelopes, and entries for
+//! people's eyes.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -31,7 +32,10 @@ pub(crate) fn acting(call: Call, person: Option<&str>) -> Call {
 /// An id that nobody used before.
 pub(crate) fn fresh_id() -> Result<String> {
     let random = random_bytes()?;
-    Ok(format!("cli-{}", hex::encode(random.get(..16).unwrap_or(&random))))
+    Ok(format!(
+        "cli-{}",
+        hex::encode(random.get(..16).unwrap_or(&random))
+    ))
 }
 
 /// An envelope with the operator's words, or with none.
@@ -45,7 +49,12 @@ pub(crate) fn envelope(request: &str, words: &str) -> Value {
 }
 
 /// A tool request in somebody's name, with that one's eyes.
-pub(crate) fn tool_request(actor: &str, tool: &str, query_text: &str, constraints: &Value) -> Result<Value> {
+pub(crate) fn tool_request(
+    actor: &str,
+    tool: &str,
+    query_text: &str,
+    constraints: &Value,
+) -> Result<Value> {
     let id = fresh_id()?;
     Ok(json!({
         "tool_request_id": id,
@@ -88,11 +97,16 @@ impl Cast {
 
     /// What somebody is called for people's eyes: the operator has one name in all outputs.
     pub(crate) fn name<'a>(&'a self, id: &'a str) -> &'a str {
-        if id == OPERATOR && !self.operator_label.is_empty() { &self.operator_label } else { id }
+        if id == OPERATOR && !self.operator_label.is_empty() {
+            &self.operator_label
+        } else {
+            id
+        }
     }
 
-    /// The id of whoever is named on the command line: a person's id, or the operator by seat or label.
-    /// Somebody whom a closed world does not have is refused with the list of those whom it has.
+    /// The id of whoever is named on the command line: a person's id, or the operator by seat or
+    /// label. Somebody whom a closed world does not have is refused with the list of those whom it
+    /// has.
     pub(crate) fn resolve(&self, named: &str) -> Result<String> {
         if named == OPERATOR || self.persons.iter().any(|person| person == named) {
             return Ok(named.to_owned());
@@ -103,14 +117,24 @@ impl Cast {
         if !self.is_closed {
             return Ok(named.to_owned());
         }
-        let failure = Failure::usage(format!("there is no person `{}` in this world", printable(named)));
-        Err(failure.hint(format!("there are: {}", self.in_words())).into())
+        let failure = Failure::usage(format!(
+            "there is no person `{}` in this world",
+            printable(named)
+        ));
+        Err(failure
+            .hint(format!("there are: {}", self.in_words()))
+            .into())
     }
 
     fn in_words(&self) -> String {
         let persons = self.persons.iter().take(NAMED_MAX).map(String::as_str);
         let mut names: Vec<String> = persons.map(str::to_owned).collect();
-        if let Some(more) = self.persons.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        if let Some(more) = self
+            .persons
+            .len()
+            .checked_sub(NAMED_MAX)
+            .filter(|more| *more > 0)
+        {
             names.push(format!("{more} more"));
         }
         names.push(format!("{OPERATOR} ({})", printable(&self.operator_label)));
@@ -148,13 +172,24 @@ fn who(entry: &Value, cast: &Cast) -> String {
 
 /// Who may see an entry, where the answer says so.
 fn audience(entry: &Value, cast: &Cast) -> String {
-    let Some(visibility) = entry.get("visibility") else { return String::new() };
-    let readers = entries(visibility, "/visible_to").iter().filter_map(Value::as_str);
+    let Some(visibility) = entry.get("visibility") else {
+        return String::new();
+    };
+    let readers = entries(visibility, "/visible_to")
+        .iter()
+        .filter_map(Value::as_str);
     let readers: Vec<_> = readers.map(|reader| printable(cast.name(reader))).collect();
-    if readers.is_empty() { " to everyone".to_owned() } else { format!(" to {} only", readers.join(", ")) }
+    if readers.is_empty() {
+        " to everyone".to_owned()
+    } else {
+        format!(" to {} only", readers.join(", "))
+    }
 }
 
 /// The entries of a list in an answer.
 pub(crate) fn entries<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }

@@ -1,7 +1,8 @@
 //! Who listens on a port of this machine, if that is a turnkeep of the same user.
 //!
-//! Read from `/proc`: the port's socket, the process that holds it, and the lock file that the process holds.
-//! Where the system tells none of it, or the process is another user's, there is no answer.
+//! Read from `/proc`: the port's socket, the process that holds it, and the lock file that the
+//! process holds. Where the system tells none of it, or the process is another user's, there is no
+//! answer.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -32,10 +33,17 @@ pub(crate) fn ours_on(addr: SocketAddr) -> Option<Listener> {
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
     numbers.filter(|pid| is_turnkeep(*pid)).find_map(|pid| {
         let open = open_files(pid);
-        let holds =
-            open.iter().any(|file| file.to_str().is_some_and(|file| sockets.iter().any(|it| it == file)));
-        let lock = open.iter().find(|file| file.file_name().is_some_and(|name| name == LOCK_FILE));
-        holds.then(|| Listener { pid, data: lock.and_then(|lock| lock.parent()).map(Path::to_owned) })
+        let holds = open.iter().any(|file| {
+            file.to_str()
+                .is_some_and(|file| sockets.iter().any(|it| it == file))
+        });
+        let lock = open
+            .iter()
+            .find(|file| file.file_name().is_some_and(|name| name == LOCK_FILE));
+        holds.then(|| Listener {
+            pid,
+            data: lock.and_then(|lock| lock.parent()).map(Path::to_owned),
+        })
     })
 }
 
@@ -52,15 +60,22 @@ fn listening(table: &str, port: u16) -> Vec<u64> {
 
 fn is_turnkeep(pid: u32) -> bool {
     let dir = PathBuf::from(format!("/proc/{pid}"));
-    let is_ours = dir.metadata().is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
+    let is_ours = dir
+        .metadata()
+        .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
     let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
     is_ours && name.trim_end() == PROGRAM && pid != std::process::id()
 }
 
 /// What the descriptors of a process stand for.
 fn open_files(pid: u32) -> Vec<PathBuf> {
-    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
-    descriptors.flatten().filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok()).collect()
+    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    descriptors
+        .flatten()
+        .filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok())
+        .collect()
 }
 
 #[cfg(test)]

@@ -41,8 +41,13 @@ pub(crate) struct WallClock;
 
 impl Clock for WallClock {
     fn now(&self) -> Timestamp {
-        #[expect(clippy::disallowed_methods, reason = "the composition root is where the clock comes from")]
-        let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the composition root is where the clock comes from"
+        )]
+        let since = std::time::SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 }
@@ -51,17 +56,35 @@ impl Local {
     /// Opens the directory for one command: on free ports of the loopback, always with the token.
     pub(crate) async fn start(config: &Config, dir: &DataDir, need: Need) -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = ServerConfig { tcp_addr: any, http_addr: any, ..server_config(config) };
+        let server = ServerConfig {
+            tcp_addr: any,
+            http_addr: any,
+            ..server_config(config)
+        };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
             Need::Write => Access::Locked(lock_new(dir).await?),
         };
-        Self::serve(config, dir, ServerConfig { tls: None, ..server }, AuthMode::Token, access).await
+        Self::serve(
+            config,
+            dir,
+            ServerConfig {
+                tls: None,
+                ..server
+            },
+            AuthMode::Token,
+            access,
+        )
+        .await
     }
 
     /// Opens the directory and serves it as configured.
     pub(crate) async fn up(config: &Config, dir: &DataDir) -> Result<Self> {
-        let auth = if config.no_auth.value { AuthMode::Off } else { AuthMode::Token };
+        let auth = if config.no_auth.value {
+            AuthMode::Off
+        } else {
+            AuthMode::Token
+        };
         let access = Access::Locked(lock_new(dir).await?);
         Self::serve(config, dir, server_config(config), auth, access).await
     }
@@ -86,10 +109,19 @@ impl Local {
             Access::Locked(_) => open(config, dir)?,
             Access::ReadOnly => open_read_only(config, dir)?,
         };
-        let serving =
-            turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone(), Arc::new(WallClock)).await;
+        let serving = turnkeep_server::serve(
+            ServerConfig { auth, ..server },
+            store.clone(),
+            Arc::new(WallClock),
+        )
+        .await;
         match serving {
-            Ok(running) => Ok(Self { running, store, token, _access: access }),
+            Ok(running) => Ok(Self {
+                running,
+                store,
+                token,
+                _access: access,
+            }),
             Err(error) => {
                 store.close();
                 Err(refused(&error).into())
@@ -121,7 +153,12 @@ impl Local {
 
     /// Finishes what is under way, then closes the store and gives up the lock.
     pub(crate) async fn stop(self) {
-        let Self { running, store, _access, .. } = self;
+        let Self {
+            running,
+            store,
+            _access,
+            ..
+        } = self;
         running.shutdown().await;
         if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
             tracing::error!(%error, "the store did not close");
@@ -140,8 +177,12 @@ fn refused(error: &ServeError) -> Failure {
     let Some((addr, Listener { pid, data })) = taken else {
         return Failure::new(error.to_string()).hint(serve_hint(error));
     };
-    let whose = data.map(|data| format!(" of {}", data.display())).unwrap_or_default();
-    let failure = Failure::new(format!("{addr} is taken by the turnkeep server{whose}, process {pid}"));
+    let whose = data
+        .map(|data| format!(" of {}", data.display()))
+        .unwrap_or_default();
+    let failure = Failure::new(format!(
+        "{addr} is taken by the turnkeep server{whose}, process {pid}"
+    ));
     failure.hint(format!("stop that one, or {}", serve_hint(error)))
 }
 
@@ -162,7 +203,11 @@ enum AuthMode {
 }
 
 fn server_config(config: &Config) -> ServerConfig {
-    let files = config.tls_cert.value.clone().zip(config.tls_key.value.clone());
+    let files = config
+        .tls_cert
+        .value
+        .clone()
+        .zip(config.tls_key.value.clone());
     ServerConfig {
         tcp_addr: config.listen.value,
         http_addr: config.http.value,
@@ -179,13 +224,15 @@ fn server_config(config: &Config) -> ServerConfig {
 
 /// How often the lock is tried again, and the pause before the next time.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// While another command has it, or a server that ends gives it back. On a busy disk that takes its time.
+/// While another command has it, or a server that ends gives it back. On a busy disk that takes its
+/// time.
 const LOCK_TRIES_MAX: u32 = 200;
 /// While an agent's server has it: the agent may be about to end.
 const AGENT_TRIES_MAX: u32 = 20;
 
-/// Takes the directory for this process alone. A note that is there was left by a killed server. Another
-/// command that has it is waited for, and an agent's server for a moment; a server that stays is not.
+/// Takes the directory for this process alone. A note that is there was left by a killed server.
+/// Another command that has it is waited for, and an agent's server for a moment; a server that
+/// stays is not.
 pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     let mut tries = 0;
     loop {
@@ -200,7 +247,8 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
         let tries_max = match (&error, &server) {
             (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
             (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
-            (LockError::Held { .. }, Some(_)) | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
+            (LockError::Held { .. }, Some(_))
+            | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
         };
         if tries >= tries_max {
             return Err(locked(&error, server.as_ref()).into());
@@ -236,15 +284,24 @@ async fn lock_new(dir: &DataDir) -> Result<DataDirLock> {
 
 /// Takes a directory that is only going to be read. One that cannot be written needs no lock.
 pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
-    let is_held = || matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    let is_held = || {
+        matches!(
+            DataDirLock::acquire(dir.path()),
+            Err(LockError::Held { .. })
+        )
+    };
     if dir.is_read_only() && !is_held() {
-        eprintln!("note: {} is read-only: it is read without its lock", dir.path().display());
+        eprintln!(
+            "note: {} is read-only: it is read without its lock",
+            dir.path().display()
+        );
         return Ok(Access::ReadOnly);
     }
     Ok(Access::Locked(lock_new(dir).await?))
 }
 
-/// Opens the store in a directory that cannot be written: what a start changes is changed in memory.
+/// Opens the store in a directory that cannot be written: what a start changes is changed in
+/// memory.
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // Copied, not mapped: somebody else may be able to write there after all.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
@@ -260,7 +317,11 @@ fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
     let random = random_bytes()?;
-    let options = Options { durability: config.durability.value, random, ..Options::default() };
+    let options = Options {
+        durability: config.durability.value,
+        random,
+        ..Options::default()
+    };
     let opened = Store::open(storage, &options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
@@ -302,6 +363,13 @@ pub(crate) fn ids_text(kind: &str, ids: &RangeInclusive<u64>) -> String {
 }
 
 fn torn_text(torn: &TornTail) -> String {
-    let TornTail { file, offset, bytes, copied_to } = torn;
-    format!("note: a torn tail of {bytes} bytes at {file}:{offset} was cut; a copy is in {copied_to}")
+    let TornTail {
+        file,
+        offset,
+        bytes,
+        copied_to,
+    } = torn;
+    format!(
+        "note: a torn tail of {bytes} bytes at {file}:{offset} was cut; a copy is in {copied_to}"
+    )
 }

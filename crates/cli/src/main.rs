@@ -1,4 +1,5 @@
-//! `turnkeep`, the one binary: reads the command line, sets up logging, runs a command, chooses the exit code.
+//! `turnkeep`, the one binary: reads the command line, sets up logging, runs a command, chooses the
+//! exit code.
 //!
 //! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
 //! the log to standard error.
@@ -36,8 +37,8 @@ use crate::commands::App;
 use crate::config::{DATA_DIR, ReachFlags, process_environment};
 use crate::output::{ColorChoice, Output};
 
-/// Commands are made on one thread and freed on another, the writer's: here the system's allocator waits
-/// for a lock.
+/// Commands are made on one thread and freed on another, the writer's: here the system's allocator
+/// waits for a lock.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -46,7 +47,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Commands talk to the running server of the data directory, or to --server; with no server they
 /// open the directory themselves.
 #[derive(Debug, Parser)]
-#[command(name = "turnkeep", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "turnkeep",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
 #[command(after_help = "Examples:
   turnkeep up                          # start the server, print the link
   turnkeep ctx new --label agent=demo  # make a context
@@ -89,12 +95,19 @@ fn main() -> ExitCode {
     let is_json = args.iter().any(|arg| arg == "--json");
     let matches = command_line().color(clap_color(&args)).try_get_matches();
     let matches = matches.unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
+    let cli = Cli::from_arg_matches(&matches)
+        .unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
     start_log(cli.verbose, &cli.command);
     let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
     let no_color = is_dumb || process_environment("NO_COLOR").is_some();
-    let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
-    let mut app = App { reach, out: Output::stdout(cli.json, cli.color, no_color) };
+    let reach = ReachFlags {
+        data: data_dir_flag(&matches),
+        ..cli.reach
+    };
+    let mut app = App {
+        reach,
+        out: Output::stdout(cli.json, cli.color, no_color),
+    };
     let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -111,7 +124,9 @@ fn clap_color(args: &[OsString]) -> clap::ColorChoice {
     let says = |word: &str| {
         let joined = OsString::from(format!("--color={word}"));
         args.contains(&joined)
-            || args.windows(2).any(|pair| matches!(pair, [flag, value] if flag == "--color" && value == word))
+            || args
+                .windows(2)
+                .any(|pair| matches!(pair, [flag, value] if flag == "--color" && value == word))
     };
     match () {
         () if says("never") => clap::ColorChoice::Never,
@@ -120,11 +135,15 @@ fn clap_color(args: &[OsString]) -> clap::ColorChoice {
     }
 }
 
-/// The whole command line. `--data DIR` may stand before every command and after every one but `append`.
+/// The whole command line. `--data DIR` may stand before every command and after every one but
+/// `append`.
 pub(crate) fn command_line() -> clap::Command {
     let cli = Cli::command();
-    let data_dir =
-        cli.get_arguments().find(|arg| arg.get_id() == DATA_DIR).cloned().map(|arg| arg.global(true));
+    let data_dir = cli
+        .get_arguments()
+        .find(|arg| arg.get_id() == DATA_DIR)
+        .cloned()
+        .map(|arg| arg.global(true));
     let cli = cli.mut_subcommands(|sub| match &data_dir {
         Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
         _ => sub,
@@ -134,22 +153,46 @@ pub(crate) fn command_line() -> clap::Command {
 
 /// The data directory as the innermost command was told.
 fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
-    let inner = matches.subcommand().and_then(|(_, inner)| data_dir_flag(inner));
-    inner.or_else(|| matches.try_get_one::<PathBuf>(DATA_DIR).ok().flatten().cloned())
+    let inner = matches
+        .subcommand()
+        .and_then(|(_, inner)| data_dir_flag(inner));
+    inner.or_else(|| {
+        matches
+            .try_get_one::<PathBuf>(DATA_DIR)
+            .ok()
+            .flatten()
+            .cloned()
+    })
 }
 
-/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes wrong in
-/// the server inside a command, the command says itself.
+/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes
+/// wrong in the server inside a command, the command says itself.
 fn start_log(verbose: u8, command: &commands::Command) {
     let level = match verbose {
         // Nothing may write over the screen of the wrapped program.
-        0 if matches!(command, commands::Command::Wrap(_) | commands::Command::Complete(_)) => "off",
-        0 if matches!(command, commands::Command::Up(_) | commands::Command::Broker(_)) => "warn",
+        0 if matches!(
+            command,
+            commands::Command::Wrap(_) | commands::Command::Complete(_)
+        ) =>
+        {
+            "off"
+        }
+        0 if matches!(
+            command,
+            commands::Command::Up(_) | commands::Command::Broker(_)
+        ) =>
+        {
+            "warn"
+        }
         0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",
         _ => "debug",
     };
     let wanted = process_environment("TURNKEEP_LOG").unwrap_or_else(|| level.to_owned());
     let filter = EnvFilter::try_new(&wanted).unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
 }

@@ -10,8 +10,8 @@
 //! | `12` | where only a context is possible, `ctx:12`; where only a turn of the store is, `turn:12` |
 //! | `af13` | where only a blob is possible, `blob:af13` |
 //!
-//! Where a captured turn is wanted, a session alone means its latest turn. Reading a text decides only what
-//! kind of thing it names; whether that exists is asked of the broker or of the store.
+//! Where a captured turn is wanted, a session alone means its latest turn. Reading a text decides
+//! only what kind of thing it names; whether that exists is asked of the broker or of the store.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,7 +81,9 @@ impl Wanted {
         match self {
             Self::Context => "a context, such as ctx:12 or 12",
             Self::Turn => "a turn, such as turn:345 or 345",
-            Self::Blob => "a blob: 4 to 64 lower-case hex digits of its hash, with or without blob:",
+            Self::Blob => {
+                "a blob: 4 to 64 lower-case hex digits of its hash, with or without blob:"
+            }
             Self::Session => "a session: its name, its id, a unique head of its id, or @last",
             Self::CapturedTurn => "a captured turn, such as review:3 or @last",
             Self::Any => "ctx:N, turn:N, blob:HASH, SESSION or SESSION:N",
@@ -107,7 +109,9 @@ impl fmt::Display for BadReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {}", self.wanted.expected())?;
         match self.found {
-            Some(Elsewhere { kind, command }) => write!(f, "; this is {kind}: `turnkeep {command}` takes it"),
+            Some(Elsewhere { kind, command }) => {
+                write!(f, "; this is {kind}: `turnkeep {command}` takes it")
+            }
             None => Ok(()),
         }
     }
@@ -161,10 +165,16 @@ fn session(text: &str) -> Option<SessionName> {
 
 fn captured(text: &str) -> Option<CapturedName> {
     let Some((of, number)) = text.rsplit_once(':') else {
-        return session(text).map(|session| CapturedName { session, number: None });
+        return session(text).map(|session| CapturedName {
+            session,
+            number: None,
+        });
     };
     let number = number.parse().ok().filter(|number| *number > 0)?;
-    session(of).map(|session| CapturedName { session, number: Some(number) })
+    session(of).map(|session| CapturedName {
+        session,
+        number: Some(number),
+    })
 }
 
 /// What a thing is called, and the command that takes it.
@@ -204,7 +214,10 @@ macro_rules! name_of {
             fn from_str(text: &str) -> Result<Self, BadReference> {
                 match parse_reference(text, Wanted::$wanted)? {
                     $found => Ok($value),
-                    _ => Err(BadReference { wanted: Wanted::$wanted, found: None }),
+                    _ => Err(BadReference {
+                        wanted: Wanted::$wanted,
+                        found: None,
+                    }),
                 }
             }
         }
@@ -225,7 +238,8 @@ impl FromStr for HeadName {
             return Ok(Self(None));
         }
         let turn = text.parse::<TurnName>();
-        turn.map(|turn| Self(Some(turn.0))).map_err(|error| format!("{error}, or 0 for an empty context"))
+        turn.map(|turn| Self(Some(turn.0)))
+            .map_err(|error| format!("{error}, or 0 for an empty context"))
     }
 }
 
@@ -239,17 +253,27 @@ pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<Bl
     if let Some(hash) = prefix.whole() {
         return Ok(hash);
     }
-    let named = http.json(Call::get("/v1/blobs").query("prefix", prefix.as_str())).await?;
-    let hashes = named.get("hashes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let named = http
+        .json(Call::get("/v1/blobs").query("prefix", prefix.as_str()))
+        .await?;
+    let hashes = named
+        .get("hashes")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let hashes: Vec<&str> = hashes.iter().filter_map(Value::as_str).collect();
     match hashes[..] {
         [] => Err(Failure::new(format!("no blob's hash begins with {prefix}")).into()),
         [one] => Ok(one.parse()?),
         [..] => {
             let many = hashes.len();
-            let failure = Failure::new(format!("the hashes of {many} or more blobs begin with {prefix}"));
+            let failure = Failure::new(format!(
+                "the hashes of {many} or more blobs begin with {prefix}"
+            ));
             let all: Vec<String> = hashes.iter().map(|hash| printable(hash)).collect();
-            Err(failure.hint(format!("give more digits: {}", all.join(", "))).into())
+            Err(failure
+                .hint(format!("give more digits: {}", all.join(", ")))
+                .into())
         }
     }
 }
@@ -278,7 +302,8 @@ mod tests {
             Ok(Reference::Blob(prefix)) => format!("blob {prefix}"),
             Ok(Reference::Session(session)) => format!("session {}", of(&session)),
             Ok(Reference::CapturedTurn(CapturedName { session, number })) => {
-                let number = number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
+                let number =
+                    number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
                 format!("{number} of {}", of(&session))
             }
             Err(_) => "-".to_owned(),
@@ -289,22 +314,81 @@ mod tests {
     fn one_grammar_names_everything() {
         let hash = BlobHash::of(b"").to_string();
         let whole = format!("blob {hash}");
-        // The text, and what it names where a context, a turn, a blob, a session, a captured turn, anything
-        // is wanted.
+        // The text, and what it names where a context, a turn, a blob, a session, a captured turn,
+        // anything is wanted.
         let table: &[(&str, [&str; 6])] = &[
             ("ctx:12", ["context 12", "-", "-", "-", "-", "context 12"]),
             ("turn:345", ["-", "turn 345", "-", "-", "-", "turn 345"]),
             ("blob:af13", ["-", "-", "blob af13", "-", "-", "blob af13"]),
-            (&format!("blob:{hash}"), ["-", "-", &whole, "-", "-", &whole]),
-            ("12", ["context 12", "turn 12", "-", "session <12>", "latest of <12>", "-"]),
-            ("1234", ["context 1234", "turn 1234", "blob 1234", "session <1234>", "latest of <1234>", "-"]),
-            ("af13", ["-", "-", "blob af13", "session <af13>", "latest of <af13>", "latest of <af13>"]),
-            ("@last", ["-", "-", "-", "session LAST", "latest of LAST", "latest of LAST"]),
+            (
+                &format!("blob:{hash}"),
+                ["-", "-", &whole, "-", "-", &whole],
+            ),
+            (
+                "12",
+                [
+                    "context 12",
+                    "turn 12",
+                    "-",
+                    "session <12>",
+                    "latest of <12>",
+                    "-",
+                ],
+            ),
+            (
+                "1234",
+                [
+                    "context 1234",
+                    "turn 1234",
+                    "blob 1234",
+                    "session <1234>",
+                    "latest of <1234>",
+                    "-",
+                ],
+            ),
+            (
+                "af13",
+                [
+                    "-",
+                    "-",
+                    "blob af13",
+                    "session <af13>",
+                    "latest of <af13>",
+                    "latest of <af13>",
+                ],
+            ),
+            (
+                "@last",
+                [
+                    "-",
+                    "-",
+                    "-",
+                    "session LAST",
+                    "latest of LAST",
+                    "latest of LAST",
+                ],
+            ),
             ("@last:3", ["-", "-", "-", "-", "3 of LAST", "3 of LAST"]),
-            ("review", ["-", "-", "-", "session <review>", "latest of <review>", "latest of <review>"]),
-            ("review:3", ["-", "-", "-", "-", "3 of <review>", "3 of <review>"]),
+            (
+                "review",
+                [
+                    "-",
+                    "-",
+                    "-",
+                    "session <review>",
+                    "latest of <review>",
+                    "latest of <review>",
+                ],
+            ),
+            (
+                "review:3",
+                ["-", "-", "-", "-", "3 of <review>", "3 of <review>"],
+            ),
             ("3f2a:7", ["-", "-", "-", "-", "7 of <3f2a>", "7 of <3f2a>"]),
-            ("my agent:7", ["-", "-", "-", "-", "7 of <my agent>", "7 of <my agent>"]),
+            (
+                "my agent:7",
+                ["-", "-", "-", "-", "7 of <my agent>", "7 of <my agent>"],
+            ),
             ("", ["-"; 6]),
             ("0", ["-", "-", "-", "session <0>", "latest of <0>", "-"]),
             ("ctx:0", ["-"; 6]),
@@ -318,8 +402,14 @@ mod tests {
             ("a:b:3", ["-"; 6]),
             ("@first", ["-"; 6]),
         ];
-        let kinds =
-            [Wanted::Context, Wanted::Turn, Wanted::Blob, Wanted::Session, Wanted::CapturedTurn, Wanted::Any];
+        let kinds = [
+            Wanted::Context,
+            Wanted::Turn,
+            Wanted::Blob,
+            Wanted::Session,
+            Wanted::CapturedTurn,
+            Wanted::Any,
+        ];
         for (text, expect) in table {
             for (wanted, expect) in kinds.iter().zip(expect) {
                 assert_eq!(named(text, *wanted), *expect, "{text:?} as {wanted:?}");
@@ -334,13 +424,19 @@ mod tests {
             said("turn:7", Wanted::CapturedTurn),
             "expected a captured turn, such as review:3 or @last; this is a turn of the store: `turnkeep show` takes it"
         );
-        assert_eq!(said("x", Wanted::Context), "expected a context, such as ctx:12 or 12");
+        assert_eq!(
+            said("x", Wanted::Context),
+            "expected a context, such as ctx:12 or 12"
+        );
     }
 
     #[test]
     fn a_head_may_be_nothing() {
         assert_eq!("0".parse::<HeadName>(), Ok(HeadName(None)));
-        assert_eq!("turn:7".parse::<HeadName>().map(|head| head.0), Ok(TurnId::new(7)));
+        assert_eq!(
+            "turn:7".parse::<HeadName>().map(|head| head.0),
+            Ok(TurnId::new(7))
+        );
         assert!("x".parse::<HeadName>().is_err());
     }
 

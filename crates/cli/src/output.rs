@@ -68,12 +68,20 @@ impl Output {
             ColorChoice::Always => !json,
             ColorChoice::Never => false,
         };
-        Self { out: Box::new(io::BufWriter::new(io::stdout())), json, color }
+        Self {
+            out: Box::new(io::BufWriter::new(io::stdout())),
+            json,
+            color,
+        }
     }
 
     /// Nowhere, for what nobody is to see.
     pub(crate) fn silent() -> Self {
-        Self { out: Box::new(io::sink()), json: false, color: false }
+        Self {
+            out: Box::new(io::sink()),
+            json: false,
+            color: false,
+        }
     }
 
     /// Whether the command speaks JSON.
@@ -83,7 +91,11 @@ impl Output {
 
     /// The text, coloured if colours are on.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if self.color { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+        if self.color {
+            format!("\x1b[{}m{text}\x1b[0m", style.code())
+        } else {
+            text.to_owned()
+        }
     }
 
     /// Writes one line of text.
@@ -98,11 +110,16 @@ impl Output {
 
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|error| OutputError(error).into())
+        self.out
+            .write_all(bytes)
+            .map_err(|error| OutputError(error).into())
     }
 
     /// Whether a terminal would take what is written as commands.
-    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the question is about where this writes"
+    )]
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
@@ -113,20 +130,28 @@ impl Output {
     }
 
     /// How many columns a line may have: those of the terminal; any number elsewhere.
-    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the question is about where this writes"
+    )]
     pub(crate) fn columns(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
     /// Refuses to write bytes to a terminal, which would take them as commands.
-    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the question is about where this writes"
+    )]
     pub(crate) fn refuse_terminal(&self) -> Result<()> {
         if !io::stdout().is_terminal() {
             return Ok(());
         }
         let failure = Failure::new("these bytes are no text, and standard output is a terminal");
-        Err(failure.hint("name a file, or send them on with > or |").into())
+        Err(failure
+            .hint("name a file, or send them on with > or |")
+            .into())
     }
 
     /// Hands everything written to the reader.
@@ -155,10 +180,15 @@ impl Output {
 
     /// Writes a table whose last column is cut where the terminal's line ends.
     pub(crate) fn fitted_table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-        let Some(columns) = self.columns() else { return self.table(header, rows) };
+        let Some(columns) = self.columns() else {
+            return self.table(header, rows);
+        };
         let (last, before) = header.split_last().unwrap_or((&"", &[]));
         let taken = before.iter().enumerate().map(|(at, name)| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text_columns(cell));
+            let cells = rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .map(|cell| text_columns(cell));
             cells.chain([name.len()]).max().unwrap_or(0) + COLUMN_GAP.len()
         });
         let left = columns.saturating_sub(taken.sum()).max(last.len());
@@ -185,13 +215,22 @@ fn aligned(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
             let padding = " ".repeat(width - text_columns(cell).min(*width));
             format!("{cell}{padding}")
         });
-        cells.collect::<Vec<_>>().join(COLUMN_GAP).trim_end().to_owned()
+        cells
+            .collect::<Vec<_>>()
+            .join(COLUMN_GAP)
+            .trim_end()
+            .to_owned()
     };
-    std::iter::once(line(head)).chain(rows.iter().map(|row| line(row))).collect()
+    std::iter::once(line(head))
+        .chain(rows.iter().map(|row| line(row)))
+        .collect()
 }
 
 /// A number of bytes for people: `17 B`, `4.2 KiB`.
-#[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "shown with one digit after the point"
+)]
 pub(crate) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {

@@ -18,7 +18,8 @@ pub(crate) fn bytes_bar(what: &'static str, total: Option<u64>, quiet: bool) -> 
     } else {
         "{msg} {bytes} {bytes_per_sec}"
     };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style).with_message(what)
 }
 
@@ -29,5 +30,6 @@ pub(crate) fn count_bar(what: &'static str, quiet: bool) -> ProgressBar {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_message(what)
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_message(what)
 }

@@ -1,7 +1,7 @@
 //! Shows turns and payloads to people.
 //!
-//! Whatever comes from a payload is outside text: control characters are escaped before they reach a
-//! terminal.
+//! Whatever comes from a payload is outside text: control characters are escaped before they reach
+//! a terminal.
 
 mod captured;
 pub(crate) mod graph;
@@ -30,7 +30,11 @@ fn is_bidi_control(c: char) -> bool {
 pub(crate) fn shorten(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(max.saturating_sub(1)).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(max.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
     }
 }
 
@@ -59,8 +63,8 @@ pub(crate) fn shorten_to_columns(text: &str, columns: usize) -> String {
     shown
 }
 
-/// The columns of one character. East Asian characters and pictures take two, marks that stand on the
-/// character before them take none.
+/// The columns of one character. East Asian characters and pictures take two, marks that stand on
+/// the character before them take none.
 fn char_columns(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
@@ -102,7 +106,10 @@ mod tests {
 
     #[test]
     fn control_characters_are_shown_not_sent() {
-        assert_eq!(printable("a\tb\u{1b}[2Jc\nd\u{202e}"), "a\tb\\u{1b}[2Jc\\u{a}d\\u{202e}");
+        assert_eq!(
+            printable("a\tb\u{1b}[2Jc\nd\u{202e}"),
+            "a\tb\\u{1b}[2Jc\\u{a}d\\u{202e}"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The asynchronous runtime of commands that need one. The server and everything that a command asks
-//! of it share it; on few cores one thread that moves bytes beats several.
+//! The asynchronous runtime of commands that need one. The server and everything that a command
+//! asks of it share it; on few cores one thread that moves bytes beats several.
 
 use std::time::Duration;
 
@@ -11,7 +11,9 @@ const END_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs a command, or a part of one, to its end.
 pub(crate) fn block_on<T>(command: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.context("cannot start the runtime")?;
     let done = runtime.block_on(command);
     runtime.shutdown_timeout(END_PAUSE);

@@ -84,7 +84,9 @@ impl Session {
         let running = Self::running(config, &dir).await?;
         running.ok_or_else(|| {
             let failure = Failure::new(format!("no server runs on {}", dir.path().display()));
-            failure.hint("start one with `turnkeep up`: what is appended comes through it").into()
+            failure
+                .hint("start one with `turnkeep up`: what is appended comes through it")
+                .into()
         })
     }
 
@@ -92,15 +94,27 @@ impl Session {
     fn named(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
         let token = token(config, dir)?;
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        Ok(Self { http: Http::new(target), binary: None, local: None, stays: true })
+        Ok(Self {
+            http: Http::new(target),
+            binary: None,
+            local: None,
+            stays: true,
+        })
     }
 
     /// The server that runs on the data directory, if one does.
     async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
-        let Some(note) = server_on(dir).await else { return Ok(None) };
+        let Some(note) = server_on(dir).await else {
+            return Ok(None);
+        };
         let token = token(config, dir)?;
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None, stays: !note.passing }))
+        Ok(Some(Self {
+            http: Http::new(target),
+            binary: Some(note.tcp),
+            local: None,
+            stays: !note.passing,
+        }))
     }
 
     /// Whether the server is the command's own and ends with it.
@@ -115,7 +129,9 @@ impl Session {
 
     /// Where the command's own server listens: HTTP, then the binary protocol.
     pub(crate) fn own_addresses(&self) -> Option<(String, String)> {
-        self.local.as_ref().map(|local| (local.http_addr().to_string(), local.tcp_addr().to_string()))
+        self.local
+            .as_ref()
+            .map(|local| (local.http_addr().to_string(), local.tcp_addr().to_string()))
     }
 
     /// A client of the binary protocol of the same server.
@@ -125,9 +141,17 @@ impl Session {
             None => self.ask_binary().await?,
         };
         let target = self.http.target();
-        let tls = target.ca().map(|ca| Tls { ca_file: ca.to_owned(), server_name: None });
+        let tls = target.ca().map(|ca| Tls {
+            ca_file: ca.to_owned(),
+            server_name: None,
+        });
         let token = target.token().map(str::to_owned);
-        let options = Options { token, tls, tag: "turnkeep-cli".to_owned(), ..Options::default() };
+        let options = Options {
+            token,
+            tls,
+            tag: "turnkeep-cli".to_owned(),
+            ..Options::default()
+        };
         Client::connect(&binary, options).await.map_err(|error| {
             Failure::new(error.to_string())
                 .hint("the server says that its binary port is there: check that it can be reached from here")
@@ -159,14 +183,17 @@ fn token(config: &Config, dir: &DataDir) -> Result<Option<String>> {
     given_token(config)?.map_or_else(|| dir.token(), |given| Ok(Some(given)))
 }
 
-/// The token that was given. An empty one is a secret that was lost: the owner's does not take its place.
+/// The token that was given. An empty one is a secret that was lost: the owner's does not take its
+/// place.
 fn given_token(config: &Config) -> Result<Option<String>> {
     let given = config.token.value.clone();
     if given.as_ref().is_none_or(|token| !token.trim().is_empty()) {
         return Ok(given);
     }
     let failure = Failure::usage(format!("the token is empty ({})", config.token.source));
-    Err(failure.hint("give the token's text; whoever gave you the token can mint another").into())
+    Err(failure
+        .hint("give the token's text; whoever gave you the token can mint another")
+        .into())
 }
 
 /// Where the noted server is, with the certificate that it shows as the one to trust.
@@ -190,22 +217,32 @@ pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
 
 /// What a person calls a file, or standard input for `-`.
 pub(crate) fn input_name(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes)
+        std::io::stdin()
+            .lock()
+            .take(INPUT_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path)
+            .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
     };
     read.with_context(|| format!("cannot read {}", input_name(path)))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(
-            Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", input_name(path))).into()
-        );
+        return Err(Failure::new(format!(
+            "{} is larger than {INPUT_BYTES_MAX} bytes",
+            input_name(path)
+        ))
+        .into());
     }
     Ok(bytes)
 }

@@ -1,8 +1,9 @@
 //! The file with the owner's token, which opens everything that the store holds.
 //!
-//! A file that somebody else may have put there, may read or may guess is refused: a symbolic link, another
-//! mode than 0600, and a secret of fewer than [`TOKEN_BITS_MIN`] bits. The error says how to mend it. The
-//! file is opened once and looked at through that handle, so that it cannot be exchanged in between.
+//! A file that somebody else may have put there, may read or may guess is refused: a symbolic link,
+//! another mode than 0600, and a secret of fewer than [`TOKEN_BITS_MIN`] bits. The error says how
+//! to mend it. The file is opened once and looked at through that handle, so that it cannot be
+//! exchanged in between.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -24,7 +25,9 @@ const TOKEN_MODE: u32 = 0o600;
 
 /// The token in the file, if the file is there and has one.
 pub(crate) fn read(path: &Path) -> Result<Option<String>> {
-    let Some(file) = open(path)? else { return Ok(None) };
+    let Some(file) = open(path)? else {
+        return Ok(None);
+    };
     check_file(path, &file)?;
     let mut text = String::new();
     file.take(TOKEN_BYTES_MAX)
@@ -49,15 +52,25 @@ fn open(path: &Path) -> Result<Option<File>> {
         return Ok(None);
     }
     if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
-        return Err(refused(path, "is a symbolic link", "put the file itself there, with mode 0600"));
+        return Err(refused(
+            path,
+            "is a symbolic link",
+            "put the file itself there, with mode 0600",
+        ));
     }
     Err(error).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn check_file(path: &Path, file: &File) -> Result<()> {
-    let found = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+    let found = file
+        .metadata()
+        .with_context(|| format!("cannot look at {}", path.display()))?;
     if !found.is_file() {
-        return Err(refused(path, "is not a file", "delete it: the next `turnkeep up` makes a new one"));
+        return Err(refused(
+            path,
+            "is not a file",
+            "delete it: the next `turnkeep up` makes a new one",
+        ));
     }
     let mode = found.mode() & 0o7777;
     if mode != TOKEN_MODE {
@@ -99,7 +112,9 @@ fn bits_of(token: &str) -> f64 {
 }
 
 fn refused(path: &Path, what: &str, hint: &str) -> anyhow::Error {
-    Failure::new(format!("the token file {} {what}", path.display())).hint(hint).into()
+    Failure::new(format!("the token file {} {what}", path.display()))
+        .hint(hint)
+        .into()
 }
 
 #[cfg(test)]
@@ -121,7 +136,10 @@ mod tests {
 
     #[test]
     fn only_a_private_file_is_believed() {
-        assert_eq!(in_file(&format!("{GOOD}\n"), 0o600).unwrap().as_deref(), Some(GOOD));
+        assert_eq!(
+            in_file(&format!("{GOOD}\n"), 0o600).unwrap().as_deref(),
+            Some(GOOD)
+        );
         assert_eq!(in_file("\n", 0o600).unwrap(), None);
         for mode in [0o644, 0o640, 0o660, 0o604, 0o400, 0o700, 0o601] {
             let error = in_file(GOOD, mode).unwrap_err().to_string();
@@ -137,10 +155,20 @@ mod tests {
         fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read(&link).unwrap(), None);
         symlink(&real, &link).unwrap();
-        assert!(read(&link).unwrap_err().to_string().contains("symbolic link"));
+        assert!(
+            read(&link)
+                .unwrap_err()
+                .to_string()
+                .contains("symbolic link")
+        );
         fs::remove_file(&link).unwrap();
         fs::create_dir(&link).unwrap();
-        assert!(read(&link).unwrap_err().to_string().contains("is not a file"));
+        assert!(
+            read(&link)
+                .unwrap_err()
+                .to_string()
+                .contains("is not a file")
+        );
     }
 
     #[test]
@@ -156,7 +184,10 @@ mod tests {
         ] {
             let read = in_file(token, 0o600);
             assert_eq!(read.is_ok(), good, "{token}: {read:?}");
-            assert!(good || read.unwrap_err().to_string().contains("can be guessed"), "{token}");
+            assert!(
+                good || read.unwrap_err().to_string().contains("can be guessed"),
+                "{token}"
+            );
         }
     }
 }

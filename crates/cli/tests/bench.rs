@@ -6,7 +6,14 @@ use std::process::Command;
 fn a_quick_run_fills_the_whole_table_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("timeout")
-        .args(["120", env!("CARGO_BIN_EXE_turnkeep"), "bench", "--quick", "--json", "--dir"])
+        .args([
+            "120",
+            env!("CARGO_BIN_EXE_turnkeep"),
+            "bench",
+            "--quick",
+            "--json",
+            "--dir",
+        ])
         .arg(folder.path())
         .output()
         .unwrap();
@@ -17,16 +24,35 @@ fn a_quick_run_fills_the_whole_table_and_leaves_nothing_behind() {
     assert_eq!(rows.len(), 22, "{table:#}");
     for row in rows {
         assert!(row["measured"].as_f64().unwrap() > 0.0, "{row}");
-        assert!(row["goals"].as_array().unwrap().iter().all(|goal| goal["met"].is_null()), "{row}");
+        assert!(
+            row["goals"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|goal| goal["met"].is_null()),
+            "{row}"
+        );
     }
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "files are left behind");
+    assert_eq!(
+        folder.path().read_dir().unwrap().count(),
+        0,
+        "files are left behind"
+    );
 }
 
 #[test]
 fn a_quick_run_over_a_ledger_fills_its_table_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("timeout")
-        .args(["120", env!("CARGO_BIN_EXE_turnkeep"), "bench", "ledger", "--quick", "--json", "--dir"])
+        .args([
+            "120",
+            env!("CARGO_BIN_EXE_turnkeep"),
+            "bench",
+            "ledger",
+            "--quick",
+            "--json",
+            "--dir",
+        ])
         .arg(folder.path())
         .output()
         .unwrap();
@@ -37,8 +63,19 @@ fn a_quick_run_over_a_ledger_fills_its_table_and_leaves_nothing_behind() {
     assert_eq!(rows.len(), 31, "{report:#}");
     for row in rows {
         assert!(row["measured"].as_f64().unwrap() > 0.0, "{row}");
-        assert!(row["goals"].as_array().unwrap().iter().all(|goal| goal["met"].is_null()), "{row}");
+        assert!(
+            row["goals"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|goal| goal["met"].is_null()),
+            "{row}"
+        );
     }
     assert_eq!(report["leaks"], 0);
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "files are left behind");
+    assert_eq!(
+        folder.path().read_dir().unwrap().count(),
+        0,
+        "files are left behind"
+    );
 }

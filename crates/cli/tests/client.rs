@@ -7,7 +7,8 @@ mod sandbox;
 use bytes::Bytes;
 use sandbox::{BUNDLE, Sandbox, Server};
 use turnkeep_client::message::{
-    AppendBatch, AppendTurn, CreateContext, GetBefore, GetLast, GetRange, ReadOptions, SentTurn, Subscribe,
+    AppendBatch, AppendTurn, CreateContext, GetBefore, GetLast, GetRange, ReadOptions, SentTurn,
+    Subscribe,
 };
 use turnkeep_client::{Client, ErrorCode, Options, compose, verify};
 use turnkeep_types::{BlobHash, Compression, ContextId, TypeRef};
@@ -19,45 +20,104 @@ fn turn(payload: &str, form: Compression) -> SentTurn {
 
 fn keyed(context: ContextId, payload: &str, key: &str) -> AppendTurn {
     let key = Bytes::copy_from_slice(key.as_bytes());
-    AppendTurn { key, ..compose::append(context, turn(payload, Compression::None)) }
+    AppendTurn {
+        key,
+        ..compose::append(context, turn(payload, Compression::None))
+    }
 }
 
 async fn connect(sandbox: &Sandbox, server: &Server) -> Client {
-    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap().trim().to_owned();
-    let options = Options { token: Some(token), verify_reads: true, ..Options::default() };
-    Client::connect(server.said["tcp"].as_str().unwrap(), options).await.unwrap()
+    let token = std::fs::read_to_string(sandbox.data().join("token"))
+        .unwrap()
+        .trim()
+        .to_owned();
+    let options = Options {
+        token: Some(token),
+        verify_reads: true,
+        ..Options::default()
+    };
+    Client::connect(server.said["tcp"].as_str().unwrap(), options)
+        .await
+        .unwrap()
 }
 
-const EVERYTHING: ReadOptions = ReadOptions { include_payload: true, stored_form: true, extended: true };
+const EVERYTHING: ReadOptions = ReadOptions {
+    include_payload: true,
+    stored_form: true,
+    extended: true,
+};
 
 #[tokio::test]
 async fn every_verb_works() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&[]);
     let client = connect(&sandbox, &server).await;
-    assert!(client.put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes())).await.unwrap());
-    assert!(!client.put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes())).await.unwrap());
-    let context = client.create_context(CreateContext::default()).await.unwrap().context;
+    assert!(
+        client
+            .put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes()))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !client
+            .put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes()))
+            .await
+            .unwrap()
+    );
+    let context = client
+        .create_context(CreateContext::default())
+        .await
+        .unwrap()
+        .context;
 
     let long = "long ".repeat(10_000);
     let packed = turn(&long, Compression::Zstd);
     assert!(packed.payload.len() < long.len() / 10);
-    let first = client.append(compose::append(context, packed)).await.unwrap();
+    let first = client
+        .append(compose::append(context, packed))
+        .await
+        .unwrap();
     let turns = vec![turn("a", Compression::None), turn("b", Compression::None)];
     let expected_head = Some(Some(first.turn));
-    let batch = AppendBatch { context, parent: None, turns, key: Bytes::new(), expected_head };
+    let batch = AppendBatch {
+        context,
+        parent: None,
+        turns,
+        key: Bytes::new(),
+        expected_head,
+    };
     let acks = client.append_batch(batch.clone()).await.unwrap().turns;
     let conflict = client.append_batch(batch).await.unwrap_err();
     assert_eq!(conflict.code(), Some(ErrorCode::Conflict));
     assert_eq!(client.head(context).await.unwrap().head, Some(acks[1].turn));
 
-    let last = client.last(GetLast { context, limit: 2, options: EVERYTHING }).await.unwrap();
-    assert_eq!(last.iter().map(|item| item.turn).collect::<Vec<_>>(), [acks[0].turn, acks[1].turn]);
-    let before = GetBefore { context, before: Some(acks[0].turn), limit: 9, options: EVERYTHING };
+    let last = client
+        .last(GetLast {
+            context,
+            limit: 2,
+            options: EVERYTHING,
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        last.iter().map(|item| item.turn).collect::<Vec<_>>(),
+        [acks[0].turn, acks[1].turn]
+    );
+    let before = GetBefore {
+        context,
+        before: Some(acks[0].turn),
+        limit: 9,
+        options: EVERYTHING,
+    };
     let before = client.before(before).await.unwrap();
     assert_eq!(verify::payload(&before[0]).unwrap(), long.as_bytes());
     assert_eq!(before[0].compression, Compression::Zstd, "kept as sent");
-    let range = GetRange { context, start_depth: 1, limit: 1, options: ReadOptions::default() };
+    let range = GetRange {
+        context,
+        start_depth: 1,
+        limit: 1,
+        options: ReadOptions::default(),
+    };
     assert_eq!(client.range(range).await.unwrap()[0].turn, acks[0].turn);
     let mut history = client.history(context, ReadOptions::default());
     let mut depths = Vec::new();
@@ -69,19 +129,40 @@ async fn every_verb_works() {
     let tree = Bytes::from_static(&[0x90]);
     let (root, was_new) = client.put_blob(tree.clone()).await.unwrap();
     assert!(was_new);
-    assert_eq!(client.has_blobs(vec![root, BlobHash::of(b"?")]).await.unwrap(), [true, false]);
+    assert_eq!(
+        client
+            .has_blobs(vec![root, BlobHash::of(b"?")])
+            .await
+            .unwrap(),
+        [true, false]
+    );
     assert_eq!(client.blob(root).await.unwrap(), tree);
     assert_eq!(client.tree(root).await.unwrap(), []);
-    let entry = [&[0x91, 0x82, 0xa1, b'1', 0xa1, b'f', 0xa1, b'5', 0xc4, 32], &root.0[..]].concat();
+    let entry = [
+        &[0x91, 0x82, 0xa1, b'1', 0xa1, b'f', 0xa1, b'5', 0xc4, 32],
+        &root.0[..],
+    ]
+    .concat();
     let (digits, _) = client.put_blob(entry.into()).await.unwrap();
     let read = client.tree(digits).await.unwrap();
-    assert_eq!((read.len(), &read[0].name[..], read[0].hash), (1, &b"f"[..], root), "tags as digits");
+    assert_eq!(
+        (read.len(), &read[0].name[..], read[0].hash),
+        (1, &b"f"[..], root),
+        "tags as digits"
+    );
     client.attach_fs(first.turn, root).await.unwrap();
-    let fork = CreateContext { base: Some(first.turn), key: Some(Bytes::from_static(b"k")) };
+    let fork = CreateContext {
+        base: Some(first.turn),
+        key: Some(Bytes::from_static(b"k")),
+    };
     let forked = client.fork_context(fork.clone()).await.unwrap();
     assert_eq!(client.fork_context(fork).await.unwrap(), forked);
 
-    let mut events = client.subscribe(Subscribe { context: None, after: Some(0), options: EVERYTHING });
+    let mut events = client.subscribe(Subscribe {
+        context: None,
+        after: Some(0),
+        options: EVERYTHING,
+    });
     for expect in [first.turn, acks[0].turn, acks[1].turn] {
         assert_eq!(events.next().await.unwrap().item.turn, expect);
     }
@@ -94,21 +175,34 @@ async fn a_killed_server_loses_nothing_and_keyed_appends_go_on() {
     let sandbox = Sandbox::new();
     let mut server = sandbox.up(&[]);
     let client = connect(&sandbox, &server).await;
-    let context = client.create_context(CreateContext::default()).await.unwrap().context;
-    let mut events =
-        client.subscribe(Subscribe { context: Some(context), after: Some(0), options: EVERYTHING });
+    let context = client
+        .create_context(CreateContext::default())
+        .await
+        .unwrap()
+        .context;
+    let mut events = client.subscribe(Subscribe {
+        context: Some(context),
+        after: Some(0),
+        options: EVERYTHING,
+    });
     for step in 0..4 {
         for number in 0..5 {
             let name = format!("{step}-{number}");
             client.append(keyed(context, &name, &name)).await.unwrap();
         }
-        let pending = client.submit_append(keyed(context, "in flight", "in flight")).await.unwrap();
+        let pending = client
+            .submit_append(keyed(context, "in flight", "in flight"))
+            .await
+            .unwrap();
         let (tcp, http) = (server.said["tcp"].clone(), server.said["http"].clone());
         server.kill();
         drop(pending);
         server = sandbox.up_at(tcp.as_str().unwrap(), http.as_str().unwrap());
     }
-    client.append(keyed(context, "in flight", "in flight")).await.unwrap();
+    client
+        .append(keyed(context, "in flight", "in flight"))
+        .await
+        .unwrap();
     // One turn per key, each delivered once.
     let mut seen = Vec::new();
     for _ in 0..21 {
@@ -126,9 +220,17 @@ async fn only_new_events_begin_where_the_feed_ended_when_it_was_followed() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&[]);
     let client = connect(&sandbox, &server).await;
-    let context = client.create_context(CreateContext::default()).await.unwrap().context;
+    let context = client
+        .create_context(CreateContext::default())
+        .await
+        .unwrap()
+        .context;
     client.append(keyed(context, "before", "")).await.unwrap();
-    let mut events = client.subscribe(Subscribe { context: Some(context), after: None, options: EVERYTHING });
+    let mut events = client.subscribe(Subscribe {
+        context: Some(context),
+        after: None,
+        options: EVERYTHING,
+    });
     while events.position().is_none() {
         tokio::select! {
             biased;

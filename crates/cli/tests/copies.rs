@@ -10,31 +10,64 @@ use sandbox::{Sandbox, check};
 fn an_export_imports_as_the_same_store() {
     let sandbox = Sandbox::new().with_turns();
     let export = sandbox.json(&["export", "all.turnkeep", "--json"], "");
-    let bytes = std::fs::metadata(sandbox.path("all.turnkeep")).unwrap().len();
+    let bytes = std::fs::metadata(sandbox.path("all.turnkeep"))
+        .unwrap()
+        .len();
     assert_eq!(export["bytes"], bytes);
     assert!(!sandbox.path("all.turnkeep.part").exists());
-    assert_eq!(sandbox.output(&["export", "-"], b"").stdout.len() as u64, bytes);
+    assert_eq!(
+        sandbox.output(&["export", "-"], b"").stdout.len() as u64,
+        bytes
+    );
     let again = sandbox.output(&["export", "all.turnkeep"], b"");
     assert!(String::from_utf8(again.stderr).unwrap().contains("--force"));
 
-    assert!(sandbox.output(&["import", "all.turnkeep", "--data", "copy"], b"").status.success());
-    for args in [&["log", "1", "--json"][..], &["ctx", "list", "--json"], &["registry", "get", "example#1"]] {
+    assert!(
+        sandbox
+            .output(&["import", "all.turnkeep", "--data", "copy"], b"")
+            .status
+            .success()
+    );
+    for args in [
+        &["log", "1", "--json"][..],
+        &["ctx", "list", "--json"],
+        &["registry", "get", "example#1"],
+    ] {
         let copy = [args, &["--data", "copy"]].concat();
-        assert_eq!(sandbox.output(args, b"").stdout, sandbox.output(&copy, b"").stdout, "{args:?}");
+        assert_eq!(
+            sandbox.output(args, b"").stdout,
+            sandbox.output(&copy, b"").stdout,
+            "{args:?}"
+        );
     }
-    assert_eq!(sandbox.json(&["verify", "--data", "copy", "--json"], "")["turns"], 2);
+    assert_eq!(
+        sandbox.json(&["verify", "--data", "copy", "--json"], "")["turns"],
+        2
+    );
     let twice = sandbox.output(&["import", "all.turnkeep", "--data", "copy"], b"");
     let said = String::from_utf8(twice.stderr).unwrap();
-    assert!(said.starts_with("error: copy holds a store already\nhint: "), "{said}");
+    assert!(
+        said.starts_with("error: copy holds a store already\nhint: "),
+        "{said}"
+    );
 }
 
 /// Runs a command under a umask.
 fn output_under_umask(sandbox: &Sandbox, umask: &str, args: &[&str]) -> std::process::Output {
     let binary = sandbox.command(args);
     let mut shell = std::process::Command::new("/bin/sh");
-    shell.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\""));
-    shell.arg(binary.get_program()).args(args).current_dir(sandbox.path("."));
-    shell.env_clear().envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+        .arg("-c")
+        .arg(format!("umask {umask}; exec \"$0\" \"$@\""));
+    shell
+        .arg(binary.get_program())
+        .args(args)
+        .current_dir(sandbox.path("."));
+    shell.env_clear().envs(
+        binary
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     shell.output().unwrap()
 }
 
@@ -45,8 +78,15 @@ fn an_export_is_its_owners_alone_whatever_the_umask() {
     for umask in ["000", "022", "200"] {
         let name = format!("{umask}.turnkeep");
         let done = output_under_umask(&sandbox, umask, &["export", &name]);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let mode = std::fs::metadata(sandbox.path(&name)).unwrap().permissions().mode();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        let mode = std::fs::metadata(sandbox.path(&name))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o7777, 0o600, "umask {umask}");
     }
 }
@@ -54,7 +94,8 @@ fn an_export_is_its_owners_alone_whatever_the_umask() {
 #[test]
 fn an_export_touches_nothing_that_it_did_not_make() {
     let sandbox = Sandbox::new().with_turns();
-    let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, sandbox.path(name)).unwrap();
+    let link =
+        |target: &str, name: &str| std::os::unix::fs::symlink(target, sandbox.path(name)).unwrap();
     std::fs::write(sandbox.path("diary"), "mine").unwrap();
     // What an unfinished export used to be called: a file of somebody's, and a link to one.
     std::fs::write(sandbox.path("a.part"), "mine too").unwrap();
@@ -70,15 +111,31 @@ fn an_export_touches_nothing_that_it_did_not_make() {
         let refused = sandbox.output(&["export", name], b"");
         assert_eq!(refused.status.code(), Some(1), "{name}");
         let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains("is there already") && said.contains("--force"), "{said}");
-        assert!(sandbox.output(&["export", name, "--force"], b"").status.success());
-        assert!(sandbox.path(name).symlink_metadata().unwrap().is_file(), "{name}: the link is replaced");
+        assert!(
+            said.contains("is there already") && said.contains("--force"),
+            "{said}"
+        );
+        assert!(
+            sandbox
+                .output(&["export", name, "--force"], b"")
+                .status
+                .success()
+        );
+        assert!(
+            sandbox.path(name).symlink_metadata().unwrap().is_file(),
+            "{name}: the link is replaced"
+        );
     }
     assert_eq!(std::fs::read(sandbox.path("diary")).unwrap(), b"mine");
     assert!(!sandbox.path("nowhere").exists());
     let names = std::fs::read_dir(sandbox.path(".")).unwrap();
-    let parts =
-        names.filter(|name| name.as_ref().unwrap().path().extension().is_some_and(|end| end == "part"));
+    let parts = names.filter(|name| {
+        name.as_ref()
+            .unwrap()
+            .path()
+            .extension()
+            .is_some_and(|end| end == "part")
+    });
     assert_eq!(parts.count(), 2, "no unfinished file stays behind");
 }
 
@@ -87,9 +144,22 @@ fn an_export_works_while_the_server_runs() {
     let sandbox = Sandbox::new();
     let _server = sandbox.up(&[]);
     let sandbox = sandbox.with_turns();
-    assert!(sandbox.output(&["export", "hot.turnkeep"], b"").status.success());
-    assert!(sandbox.output(&["import", "hot.turnkeep", "--data", "copy"], b"").status.success());
-    assert_eq!(sandbox.json(&["stats", "--data", "copy", "--json"], "")["turns"], 2);
+    assert!(
+        sandbox
+            .output(&["export", "hot.turnkeep"], b"")
+            .status
+            .success()
+    );
+    assert!(
+        sandbox
+            .output(&["import", "hot.turnkeep", "--data", "copy"], b"")
+            .status
+            .success()
+    );
+    assert_eq!(
+        sandbox.json(&["stats", "--data", "copy", "--json"], "")["turns"],
+        2
+    );
 }
 
 #[test]
@@ -100,16 +170,30 @@ fn a_store_is_verified_beside_its_server() {
     let verified = sandbox.output(&["verify", "--json"], b"");
     let said = String::from_utf8(verified.stderr).unwrap();
     assert!(verified.status.success(), "{said}");
-    assert!(said.contains("is in use: this checks what was durable when it began"), "{said}");
+    assert!(
+        said.contains("is in use: this checks what was durable when it began"),
+        "{said}"
+    );
     let report: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
-    assert_eq!((&report["sound"], &report["turns"]), (&true.into(), &2.into()));
+    assert_eq!(
+        (&report["sound"], &report["turns"]),
+        (&true.into(), &2.into())
+    );
     // The server goes on, and damage is found beside it, too.
-    assert!(sandbox.output(&["append", "1", "--msgpack", "-"], b"3").status.success());
+    assert!(
+        sandbox
+            .output(&["append", "1", "--msgpack", "-"], b"3")
+            .status
+            .success()
+    );
     flip_byte(&sandbox, b"Why is t");
     let damaged = sandbox.output(&["verify", "--json"], b"");
     assert_eq!(damaged.status.code(), Some(1));
     let report: serde_json::Value = serde_json::from_slice(&damaged.stdout).unwrap();
-    assert_eq!((&report["turns"], &report["bad_blobs"][0]["turns"][0]), (&3.into(), &"1".into()));
+    assert_eq!(
+        (&report["turns"], &report["bad_blobs"][0]["turns"][0]),
+        (&3.into(), &"1".into())
+    );
 }
 
 /// Changes a byte of the log where a text begins, in place.
@@ -117,13 +201,19 @@ fn flip_byte(sandbox: &Sandbox, text: &[u8]) {
     use std::os::unix::fs::FileExt;
     let segment = sandbox.data().join("log/0000000001.seg");
     let bytes = std::fs::read(&segment).unwrap();
-    let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    let at = bytes
+        .windows(text.len())
+        .position(|window| window == text)
+        .unwrap();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&segment)
+        .unwrap();
     file.write_all_at(&[bytes[at] ^ 1], at as u64).unwrap();
 }
 
-/// A command in the sandbox that may not write to its data directory: file permissions do not bind root,
-/// so root's commands run as another user.
+/// A command in the sandbox that may not write to its data directory: file permissions do not bind
+/// root, so root's commands run as another user.
 fn output_as_reader(sandbox: &Sandbox, args: &[&str]) -> std::process::Output {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
@@ -134,8 +224,15 @@ fn output_as_reader(sandbox: &Sandbox, args: &[&str]) -> std::process::Output {
             std::fs::copy(command.get_program(), &binary).unwrap();
         }
         let mut as_nobody = std::process::Command::new(binary);
-        as_nobody.args(args).current_dir(sandbox.path(".")).env_clear();
-        as_nobody.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        as_nobody
+            .args(args)
+            .current_dir(sandbox.path("."))
+            .env_clear();
+        as_nobody.envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         command = as_nobody;
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -181,7 +278,11 @@ fn a_read_only_store_is_verified_copied_and_read() {
     assert_eq!(write.status.code(), Some(1));
     assert!(said.contains("cannot be written"), "{said}");
     set_modes(&sandbox.data(), 0o700, 0o600);
-    assert_eq!(files_of(&sandbox.data()), bytes_before, "nothing in it was changed");
+    assert_eq!(
+        files_of(&sandbox.data()),
+        bytes_before,
+        "nothing in it was changed"
+    );
     let imported = sandbox.output(&["import", "open/all.turnkeep", "--data", "open/copy"], b"");
     assert!(imported.status.success());
 }
@@ -212,7 +313,10 @@ fn a_log_that_went_back_is_reported_at_the_start() {
         let refused = sandbox.output(args, b"3");
         assert_eq!(refused.status.code(), Some(1), "{args:?}");
         let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains("the log went back: it ends at frame 0"), "{said}");
+        assert!(
+            said.contains("the log went back: it ends at frame 0"),
+            "{said}"
+        );
     }
 }
 
@@ -225,17 +329,27 @@ fn a_cut_export_is_refused_and_leaves_nothing() {
         let refused = sandbox.output(&["import", "cut", "--data", "copy"], b"");
         assert_eq!(refused.status.code(), Some(1), "cut at {cut}");
         let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.starts_with("error: cannot import cut: this is not a whole export"), "{said}");
+        assert!(
+            said.starts_with("error: cannot import cut: this is not a whole export"),
+            "{said}"
+        );
     }
     std::fs::write(sandbox.path("cut"), &whole).unwrap();
-    assert!(sandbox.output(&["import", "cut", "--data", "copy"], b"").status.success());
+    assert!(
+        sandbox
+            .output(&["import", "cut", "--data", "copy"], b"")
+            .status
+            .success()
+    );
 }
 
 #[test]
 fn damage_is_named_and_repaired_around() {
     let sandbox = Sandbox::new().with_turns();
     check(
-        &sandbox.transcript("verify").replace(|c: char| c.is_ascii_digit(), "N"),
+        &sandbox
+            .transcript("verify")
+            .replace(|c: char| c.is_ascii_digit(), "N"),
         "
         $ verify
         sound: N turns, N contexts, N blobs in N frames, N.N KiB
@@ -243,7 +357,10 @@ fn damage_is_named_and_repaired_around() {
     );
     let segment = sandbox.data().join("log/0000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
-    let at = bytes.windows(8).position(|text| text == b"Why is t").unwrap();
+    let at = bytes
+        .windows(8)
+        .position(|text| text == b"Why is t")
+        .unwrap();
     bytes[at] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let found = sandbox.output(&["verify", "--json"], b"");
@@ -252,18 +369,38 @@ fn damage_is_named_and_repaired_around() {
     assert_eq!(report["sound"], false);
     assert_eq!(report["bad_blobs"][0]["turns"], serde_json::json!(["1"]));
     let said = String::from_utf8(found.stderr).unwrap();
-    assert!(said.contains("\"hint\":\"`turnkeep repair NEW_DIR`"), "{said}");
+    assert!(
+        said.contains("\"hint\":\"`turnkeep repair NEW_DIR`"),
+        "{said}"
+    );
 
-    assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
+    assert!(
+        sandbox
+            .output(&["repair", "repaired"], b"")
+            .status
+            .success()
+    );
     // The copy is intact, but a payload is gone, and that is said.
     let copy = sandbox.output(&["verify", "--data", "repaired", "--json"], b"");
     assert_eq!(copy.status.code(), Some(1));
     let report: serde_json::Value = serde_json::from_slice(&copy.stdout).unwrap();
-    assert_eq!((&report["sound"], &report["intact"]), (&false.into(), &true.into()));
-    assert_eq!(report["missing"]["payloads"][0]["turns"], serde_json::json!(["1"]));
-    let log = sandbox.output(&["log", "1", "--oneline", "-n", "1", "--data", "repaired"], b"");
+    assert_eq!(
+        (&report["sound"], &report["intact"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(
+        report["missing"]["payloads"][0]["turns"],
+        serde_json::json!(["1"])
+    );
+    let log = sandbox.output(
+        &["log", "1", "--oneline", "-n", "1", "--data", "repaired"],
+        b"",
+    );
     let log = String::from_utf8(log.stdout).unwrap();
-    assert_eq!(log, "2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.\n");
+    assert_eq!(
+        log,
+        "2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.\n"
+    );
     let again = sandbox.output(&["repair", "repaired"], b"");
     assert_eq!(again.status.code(), Some(1));
 }
@@ -282,14 +419,25 @@ fn a_torn_tail_is_reported_when_it_is_cut() {
     assert!(said.starts_with("note: a torn tail of "), "{said}");
     assert!(said.contains(" bytes at log/0000000001.seg:"), "{said}");
     let copy = said.trim().split(' ').next_back().unwrap();
-    assert!(copy.starts_with("log/torn/") && sandbox.data().join(copy).exists(), "{said}");
-    assert_eq!(String::from_utf8(sandbox.output(&["ctx", "list"], b"").stderr).unwrap(), "");
+    assert!(
+        copy.starts_with("log/torn/") && sandbox.data().join(copy).exists(),
+        "{said}"
+    );
+    assert_eq!(
+        String::from_utf8(sandbox.output(&["ctx", "list"], b"").stderr).unwrap(),
+        ""
+    );
 }
 
 #[test]
 fn a_directory_that_holds_anything_is_not_filled() {
     let sandbox = Sandbox::new().with_turns();
-    assert!(sandbox.output(&["export", "all.turnkeep"], b"").status.success());
+    assert!(
+        sandbox
+            .output(&["export", "all.turnkeep"], b"")
+            .status
+            .success()
+    );
     std::fs::create_dir(sandbox.path("used")).unwrap();
     std::fs::write(sandbox.path("used/diary"), "mine").unwrap();
     std::fs::write(sandbox.path("bad"), "no export").unwrap();
@@ -332,11 +480,19 @@ fn a_directory_that_holds_anything_is_not_filled() {
 fn a_directory_that_was_not_filled_to_the_end_is_no_store() {
     let sandbox = Sandbox::new().with_turns();
     std::fs::write(sandbox.data().join("log/UNFINISHED"), "").unwrap();
-    for args in [&["verify"][..], &["repair", "new"], &["stats"], &["import", "bundle.json"]] {
+    for args in [
+        &["verify"][..],
+        &["repair", "new"],
+        &["stats"],
+        &["import", "bundle.json"],
+    ] {
         let refused = sandbox.output(args, b"");
         assert_eq!(refused.status.code(), Some(1), "{args:?}");
         let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains("an import or repair into this directory did not end"), "{args:?}: {said}");
+        assert!(
+            said.contains("an import or repair into this directory did not end"),
+            "{args:?}: {said}"
+        );
     }
     assert!(!sandbox.path("new").exists());
 }
@@ -347,10 +503,18 @@ fn where_history_breaks_off_is_said() {
     sandbox.transcript("append 1 --msgpack - < 3\nappend 1 --msgpack - < 4\nctx fork turn:3");
     let segment = sandbox.data().join("log/0000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
-    let at = bytes.windows(8).position(|text| text == b"Rayleigh").unwrap();
+    let at = bytes
+        .windows(8)
+        .position(|text| text == b"Rayleigh")
+        .unwrap();
     bytes[at - 60..at + 4].fill(0xee);
     std::fs::write(&segment, bytes).unwrap();
-    assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
+    assert!(
+        sandbox
+            .output(&["repair", "repaired"], b"")
+            .status
+            .success()
+    );
     check(
         &sandbox.transcript(
             "log 1 --oneline --data repaired
@@ -376,7 +540,9 @@ fn where_history_breaks_off_is_said() {
         ",
     );
     check(
-        &sandbox.transcript("verify --data repaired").replace(|c: char| c.is_ascii_digit(), "N"),
+        &sandbox
+            .transcript("verify --data repaired")
+            .replace(|c: char| c.is_ascii_digit(), "N"),
         "
         $ verify --data repaired
         missing turn:N
@@ -393,10 +559,16 @@ fn a_damaged_payload_is_told_from_an_empty_one() {
     let sandbox = Sandbox::new().with_turns();
     let segment = sandbox.data().join("log/0000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
-    let at = bytes.windows(8).position(|text| text == b"Why is t").unwrap();
+    let at = bytes
+        .windows(8)
+        .position(|text| text == b"Why is t")
+        .unwrap();
     bytes[at] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let log = sandbox.output(&["log", "1", "--oneline"], b"");
     let log = String::from_utf8(log.stdout).unwrap();
-    assert!(log.ends_with("\n1 com.example.Message@1 (payload damaged)\n"), "{log}");
+    assert!(
+        log.ends_with("\n1 com.example.Message@1 (payload damaged)\n"),
+        "{log}"
+    );
 }

@@ -1,4 +1,5 @@
-//! `turnkeep detect` on recordings: the turns, the shape of `--json`, profiles from the configuration.
+//! `turnkeep detect` on recordings: the turns, the shape of `--json`, profiles from the
+//! configuration.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
@@ -16,13 +17,22 @@ const RECORDING: &str = r#"{"t":0,"dir":"h","cols":80,"rows":24,"argv":["demo"]}
 "#;
 
 fn terminals(name: &str) -> String {
-    format!("{}/../../testdata/terminals/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!(
+        "{}/../../testdata/terminals/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
 }
 
 fn json_lines(output: &std::process::Output) -> Vec<Value> {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -49,10 +59,19 @@ turn 1  1.000 to 1.200 s, by line
 #[test]
 fn a_packed_recording_of_a_real_program_gets_the_preset_of_its_name() {
     let sandbox = Sandbox::new();
-    let turns = json_lines(&sandbox.output(&["detect", &terminals("claude-tool.jsonl.zst"), "--json"], b""));
-    let text: Vec<&str> = turns.iter().map(|turn| turn["text"].as_str().unwrap()).collect();
+    let turns = json_lines(&sandbox.output(
+        &["detect", &terminals("claude-tool.jsonl.zst"), "--json"],
+        b"",
+    ));
+    let text: Vec<&str> = turns
+        .iter()
+        .map(|turn| turn["text"].as_str().unwrap())
+        .collect();
     assert_eq!(turns.len(), 4);
-    assert_eq!(text[0], "I will create it.\n\nThe file hello.txt now exists.");
+    assert_eq!(
+        text[0],
+        "I will create it.\n\nThe file hello.txt now exists."
+    );
     assert_eq!(turns[0]["signal"], "status");
 }
 
@@ -62,10 +81,16 @@ fn a_profile_of_the_configuration_is_known_and_a_wrong_one_is_shown() {
     std::fs::write(sandbox.path("demo.jsonl"), RECORDING).unwrap();
     let config = "[programs]\ndemo = 'mine'\n[profiles.mine.prompt]\ncursor = '^ok> $'\n";
     std::fs::write(sandbox.path("good.toml"), config).unwrap();
-    let turns =
-        json_lines(&sandbox.output(&["detect", "demo.jsonl", "--json", "--config", "good.toml"], b""));
+    let turns = json_lines(&sandbox.output(
+        &["detect", "demo.jsonl", "--json", "--config", "good.toml"],
+        b"",
+    ));
     assert_eq!(turns[0]["text"], "hello");
-    std::fs::write(sandbox.path("bad.toml"), "[profiles.mine]\nline = \"a\\nb\"\n").unwrap();
+    std::fs::write(
+        sandbox.path("bad.toml"),
+        "[profiles.mine]\nline = \"a\\nb\"\n",
+    )
+    .unwrap();
     check(
         &sandbox.transcript(
             "detect demo.jsonl --config bad.toml
@@ -95,9 +120,21 @@ error: unclosed group
 fn what_is_no_recording_is_refused_with_its_row() {
     let sandbox = Sandbox::new();
     for (name, text, said) in [
-        ("json", "{\"t\":0,\"dir\":\"h\"}\nnonsense\n", "error: json: row 2: "),
-        ("time", "{\"t\":-1,\"dir\":\"o\",\"b64\":\"\"}\n", "error: time: row 1: t is -1"),
-        ("bytes", "{\"t\":1,\"dir\":\"o\",\"b64\":\"***\"}\n", "error: bytes: row 1: b64: "),
+        (
+            "json",
+            "{\"t\":0,\"dir\":\"h\"}\nnonsense\n",
+            "error: json: row 2: ",
+        ),
+        (
+            "time",
+            "{\"t\":-1,\"dir\":\"o\",\"b64\":\"\"}\n",
+            "error: time: row 1: t is -1",
+        ),
+        (
+            "bytes",
+            "{\"t\":1,\"dir\":\"o\",\"b64\":\"***\"}\n",
+            "error: bytes: row 1: b64: ",
+        ),
     ] {
         std::fs::write(sandbox.path(name), text).unwrap();
         let refused = sandbox.output(&["detect", name], b"");
@@ -105,19 +142,33 @@ fn what_is_no_recording_is_refused_with_its_row() {
         let error = String::from_utf8(refused.stderr).unwrap();
         assert!(error.starts_with(said), "{error}");
     }
-    assert_eq!(sandbox.output(&["detect", "absent.jsonl"], b"").status.code(), Some(1));
+    assert_eq!(
+        sandbox
+            .output(&["detect", "absent.jsonl"], b"")
+            .status
+            .code(),
+        Some(1)
+    );
 }
 
 #[test]
 fn a_recording_whose_end_is_missing_is_read_as_far_as_it_goes() {
     let sandbox = Sandbox::new();
     let rows: usize = RECORDING.lines().take(4).map(|line| line.len() + 1).sum();
-    for (name, cut) in [("mode", RECORDING.len() - 7), ("mark", rows + 9), ("whole", rows)] {
+    for (name, cut) in [
+        ("mode", RECORDING.len() - 7),
+        ("mark", rows + 9),
+        ("whole", rows),
+    ] {
         let text = RECORDING.as_bytes().get(..cut).unwrap();
         std::fs::write(sandbox.path(name), text).unwrap();
         let output = sandbox.output(&["detect", name, "--pattern", "^ok>", "--json"], b"");
         let note = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(note.contains("the last row is cut off and left out"), name != "whole", "{name}: {note}");
+        assert_eq!(
+            note.contains("the last row is cut off and left out"),
+            name != "whole",
+            "{name}: {note}"
+        );
         assert_eq!(json_lines(&output).len(), 1, "{name}");
     }
     // A packed one: what can be unpacked of it, here nothing behind the first rows.
@@ -126,8 +177,15 @@ fn a_recording_whose_end_is_missing_is_read_as_far_as_it_goes() {
         text + &format!("{{\"t\":9,\"dir\":\"m\",\"mark\":\"{mark}\"}}\n")
     });
     let packed = zstd::encode_all(noise.as_bytes(), 1).unwrap();
-    std::fs::write(sandbox.path("cut.jsonl.zst"), packed.get(..packed.len() / 2).unwrap()).unwrap();
-    let output = sandbox.output(&["detect", "cut.jsonl.zst", "--pattern", "^ok>", "--json"], b"");
+    std::fs::write(
+        sandbox.path("cut.jsonl.zst"),
+        packed.get(..packed.len() / 2).unwrap(),
+    )
+    .unwrap();
+    let output = sandbox.output(
+        &["detect", "cut.jsonl.zst", "--pattern", "^ok>", "--json"],
+        b"",
+    );
     assert!(String::from_utf8_lossy(&output.stderr).contains("the file is cut off"));
     assert_eq!(json_lines(&output)[0]["text"], "hello");
 }
@@ -145,10 +203,20 @@ fn recording(events: &[(f64, &str, &str)]) -> String {
 #[test]
 fn the_profiles_that_the_documentation_shows_work_as_written() {
     let sandbox = Sandbox::new();
-    let path = format!("{}/../../docs/turn-detection.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../docs/turn-detection.md",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let document = std::fs::read_to_string(path).unwrap();
-    let example = document.split("```").find(|block| block.contains("[profiles.mycli]")).unwrap();
-    std::fs::write(sandbox.path("docs.toml"), example.strip_prefix("toml").unwrap()).unwrap();
+    let example = document
+        .split("```")
+        .find(|block| block.contains("[profiles.mycli]"))
+        .unwrap();
+    std::fs::write(
+        sandbox.path("docs.toml"),
+        example.strip_prefix("toml").unwrap(),
+    )
+    .unwrap();
     let by_rows = [
         (1.0, "o", "> "),
         (2.0, "i", "x\r"),
@@ -169,8 +237,12 @@ fn the_profiles_that_the_documentation_shows_work_as_written() {
         (2.1, "o", "x\r\n\x1b[?2004lsaid so\r\n\x1b[?2004hmyrepl> "),
         (6.0, "i", "y"),
     ];
-    let line =
-        [(1.0, "o", "ready> "), (2.0, "i", "x\r"), (2.1, "o", "x\r\nsaid so\r\nready> "), (6.0, "i", "y")];
+    let line = [
+        (1.0, "o", "ready> "),
+        (2.0, "i", "x\r"),
+        (2.1, "o", "x\r\nsaid so\r\nready> "),
+        (6.0, "i", "y"),
+    ];
     for (name, preset, events, expect) in [
         ("mycli.jsonl", "mycli", &by_rows[..], "said so\nand more"),
         ("mycli-2.jsonl", "mycli", &by_title, "said so\nand more"),
@@ -178,11 +250,26 @@ fn the_profiles_that_the_documentation_shows_work_as_written() {
         ("tool.jsonl", "mytool", &line, "said so"),
     ] {
         std::fs::write(sandbox.path(name), recording(events)).unwrap();
-        let args = ["detect", name, "--json", "--config", "docs.toml", "--preset", preset];
+        let args = [
+            "detect",
+            name,
+            "--json",
+            "--config",
+            "docs.toml",
+            "--preset",
+            preset,
+        ];
         // The program's base name finds its profile too.
-        let args = if preset == "mycli" { &args[..5] } else { &args[..] };
+        let args = if preset == "mycli" {
+            &args[..5]
+        } else {
+            &args[..]
+        };
         let turns = json_lines(&sandbox.output(args, b""));
-        let texts: Vec<&str> = turns.iter().map(|turn| turn["text"].as_str().unwrap()).collect();
+        let texts: Vec<&str> = turns
+            .iter()
+            .map(|turn| turn["text"].as_str().unwrap())
+            .collect();
         assert_eq!(texts, [expect], "{name}");
     }
 }

@@ -1,7 +1,7 @@
 //! The server's memory under clients that send little and make it hold much, and under their reads.
 //!
-//! The kernel's own count of the process's largest resident size decides, so whatever is held counts:
-//! buffers, what the allocator keeps, what libraries allocate by themselves.
+//! The kernel's own count of the process's largest resident size decides, so whatever is held
+//! counts: buffers, what the allocator keeps, what libraries allocate by themselves.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -17,12 +17,15 @@ use bytes::{Bytes, BytesMut};
 use sandbox::{Sandbox, Server};
 use turnkeep_client::compose;
 use turnkeep_types::{Compression, TypeRef};
-use turnkeep_wire::message::{CreateContext, GetLast, Hello, ItemForm, ReadOptions, Request, Response};
+use turnkeep_wire::message::{
+    CreateContext, GetLast, Hello, ItemForm, ReadOptions, Request, Response,
+};
 use turnkeep_wire::{Frame, Text};
 
 const MIB: usize = 1 << 20;
 const BUDGET: &str = "160MiB";
-/// The budget, and what the process may take besides: the program, its tables, threads and connections.
+/// The budget, and what the process may take besides: the program, its tables, threads and
+/// connections.
 const RESIDENT_BYTES_MAX: usize = (160 + 96) * MIB;
 const CONNECTIONS: usize = 24;
 const IN_FLIGHT: usize = 4;
@@ -40,9 +43,19 @@ impl Peer {
     fn connect(server: &Server, token: &str) -> Self {
         let stream = TcpStream::connect(server.said["tcp"].as_str().unwrap()).unwrap();
         stream.set_read_timeout(Some(ANSWER_WITHIN)).unwrap();
-        let mut peer = Self { stream, input: BytesMut::new() };
+        let mut peer = Self {
+            stream,
+            input: BytesMut::new(),
+        };
         let meta = Bytes::from(format!(r#"{{"token":"{token}"}}"#));
-        peer.send(&Request::Hello(Some(Hello { version: 1, tag: Text::from("test"), meta })), 1);
+        peer.send(
+            &Request::Hello(Some(Hello {
+                version: 1,
+                tag: Text::from("test"),
+                meta,
+            })),
+            1,
+        );
         assert!(matches!(peer.receive(), Response::Hello(_)));
         peer
     }
@@ -68,7 +81,8 @@ impl Peer {
     }
 }
 
-/// Sends the same request on many connections at once, several times on each, and counts the successes.
+/// Sends the same request on many connections at once, several times on each, and counts the
+/// successes.
 fn flood(server: &Server, token: &str, request: &Request) -> usize {
     let one = || {
         let mut peer = Peer::connect(server, token);
@@ -90,34 +104,68 @@ fn flood(server: &Server, token: &str, request: &Request) -> usize {
 /// The most memory that a process has ever had resident.
 fn largest_resident_bytes(server: &Server) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.said["pid"])).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix("kB").unwrap().trim().parse::<usize>().unwrap() << 10
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim()
+        .strip_suffix("kB")
+        .unwrap()
+        .trim()
+        .parse::<usize>()
+        .unwrap()
+        << 10
 }
 
 fn check_resident(server: &Server, what: &str) {
     let bytes = largest_resident_bytes(server);
     println!("{what}: at most {} MiB were resident", bytes / MIB);
-    assert!(bytes <= RESIDENT_BYTES_MAX, "{what}: {} MiB were resident", bytes / MIB);
+    assert!(
+        bytes <= RESIDENT_BYTES_MAX,
+        "{what}: {} MiB were resident",
+        bytes / MIB
+    );
 }
 
 #[test]
 fn the_server_stays_within_its_budget_whatever_small_requests_unpack_to() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&["--memory-budget", BUDGET]);
-    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap().trim().to_owned();
+    let token = std::fs::read_to_string(sandbox.data().join("token"))
+        .unwrap()
+        .trim()
+        .to_owned();
     let mut peer = Peer::connect(&server, &token);
     peer.send(&Request::CreateContext(CreateContext::default()), 1);
-    let Response::ContextCreated(created) = peer.receive() else { panic!("no context") };
+    let Response::ContextCreated(created) = peer.receive() else {
+        panic!("no context")
+    };
 
     let payload = Bytes::from(vec![7; UNPACKED_BYTES]);
-    let turn = compose::turn(&TypeRef::new("com.example.Bytes", 1), payload, Compression::Zstd).unwrap();
-    assert!(turn.payload.len() < 64 << 10, "little is sent: {}", turn.payload.len());
+    let turn = compose::turn(
+        &TypeRef::new("com.example.Bytes", 1),
+        payload,
+        Compression::Zstd,
+    )
+    .unwrap();
+    assert!(
+        turn.payload.len() < 64 << 10,
+        "little is sent: {}",
+        turn.payload.len()
+    );
     let append = Request::AppendTurn(compose::append(created.context, turn));
     assert!(flood(&server, &token, &append) > 0);
     check_resident(&server, "writes");
 
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let get = Request::GetLast(GetLast { context: created.context, limit: 1, options });
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
+    let get = Request::GetLast(GetLast {
+        context: created.context,
+        limit: 1,
+        options,
+    });
     assert!(flood(&server, &token, &get) > 0);
     check_resident(&server, "reads");
     assert!(server.terminate().success());

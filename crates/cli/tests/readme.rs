@@ -1,7 +1,9 @@
-//! Runs the README's session, command by command, against the real binary in a directory of its own.
+//! Runs the README's session, command by command, against the real binary in a directory of its
+//! own.
 //!
-//! In a `console` block a line that starts with `$ ` is a command and the lines up to the next one are
-//! what it prints. A line `...` stands for any number of lines, `[..]` within a line for any text.
+//! In a `console` block a line that starts with `$ ` is a command and the lines up to the next one
+//! are what it prints. A line `...` stands for any number of lines, `[..]` within a line for any
+//! text.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -25,7 +27,10 @@ fn session(text: &str) -> Vec<Step> {
             ("```", true) => inside = false,
             (line, true) => match (line.strip_prefix("$ "), steps.last_mut()) {
                 (Some(command), _) => {
-                    steps.push(Step { command: command.to_owned(), expect: Vec::new() });
+                    steps.push(Step {
+                        command: command.to_owned(),
+                        expect: Vec::new(),
+                    });
                 }
                 (None, Some(step)) => step.expect.push(line.to_owned()),
                 (None, None) => panic!("output before the first command: {line}"),
@@ -39,7 +44,9 @@ fn session(text: &str) -> Vec<Step> {
 /// Whether `line` is `pattern` with each `[..]` replaced by some text.
 fn line_matches(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split("[..]");
-    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
     let mut last = None;
     for part in parts {
         match rest.find(part) {
@@ -54,7 +61,9 @@ fn line_matches(pattern: &str, line: &str) -> bool {
 fn matches(expect: &[String], actual: &[&str]) -> bool {
     match expect {
         [] => actual.is_empty(),
-        [any, tail @ ..] if any == "..." => (0..=actual.len()).any(|skip| matches(tail, &actual[skip..])),
+        [any, tail @ ..] if any == "..." => {
+            (0..=actual.len()).any(|skip| matches(tail, &actual[skip..]))
+        }
         [first, tail @ ..] => match actual {
             [line, rest @ ..] => line_matches(first, line) && matches(tail, rest),
             [] => false,
@@ -81,7 +90,11 @@ fn run(command: &str, home: &Path) -> (bool, String) {
 #[test]
 fn the_session_of_the_readme_runs_as_printed() {
     let steps = session(&fs::read_to_string(format!("{ROOT}/README.md")).unwrap());
-    assert!(steps.len() >= 5, "the session has only {} commands", steps.len());
+    assert!(
+        steps.len() >= 5,
+        "the session has only {} commands",
+        steps.len()
+    );
     let home = tempfile::tempdir().unwrap();
     for step in steps {
         let (ok, text) = run(&step.command, home.path());
@@ -100,7 +113,11 @@ fn the_session_of_the_readme_runs_as_printed() {
 fn patterns_match_what_they_say() {
     let check = |pattern: &str, text: &str, expect: bool| {
         let pattern: Vec<String> = pattern.lines().map(str::to_owned).collect();
-        assert_eq!(matches(&pattern, &text.lines().collect::<Vec<_>>()), expect, "{pattern:?} on {text:?}");
+        assert_eq!(
+            matches(&pattern, &text.lines().collect::<Vec<_>>()),
+            expect,
+            "{pattern:?} on {text:?}"
+        );
     };
     check("a", "a", true);
     check("a", "b", false);

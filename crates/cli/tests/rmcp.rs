@@ -1,4 +1,5 @@
-//! `turnkeep mcp` driven by `rmcp`, the protocol's own Rust client, in each revision that both speak.
+//! `turnkeep mcp` driven by `rmcp`, the protocol's own Rust client, in each revision that both
+//! speak.
 
 mod sandbox;
 
@@ -26,18 +27,31 @@ impl Agent {
         let minted = sandbox.json(&["world", "token", "team", "ANN", "--write", "--json"], "");
         let mut command = sandbox.command(&["mcp"]);
         command.env("TURNKEEP_TOKEN", minted["token"].as_str().unwrap());
-        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
-        let stdin = pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
-        let stdout = pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
-        let mut info =
-            ClientInfo::new(ClientCapabilities::default(), Implementation::new("rmcp-test", "1"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let stdin =
+            pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
+        let stdout =
+            pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
+        let mut info = ClientInfo::new(
+            ClientCapabilities::default(),
+            Implementation::new("rmcp-test", "1"),
+        );
         info.protocol_version = version.clone();
         let lifecycle = if *version == ProtocolVersion::V_2026_07_28 {
-            ClientLifecycleMode::Discover { preferred_versions: vec![version.clone()] }
+            ClientLifecycleMode::Discover {
+                preferred_versions: vec![version.clone()],
+            }
         } else {
             ClientLifecycleMode::Initialize
         };
-        let client = info.serve_with_lifecycle((stdout, stdin), lifecycle).await.unwrap();
+        let client = info
+            .serve_with_lifecycle((stdout, stdin), lifecycle)
+            .await
+            .unwrap();
         Self { child, client }
     }
 
@@ -67,17 +81,27 @@ fn with_team() -> Sandbox {
 
 async fn reads_and_writes(agent: &Agent, text: &str) {
     let tools = agent.client.list_all_tools().await.unwrap();
-    assert!(tools.iter().any(|tool| tool.name == "ledger_write"), "{tools:?}");
+    assert!(
+        tools.iter().any(|tool| tool.name == "ledger_write"),
+        "{tools:?}"
+    );
     let me = agent.call("whoami", json!({})).await;
-    assert_eq!((&me["person_id"], &me["world_id"]), (&json!("ANN"), &json!("team")));
-    let found = agent.call("ledger_search", json!({ "query": "refund" })).await;
+    assert_eq!(
+        (&me["person_id"], &me["world_id"]),
+        (&json!("ANN"), &json!("team"))
+    );
+    let found = agent
+        .call("ledger_search", json!({ "query": "refund" }))
+        .await;
     assert_eq!(found["results"][0]["audience"], "everyone", "{found}");
     let write = json!({ "text": text, "visible_to": ["bob"], "request_id": text });
     let first = agent.call("ledger_write", write.clone()).await;
     let again = agent.call("ledger_write", write).await;
     assert_eq!(first["bundle_id"], again["bundle_id"]);
     assert_eq!(again["replayed"], true, "{again}");
-    let news = agent.call("ledger_read", json!({ "cursor": me["cursor_now"] })).await;
+    let news = agent
+        .call("ledger_read", json!({ "cursor": me["cursor_now"] }))
+        .await;
     assert!(news.to_string().contains(text), "{news}");
 }
 
@@ -85,13 +109,18 @@ async fn reads_and_writes(agent: &Agent, text: &str) {
 async fn the_rust_sdk_reads_and_writes_in_every_revision() {
     let sandbox = with_team();
     let server = sandbox.up(&[]);
-    for version in
-        [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28]
-    {
+    for version in [
+        ProtocolVersion::V_2025_06_18,
+        ProtocolVersion::V_2025_11_25,
+        ProtocolVersion::V_2026_07_28,
+    ] {
         let agent = Agent::start(&sandbox, &version).await;
         let peer = agent.client.peer_info().unwrap();
         assert_eq!(peer.protocol_version, version);
-        assert!(peer.instructions.as_ref().unwrap().contains("ANN"), "{peer:?}");
+        assert!(
+            peer.instructions.as_ref().unwrap().contains("ANN"),
+            "{peer:?}"
+        );
         reads_and_writes(&agent, &format!("written in {version}")).await;
         agent.end().await;
     }
@@ -104,10 +133,13 @@ async fn the_rust_sdk_is_notified_of_new_entries() {
     let server = sandbox.up(&[]);
     let agent = Agent::start(&sandbox, &ProtocolVersion::V_2026_07_28).await;
     let [resource] = <[_; 1]>::try_from(agent.client.list_all_resources().await.unwrap()).unwrap();
-    let filter = SubscriptionFilter::builder().resource_subscriptions([resource.uri.clone()]).build();
+    let filter = SubscriptionFilter::builder()
+        .resource_subscriptions([resource.uri.clone()])
+        .build();
     let mut news = agent.client.listen(filter).await.unwrap();
     sandbox.transcript("invoke team News.");
-    let Some(ServerNotification::ResourceUpdatedNotification(updated)) = news.next().await.unwrap() else {
+    let Some(ServerNotification::ResourceUpdatedNotification(updated)) = news.next().await.unwrap()
+    else {
         panic!("no notification that the resource was updated");
     };
     assert_eq!(updated.params.uri, resource.uri);

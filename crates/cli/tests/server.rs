@@ -34,23 +34,61 @@ fn up_says_where_it_is_and_commands_find_it() {
         ",
     );
     let elsewhere = Sandbox::new();
-    let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
+    let named = [
+        "--server",
+        server.http(),
+        "--token",
+        token.trim(),
+        "stats",
+        "--json",
+    ];
     assert_eq!(elsewhere.json(&named, "")["turns"], 2);
     let doctor = elsewhere.json(&[&named[..4], &["doctor", "--json"]].concat(), "");
-    assert_eq!((&doctor["check"], &doctor["status"]), (&"server".into(), &"ok".into()));
+    assert_eq!(
+        (&doctor["check"], &doctor["status"]),
+        (&"server".into(), &"ok".into())
+    );
     let graph = [&named[..4], &["log", "1", "--graph", "--oneline"]].concat();
-    assert_eq!(elsewhere.output(&graph, b"").stdout.split(|byte| *byte == b'\n').count(), 3);
+    assert_eq!(
+        elsewhere
+            .output(&graph, b"")
+            .stdout
+            .split(|byte| *byte == b'\n')
+            .count(),
+        3
+    );
     let binary = ["--server", server.said["tcp"].as_str().unwrap(), "stats"];
     let binary = String::from_utf8(elsewhere.output(&binary, b"").stderr).unwrap();
-    assert!(binary.contains("hint: --server takes the HTTP address"), "{binary}");
-    let graph = ["--server", server.http(), "--token", token.trim(), "log", "1", "--graph", "--oneline"];
+    assert!(
+        binary.contains("hint: --server takes the HTTP address"),
+        "{binary}"
+    );
+    let graph = [
+        "--server",
+        server.http(),
+        "--token",
+        token.trim(),
+        "log",
+        "1",
+        "--graph",
+        "--oneline",
+    ];
     let graph = String::from_utf8(elsewhere.output(&graph, b"").stdout).unwrap();
     assert_eq!(graph.lines().count(), 2, "{graph}");
-    let refused = elsewhere.output(&["--server", server.http(), "--token", "wrong", "stats"], b"");
+    let refused = elsewhere.output(
+        &["--server", server.http(), "--token", "wrong", "stats"],
+        b"",
+    );
     let refused = String::from_utf8(refused.stderr).unwrap();
-    assert!(refused.contains("hint: give the server's token with --token"), "{refused}");
+    assert!(
+        refused.contains("hint: give the server's token with --token"),
+        "{refused}"
+    );
     assert!(server.terminate().success());
-    assert!(!sandbox.data().join("run/server.json").exists(), "the note is taken away");
+    assert!(
+        !sandbox.data().join("run/server.json").exists(),
+        "the note is taken away"
+    );
     assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
 }
 
@@ -58,12 +96,21 @@ fn up_says_where_it_is_and_commands_find_it() {
 fn a_second_server_on_the_same_directory_is_refused() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&[]);
-    let second = sandbox.output(&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"], b"");
+    let second = sandbox.output(
+        &["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"],
+        b"",
+    );
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.starts_with("error: the data directory "), "{said}");
-    assert!(said.contains(&format!("its server listens on {}", server.http())), "{said}");
-    assert!(sandbox.data().join("run/server.json").exists(), "the first one's note stays");
+    assert!(
+        said.contains(&format!("its server listens on {}", server.http())),
+        "{said}"
+    );
+    assert!(
+        sandbox.data().join("run/server.json").exists(),
+        "the first one's note stays"
+    );
 }
 
 #[test]
@@ -74,14 +121,20 @@ fn a_taken_port_is_named() {
     let refused = sandbox.output(&["up", "--listen", "127.0.0.1:0", "--http", &addr], b"");
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.starts_with(&format!("error: cannot listen on {addr}: ")), "{said}");
+    assert!(
+        said.starts_with(&format!("error: cannot listen on {addr}: ")),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_port_that_another_server_of_ours_has_is_named_with_that_server() {
     let (first, second) = (Sandbox::new(), Sandbox::new());
     let server = first.up(&[]);
-    let refused = second.output(&["up", "--listen", "127.0.0.1:0", "--http", server.http()], b"");
+    let refused = second.output(
+        &["up", "--listen", "127.0.0.1:0", "--http", server.http()],
+        b"",
+    );
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8(refused.stderr).unwrap();
     let data = first.data().canonicalize().unwrap();
@@ -99,18 +152,27 @@ fn a_port_that_another_server_of_ours_has_is_named_with_that_server() {
 fn a_server_that_stops_says_good_bye() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
-    let mut child = command.stderr(std::process::Stdio::inherit()).spawn().unwrap();
+    let mut child = command
+        .stderr(std::process::Stdio::inherit())
+        .spawn()
+        .unwrap();
     let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     std::io::BufRead::read_line(&mut said, &mut first).unwrap();
     assert!(first.contains("is up"), "{first}");
     // What it says comes in one piece, so that it listens for signals by now.
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
-        .unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(rest.ends_with("turnkeep has stopped. Good-bye: everything acknowledged is kept.\n"), "{rest}");
+    assert!(
+        rest.ends_with("turnkeep has stopped. Good-bye: everything acknowledged is kept.\n"),
+        "{rest}"
+    );
 }
 
 #[test]
@@ -118,7 +180,11 @@ fn exposure_without_tls_is_refused() {
     let sandbox = Sandbox::new();
     let refused = sandbox.output(&["up", "--http", "0.0.0.0:0"], b"");
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("--tls-cert"));
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("--tls-cert")
+    );
 }
 
 #[test]
@@ -127,7 +193,10 @@ fn what_a_killed_server_acknowledged_is_there() {
     let server = sandbox.up(&[]);
     let sandbox = sandbox.with_turns();
     server.kill();
-    assert!(sandbox.data().join("run/server.json").exists(), "a killed server leaves its note");
+    assert!(
+        sandbox.data().join("run/server.json").exists(),
+        "a killed server leaves its note"
+    );
     assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
     let server = sandbox.up(&[]);
     assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
@@ -146,10 +215,23 @@ fn a_note_that_a_killed_server_left_leads_nowhere() {
     let lock = turnkeep_journal::DataDirLock::acquire(&sandbox.data()).unwrap();
     let busy = sandbox.output(&["stats"], b"");
     let said = String::from_utf8(busy.stderr).unwrap();
-    assert!(said.contains(&format!("in use by another process (pid {})", std::process::id())), "{said}");
+    assert!(
+        said.contains(&format!(
+            "in use by another process (pid {})",
+            std::process::id()
+        )),
+        "{said}"
+    );
     drop(lock);
-    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2, "its own store, not the other one");
-    assert!(!path.exists(), "whoever takes the directory takes the note away");
+    assert_eq!(
+        sandbox.json(&["stats", "--json"], "")["turns"],
+        2,
+        "its own store, not the other one"
+    );
+    assert!(
+        !path.exists(),
+        "whoever takes the directory takes the note away"
+    );
     assert!(server.terminate().success());
 }
 
@@ -158,15 +240,24 @@ fn follow_shows_the_newest_turns_and_then_what_comes() {
     let sandbox = Sandbox::new();
     let _server = sandbox.up(&[]);
     let sandbox = sandbox.with_turns();
-    let mut follow = sandbox.command(&["log", "1", "--follow", "--oneline", "-n", "1"]).spawn().unwrap();
+    let mut follow = sandbox
+        .command(&["log", "1", "--follow", "--oneline", "-n", "1"])
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!(next(), "2 com.example.Message@1 role=assistant text=Rayleigh scattering.");
+    assert_eq!(
+        next(),
+        "2 com.example.Message@1 role=assistant text=Rayleigh scattering."
+    );
     sandbox.transcript(
         "append 1 --type com.example.Message@1 --data - < {\"role\":\"user\",\"text\":\"And the sea?\"}
          append 1 --msgpack - < 1",
     );
-    assert_eq!(next(), "3 com.example.Message@1 role=user text=And the sea?");
+    assert_eq!(
+        next(),
+        "3 com.example.Message@1 role=user text=And the sea?"
+    );
     assert_eq!(next(), "4 (no type) 49");
     follow.kill().unwrap();
     follow.wait().unwrap();
@@ -177,10 +268,16 @@ fn follow_shows_what_was_appended_while_the_server_was_away() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&[]);
     let sandbox = sandbox.with_turns();
-    let mut follow = sandbox.command(&["log", "1", "--follow", "--oneline", "-n", "1"]).spawn().unwrap();
+    let mut follow = sandbox
+        .command(&["log", "1", "--follow", "--oneline", "-n", "1"])
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!(next(), "2 com.example.Message@1 role=assistant text=Rayleigh scattering.");
+    assert_eq!(
+        next(),
+        "2 com.example.Message@1 role=assistant text=Rayleigh scattering."
+    );
     let (tcp, http) = (server.said["tcp"].clone(), server.said["http"].clone());
     server.kill();
     sandbox.transcript("append 1 --msgpack - < 1");
@@ -221,7 +318,12 @@ fn with_tls_commands_trust_the_certificate_that_the_server_shows() {
     let files = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/http/tls");
     let (cert, key) = (format!("{files}/cert.pem"), format!("{files}/key.pem"));
     let server = sandbox.up(&["--tls-cert", &cert, "--tls-key", &key]);
-    assert!(server.said["link"].as_str().unwrap().starts_with("https://127.0.0.1:"));
+    assert!(
+        server.said["link"]
+            .as_str()
+            .unwrap()
+            .starts_with("https://127.0.0.1:")
+    );
     let sandbox = sandbox.with_turns();
     check(
         &sandbox.transcript("log 1 --oneline --graph -n 1"),
@@ -232,7 +334,16 @@ fn with_tls_commands_trust_the_certificate_that_the_server_shows() {
     );
     let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
     let address = format!("https://{}", server.http());
-    let named = ["--server", &address, "--tls-ca", &cert, "--token", token.trim(), "stats", "--json"];
+    let named = [
+        "--server",
+        &address,
+        "--tls-ca",
+        &cert,
+        "--token",
+        token.trim(),
+        "stats",
+        "--json",
+    ];
     assert_eq!(Sandbox::new().json(&named, "")["turns"], 2);
     let untrusted = Sandbox::new().output(&["--server", &address, "stats"], b"");
     assert_eq!(untrusted.status.code(), Some(2));
@@ -247,12 +358,35 @@ fn a_self_signed_certificate_works_as_openssl_makes_it() {
     let sandbox = sandbox.with_turns();
     let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
     let address = format!("https://{}", server.http());
-    let named = ["--server", &address, "--tls-ca", &cert, "--token", token.trim(), "stats", "--json"];
+    let named = [
+        "--server",
+        &address,
+        "--tls-ca",
+        &cert,
+        "--token",
+        token.trim(),
+        "stats",
+        "--json",
+    ];
     assert_eq!(Sandbox::new().json(&named, "")["turns"], 2);
-    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/http/tls/cert.pem");
-    let named = ["--server", &address, "--tls-ca", other, "--token", token.trim(), "stats"];
+    let other = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../server/tests/http/tls/cert.pem"
+    );
+    let named = [
+        "--server",
+        &address,
+        "--tls-ca",
+        other,
+        "--token",
+        token.trim(),
+        "stats",
+    ];
     let refused = String::from_utf8(Sandbox::new().output(&named, b"").stderr).unwrap();
-    assert!(refused.contains("openssl req -x509") && refused.contains("IP:127.0.0.1"), "{refused}");
+    assert!(
+        refused.contains("openssl req -x509") && refused.contains("IP:127.0.0.1"),
+        "{refused}"
+    );
 }
 
 #[test]

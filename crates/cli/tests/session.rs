@@ -126,11 +126,21 @@ fn a_list_that_is_cut_says_so_beside_it() {
     }
     let list = |limit: &str| {
         let output = sandbox.output(&["ctx", "list", "-n", limit, "--json"], b"");
-        let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        let lines = output
+            .stdout
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .count();
         (lines, String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(list("3"), (3, String::new()));
-    assert_eq!(list("2"), (2, "only the newest 2 are listed: -n N lists more\n".to_owned()));
+    assert_eq!(
+        list("2"),
+        (
+            2,
+            "only the newest 2 are listed: -n N lists more\n".to_owned()
+        )
+    );
 }
 
 #[test]
@@ -257,7 +267,16 @@ fn wrong_calls_exit_with_2() {
         &["nonsense"][..],
         &["append", "1", "--type", "a@1"],
         &["append", "1", "--data", "-"],
-        &["append", "1", "--type", "a@1", "--data", "-", "--msgpack", "-"],
+        &[
+            "append",
+            "1",
+            "--type",
+            "a@1",
+            "--data",
+            "-",
+            "--msgpack",
+            "-",
+        ],
         &["log", "turn:1"],
         &["show", "12"],
         &["up", "--durability", "never"],
@@ -283,15 +302,27 @@ fn a_key_makes_commands_repeatable() {
     let first = sandbox.json(&append, "\u{0}");
     assert_eq!(sandbox.json(&append, "\u{0}"), first);
     let create = ["ctx", "new", "--key", "k", "--json"];
-    assert_eq!(sandbox.json(&create, "")["context_id"], sandbox.json(&create, "")["context_id"]);
+    assert_eq!(
+        sandbox.json(&create, "")["context_id"],
+        sandbox.json(&create, "")["context_id"]
+    );
     let again = sandbox.output(&append[..6], b"\0");
-    assert_eq!(String::from_utf8(again.stdout).unwrap(), "already appended turn:3 to ctx:1, depth 2\n");
+    assert_eq!(
+        String::from_utf8(again.stdout).unwrap(),
+        "already appended turn:3 to ctx:1, depth 2\n"
+    );
     let again = sandbox.output(&create[..4], b"");
-    assert_eq!(String::from_utf8(again.stdout).unwrap(), "already created ctx:2\n");
+    assert_eq!(
+        String::from_utf8(again.stdout).unwrap(),
+        "already created ctx:2\n"
+    );
     let changed = sandbox.output(&append, b"\x01");
     assert_eq!(changed.status.code(), Some(1));
     let said = String::from_utf8(changed.stderr).unwrap();
-    assert!(said.contains("\"hint\":\"a key stands for one request: take a new one for another\""), "{said}");
+    assert!(
+        said.contains("\"hint\":\"a key stands for one request: take a new one for another\""),
+        "{said}"
+    );
     let twice = sandbox.output(&["ctx", "new", "--label", "a=1", "--label", "a=2"], b"");
     assert_eq!(twice.status.code(), Some(2));
 }
@@ -303,20 +334,45 @@ fn json_is_one_object_per_line() {
         let output = sandbox.output(args, b"");
         assert!(output.status.success(), "{args:?}");
         let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>()
+        text.lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .collect::<Vec<_>>()
     };
     let log = lines(&["log", "1", "--json"]);
-    assert_eq!(log.iter().map(|turn| &turn["turn_id"]).collect::<Vec<_>>(), ["2", "1"]);
+    assert_eq!(
+        log.iter().map(|turn| &turn["turn_id"]).collect::<Vec<_>>(),
+        ["2", "1"]
+    );
     assert_eq!(log[0]["data"]["text"], "Rayleigh scattering.");
-    assert_eq!(lines(&["ctx", "list", "--json"])[0]["labels"]["agent"], "demo");
-    assert_eq!(lines(&["show", "turn:1", "--json"])[0]["data"]["role"], "user");
+    assert_eq!(
+        lines(&["ctx", "list", "--json"])[0]["labels"]["agent"],
+        "demo"
+    );
+    assert_eq!(
+        lines(&["show", "turn:1", "--json"])[0]["data"]["role"],
+        "user"
+    );
     assert_eq!(lines(&["stats", "--json"])[0]["turns"], 2);
-    assert_eq!(lines(&["registry", "types", "--json"])[0]["type_id"], "com.example.Message");
-    assert_eq!(lines(&["registry", "get", "example#1", "--json"])[0]["bundle_id"], "example#1");
+    assert_eq!(
+        lines(&["registry", "types", "--json"])[0]["type_id"],
+        "com.example.Message"
+    );
+    assert_eq!(
+        lines(&["registry", "get", "example#1", "--json"])[0]["bundle_id"],
+        "example#1"
+    );
     let settings = lines(&["config", "show", "--json"]);
-    let data = settings.iter().find(|setting| setting["name"] == "data").unwrap();
+    let data = settings
+        .iter()
+        .find(|setting| setting["name"] == "data")
+        .unwrap();
     assert_eq!(data["source"], "environment TURNKEEP_DATA");
-    let value = |name: &str| &settings.iter().find(|setting| setting["name"] == name).unwrap()["value"];
+    let value = |name: &str| {
+        &settings
+            .iter()
+            .find(|setting| setting["name"] == name)
+            .unwrap()["value"]
+    };
     assert_eq!(value("no_auth"), false);
     assert_eq!(value("server"), &serde_json::Value::Null);
     assert_eq!(value("limits.key_bytes_max"), 1024);
@@ -324,10 +380,23 @@ fn json_is_one_object_per_line() {
     let put = String::from_utf8(sandbox.output(&["blob", "put", "three"], b"").stdout).unwrap();
     let hash = put.trim();
     let got = &lines(&["blob", "get", hash, "--json"])[0];
-    assert_eq!((&got["bytes"], &got["data_b64"]), (&3.into(), &"YWJj".into()));
-    assert_eq!(lines(&["blob", "get", hash, "--json", "-o", "out"])[0]["file"], "out");
-    assert_eq!(lines(&["completions", "fish", "--json"])[0]["shell"], "fish");
-    assert!(lines(&["doctor", "--json"]).iter().all(|finding| finding["check"].is_string()));
+    assert_eq!(
+        (&got["bytes"], &got["data_b64"]),
+        (&3.into(), &"YWJj".into())
+    );
+    assert_eq!(
+        lines(&["blob", "get", hash, "--json", "-o", "out"])[0]["file"],
+        "out"
+    );
+    assert_eq!(
+        lines(&["completions", "fish", "--json"])[0]["shell"],
+        "fish"
+    );
+    assert!(
+        lines(&["doctor", "--json"])
+            .iter()
+            .all(|finding| finding["check"].is_string())
+    );
 }
 
 #[test]
@@ -338,7 +407,12 @@ fn a_blob_comes_back_as_it_went_in() {
     let put = sandbox.output(&["blob", "put", "in"], b"");
     let hash = String::from_utf8(put.stdout).unwrap().trim().to_owned();
     assert_eq!(sandbox.output(&["blob", "get", &hash], b"").stdout, bytes);
-    assert!(sandbox.output(&["blob", "get", &format!("blob:{hash}"), "-o", "out"], b"").status.success());
+    assert!(
+        sandbox
+            .output(&["blob", "get", &format!("blob:{hash}"), "-o", "out"], b"")
+            .status
+            .success()
+    );
     assert_eq!(std::fs::read(sandbox.path("out")).unwrap(), bytes);
     let missing = sandbox.output(&["blob", "get", &"0".repeat(64)], b"");
     assert_eq!(missing.status.code(), Some(1));
@@ -409,12 +483,19 @@ fn every_command_has_help_with_examples() {
         let output = sandbox.output(&args, b"");
         let help = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{command}");
-        assert!(help.contains("Examples:\n  "), "{command} has no examples:\n{help}");
+        assert!(
+            help.contains("Examples:\n  "),
+            "{command} has no examples:\n{help}"
+        );
     }
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = String::from_utf8(sandbox.output(&["completions", shell], b"").stdout).unwrap();
+        let script =
+            String::from_utf8(sandbox.output(&["completions", shell], b"").stdout).unwrap();
         let has_commands = script.contains("sessions") || script.contains("complete -- ");
-        assert!(script.contains("turnkeep") && has_commands, "{shell}: {script}");
+        assert!(
+            script.contains("turnkeep") && has_commands,
+            "{shell}: {script}"
+        );
     }
 }
 
@@ -423,20 +504,37 @@ fn the_examples_of_the_help_work_as_they_are_printed() {
     let sandbox = Sandbox::new();
     let help = String::from_utf8(sandbox.output(&["--help"], b"").stdout).unwrap();
     let example = |word: &str| {
-        let line =
-            help.lines().map(str::trim).find(|line| line.contains(word)).unwrap_or_else(|| panic!("{help}"));
+        let line = help
+            .lines()
+            .map(str::trim)
+            .find(|line| line.contains(word))
+            .unwrap_or_else(|| panic!("{help}"));
         line.split("  # ").next().unwrap().to_owned()
     };
     for word in ["turnkeep ctx new", "turnkeep append", "turnkeep log 1"] {
-        let line = example(word).replace("turnkeep ", &format!("'{}' ", env!("CARGO_BIN_EXE_turnkeep")));
+        let line = example(word).replace(
+            "turnkeep ",
+            &format!("'{}' ", env!("CARGO_BIN_EXE_turnkeep")),
+        );
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &line]).env("TURNKEEP_DATA", sandbox.data()).env("HOME", sandbox.path(""));
+        shell
+            .args(["-c", &line])
+            .env("TURNKEEP_DATA", sandbox.data())
+            .env("HOME", sandbox.path(""));
         let output = shell.env_remove("XDG_CONFIG_HOME").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{line}: {said}");
     }
-    assert!(sandbox.transcript("log 1 --oneline").contains("turnkeep.Note@1 text=hi"));
-    assert!(sandbox.transcript("log 1 -o").contains("turnkeep.Note@1 text=hi"));
+    assert!(
+        sandbox
+            .transcript("log 1 --oneline")
+            .contains("turnkeep.Note@1 text=hi")
+    );
+    assert!(
+        sandbox
+            .transcript("log 1 -o")
+            .contains("turnkeep.Note@1 text=hi")
+    );
 }
 
 #[test]
@@ -447,15 +545,35 @@ fn a_blob_is_named_by_the_digits_that_make_it_unique() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let (one, two) = (put("one"), put("two"));
-    for name in [&one[..], &one[..4], &one[..9], &format!("blob:{}", &one[..6])] {
-        assert_eq!(sandbox.output(&["blob", "get", name], b"").stdout, b"one", "{name}");
+    for name in [
+        &one[..],
+        &one[..4],
+        &one[..9],
+        &format!("blob:{}", &one[..6]),
+    ] {
+        assert_eq!(
+            sandbox.output(&["blob", "get", name], b"").stdout,
+            b"one",
+            "{name}"
+        );
     }
     let shown = sandbox.transcript(&format!("show blob:{}", &two[..8]));
     assert!(shown.contains("two"), "{shown}");
-    let none = if one.starts_with("0000") || two.starts_with("0000") { "ffff" } else { "0000" };
+    let none = if one.starts_with("0000") || two.starts_with("0000") {
+        "ffff"
+    } else {
+        "0000"
+    };
     let missing = sandbox.transcript(&format!("blob get {none}"));
-    assert!(missing.contains(&format!("no blob's hash begins with {none}")), "{missing}");
-    assert!(sandbox.transcript("blob get abc").contains("4 to 64 lower-case hex digits"));
+    assert!(
+        missing.contains(&format!("no blob's hash begins with {none}")),
+        "{missing}"
+    );
+    assert!(
+        sandbox
+            .transcript("blob get abc")
+            .contains("4 to 64 lower-case hex digits")
+    );
 }
 
 #[test]
@@ -464,20 +582,40 @@ fn a_shell_is_told_which_contexts_types_worlds_and_presets_there_are() {
     let complete = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         let output = sandbox.output(&[&["complete", "--"], &words[..]].concat(), b"");
-        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{line}: {output:?}"
+        );
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(complete("turnkeep log "), ["1"]);
-    assert_eq!(complete("turnkeep append 1 --type com"), ["com.example.Message@1"]);
-    assert_eq!(complete("turnkeep append 1 --type=com"), ["--type=com.example.Message@1"]);
+    assert_eq!(
+        complete("turnkeep append 1 --type com"),
+        ["com.example.Message@1"]
+    );
+    assert_eq!(
+        complete("turnkeep append 1 --type=com"),
+        ["--type=com.example.Message@1"]
+    );
     sandbox.transcript("world new payments");
     assert_eq!(complete("turnkeep stream pay"), ["payments"]);
     assert_eq!(complete("turnkeep wrap --preset cla"), ["claude"]);
     assert_eq!(complete("turnkeep sess"), ["sessions"]);
-    assert_eq!(complete("turnkeep turns "), [""; 0], "without a broker there are none");
+    assert_eq!(
+        complete("turnkeep turns "),
+        [""; 0],
+        "without a broker there are none"
+    );
     let elsewhere = Sandbox::new();
     let data = elsewhere.data();
-    assert_eq!(complete(&format!("turnkeep --data {} log ", data.display())), [""; 0]);
+    assert_eq!(
+        complete(&format!("turnkeep --data {} log ", data.display())),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -497,9 +635,20 @@ fn the_script_of_bash_completes_a_line() {
         try 'turnkeep append 1 --type com.example.Message@'
     "#;
     let mut bash = std::process::Command::new("bash");
-    bash.args(["-c", script]).env("TURNKEEP_DATA", sandbox.data()).env("HOME", sandbox.path(""));
-    let path = format!("{}:{}", turnkeep.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    bash.args(["-c", script])
+        .env("TURNKEEP_DATA", sandbox.data())
+        .env("HOME", sandbox.path(""));
+    let path = format!(
+        "{}:{}",
+        turnkeep.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
     let output = bash.env("PATH", path).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said, "1\nbash\n1\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        said,
+        "1\nbash\n1\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

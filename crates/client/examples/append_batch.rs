@@ -11,15 +11,27 @@ use turnkeep_types::{Compression, TypeRef};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let addr = env::var("TURNKEEP_ADDR").unwrap_or_else(|_| "127.0.0.1:9009".to_owned());
-    let options = Options { token: env::var("TURNKEEP_TOKEN").ok(), ..Options::default() };
+    let options = Options {
+        token: env::var("TURNKEEP_TOKEN").ok(),
+        ..Options::default()
+    };
     let client = Client::connect(&addr, options).await?;
-    let context = client.create_context(CreateContext::default()).await?.context;
+    let context = client
+        .create_context(CreateContext::default())
+        .await?
+        .context;
     let note = TypeRef::new("com.example.Note", 1);
     let payloads: [&[u8]; 3] = [b"\x81\x01\xa1a", b"\x81\x01\xa1b", b"\x81\x01\xa1c"];
-    let turns = payloads.map(|payload| compose::turn(&note, Bytes::from_static(payload), Compression::None));
+    let turns = payloads
+        .map(|payload| compose::turn(&note, Bytes::from_static(payload), Compression::None));
     let turns = turns.into_iter().collect::<Result<_, _>>()?;
-    let batch =
-        AppendBatch { context, parent: None, turns, key: "example: batch".into(), expected_head: None };
+    let batch = AppendBatch {
+        context,
+        parent: None,
+        turns,
+        key: "example: batch".into(),
+        expected_head: None,
+    };
     let ack = client.append_batch(batch).await?;
     println!(
         "{} turns, the last at depth {}",

@@ -1,7 +1,8 @@
-//! How much one connection carries with this client, to compare it with the clients in other languages.
+//! How much one connection carries with this client, to compare it with the clients in other
+//! languages.
 //!
-//! Appends of 1 KiB, all different, 512 in flight; then `GET_LAST` of 64 turns with their payloads, 16 in flight;
-//! half a second to warm up and three to count, each. Prints one line of JSON.
+//! Appends of 1 KiB, all different, 512 in flight; then `GET_LAST` of 64 turns with their payloads,
+//! 16 in flight; half a second to warm up and three to count, each. Prints one line of JSON.
 
 use std::collections::VecDeque;
 use std::env;
@@ -25,12 +26,20 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 #[tokio::main]
 async fn main() -> Fallible<()> {
     let addr = env::var("TURNKEEP_ADDR").unwrap_or_else(|_| "127.0.0.1:9009".to_owned());
-    let options = Options { token: env::var("TURNKEEP_TOKEN").ok(), ..Options::default() };
+    let options = Options {
+        token: env::var("TURNKEEP_TOKEN").ok(),
+        ..Options::default()
+    };
     let client = Client::connect(&addr, options).await?;
-    let context = client.create_context(CreateContext::default()).await?.context;
+    let context = client
+        .create_context(CreateContext::default())
+        .await?
+        .context;
     let appends = appends(&client, context).await?;
     let reads = reads(&client, context).await?;
-    println!(r#"{{"client":"rust","appends_per_second":{appends:.0},"pages_per_second":{reads:.0}}}"#);
+    println!(
+        r#"{{"client":"rust","appends_per_second":{appends:.0},"pages_per_second":{reads:.0}}}"#
+    );
     Ok(())
 }
 
@@ -42,7 +51,10 @@ struct Count {
 
 impl Count {
     fn new() -> Self {
-        Self { start: Instant::now() + WARM_UP, ended: 0 }
+        Self {
+            start: Instant::now() + WARM_UP,
+            ended: 0,
+        }
     }
 
     /// Counts one, and says whether there is time for another.
@@ -67,7 +79,9 @@ async fn appends(client: &Client, context: ContextId) -> Fallible<f64> {
             let turn = compose::turn(&note, noise.payload(), Compression::None)?;
             pending.push_back(client.submit_append(compose::append(context, turn)).await?);
         }
-        let Some(oldest) = pending.pop_front() else { continue };
+        let Some(oldest) = pending.pop_front() else {
+            continue;
+        };
         oldest.await?;
         if !count.one() {
             return Ok(count.per_second());
@@ -77,8 +91,9 @@ async fn appends(client: &Client, context: ContextId) -> Fallible<f64> {
 
 /// Reads as many callers, since a read is not handed out before its answer.
 async fn reads(client: &Client, context: ContextId) -> Fallible<f64> {
-    let callers: Vec<_> =
-        (0..READS_IN_FLIGHT).map(|_| tokio::spawn(read_for_a_while(client.clone(), context))).collect();
+    let callers: Vec<_> = (0..READS_IN_FLIGHT)
+        .map(|_| tokio::spawn(read_for_a_while(client.clone(), context)))
+        .collect();
     let mut per_second = 0.0;
     for caller in callers {
         per_second += caller.await??;
@@ -86,13 +101,27 @@ async fn reads(client: &Client, context: ContextId) -> Fallible<f64> {
     Ok(per_second)
 }
 
-async fn read_for_a_while(client: Client, context: ContextId) -> Result<f64, turnkeep_client::Error> {
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let get = GetLast { context, limit: TURNS_PER_READ, options };
+async fn read_for_a_while(
+    client: Client,
+    context: ContextId,
+) -> Result<f64, turnkeep_client::Error> {
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
+    let get = GetLast {
+        context,
+        limit: TURNS_PER_READ,
+        options,
+    };
     let mut count = Count::new();
     loop {
         let items = client.last(get.clone()).await?;
-        assert_eq!(items.len(), TURNS_PER_READ as usize, "the context has enough turns");
+        assert_eq!(
+            items.len(),
+            TURNS_PER_READ as usize,
+            "the context has enough turns"
+        );
         if !count.one() {
             return Ok(count.per_second());
         }

@@ -11,9 +11,15 @@ use turnkeep_types::{Compression, TypeRef};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let addr = env::var("TURNKEEP_ADDR").unwrap_or_else(|_| "127.0.0.1:9009".to_owned());
-    let options = Options { token: env::var("TURNKEEP_TOKEN").ok(), ..Options::default() };
+    let options = Options {
+        token: env::var("TURNKEEP_TOKEN").ok(),
+        ..Options::default()
+    };
     let client = Client::connect(&addr, options).await?;
-    let context = client.create_context(CreateContext::default()).await?.context;
+    let context = client
+        .create_context(CreateContext::default())
+        .await?
+        .context;
     let note = TypeRef::new("com.example.Note", 1);
     let mut pending = Vec::new();
     for number in 0..100_u8 {
@@ -25,6 +31,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for ack in pending {
         last = Some(ack.await?.depth);
     }
-    println!("the last of 100 turns is at depth {}", last.unwrap_or_default());
+    println!(
+        "the last of 100 turns is at depth {}",
+        last.unwrap_or_default()
+    );
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! `REGISTRY_PUT_BUNDLE`: publishes what the tags of a type mean, so that every reader can show its turns.
+//! `REGISTRY_PUT_BUNDLE`: publishes what the tags of a type mean, so that every reader can show its
+//! turns.
 
 use std::env;
 use std::error::Error;
@@ -16,9 +17,14 @@ const BUNDLE: &str = r#"{
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let addr = env::var("TURNKEEP_ADDR").unwrap_or_else(|_| "127.0.0.1:9009".to_owned());
-    let options = Options { token: env::var("TURNKEEP_TOKEN").ok(), ..Options::default() };
+    let options = Options {
+        token: env::var("TURNKEEP_TOKEN").ok(),
+        ..Options::default()
+    };
     let client = Client::connect(&addr, options).await?;
-    let is_new = client.put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes())).await?;
+    let is_new = client
+        .put_bundle("example#1", Bytes::from_static(BUNDLE.as_bytes()))
+        .await?;
     println!("the bundle {}", if is_new { "is new" } else { "was there" });
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Pauses between tries: doubling, bounded, and jittered so that many clients do not return in step.
+//! Pauses between tries: doubling, bounded, and jittered so that many clients do not return in
+//! step.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -43,7 +44,10 @@ impl Backoff {
 }
 
 /// A random number, from the seed that the standard library draws for its hash tables.
-#[expect(clippy::cast_possible_truncation, reason = "any 32 of the 64 bits will do")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "any 32 of the 64 bits will do"
+)]
 fn random() -> u32 {
     RandomState::new().hash_one(()) as u32
 }
@@ -55,12 +59,19 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_longest_and_end() {
         let ms = Duration::from_millis;
-        let policy = Retry { attempts_max: 5, first: ms(100), longest: ms(500) };
+        let policy = Retry {
+            attempts_max: 5,
+            first: ms(100),
+            longest: ms(500),
+        };
         let pauses = |random| {
             let mut backoff = Backoff::new(policy);
             std::iter::from_fn(|| backoff.next(random)).collect::<Vec<_>>()
         };
-        assert_eq!(pauses(u32::MAX), [ms(100), ms(200), ms(400), ms(500), ms(500)]);
+        assert_eq!(
+            pauses(u32::MAX),
+            [ms(100), ms(200), ms(400), ms(500), ms(500)]
+        );
         assert_eq!(pauses(0), [ms(50), ms(100), ms(200), ms(250), ms(250)]);
         assert_eq!(Backoff::new(Retry::NEVER).next(0), None);
     }

@@ -1,8 +1,8 @@
 //! Captured turns in the turn store: their type, their payload, and how one is kept.
 //!
-//! One context per session, one turn per captured turn: both are found again by their keys, so that keeping
-//! a turn twice, or after an answer was lost, keeps it once. `content` is there only where it is not the
-//! text, so that nothing is stored twice and nothing is lost.
+//! One context per session, one turn per captured turn: both are found again by their keys, so that
+//! keeping a turn twice, or after an answer was lost, keeps it once. `content` is there only where
+//! it is not the text, so that nothing is stored twice and nothing is lost.
 
 use std::collections::HashMap;
 
@@ -54,17 +54,30 @@ struct Known {
 impl CaptureStore {
     /// Keeps through this client.
     pub fn new(client: Client) -> Self {
-        Self { client, known: Mutex::default() }
+        Self {
+            client,
+            known: Mutex::default(),
+        }
     }
 
     /// Appends the turn to the context of its session, once, and waits until it is durable.
     pub async fn keep(&self, turn: &FoundTurn) -> Result<Kept, Error> {
         let context = self.context(&turn.session).await?;
         let payload = payload(turn);
-        let form = if payload.len() < COMPRESS_FROM_BYTES { Compression::None } else { Compression::Zstd };
+        let form = if payload.len() < COMPRESS_FROM_BYTES {
+            Compression::None
+        } else {
+            Compression::Zstd
+        };
         let sent = compose::turn(&TypeRef::new(TURN_TYPE, TURN_VERSION), payload, form)?;
         let key = Bytes::copy_from_slice(turn.info.turn_id.as_bytes());
-        let ack = self.client.append(AppendTurn { key, ..compose::append(context, sent) }).await?;
+        let ack = self
+            .client
+            .append(AppendTurn {
+                key,
+                ..compose::append(context, sent)
+            })
+            .await?;
         Ok(Kept { context, ack })
     }
 
@@ -72,14 +85,20 @@ impl CaptureStore {
     pub async fn context(&self, session: &str) -> Result<ContextId, Error> {
         let mut known = self.known.lock().await;
         if !known.published {
-            self.client.put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes())).await?;
+            self.client
+                .put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes()))
+                .await?;
             known.published = true;
         }
         if let Some(context) = known.contexts.get(session) {
             return Ok(*context);
         }
         let key = Some(Bytes::from(format!("turnkeep.capture:{session}")));
-        let context = self.client.create_context(CreateContext { base: None, key }).await?.context;
+        let context = self
+            .client
+            .create_context(CreateContext { base: None, key })
+            .await?
+            .context;
         if known.contexts.len() >= CONTEXTS_MAX {
             known.contexts.clear();
         }
@@ -99,7 +118,8 @@ enum Field<'a> {
 /// The turn as a payload of [`TURN_TYPE`].
 pub fn payload(turn: &FoundTurn) -> Bytes {
     let text = turn.readable();
-    let content = Some(&turn.content[..]).filter(|content| text.map(str::as_bytes) != Some(*content));
+    let content =
+        Some(&turn.content[..]).filter(|content| text.map(str::as_bytes) != Some(*content));
     let flag = |set: bool| set.then_some(Field::Set);
     let fields = [
         (1, Some(Field::Text(&turn.info.turn_id))),
@@ -114,10 +134,13 @@ pub fn payload(turn: &FoundTurn) -> Bytes {
         (10, text.map(Field::Text)),
         (11, content.map(Field::Binary)),
     ];
-    let fields: Vec<(u64, Field<'_>)> =
-        fields.into_iter().filter_map(|(tag, field)| Some((tag, field?))).collect();
+    let fields: Vec<(u64, Field<'_>)> = fields
+        .into_iter()
+        .filter_map(|(tag, field)| Some((tag, field?)))
+        .collect();
     let mut out = Vec::with_capacity(turn.content.len() + 256);
-    encode(&mut out, &fields).unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
+    encode(&mut out, &fields)
+        .unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
     out.into()
 }
 
@@ -133,7 +156,9 @@ fn encode(
             Field::Number(number) => {
                 write_uint(out, *number)?;
             }
-            Field::Set => write_bool(out, true).map_err(rmp::encode::ValueWriteError::InvalidMarkerWrite)?,
+            Field::Set => {
+                write_bool(out, true).map_err(rmp::encode::ValueWriteError::InvalidMarkerWrite)?
+            }
             Field::Binary(bytes) => write_bin(out, bytes)?,
         }
     }
@@ -154,7 +179,10 @@ mod tests {
             };
             let payload = payload(&turn);
             assert_eq!(payload[0], 0x80 | expect_fields, "{content:?} {text:?}");
-            assert!(payload.windows(expect.len()).any(|window| window == expect), "{payload:?}");
+            assert!(
+                payload.windows(expect.len()).any(|window| window == expect),
+                "{payload:?}"
+            );
         }
         check(b"plain", None, 4, b"\x0a\xa5plain");
         check(b"plain", Some("plain"), 4, b"\x0a\xa5plain");

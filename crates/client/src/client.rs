@@ -1,8 +1,8 @@
 //! The client: every verb of the protocol, many callers on one connection, safe repetition.
 //!
 //! A request that is lost is repeated only where repeating cannot do harm: reads, writes that are
-//! idempotent by their content, and writes with an idempotency key. For the others the caller learns
-//! that the outcome is unknown.
+//! idempotent by their content, and writes with an idempotency key. For the others the caller
+//! learns that the outcome is unknown.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +11,8 @@ use tokio::sync::{Semaphore, oneshot};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::fs_tree::{TreeEntry, decode_tree};
 use turnkeep_wire::message::{
-    AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, GetBefore, GetLast, GetRange,
-    Item, PutBlob, PutBundle, ReadOptions, SentTurn, Subscribe, TurnAck,
+    AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, GetBefore, GetLast,
+    GetRange, Item, PutBlob, PutBundle, ReadOptions, SentTurn, Subscribe, TurnAck,
 };
 use turnkeep_wire::{Request, Text};
 
@@ -55,33 +55,48 @@ pub(crate) enum Repeat {
 
 impl Repeat {
     fn with_key(key: &[u8]) -> Self {
-        if key.is_empty() { Self::Unsafe } else { Self::Safe }
+        if key.is_empty() {
+            Self::Unsafe
+        } else {
+            Self::Safe
+        }
     }
 
-    /// The error of a request that had been sent, as its caller should see it. An unavailable server may
-    /// have kept a write that it refused.
+    /// The error of a request that had been sent, as its caller should see it. An unavailable
+    /// server may have kept a write that it refused.
     pub(crate) fn explain(self, error: Error) -> Error {
         let unknown = match &error {
             Error::Lost(_) => true,
             Error::Server(error) => error.status == 503,
             _ => false,
         };
-        if unknown && self == Self::Unsafe { Error::OutcomeUnknown(Box::new(error)) } else { error }
+        if unknown && self == Self::Unsafe {
+            Error::OutcomeUnknown(Box::new(error))
+        } else {
+            error
+        }
     }
 }
 
 impl Client {
-    /// Connects to a server's binary port, such as `127.0.0.1:9009`, and introduces itself. Tries once.
+    /// Connects to a server's binary port, such as `127.0.0.1:9009`, and introduces itself. Tries
+    /// once.
     pub async fn connect(addr: &str, options: Options) -> Result<Self, Error> {
         let inner = Inner {
             dialer: Dialer::new(addr, options.clone())?,
             current: Mutex::new(None),
             dialling: tokio::sync::Mutex::new(()),
-            requests: Arc::new(Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS))),
-            bytes: Arc::new(Semaphore::new(permits_for(options.in_flight_bytes_max).max(1) as usize)),
+            requests: Arc::new(Semaphore::new(
+                options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS),
+            )),
+            bytes: Arc::new(Semaphore::new(
+                permits_for(options.in_flight_bytes_max).max(1) as usize,
+            )),
             options,
         };
-        let client = Self { inner: Arc::new(inner) };
+        let client = Self {
+            inner: Arc::new(inner),
+        };
         client.connection().await?;
         Ok(client)
     }
@@ -109,8 +124,8 @@ impl Client {
         self.call(Request::AppendTurn(append), repeat).await
     }
 
-    /// Sends an append and returns: what it gives is awaited for the ack. It waits only for room among
-    /// the requests in flight, and never repeats.
+    /// Sends an append and returns: what it gives is awaited for the ack. It waits only for room
+    /// among the requests in flight, and never repeats.
     pub async fn submit_append(&self, append: AppendTurn) -> Result<Pending<TurnAck>, Error> {
         let repeat = Repeat::with_key(&append.key);
         self.submit(&Request::AppendTurn(append), repeat).await
@@ -158,7 +173,10 @@ impl Client {
 
     /// Keeps a blob; gives its hash and whether it was new.
     pub async fn put_blob(&self, bytes: Bytes) -> Result<(BlobHash, bool), Error> {
-        let put = PutBlob { hash: BlobHash::of(&bytes), bytes };
+        let put = PutBlob {
+            hash: BlobHash::of(&bytes),
+            bytes,
+        };
         self.call(Request::PutBlob(put), Repeat::Safe).await
     }
 
@@ -169,13 +187,18 @@ impl Client {
 
     /// Sets a turn's filesystem root.
     pub async fn attach_fs(&self, turn: TurnId, root: BlobHash) -> Result<(), Error> {
-        let _: AttachFs = self.call(Request::AttachFs(AttachFs { turn, root }), Repeat::Safe).await?;
+        let _: AttachFs = self
+            .call(Request::AttachFs(AttachFs { turn, root }), Repeat::Safe)
+            .await?;
         Ok(())
     }
 
     /// Publishes a registry bundle; gives whether it was new.
     pub async fn put_bundle(&self, id: &str, json: Bytes) -> Result<bool, Error> {
-        let put = PutBundle { id: Text::from(id), json };
+        let put = PutBundle {
+            id: Text::from(id),
+            json,
+        };
         self.call(Request::PutBundle(put), Repeat::Safe).await
     }
 
@@ -210,7 +233,9 @@ impl Client {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
             };
-            let Err(error) = answered else { return answered };
+            let Err(error) = answered else {
+                return answered;
+            };
             if !error.is_retryable() || !backoff.pause().await {
                 return Err(error);
             }
@@ -227,20 +252,38 @@ impl Client {
         let connection = self.connection().await?;
         let (reply, answer) = oneshot::channel();
         connection.send(Waiter::Reply(reply, permits), request)?;
-        Ok(Pending::new(answer, connection, request.item_form(), repeat))
+        Ok(Pending::new(
+            answer,
+            connection,
+            request.item_form(),
+            repeat,
+        ))
     }
 
     async fn permits(&self, bytes: usize) -> Result<Permits, Error> {
-        let Options { in_flight_bytes_max, request_bytes_max, .. } = self.inner.options;
+        let Options {
+            in_flight_bytes_max,
+            request_bytes_max,
+            ..
+        } = self.inner.options;
         let max = in_flight_bytes_max.min(request_bytes_max);
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
         let closed = |_| Error::Lost(Lost::Closed);
-        let request = Arc::clone(&self.inner.requests).acquire_owned().await.map_err(closed)?;
+        let request = Arc::clone(&self.inner.requests)
+            .acquire_owned()
+            .await
+            .map_err(closed)?;
         let permits = permits_for(bytes);
-        let bytes = Arc::clone(&self.inner.bytes).acquire_many_owned(permits).await.map_err(closed)?;
-        Ok(Permits { _request: Some(request), _bytes: Some(bytes) })
+        let bytes = Arc::clone(&self.inner.bytes)
+            .acquire_many_owned(permits)
+            .await
+            .map_err(closed)?;
+        Ok(Permits {
+            _request: Some(request),
+            _bytes: Some(bytes),
+        })
     }
 
     /// The live connection, dialled by whoever first finds that there is none.
@@ -258,17 +301,25 @@ impl Client {
     }
 
     fn live(&self) -> Option<Arc<Connection>> {
-        self.current().as_ref().filter(|connection| connection.lost().is_none()).cloned()
+        self.current()
+            .as_ref()
+            .filter(|connection| connection.lost().is_none())
+            .cloned()
     }
 
     fn current(&self) -> std::sync::MutexGuard<'_, Option<Arc<Connection>>> {
-        self.inner.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What a request of so many bytes takes of the bound, at least one permit.
 fn permits_for(bytes: usize) -> u32 {
-    u32::try_from(bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).clamp(1, 1 << 28)
+    u32::try_from(bytes / BYTES_PER_PERMIT)
+        .unwrap_or(u32::MAX)
+        .clamp(1, 1 << 28)
 }
 
 /// The bytes of a request's parts that may be large: what it takes, but for some fields.
@@ -279,7 +330,9 @@ fn request_bytes(request: &Request) -> usize {
             create.key.as_ref().map_or(0, Bytes::len)
         }
         Request::AppendTurn(append) => turn(&append.turn) + append.key.len(),
-        Request::AppendBatch(append) => append.turns.iter().map(turn).sum::<usize>() + append.key.len(),
+        Request::AppendBatch(append) => {
+            append.turns.iter().map(turn).sum::<usize>() + append.key.len()
+        }
         Request::PutBlob(put) => put.bytes.len(),
         Request::PutBundle(put) => put.id.len() + put.json.len(),
         Request::HasBlobs(hashes) => size_of_val(hashes.as_slice()),

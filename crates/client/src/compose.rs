@@ -15,12 +15,17 @@ const ZSTD_LEVEL: i32 = 1;
 /// A turn with this declared type and payload, to be sent in the given form. Hashes the payload.
 pub fn turn(declared: &TypeRef, payload: Bytes, form: Compression) -> Result<SentTurn, Error> {
     let hash = BlobHash::of(&payload);
-    let raw_len = u32::try_from(payload.len())
-        .map_err(|_| Error::TooLarge { bytes: payload.len(), max: u32::MAX as usize })?;
+    let raw_len = u32::try_from(payload.len()).map_err(|_| Error::TooLarge {
+        bytes: payload.len(),
+        max: u32::MAX as usize,
+    })?;
     let payload = match form {
         Compression::None => payload,
         Compression::Zstd => zstd::bulk::compress(&payload, ZSTD_LEVEL)
-            .map_err(|error| Error::BadPayload { hash, what: error.to_string() })?
+            .map_err(|error| Error::BadPayload {
+                hash,
+                what: error.to_string(),
+            })?
             .into(),
     };
     Ok(SentTurn {
@@ -36,5 +41,12 @@ pub fn turn(declared: &TypeRef, payload: Bytes, form: Compression) -> Result<Sen
 
 /// An append of one turn onto the context's current head, without key and without condition.
 pub fn append(context: ContextId, turn: SentTurn) -> AppendTurn {
-    AppendTurn { context, parent: None, turn, key: Bytes::new(), fs_root: None, expected_head: None }
+    AppendTurn {
+        context,
+        parent: None,
+        turn,
+        key: Bytes::new(),
+        fs_root: None,
+        expected_head: None,
+    }
 }

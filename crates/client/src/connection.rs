@@ -1,9 +1,10 @@
 //! One live connection: a task that owns the socket, and the outbox through which callers reach it.
 //!
-//! A caller encodes its frame straight into the outbox and leaves a waiter under its request id; the
-//! task writes whatever has gathered with one write and hands each answer to its waiter. Invariant: a
-//! waiter is answered exactly once, and when the connection ends, every waiter learns why. After that
-//! nothing can be sent: the connection is never revived, the client dials a new one.
+//! A caller encodes its frame straight into the outbox and leaves a waiter under its request id;
+//! the task writes whatever has gathered with one write and hands each answer to its waiter.
+//! Invariant: a waiter is answered exactly once, and when the connection ends, every waiter learns
+//! why. After that nothing can be sent: the connection is never revived, the client dials a new
+//! one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +68,8 @@ struct Outbox {
     request_bytes_max: usize,
     next_id: u64,
     waiters: HashMap<u64, Waiter>,
-    /// How many of the waiters wait for one answer: the ones for which a silent server is a dead one.
+    /// How many of the waiters wait for one answer: the ones for which a silent server is a dead
+    /// one.
     replies: usize,
     lost: Option<Lost>,
 }
@@ -92,8 +94,11 @@ impl Connection {
             replies: 0,
             lost: None,
         };
-        let shared =
-            Arc::new(Shared { outbox: Mutex::new(outbox), wake: Notify::new(), reads: AtomicU64::new(0) });
+        let shared = Arc::new(Shared {
+            outbox: Mutex::new(outbox),
+            wake: Notify::new(),
+            reads: AtomicU64::new(0),
+        });
         let task = tokio::spawn(run(stream, Arc::clone(&shared), bounds));
         Self { shared, task }
     }
@@ -184,7 +189,10 @@ impl Outbox {
     fn push(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let (id, start) = (self.next_id, self.bytes.len());
         request.encode(id, &mut self.bytes);
-        let (bytes, max) = (self.bytes.len() - start - HEADER_BYTES, self.request_bytes_max);
+        let (bytes, max) = (
+            self.bytes.len() - start - HEADER_BYTES,
+            self.request_bytes_max,
+        );
         if bytes > max {
             self.bytes.truncate(start);
             return Err(Error::TooLarge { bytes, max });
@@ -249,7 +257,9 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     let mut reader = std::pin::pin!(reader);
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
-        if let Err(lost) = take_frames(&mut buffer, bounds.frame_bytes_max, |frame| shared.deliver(frame)) {
+        if let Err(lost) = take_frames(&mut buffer, bounds.frame_bytes_max, |frame| {
+            shared.deliver(frame)
+        }) {
             return lost;
         }
         buffer.reserve(READ_BYTES / 4);
@@ -261,8 +271,8 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     }
 }
 
-/// Hands over every whole frame. The memory of a large one goes with it: a buffer that shared it would
-/// keep all of it for the connection's life.
+/// Hands over every whole frame. The memory of a large one goes with it: a buffer that shared it
+/// would keep all of it for the connection's life.
 fn take_frames(
     buffer: &mut BytesMut,
     frame_bytes_max: usize,
@@ -289,7 +299,11 @@ async fn watch(shared: &Shared, timeout: Duration) -> Lost {
         tick.tick().await;
         let reads = shared.reads.load(Ordering::Relaxed);
         let waiting = shared.outbox().replies > 0;
-        silent = if waiting && reads == reads_before { silent + 1 } else { 0 };
+        silent = if waiting && reads == reads_before {
+            silent + 1
+        } else {
+            0
+        };
         reads_before = reads;
         if silent > TICKS {
             return Lost::Silent(timeout);
@@ -303,8 +317,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether the buffer still has this room after frames of these sizes, and the beginning of another,
-    /// were read into it.
+    /// Whether the buffer still has this room after frames of these sizes, and the beginning of
+    /// another, were read into it.
     fn keeps(room: usize, sizes: &[usize]) -> bool {
         let mut buffer = BytesMut::new();
         for bytes in sizes {
@@ -317,7 +331,10 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        assert_eq!(taken, sizes.iter().map(|bytes| bytes + 4).collect::<Vec<_>>());
+        assert_eq!(
+            taken,
+            sizes.iter().map(|bytes| bytes + 4).collect::<Vec<_>>()
+        );
         assert_eq!(&buffer[..], b"rest");
         buffer.try_reclaim(room)
     }
@@ -326,6 +343,9 @@ mod tests {
     fn a_large_frame_leaves_no_large_buffer() {
         assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20]));
         assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20, 10]));
-        assert!(keeps(READ_BYTES, &[SPARE_BYTES_MAX / 2, 10]), "a smaller one is used again");
+        assert!(
+            keeps(READ_BYTES, &[SPARE_BYTES_MAX / 2, 10]),
+            "a smaller one is used again"
+        );
     }
 }

@@ -31,14 +31,27 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     pub(crate) fn new(addr: &str, options: Options) -> Result<Self, Error> {
-        let tls = options.tls.as_ref().map(|tls| connector(addr, tls)).transpose()?;
+        let tls = options
+            .tls
+            .as_ref()
+            .map(|tls| connector(addr, tls))
+            .transpose()?;
         let meta = match &options.token {
             Some(token) => serde_json::json!({ "token": token }).to_string(),
             None => "{}".to_owned(),
         };
         let tag: String = options.tag.chars().take(TAG_BYTES_MAX / 4).collect();
-        let hello = Hello { version: VERSION, tag: Text::from(tag), meta: Bytes::from(meta) };
-        Ok(Self { addr: addr.to_owned(), hello: Request::Hello(Some(hello)), tls, options })
+        let hello = Hello {
+            version: VERSION,
+            tag: Text::from(tag),
+            meta: Bytes::from(meta),
+        };
+        Ok(Self {
+            addr: addr.to_owned(),
+            hello: Request::Hello(Some(hello)),
+            tls,
+            options,
+        })
     }
 
     /// Dials once.
@@ -48,8 +61,12 @@ impl Dialer {
     }
 
     async fn greet(&self) -> Result<Connection, Error> {
-        let stream = TcpStream::connect(&self.addr).await.map_err(|error| self.failed(error))?;
-        stream.set_nodelay(true).map_err(|error| self.failed(error))?;
+        let stream = TcpStream::connect(&self.addr)
+            .await
+            .map_err(|error| self.failed(error))?;
+        stream
+            .set_nodelay(true)
+            .map_err(|error| self.failed(error))?;
         let bounds = Bounds {
             request_bytes_max: self.options.request_bytes_max,
             frame_bytes_max: self.options.frame_bytes_max,
@@ -64,7 +81,9 @@ impl Dialer {
         };
         let (reply, answer) = oneshot::channel();
         connection.send(Waiter::Reply(reply, Permits::default()), &self.hello)?;
-        let frame = answer.await.map_err(|_| Error::Lost(crate::Lost::Closed))??;
+        let frame = answer
+            .await
+            .map_err(|_| Error::Lost(crate::Lost::Closed))??;
         match Response::decode(frame, ItemForm::Plain)? {
             Response::Hello(_) => Ok(connection),
             Response::Error(failure) => Err(Error::Server((&failure).into())),
@@ -73,7 +92,10 @@ impl Dialer {
     }
 
     fn failed(&self, error: io::Error) -> Error {
-        Error::Connect { addr: self.addr.clone(), source: Arc::new(error) }
+        Error::Connect {
+            addr: self.addr.clone(),
+            source: Arc::new(error),
+        }
     }
 }
 
@@ -82,5 +104,8 @@ fn connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
     let name = ServerName::try_from(name).map_err(|error| Error::Tls(error.to_string()))?;
-    Ok((TlsConnector::from(Arc::new(client_config(&tls.ca_file)?)), name))
+    Ok((
+        TlsConnector::from(Arc::new(client_config(&tls.ca_file)?)),
+        name,
+    ))
 }

@@ -26,8 +26,8 @@ pub enum Error {
     /// The connection ended before the answer came. The request is safe to repeat.
     #[error("the connection was lost: {0}")]
     Lost(Lost),
-    /// A write without an idempotency key was sent, and what came back, a lost connection or a server that
-    /// is unavailable, does not tell whether it was carried out.
+    /// A write without an idempotency key was sent, and what came back, a lost connection or a
+    /// server that is unavailable, does not tell whether it was carried out.
     #[error(
         "{0}; the request had been sent and may or may not have been carried out: an idempotency key makes it safe to repeat"
     )]
@@ -70,8 +70,8 @@ pub enum Error {
         /// What came.
         actual: BlobHash,
     },
-    /// The request is larger than one that the server takes, or than this client may hold in flight. It was
-    /// not sent.
+    /// The request is larger than one that the server takes, or than this client may hold in
+    /// flight. It was not sent.
     #[error("a request of {bytes} bytes or more is over the limit of {max}")]
     TooLarge {
         /// Its size, as far as it was counted.
@@ -127,14 +127,22 @@ pub struct ServerError {
 impl ServerError {
     /// Whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
-        self.code.map_or(matches!(self.status, 429 | 503 | 507), ErrorCode::is_retryable)
+        self.code.map_or(
+            matches!(self.status, 429 | 503 | 507),
+            ErrorCode::is_retryable,
+        )
     }
 }
 
 impl From<&Failure> for ServerError {
     fn from(failure: &Failure) -> Self {
         let body = failure.body();
-        Self { status: failure.status, code: failure.code(), message: body.message, details: body.details }
+        Self {
+            status: failure.status,
+            code: failure.code(),
+            message: body.message,
+            details: body.details,
+        }
     }
 }
 

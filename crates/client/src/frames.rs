@@ -1,8 +1,8 @@
 //! The frames of one subscription, on their way from the connection to the subscription's reader.
 //!
-//! The queue is bounded in frames and in bytes of payload, and the connection never waits for it: what
-//! does not fit is refused. Invariant: an empty queue takes any one frame, so a reader that resumes
-//! after every refusal still gets on.
+//! The queue is bounded in frames and in bytes of payload, and the connection never waits for it:
+//! what does not fit is refused. Invariant: an empty queue takes any one frame, so a reader that
+//! resumes after every refusal still gets on.
 
 use std::sync::Arc;
 
@@ -36,15 +36,26 @@ pub(crate) fn queue(events_max: usize, bytes_max: usize) -> (FrameSender, FrameR
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX).max(1);
     let (sender, receiver) = mpsc::channel(events_max.clamp(1, Semaphore::MAX_PERMITS - 1) + 1);
     let room = Arc::new(Semaphore::new(bytes_max as usize));
-    (FrameSender { frames: sender, room, bytes_max }, FrameReceiver { frames: receiver })
+    (
+        FrameSender {
+            frames: sender,
+            room,
+            bytes_max,
+        },
+        FrameReceiver { frames: receiver },
+    )
 }
 
 impl FrameSender {
     /// Hands a frame over if there is room for it.
     pub(crate) fn try_send(&self, frame: Frame) -> Result<(), Refused> {
         let bytes = frame.header.len.min(self.bytes_max);
-        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Refused)?;
-        self.frames.try_send(Held { frame, _room: room }).map_err(|_| Refused)
+        let room = Arc::clone(&self.room)
+            .try_acquire_many_owned(bytes)
+            .map_err(|_| Refused)?;
+        self.frames
+            .try_send(Held { frame, _room: room })
+            .map_err(|_| Refused)
     }
 }
 
@@ -63,16 +74,30 @@ mod tests {
     use super::*;
 
     fn frame(bytes: u32) -> Frame {
-        let header = Header { len: bytes, msg_type: 14, flags: 0, req_id: 1 };
-        Frame { header, payload: Bytes::from(vec![0; bytes as usize]) }
+        let header = Header {
+            len: bytes,
+            msg_type: 14,
+            flags: 0,
+            req_id: 1,
+        };
+        Frame {
+            header,
+            payload: Bytes::from(vec![0; bytes as usize]),
+        }
     }
 
     /// How many of these frames an empty queue takes, after an acceptance.
     fn check(events_max: usize, bytes_max: usize, sizes: &[u32], expect: usize) {
         let (sender, _receiver) = queue(events_max, bytes_max);
         sender.try_send(frame(0)).unwrap();
-        let taken = sizes.iter().take_while(|bytes| sender.try_send(frame(**bytes)).is_ok()).count();
-        assert_eq!(taken, expect, "{sizes:?} into {events_max} events and {bytes_max} bytes");
+        let taken = sizes
+            .iter()
+            .take_while(|bytes| sender.try_send(frame(**bytes)).is_ok())
+            .count();
+        assert_eq!(
+            taken, expect,
+            "{sizes:?} into {events_max} events and {bytes_max} bytes"
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::error::Error;
 
 const PAGE_TURNS: u32 = 256;
 
-/// Turns from a head back to the root. The first page fixes the path, so appends meanwhile do not disturb it.
+/// Turns from a head back to the root. The first page fixes the path, so appends meanwhile do not
+/// disturb it.
 pub struct History {
     client: Client,
     context: ContextId,
@@ -29,7 +30,13 @@ enum Next {
 
 impl History {
     pub(crate) fn new(client: Client, context: ContextId, options: ReadOptions) -> Self {
-        Self { client, context, options, page: Vec::new().into_iter(), next: Next::Head }
+        Self {
+            client,
+            context,
+            options,
+            page: Vec::new().into_iter(),
+            next: Next::Head,
+        }
     }
 
     /// The next older turn; none after the root.
@@ -42,7 +49,12 @@ impl History {
             Next::Head => None,
             Next::Before(turn) => Some(turn),
         };
-        let get = GetBefore { context: self.context, before, limit: PAGE_TURNS, options: self.options };
+        let get = GetBefore {
+            context: self.context,
+            before,
+            limit: PAGE_TURNS,
+            options: self.options,
+        };
         let items = self.client.before(get).await?;
         self.next = match items.first() {
             Some(oldest) => leads_back(before, oldest)?,
@@ -53,10 +65,19 @@ impl History {
     }
 }
 
-/// Where the page before the one that begins with `oldest` starts. Parents are older than their children.
+/// Where the page before the one that begins with `oldest` starts. Parents are older than their
+/// children.
 fn leads_back(before: Option<TurnId>, oldest: &Item) -> Result<Next, Error> {
     if let Some(before) = before.filter(|before| oldest.turn >= *before) {
-        return Err(Error::OutOfOrder { what: "older turn", number: oldest.turn.get(), after: before.get() });
+        return Err(Error::OutOfOrder {
+            what: "older turn",
+            number: oldest.turn.get(),
+            after: before.get(),
+        });
     }
-    Ok(if oldest.parent.is_some() { Next::Before(oldest.turn) } else { Next::Done })
+    Ok(if oldest.parent.is_some() {
+        Next::Before(oldest.turn)
+    } else {
+        Next::Done
+    })
 }

@@ -1,8 +1,8 @@
 //! The Rust client of the binary protocol, and in [`broker`] that of the broker's socket.
 //!
 //! A [`Client`] is cheap to clone and multiplexes all its callers over one connection: requests are
-//! pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again with
-//! growing pauses, and what is safe to repeat is repeated; what is not fails with
+//! pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again
+//! with growing pauses, and what is safe to repeat is repeated; what is not fails with
 //! [`Error::OutcomeUnknown`]. Everything in flight is bounded by [`Options`].
 //!
 //! ```no_run

@@ -20,14 +20,15 @@ pub struct Options {
     pub in_flight_max: usize,
     /// Bytes of unanswered requests at once; a request that would exceed them waits.
     pub in_flight_bytes_max: usize,
-    /// The longest request, as the server's frame limit counts it. A longer one is refused here: sent, it
-    /// would end the connection for everybody who shares it.
+    /// The longest request, as the server's frame limit counts it. A longer one is refused here:
+    /// sent, it would end the connection for everybody who shares it.
     pub request_bytes_max: usize,
     /// The longest frame that is accepted from the server.
     pub frame_bytes_max: usize,
     /// Checks every payload and blob that is read against its hash.
     pub verify_reads: bool,
-    /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by itself.
+    /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by
+    /// itself.
     pub subscription_events_max: usize,
     /// Bytes of such events. A larger event is held alone.
     pub subscription_bytes_max: usize,
@@ -72,7 +73,10 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
+        Self {
+            connect: Duration::from_secs(5),
+            answer: Duration::from_secs(30),
+        }
     }
 }
 
@@ -89,11 +93,19 @@ pub struct Retry {
 
 impl Retry {
     /// Never tries again.
-    pub const NEVER: Self = Self { attempts_max: 0, first: Duration::ZERO, longest: Duration::ZERO };
+    pub const NEVER: Self = Self {
+        attempts_max: 0,
+        first: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts_max: 8, first: Duration::from_millis(50), longest: Duration::from_secs(3) }
+        Self {
+            attempts_max: 8,
+            first: Duration::from_millis(50),
+            longest: Duration::from_secs(3),
+        }
     }
 }

@@ -34,7 +34,13 @@ impl<T: Answered> Pending<T> {
         form: ItemForm,
         repeat: Repeat,
     ) -> Self {
-        Self { answer, _connection: connection, form, repeat, answered: PhantomData }
+        Self {
+            answer,
+            _connection: connection,
+            form,
+            repeat,
+            answered: PhantomData,
+        }
     }
 }
 
@@ -42,7 +48,9 @@ impl<T: Answered> Future for Pending<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(context) else { return Poll::Pending };
+        let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(context) else {
+            return Poll::Pending;
+        };
         let frame = answer.unwrap_or(Err(Error::Lost(Lost::Closed)));
         let answer = frame.and_then(|frame| decode(frame, self.form));
         Poll::Ready(answer.map_err(|error| self.repeat.explain(error)))
@@ -52,9 +60,8 @@ impl<T: Answered> Future for Pending<T> {
 fn decode<T: Answered>(frame: Frame, form: ItemForm) -> Result<T, Error> {
     match Response::decode(frame, form)? {
         Response::Error(failure) => Err(Error::Server((&failure).into())),
-        response => {
-            T::from_response(response).map_err(|other| Error::WrongAnswer(other.msg_type().to_wire()))
-        }
+        response => T::from_response(response)
+            .map_err(|other| Error::WrongAnswer(other.msg_type().to_wire())),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Following appends: a stream that survives lost connections and slow readers.
 //!
-//! Whatever ends it on the way (a lost connection, a reader too slow for the server or for the queue
-//! here), the next call subscribes again after the last event that was handed out, so the caller sees
-//! every event once. A subscription to "only new" events first learns where the feed ends, and from
-//! then on it is one that follows a position: losing it before its first event loses nothing.
+//! Whatever ends it on the way (a lost connection, a reader too slow for the server or for the
+//! queue here), the next call subscribes again after the last event that was handed out, so the
+//! caller sees every event once. A subscription to "only new" events first learns where the feed
+//! ends, and from then on it is one that follows a position: losing it before its first event loses
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,11 +59,18 @@ impl Drop for Live {
 impl Subscription {
     pub(crate) fn new(client: Client, subscribe: Subscribe) -> Self {
         let backoff = Backoff::new(client.options().retry);
-        Self { client, subscribe, live: None, backoff, caught_up: false }
+        Self {
+            client,
+            subscribe,
+            live: None,
+            backoff,
+            caught_up: false,
+        }
     }
 
-    /// Waits for the next append. Fails only when trying again is useless or was tried often enough;
-    /// calling it again tries again, and goes on behind an append that the server cannot deliver.
+    /// Waits for the next append. Fails only when trying again is useless or was tried often
+    /// enough; calling it again tries again, and goes on behind an append that the server cannot
+    /// deliver.
     pub async fn next(&mut self) -> Result<Delivery, Error> {
         loop {
             match self.step().await {
@@ -86,7 +94,9 @@ impl Subscription {
     async fn step(&mut self) -> Result<Option<Delivery>, Error> {
         let live = match &mut self.live {
             Some(live) => live,
-            None => self.live.insert(open(&self.client, &mut self.subscribe).await?),
+            None => self
+                .live
+                .insert(open(&self.client, &mut self.subscribe).await?),
         };
         let Some(frame) = live.receive(self.client.options().timeouts.answer).await? else {
             let lost = live.connection.lost();
@@ -101,7 +111,10 @@ impl Subscription {
                 self.caught_up = caught_up;
                 Ok(None)
             }
-            Response::Delivered { caught_up, delivery } => self.deliver(caught_up, delivery).map(Some),
+            Response::Delivered {
+                caught_up,
+                delivery,
+            } => self.deliver(caught_up, delivery).map(Some),
             Response::Error(failure) => Err(self.refused(&failure)),
             other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
         }
@@ -110,7 +123,11 @@ impl Subscription {
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         let (number, after) = (delivery.position, self.subscribe.after.unwrap_or(0));
         if number <= after {
-            return Err(Error::OutOfOrder { what: "event", number, after });
+            return Err(Error::OutOfOrder {
+                what: "event",
+                number,
+                after,
+            });
         }
         self.caught_up = caught_up;
         if self.client.verifies(self.subscribe.options) {
@@ -129,7 +146,11 @@ impl Subscription {
     /// Gets ready for another try, or gives the error to the caller.
     async fn recover(&mut self, error: Error) -> Result<(), Error> {
         self.live = None;
-        if error.is_retryable() && self.backoff.pause().await { Ok(()) } else { Err(error) }
+        if error.is_retryable() && self.backoff.pause().await {
+            Ok(())
+        } else {
+            Err(error)
+        }
     }
 }
 
@@ -139,9 +160,20 @@ async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error>
     }
     let connection = client.connection().await?;
     let options = client.options();
-    let (sender, frames) = frames::queue(options.subscription_events_max, options.subscription_bytes_max);
-    let id = connection.send(Waiter::Stream(sender), &Request::Subscribe(subscribe.clone()))?;
-    Ok(Live { frames, connection, id, accepted: false })
+    let (sender, frames) = frames::queue(
+        options.subscription_events_max,
+        options.subscription_bytes_max,
+    );
+    let id = connection.send(
+        Waiter::Stream(sender),
+        &Request::Subscribe(subscribe.clone()),
+    )?;
+    Ok(Live {
+        frames,
+        connection,
+        id,
+        accepted: false,
+    })
 }
 
 /// The answer to a subscription that cannot be accepted.
@@ -155,8 +187,14 @@ impl Answered for Never {
 
 /// Where the feed ends now; none from a server that does not tell.
 async fn end_of_feed(client: &Client, subscribe: &Subscribe) -> Result<Option<u64>, Error> {
-    let beyond = Subscribe { after: Some(BEYOND_EVERY_END), ..subscribe.clone() };
-    let Err(refused) = client.submit::<Never>(&Request::Subscribe(beyond), Repeat::Safe).await?.await;
+    let beyond = Subscribe {
+        after: Some(BEYOND_EVERY_END),
+        ..subscribe.clone()
+    };
+    let Err(refused) = client
+        .submit::<Never>(&Request::Subscribe(beyond), Repeat::Safe)
+        .await?
+        .await;
     match refused {
         Error::Server(error) if error.status == 409 => Ok(position(&error, "last_position")),
         error => Err(error),
@@ -166,5 +204,7 @@ async fn end_of_feed(client: &Client, subscribe: &Subscribe) -> Result<Option<u6
 /// A position among an error's details, where it is text as all ids are.
 fn position(error: &ServerError, name: &str) -> Option<u64> {
     let value = error.details.get(name)?;
-    value.as_str().map_or_else(|| value.as_u64(), |text| text.parse().ok())
+    value
+        .as_str()
+        .map_or_else(|| value.as_u64(), |text| text.parse().ok())
 }

@@ -1,14 +1,16 @@
 //! Whom a client trusts: the certificates of one PEM file, as authorities or as the server's own.
 //!
-//! `openssl req -x509` makes a self-signed certificate that is marked as an authority. As a server's
-//! certificate the usual rules refuse it. Whoever names that very certificate as trusted means this
-//! server, so it is accepted if it is, byte for byte, one of the file's. Its name and its dates are
-//! checked all the same, and the server must prove that it has the key.
+//! `openssl req -x509` makes a self-signed certificate that is marked as an authority. As a
+//! server's certificate the usual rules refuse it. Whoever names that very certificate as trusted
+//! means this server, so it is accepted if it is, byte for byte, one of the file's. Its name and
+//! its dates are checked all the same, and the server must prove that it has the key.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
 use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -23,18 +25,25 @@ use crate::error::Error;
 
 /// A configuration that trusts the certificates in a PEM file and nothing else.
 pub fn client_config(ca_file: &Path) -> Result<ClientConfig, Error> {
-    let failed = |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", ca_file.display()));
+    let failed =
+        |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", ca_file.display()));
     let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new(read_certificates(ca_file)?, &provider).map_err(|error| failed(&error))?;
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let verifier =
+        Verifier::new(read_certificates(ca_file)?, &provider).map_err(|error| failed(&error))?;
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| failed(&error))?.dangerous();
-    Ok(config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
+    Ok(config
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
 }
 
 fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", file.display()));
     let read = CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))?;
-    let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
+    let certificates: Vec<_> = read
+        .collect::<Result<_, _>>()
+        .map_err(|error| failed(&error))?;
     if certificates.is_empty() {
         return Err(failed(&"the file holds no certificate"));
     }
@@ -57,8 +66,12 @@ impl Verifier {
         for certificate in &trusted {
             roots.add(certificate.clone())?;
         }
-        let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-        Ok(Self { usual: usual.build()?, trusted })
+        let usual =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        Ok(Self {
+            usual: usual.build()?,
+            trusted,
+        })
     }
 }
 
@@ -71,8 +84,13 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, RustlsError> {
-        let verified =
-            self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let verified = self.usual.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
         match verified {
             Err(error) if is_authority(&error) && self.trusted.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -88,7 +106,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, RustlsError> {
-        self.usual.verify_tls12_signature(message, certificate, signature)
+        self.usual
+            .verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -97,7 +116,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, RustlsError> {
-        self.usual.verify_tls13_signature(message, certificate, signature)
+        self.usual
+            .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -105,10 +125,13 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused only because it is an authority's. The dates are checked before
-/// that, so a certificate that has expired is refused for its dates. The error has no other name.
+/// Whether a certificate was refused only because it is an authority's. The dates are checked
+/// before that, so a certificate that has expired is refused for its dates. The error has no other
+/// name.
 fn is_authority(error: &RustlsError) -> bool {
-    let RustlsError::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
+    let RustlsError::InvalidCertificate(CertificateError::Other(other)) = error else {
+        return false;
+    };
     format!("{other:?}").contains("CaUsedAsEndEntity")
 }
 
@@ -126,8 +149,11 @@ mod tests {
     }
 
     fn verify(trusted: &str, shown: &str, name: &str, now: u64) -> Result<(), String> {
-        let verifier =
-            Verifier::new(vec![certificate(trusted)], &Arc::new(ring::default_provider())).unwrap();
+        let verifier = Verifier::new(
+            vec![certificate(trusted)],
+            &Arc::new(ring::default_provider()),
+        )
+        .unwrap();
         let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now));
         let name = ServerName::try_from(name.to_owned()).unwrap();
         let verified = verifier.verify_server_cert(&certificate(shown), &[], &name, &[], now);
@@ -136,7 +162,10 @@ mod tests {
 
     #[test]
     fn a_self_signed_certificate_that_is_named_is_trusted_within_its_names_and_dates() {
-        let (own, other) = (include_str!("tls/self_signed.pem"), include_str!("tls/other.pem"));
+        let (own, other) = (
+            include_str!("tls/self_signed.pem"),
+            include_str!("tls/other.pem"),
+        );
         assert_eq!(verify(own, own, "localhost", VALID), Ok(()));
         assert_eq!(verify(own, own, "127.0.0.1", VALID), Ok(()));
         for (trusted, name, now) in [

@@ -19,8 +19,8 @@ pub fn payload(item: &Item) -> Result<Bytes, Error> {
     }
 }
 
-/// Checks an item's payload against its hash. For items that were asked for with their payloads: one
-/// that came without is damaged.
+/// Checks an item's payload against its hash. For items that were asked for with their payloads:
+/// one that came without is damaged.
 pub fn item(item: &Item) -> Result<(), Error> {
     bytes(item.hash, &payload(item)?)
 }
@@ -28,14 +28,23 @@ pub fn item(item: &Item) -> Result<(), Error> {
 /// Checks bytes against their hash.
 pub(crate) fn bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
     let actual = BlobHash::of(bytes);
-    if actual == expected { Ok(()) } else { Err(Error::HashMismatch { expected, actual }) }
+    if actual == expected {
+        Ok(())
+    } else {
+        Err(Error::HashMismatch { expected, actual })
+    }
 }
 
 fn decompress(item: &Item) -> Result<Bytes, Error> {
-    let bad = |what: String| Error::BadPayload { hash: item.hash, what };
+    let bad = |what: String| Error::BadPayload {
+        hash: item.hash,
+        what,
+    };
     let limit = u64::from(item.raw_len);
     if limit > UNPACKED_BYTES_MAX {
-        return Err(bad(format!("it claims {limit} bytes, over the limit of {UNPACKED_BYTES_MAX}")));
+        return Err(bad(format!(
+            "it claims {limit} bytes, over the limit of {UNPACKED_BYTES_MAX}"
+        )));
     }
     let mut raw = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
@@ -44,7 +53,10 @@ fn decompress(item: &Item) -> Result<Bytes, Error> {
     if raw.len() as u64 == limit {
         Ok(raw.into())
     } else {
-        Err(bad(format!("expected {limit} bytes, found {} or more", raw.len())))
+        Err(bad(format!(
+            "expected {limit} bytes, found {} or more",
+            raw.len()
+        )))
     }
 }
 
@@ -76,16 +88,28 @@ mod tests {
         let raw = vec![7; 1000];
         let packed = zstd::bulk::compress(&raw, 1).unwrap();
         assert!(item(&zstd_item(&raw, 1000, packed.clone())).is_ok());
-        assert!(matches!(item(&zstd_item(&raw, 999, packed.clone())), Err(Error::BadPayload { .. })));
-        assert!(matches!(item(&zstd_item(b"x", 1000, packed)), Err(Error::HashMismatch { .. })));
-        assert!(matches!(item(&zstd_item(&raw, 1000, vec![1, 2, 3])), Err(Error::BadPayload { .. })));
+        assert!(matches!(
+            item(&zstd_item(&raw, 999, packed.clone())),
+            Err(Error::BadPayload { .. })
+        ));
+        assert!(matches!(
+            item(&zstd_item(b"x", 1000, packed)),
+            Err(Error::HashMismatch { .. })
+        ));
+        assert!(matches!(
+            item(&zstd_item(&raw, 1000, vec![1, 2, 3])),
+            Err(Error::BadPayload { .. })
+        ));
         let bomb = zstd_item(&raw, u32::MAX, zstd::bulk::compress(&raw, 1).unwrap());
         assert!(
             matches!(item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit"))
         );
         let missing = zstd_item(&raw, 1000, Vec::new());
         assert!(matches!(item(&missing), Err(Error::BadPayload { .. })));
-        let missing = Item { compression: Compression::None, ..missing };
+        let missing = Item {
+            compression: Compression::None,
+            ..missing
+        };
         assert!(matches!(item(&missing), Err(Error::HashMismatch { .. })));
     }
 }

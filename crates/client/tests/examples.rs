@@ -1,7 +1,7 @@
 //! Every example, run as its own program against the real server, and the guide's first program.
 //!
-//! Cargo builds the examples before it runs this. The server is the binary of `TURNKEEP_BIN`, or else the one
-//! that a test of the whole workspace has built beside the examples.
+//! Cargo builds the examples before it runs this. The server is the binary of `TURNKEEP_BIN`, or
+//! else the one that a test of the whole workspace has built beside the examples.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -28,7 +28,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("attach_fs", &["turn # has the files of #"]),
     ("before", &["depth #: payload #"; 3]),
     ("cancel", &["before: depth #", "after: depth #"]),
-    ("create_context", &["context #, and with the same key again #"]),
+    (
+        "create_context",
+        &["context #, and with the same key again #"],
+    ),
     ("fork_context", &["context # begins at turn #"]),
     ("get_blob", &["got by an example"]),
     ("has_blobs", &["[true, false]"]),
@@ -50,11 +53,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("range", &["depth #: written at # ms"]),
     (
         "subscribe",
-        &[r#"depth #: b"\x#\x#\xa#a""#, r#"depth #: b"\x#\x#\xa#b""#, r#"depth #: b"\x#\x#\xa#c""#],
+        &[
+            r#"depth #: b"\x#\x#\xa#a""#,
+            r#"depth #: b"\x#\x#\xa#b""#,
+            r#"depth #: b"\x#\x#\xa#c""#,
+        ],
     ),
 ];
 
-/// Programs that others start: the interoperability matrix and the comparison of the clients' speed.
+/// Programs that others start: the interoperability matrix and the comparison of the clients'
+/// speed.
 const TOOLS: &[&str] = &["bench_client", "interop"];
 
 /// A server on free ports and a directory of its own; it ends with this value.
@@ -68,29 +76,54 @@ impl Server {
     fn start() -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut child = Command::new(server_binary())
-            .args(["up", "--json", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"])
+            .args([
+                "up",
+                "--json",
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "127.0.0.1:0",
+                "--data",
+            ])
             .arg(data.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let stdout = child.stdout.take().unwrap();
-        let mut server = Self { child, addr: String::new(), data };
+        let mut server = Self {
+            child,
+            addr: String::new(),
+            data,
+        };
         let (sender, line) = sync_channel(1);
         std::thread::spawn(move || sender.send(BufReader::new(stdout).lines().next()));
-        let line = line.recv_timeout(PATIENCE).expect("the server says where it listens").unwrap().unwrap();
+        let line = line
+            .recv_timeout(PATIENCE)
+            .expect("the server says where it listens")
+            .unwrap()
+            .unwrap();
         let started: Value = serde_json::from_str(&line).unwrap();
-        started["tcp"].as_str().unwrap().clone_into(&mut server.addr);
+        started["tcp"]
+            .as_str()
+            .unwrap()
+            .clone_into(&mut server.addr);
         server
     }
 
     fn token(&self) -> String {
-        fs::read_to_string(self.data.path().join("token")).unwrap().trim().to_owned()
+        fs::read_to_string(self.data.path().join("token"))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     /// Runs an example to its end and gives what it prints.
     fn run(&self, example: &str) -> String {
         let program = built(&format!("examples/{example}"));
-        assert!(program.is_file(), "not built: cargo build -p turnkeep-client --example {example}");
+        assert!(
+            program.is_file(),
+            "not built: cargo build -p turnkeep-client --example {example}"
+        );
         let output = Command::new("timeout")
             .arg(PATIENCE.as_secs().to_string())
             .arg(program)
@@ -99,7 +132,11 @@ impl Server {
             .output()
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{example}: {}\n{errors}", output.status);
+        assert!(
+            output.status.success(),
+            "{example}: {}\n{errors}",
+            output.status
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 }
@@ -113,13 +150,21 @@ impl Drop for Server {
 
 /// What cargo has built for the same profile as this test.
 fn built(name: &str) -> PathBuf {
-    let profile = env::current_exe().unwrap().parent().and_then(Path::parent).unwrap().to_owned();
+    let profile = env::current_exe()
+        .unwrap()
+        .parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .to_owned();
     profile.join(name)
 }
 
 fn server_binary() -> PathBuf {
     let binary = env::var_os("TURNKEEP_BIN").map_or_else(|| built("turnkeep"), PathBuf::from);
-    assert!(binary.is_file(), "no server binary: run ./x test, or set TURNKEEP_BIN");
+    assert!(
+        binary.is_file(),
+        "no server binary: run ./x test, or set TURNKEEP_BIN"
+    );
     binary
 }
 
@@ -154,25 +199,42 @@ fn every_example_does_what_it_says() {
 
 #[test]
 fn every_example_is_run() {
-    let known: BTreeSet<&str> = EXAMPLES.iter().map(|(name, _)| *name).chain(TOOLS.iter().copied()).collect();
+    let known: BTreeSet<&str> = EXAMPLES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(TOOLS.iter().copied())
+        .collect();
     let entries = fs::read_dir(format!("{ROOT}/crates/client/examples")).unwrap();
     let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    let there: BTreeSet<&str> =
-        paths.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
+    let there: BTreeSet<&str> = paths
+        .iter()
+        .map(|path| path.file_stem().unwrap().to_str().unwrap())
+        .collect();
     assert_eq!(there, known);
 }
 
 #[test]
 fn the_guide_begins_with_the_example_that_is_run() {
     let guide = fs::read_to_string(format!("{ROOT}/docs/clients/rust.md")).unwrap();
-    let program = guide.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let example = fs::read_to_string(format!("{ROOT}/crates/client/examples/quickstart.rs")).unwrap();
+    let program = guide
+        .split("```rust\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
+    let example =
+        fs::read_to_string(format!("{ROOT}/crates/client/examples/quickstart.rs")).unwrap();
     let code = example.split_once("\n\n").unwrap().1;
-    assert_eq!(program, code, "docs/clients/rust.md and examples/quickstart.rs differ");
+    assert_eq!(
+        program, code,
+        "docs/clients/rust.md and examples/quickstart.rs differ"
+    );
 }
 
 #[test]
 fn numbers_and_hashes_are_told_from_words() {
     assert_eq!(normal("turn 12 at 3, feed"), "turn # at #, feed");
-    assert_eq!(normal(&format!("payload {} ok", "a1".repeat(32))), "payload # ok");
+    assert_eq!(
+        normal(&format!("payload {} ok", "a1".repeat(32))),
+        "payload # ok"
+    );
 }

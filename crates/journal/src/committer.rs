@@ -1,8 +1,8 @@
 //! Group commit: the one thread that writes.
 //!
-//! It takes whatever waits, has the machine turn it into a batch, appends that as one frame with one
-//! sync, and lets the machine answer. It never waits for a group to fill: while one group syncs, the
-//! next gathers by itself.
+//! It takes whatever waits, has the machine turn it into a batch, appends that as one frame with
+//! one sync, and lets the machine answer. It never waits for a group to fill: while one group
+//! syncs, the next gathers by itself.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -68,8 +68,17 @@ impl<I> Committer<I> {
 
     /// Takes no more inputs, finishes what is queued and waits for it.
     pub fn close(&self) {
-        drop(self.queue.write().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(
+            self.queue
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(thread) = thread {
             drop(thread.join());
         }
@@ -100,7 +109,10 @@ pub fn spawn_committer<L: Log + 'static, M: Machine>(
     let (queue, inputs) = sync_channel(bounds.queue);
     let thread = std::thread::Builder::new().name("turnkeep-writer".into());
     let thread = thread.spawn(move || Loop::new(log, machine, inputs, bounds.group).run())?;
-    Ok(Committer { queue: RwLock::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+    Ok(Committer {
+        queue: RwLock::new(Some(queue)),
+        thread: Mutex::new(Some(thread)),
+    })
 }
 
 struct Loop<L: Log, M: Machine> {
@@ -117,7 +129,15 @@ struct Loop<L: Log, M: Machine> {
 impl<L: Log, M: Machine> Loop<L, M> {
     fn new(log: L, machine: M, inputs: Receiver<M::Input>, group_max: usize) -> Self {
         let (deferred, batch) = (VecDeque::new(), Batch::new());
-        Self { log, machine, inputs, deferred, batch, group_max, synced: Instant::now() }
+        Self {
+            log,
+            machine,
+            inputs,
+            deferred,
+            batch,
+            group_max,
+            synced: Instant::now(),
+        }
     }
 
     fn run(mut self) {
@@ -153,7 +173,8 @@ impl<L: Log, M: Machine> Loop<L, M> {
         let mut waiting = std::mem::take(&mut self.deferred);
         let mut next = Some(first);
         while let Some(input) = next {
-            self.deferred.extend(self.machine.admit(input, &mut self.batch));
+            self.deferred
+                .extend(self.machine.admit(input, &mut self.batch));
             if self.batch.commands() >= self.group_max || self.batch.bytes() >= GROUP_BYTES_MAX {
                 break;
             }

@@ -1,8 +1,8 @@
-//! The end of a log: the frames of its last segment, how far they are whole, and how far anybody was
-//! told that they are durable.
+//! The end of a log: the frames of its last segment, how far they are whole, and how far anybody
+//! was told that they are durable.
 //!
-//! A *doubtful* frame is whole, but nothing proves that it was ever synced. It may have been acked, so
-//! it is kept; it may be in the page cache only, so it is written again before anyone reads it.
+//! A *doubtful* frame is whole, but nothing proves that it was ever synced. It may have been acked,
+//! so it is kept; it may be in the page cache only, so it is written again before anyone reads it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::scan::{SegmentBytes, Step};
 use crate::segment::{self, Locator, Segment};
 use crate::storage::Storage;
 
-/// The last segment, walked from its first frame to where frames stop. Nothing is changed by walking.
+/// The last segment, walked from its first frame to where frames stop. Nothing is changed by
+/// walking.
 pub(crate) struct Ending {
     bytes: SegmentBytes,
     first: Position,
@@ -45,7 +46,11 @@ pub(crate) struct Doubtful {
 
 impl Ending {
     /// Walks a segment. Frames up to `known` are durable, whatever the log itself says.
-    pub(crate) fn walk(bytes: SegmentBytes, segment: &Segment, known: Position) -> Result<Self, OpenError> {
+    pub(crate) fn walk(
+        bytes: SegmentBytes,
+        segment: &Segment,
+        known: Position,
+    ) -> Result<Self, OpenError> {
         let mut ending = Self {
             bytes,
             first: segment.first,
@@ -82,16 +87,26 @@ impl Ending {
         }
         let (offset, durable) = (self.end, self.durable);
         self.doubtful.push((offset, frame));
-        let still = self.doubtful.iter().position(|(_, frame)| frame.position > durable);
-        let settled = self.doubtful.drain(..still.unwrap_or(self.doubtful.len())).last();
+        let still = self
+            .doubtful
+            .iter()
+            .position(|(_, frame)| frame.position > durable);
+        let settled = self
+            .doubtful
+            .drain(..still.unwrap_or(self.doubtful.len()))
+            .last();
         if let Some((_, frame)) = settled {
-            self.settled = Some(Settled { hash: frame.hash, next_sequence: frame.next_sequence() });
+            self.settled = Some(Settled {
+                hash: frame.hash,
+                next_sequence: frame.next_sequence(),
+            });
         }
         self.end = next;
         Ok(())
     }
 
-    /// Copies the doubtful frames: what a map shows of an unsynced page may change when it is evicted.
+    /// Copies the doubtful frames: what a map shows of an unsynced page may change when it is
+    /// evicted.
     fn copy_doubtful(&mut self) {
         let number = self.bytes.number;
         for at in 0..self.doubtful.len() {
@@ -111,7 +126,11 @@ impl Ending {
 
     /// The last frame of which header, commands and payloads are all there.
     pub(crate) fn last_sound(&self) -> Position {
-        let half_written = self.doubtful.iter().rev().take_while(|(_, frame)| !frame.blobs_are_sound());
+        let half_written = self
+            .doubtful
+            .iter()
+            .rev()
+            .take_while(|(_, frame)| !frame.blobs_are_sound());
         Position(self.last.0 - half_written.count() as u64)
     }
 
@@ -120,8 +139,8 @@ impl Ending {
         self.durable < self.first
     }
 
-    /// Refuses what is not whole and yet cannot be a torn tail: it was durable, a later frame is there,
-    /// or (`went_on`) a later segment was begun.
+    /// Refuses what is not whole and yet cannot be a torn tail: it was durable, a later frame is
+    /// there, or (`went_on`) a later segment was begun.
     pub(crate) fn refuse_damage(&self, went_on: bool) -> Result<(), OpenError> {
         let last_sound = self.last_sound();
         for (offset, frame) in &self.doubtful {
@@ -132,17 +151,22 @@ impl Ending {
         }
         let Some(error) = self.bad else { return Ok(()) };
         let expected = Position(self.last.0 + 1);
-        if went_on || self.durable >= expected || self.bytes.find_later(self.end, expected).is_some() {
+        if went_on
+            || self.durable >= expected
+            || self.bytes.find_later(self.end, expected).is_some()
+        {
             return Err(self.damage(self.end, &error.to_string()));
         }
         Ok(())
     }
 
-    /// Leaves out last frames whose payloads did not all reach the disk, and tells whether the segment
-    /// has a torn tail behind `end`.
+    /// Leaves out last frames whose payloads did not all reach the disk, and tells whether the
+    /// segment has a torn tail behind `end`.
     pub(crate) fn leave_out_torn(&mut self) -> bool {
         let mut torn = self.bad.is_some();
-        while let Some((offset, frame)) = self.doubtful.pop_if(|(_, frame)| !frame.blobs_are_sound()) {
+        while let Some((offset, frame)) =
+            self.doubtful.pop_if(|(_, frame)| !frame.blobs_are_sound())
+        {
             torn = true;
             self.end = offset;
             self.last = Position(frame.position.0 - 1);
@@ -163,20 +187,31 @@ impl Ending {
 
     /// Where the frames that are surely durable end.
     pub(crate) fn settled_end(&self) -> u64 {
-        self.doubtful.first().map_or(self.end, |(offset, _)| *offset)
+        self.doubtful
+            .first()
+            .map_or(self.end, |(offset, _)| *offset)
     }
 
     /// The last position that is surely durable, and what comes after it, if this segment tells.
     pub(crate) fn settled(&self) -> (Position, Option<Settled>) {
-        let Some((_, first)) = self.doubtful.first() else { return (self.last, self.settled) };
-        let settled = Settled { hash: first.prev_hash, next_sequence: first.first_sequence };
+        let Some((_, first)) = self.doubtful.first() else {
+            return (self.last, self.settled);
+        };
+        let settled = Settled {
+            hash: first.prev_hash,
+            next_sequence: first.first_sequence,
+        };
         (Position(first.position.0 - 1), Some(settled))
     }
 
     /// The doubtful frames.
     pub(crate) fn into_doubtful(self) -> Doubtful {
         let (segment, offset) = (self.bytes.number, self.settled_end());
-        Doubtful { segment, offset, frames: self.doubtful.into_iter().map(|(_, frame)| frame).collect() }
+        Doubtful {
+            segment,
+            offset,
+            frames: self.doubtful.into_iter().map(|(_, frame)| frame).collect(),
+        }
     }
 
     fn damage(&self, offset: u64, what: &str) -> OpenError {
@@ -184,21 +219,27 @@ impl Ending {
     }
 }
 
-/// Walks the last of the segments, or the one before it if the last is an unfinished copy of doubtful
-/// frames that are still there: then the copy's number comes back, too.
+/// Walks the last of the segments, or the one before it if the last is an unfinished copy of
+/// doubtful frames that are still there: then the copy's number comes back, too.
 ///
 /// Opening copies doubtful frames into a new segment, all into one, and cuts their first place only
-/// when the copy is durable. So if the segment before holds more of them, the copy was cut short by a
-/// crash and nobody has seen it.
+/// when the copy is durable. So if the segment before holds more of them, the copy was cut short by
+/// a crash and nobody has seen it.
 pub(crate) fn walk_last(
     storage: &dyn Storage,
     segments: &[Arc<Segment>],
     (store, known): (Option<u32>, Position),
 ) -> Result<(Option<Ending>, Option<u64>), OpenError> {
     let walk = |segment: &Arc<Segment>| {
-        Ending::walk(SegmentBytes::open(storage, segment.number, store)?, segment, known)
+        Ending::walk(
+            SegmentBytes::open(storage, segment.number, store)?,
+            segment,
+            known,
+        )
     };
-    let Some((last, before)) = segments.split_last() else { return Ok((None, None)) };
+    let Some((last, before)) = segments.split_last() else {
+        return Ok((None, None));
+    };
     let ending = walk(last)?;
     if ending.is_unproven()
         && let Some(Ok(earlier)) = before.last().map(walk)

@@ -23,10 +23,11 @@
 //! blob header   hash [32] | CRC32C of its bytes u32 | form u8 | raw length varint | stored length varint
 //! command       kind u8 | version u8 | length varint | body
 //! ```
-//! Numbers are little-endian, varints LEB128. The checksums and the chain cover header and meta, and
-//! with them each blob's own checksum, but not the blobs' bytes: reading the log back touches no
-//! payload, and a payload could be erased without breaking the chain. The store tag keeps a frame that
-//! someone stored as a payload from being taken for one of ours when the log is searched behind damage.
+//! Numbers are little-endian, varints LEB128. The checksums and the chain cover header and meta,
+//! and with them each blob's own checksum, but not the blobs' bytes: reading the log back touches
+//! no payload, and a payload could be erased without breaking the chain. The store tag keeps a
+//! frame that someone stored as a payload from being taken for one of ours when the log is searched
+//! behind damage.
 
 use std::io::{self, Read};
 
@@ -40,7 +41,8 @@ use crate::storage::View;
 
 /// The longest frame that is taken for one.
 pub const FRAME_BYTES_MAX: u64 = 1 << 30;
-/// Positions and sequence numbers end here, far beyond what a log can hold: sums of them never overflow.
+/// Positions and sequence numbers end here, far beyond what a log can hold: sums of them never
+/// overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
 pub(crate) const HEADER_BYTES: usize = 128;
@@ -93,8 +95,8 @@ impl FrameHeader {
         out
     }
 
-    /// Makes the checksums of a frame's header and meta right if the bytes begin like a frame, for the
-    /// fuzzer.
+    /// Makes the checksums of a frame's header and meta right if the bytes begin like a frame, for
+    /// the fuzzer.
     pub(crate) fn mend(bytes: &mut [u8]) {
         if !bytes.starts_with(MAGIC) || bytes.len() < HEADER_BYTES {
             return;
@@ -126,7 +128,10 @@ impl FrameHeader {
             prev_hash: std::array::from_fn(|i| bytes[48 + i]),
             writer: u128::from_le_bytes(std::array::from_fn(|i| bytes[80 + i])),
             first_sequence: u64_at(96),
-            stamp: Stamp { created_at: Timestamp(u64_at(104)), marks: [u64_at(112), u64_at(120)] },
+            stamp: Stamp {
+                created_at: Timestamp(u64_at(104)),
+                marks: [u64_at(112), u64_at(120)],
+            },
         })?;
         let in_range = header.frame_len() <= FRAME_BYTES_MAX
             && header.durable < header.position
@@ -164,7 +169,10 @@ pub(crate) struct Encoded {
 
 /// Appends the batch's header and meta to `out`. The blobs' bytes follow them in the log, then the
 /// padding; nobody copies them.
-#[expect(clippy::cast_possible_truncation, reason = "batches are bounded far below 4 GiB")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "batches are bounded far below 4 GiB"
+)]
 pub(crate) fn encode_head(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
@@ -195,7 +203,11 @@ pub(crate) fn encode_head(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encod
     let head = out.len() - start;
     let unpadded = head + batch.blob_bytes();
     let padding = unpadded.next_multiple_of(ALIGN) - unpadded;
-    Encoded { hash: *blake3::hash(&out[start..]).as_bytes(), head: head as u64, padding }
+    Encoded {
+        hash: *blake3::hash(&out[start..]).as_bytes(),
+        head: head as u64,
+        padding,
+    }
 }
 
 pub(crate) fn put_command(out: &mut Vec<u8>, kind: u8, version: u8, body: &[u8]) {
@@ -281,11 +293,23 @@ impl Frame {
             return Err(FrameError::Checksum);
         }
         let first_byte = at.offset() + data as u64;
-        let (blobs, commands) =
-            parse_meta(&raw[HEADER_BYTES..data], &header, Locator::new(at.segment(), first_byte))
-                .ok_or(FrameError::Malformed)?;
+        let (blobs, commands) = parse_meta(
+            &raw[HEADER_BYTES..data],
+            &header,
+            Locator::new(at.segment(), first_byte),
+        )
+        .ok_or(FrameError::Malformed)?;
         let hash = *blake3::hash(&raw[..data]).as_bytes();
-        let FrameHeader { store, position, durable, prev_hash, writer, first_sequence, stamp, .. } = header;
+        let FrameHeader {
+            store,
+            position,
+            durable,
+            prev_hash,
+            writer,
+            first_sequence,
+            stamp,
+            ..
+        } = header;
         let commands = data - commands..data;
         Ok(Self {
             position,
@@ -360,7 +384,14 @@ fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<B
         let (raw_len, stored_len) = (meta.u32()?, meta.u32()?);
         let locator = Locator::new(data.segment(), offset);
         offset += u64::from(stored_len);
-        blobs.push(BlobEntry { hash, crc, form, raw_len, stored_len, locator });
+        blobs.push(BlobEntry {
+            hash,
+            crc,
+            form,
+            raw_len,
+            stored_len,
+            locator,
+        });
     }
     let mut rest = meta;
     for _ in 0..header.commands {
@@ -374,16 +405,25 @@ fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<B
 /// grows with what arrives, not with what is announced.
 pub fn read_frame(stream: &mut impl Read) -> io::Result<Option<Frame>> {
     let mut raw = Vec::new();
-    stream.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut raw)?;
+    stream
+        .by_ref()
+        .take(HEADER_BYTES as u64)
+        .read_to_end(&mut raw)?;
     if raw.is_empty() {
         return Ok(None);
     }
     let invalid = |e: FrameError| io::Error::new(io::ErrorKind::InvalidData, e);
     let header = FrameHeader::decode(&raw).ok_or(invalid(FrameError::Header))?;
-    stream.by_ref().take(header.frame_len() - HEADER_BYTES as u64).read_to_end(&mut raw)?;
+    stream
+        .by_ref()
+        .take(header.frame_len() - HEADER_BYTES as u64)
+        .read_to_end(&mut raw)?;
     let frame = Frame::read(&raw.into(), Locator::new(0, 0)).map_err(invalid)?;
     if !frame.blobs_are_sound() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a blob's checksum does not hold"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a blob's checksum does not hold",
+        ));
     }
     Ok(Some(frame))
 }
@@ -395,7 +435,10 @@ mod tests {
 
     fn sample() -> (Vec<u8>, [u8; 32]) {
         let mut batch = Batch::new();
-        batch.restart(Stamp { created_at: Timestamp(5), marks: [1, 2] });
+        batch.restart(Stamp {
+            created_at: Timestamp(5),
+            marks: [1, 2],
+        });
         for text in [&b"first"[..], b"", &[9; 300]] {
             let bytes = View::copy_from_slice(text);
             let (hash, crc) = (BlobHash::of(text), blob_crc(text));
@@ -419,7 +462,10 @@ mod tests {
         };
         let mut out = Vec::new();
         let Encoded { hash, padding, .. } = encode_head(&batch, link, &mut out);
-        batch.blobs.iter().for_each(|blob| out.extend_from_slice(&blob.bytes));
+        batch
+            .blobs
+            .iter()
+            .for_each(|blob| out.extend_from_slice(&blob.bytes));
         out.resize(out.len() + padding, 0);
         (out, hash)
     }
@@ -428,8 +474,14 @@ mod tests {
     fn a_frame_reads_back() {
         let (bytes, hash) = sample();
         let frame = Frame::read(&bytes.clone().into(), Locator::new(1, 64)).unwrap();
-        assert_eq!((frame.position, frame.durable, frame.hash), (Position(7), Position(6), hash));
-        assert_eq!(frame.commands().collect::<Vec<_>>(), [(1, 1, &b"one"[..]), (2, 1, b"")]);
+        assert_eq!(
+            (frame.position, frame.durable, frame.hash),
+            (Position(7), Position(6), hash)
+        );
+        assert_eq!(
+            frame.commands().collect::<Vec<_>>(),
+            [(1, 1, &b"one"[..]), (2, 1, b"")]
+        );
         assert_eq!(&frame.blob_bytes(0).unwrap()[..], b"first");
         assert_eq!(&frame.blob_bytes(2).unwrap()[..], [9; 300]);
         assert_eq!(frame.raw().len() % ALIGN, 0);
@@ -446,7 +498,10 @@ mod tests {
             flipped[at] ^= 0x10;
             let read = Frame::read(&flipped.into(), Locator::new(1, 64));
             let padding = at >= bytes.len() - ALIGN;
-            assert!(padding || read.is_err() || !read.unwrap().blobs_are_sound(), "byte {at}");
+            assert!(
+                padding || read.is_err() || !read.unwrap().blobs_are_sound(),
+                "byte {at}"
+            );
         }
     }
 

@@ -14,9 +14,10 @@ use crate::{Position, frame::FrameHeader};
 const SEGMENTS_MAX: usize = 3;
 const SEGMENT_BYTES: u64 = 4096;
 
-/// Takes any bytes for a log: segments one after the other, each from a segment's magic to the next.
-/// Tries them as they are, and with the checksums made right, so that what they cover is tried, too.
-/// Returns for all bytes; what it cannot do is panic, hang, or show a frame that is not there.
+/// Takes any bytes for a log: segments one after the other, each from a segment's magic to the
+/// next. Tries them as they are, and with the checksums made right, so that what they cover is
+/// tried, too. Returns for all bytes; what it cannot do is panic, hang, or show a frame that is not
+/// there.
 pub fn recover_any(bytes: &[u8]) {
     let mut files = split(bytes);
     recover_files(files.clone());
@@ -28,12 +29,21 @@ pub fn recover_any(bytes: &[u8]) {
 
 fn split(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let magic = segment::MAGIC;
-    let starts = bytes.windows(magic.len()).enumerate().filter(|(_, window)| window == magic);
-    let mut cuts: Vec<usize> = starts.map(|(at, _)| at).filter(|&at| at > 0).take(SEGMENTS_MAX - 1).collect();
+    let starts = bytes
+        .windows(magic.len())
+        .enumerate()
+        .filter(|(_, window)| window == magic);
+    let mut cuts: Vec<usize> = starts
+        .map(|(at, _)| at)
+        .filter(|&at| at > 0)
+        .take(SEGMENTS_MAX - 1)
+        .collect();
     cuts.insert(0, 0);
     cuts.push(bytes.len());
     let parts = cuts.windows(2).zip(1..);
-    parts.map(|(cut, number)| (segment::file_name(number), bytes[cut[0]..cut[1]].to_vec())).collect()
+    parts
+        .map(|(cut, number)| (segment::file_name(number), bytes[cut[0]..cut[1]].to_vec()))
+        .collect()
 }
 
 /// Makes the checksums of a segment's header and of all frame headers right.
@@ -56,7 +66,9 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
         store_id_if_new: [1; 16],
         known_durable: None,
     };
-    let Ok((mut log, _)) = FileLog::open(storage.clone(), options.clone()) else { return };
+    let Ok((mut log, _)) = FileLog::open(storage.clone(), options.clone()) else {
+        return;
+    };
     let whole = log.read(Position(1)).take_while(Result::is_ok).count() as u64;
     let reader = log.reader();
     for frame in log.read(Position(1)).flatten() {
@@ -68,10 +80,14 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     batch.restart(Stamp::default());
     batch.push_command(1, 1, b"one more");
     let last = reader.last();
-    let Ok(appended) = log.append(&batch) else { return };
+    let Ok(appended) = log.append(&batch) else {
+        return;
+    };
     assert_eq!(appended.position.0, last.0 + 1, "positions are dense");
     drop(log);
-    let Ok((log, recovered)) = FileLog::open(storage, options) else { return };
+    let Ok((log, recovered)) = FileLog::open(storage, options) else {
+        return;
+    };
     assert_eq!(recovered.torn, None, "a log that was mended stays whole");
     assert!(
         log.read(Position(1)).take_while(Result::is_ok).count() as u64 >= whole,
@@ -82,7 +98,10 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
 fn look_at(inspected: Inspected) {
     if let Inspected::Frame { frame, .. } = inspected {
         let commands: usize = frame.commands().map(|(_, _, body)| body.len()).sum();
-        assert!(commands <= frame.raw().len(), "commands lie within their frame");
+        assert!(
+            commands <= frame.raw().len(),
+            "commands lie within their frame"
+        );
         (0..frame.blobs.len()).for_each(|blob| drop(frame.blob_bytes(blob)));
         drop(frame::read_frame(&mut &frame.raw()[..]));
     }

@@ -1,8 +1,8 @@
 //! Walking a whole log without stopping at damage, for `verify` and `repair`.
 //!
 //! Every place where a frame should be and is not is named, with the frames that it touches; every
-//! other frame comes out, in order and once. What looks like a frame but is of another store, or is not
-//! chained to the frame before it, does not.
+//! other frame comes out, in order and once. What looks like a frame but is of another store, or is
+//! not chained to the frame before it, does not.
 
 use std::sync::Arc;
 
@@ -88,14 +88,17 @@ enum Outside {
     Unreadable,
 }
 
-/// The files of the segments, without blank ones at the end; and the store's id. A gap counts as one
-/// file that is not there.
+/// The files of the segments, without blank ones at the end; and the store's id. A gap counts as
+/// one file that is not there.
 fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8; 16]>)> {
     let (mut files, mut used) = (Vec::new(), 0);
     let (mut store_id, mut least, mut expected) = (None, Position(1), 1);
     for number in segment::numbers(storage)? {
         if number > expected {
-            files.push(SegmentFile { number: expected, outside: Outside::Unreadable });
+            files.push(SegmentFile {
+                number: expected,
+                outside: Outside::Unreadable,
+            });
         }
         expected = number.saturating_add(1);
         let outside = match segment::read_header(storage, number) {
@@ -103,9 +106,15 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
                 let ours = *store_id.get_or_insert(header.store_id) == header.store_id;
                 let fits = ours && header.number == number && header.first >= least;
                 least = if fits { header.first } else { least };
-                if fits { Outside::Holds(header.first) } else { Outside::Foreign }
+                if fits {
+                    Outside::Holds(header.first)
+                } else {
+                    Outside::Foreign
+                }
             }
-            Ok(HeaderRead::OtherVersion(_) | HeaderRead::Blank | HeaderRead::Bad) => Outside::Headless,
+            Ok(HeaderRead::OtherVersion(_) | HeaderRead::Blank | HeaderRead::Bad) => {
+                Outside::Headless
+            }
             Err(_) => Outside::Unreadable,
         };
         files.push(SegmentFile { number, outside });
@@ -168,19 +177,26 @@ impl Iterator for Inspection {
             match place.bytes.step(place.offset, self.next) {
                 Step::Frame(frame, next) => return Some(self.take_frame(place, frame, next)),
                 Step::End if !place.is_followed => {}
-                Step::End => return Some(Inspected::Damage(self.skip(place, "frames are missing"))),
-                Step::Bad(error) => return Some(Inspected::Damage(self.skip(place, &error.to_string()))),
+                Step::End => {
+                    return Some(Inspected::Damage(self.skip(place, "frames are missing")));
+                }
+                Step::Bad(error) => {
+                    return Some(Inspected::Damage(self.skip(place, &error.to_string())));
+                }
             }
         }
     }
 }
 
 impl Inspection {
-    /// Ends behind this frame. Whoever reads beside a writer names a frame that was durable before the
-    /// inspection began: what comes behind it may be half written.
+    /// Ends behind this frame. Whoever reads beside a writer names a frame that was durable before
+    /// the inspection began: what comes behind it may be half written.
     #[must_use]
     pub fn up_to(self, last: Position) -> Self {
-        Self { last: Some(last), ..self }
+        Self {
+            last: Some(last),
+            ..self
+        }
     }
 
     /// The store's id, if any segment's header is sound.
@@ -195,12 +211,20 @@ impl Inspection {
 
     /// Forgets a last segment that only began to copy frames which the one before it still holds.
     fn leave_out_unfinished_copy(&mut self) {
-        let [.., before, last] = self.files[..] else { return };
-        let (Outside::Holds(first_before), Outside::Holds(first)) = (before.outside, last.outside) else {
+        let [.., before, last] = self.files[..] else {
             return;
         };
-        let segments = [Segment::closed(before.number, first_before), Segment::closed(last.number, first)];
-        if let Ok((_, Some(_))) = ending::walk_last(&*self.storage, &segments, (self.store, Position(0))) {
+        let (Outside::Holds(first_before), Outside::Holds(first)) = (before.outside, last.outside)
+        else {
+            return;
+        };
+        let segments = [
+            Segment::closed(before.number, first_before),
+            Segment::closed(last.number, first),
+        ];
+        if let Ok((_, Some(_))) =
+            ending::walk_last(&*self.storage, &segments, (self.store, Position(0)))
+        {
             self.files.pop();
         }
     }
@@ -209,34 +233,51 @@ impl Inspection {
     fn enter(&mut self, SegmentFile { number, outside }: SegmentFile) -> Option<Damage> {
         self.entered += 1;
         let until = self.first_after();
-        let is_followed =
-            self.files.get(self.entered).is_some_and(|next| matches!(next.outside, Outside::Holds(_)));
-        match (outside, SegmentBytes::open(&*self.storage, number, self.store)) {
+        let is_followed = self
+            .files
+            .get(self.entered)
+            .is_some_and(|next| matches!(next.outside, Outside::Holds(_)));
+        match (
+            outside,
+            SegmentBytes::open(&*self.storage, number, self.store),
+        ) {
             (Outside::Unreadable, _) | (_, Err(_)) => {
                 Some(self.miss(until, "the segment is missing or cannot be read"))
             }
             (Outside::Foreign, _) => Some(self.miss(until, "the segment belongs elsewhere")),
-            (Outside::Headless, Ok(bytes)) => {
-                Some(self.enter_headless(Place { bytes, offset: 0, until, is_followed }))
-            }
+            (Outside::Headless, Ok(bytes)) => Some(self.enter_headless(Place {
+                bytes,
+                offset: 0,
+                until,
+                is_followed,
+            })),
             (Outside::Holds(first), Ok(bytes)) => {
-                self.at = Some(Place { bytes, offset: SegmentBytes::START, until, is_followed });
+                self.at = Some(Place {
+                    bytes,
+                    offset: SegmentBytes::START,
+                    until,
+                    is_followed,
+                });
                 let gap = first > self.next;
                 gap.then(|| self.miss(Some(first), "frames before this segment are missing"))
             }
         }
     }
 
-    /// The first position that a later segment tells, by its header or, if that is bad, by its frames.
+    /// The first position that a later segment tells, by its header or, if that is bad, by its
+    /// frames.
     fn first_after(&self) -> Option<Position> {
-        self.files[self.entered..].iter().find_map(|later| match later.outside {
-            Outside::Holds(first) => Some(first),
-            Outside::Headless => {
-                let bytes = SegmentBytes::open(&*self.storage, later.number, self.store).ok()?;
-                Some(bytes.find_later(0, Position(0))?.1)
-            }
-            Outside::Foreign | Outside::Unreadable => None,
-        })
+        self.files[self.entered..]
+            .iter()
+            .find_map(|later| match later.outside {
+                Outside::Holds(first) => Some(first),
+                Outside::Headless => {
+                    let bytes =
+                        SegmentBytes::open(&*self.storage, later.number, self.store).ok()?;
+                    Some(bytes.find_later(0, Position(0))?.1)
+                }
+                Outside::Foreign | Outside::Unreadable => None,
+            })
     }
 
     /// Enters a segment whose header is bad: its frames may all be there.
@@ -244,7 +285,10 @@ impl Inspection {
         let what = "the segment's header is bad";
         if let Step::Frame(..) = place.bytes.step(SegmentBytes::START, self.next) {
             let damage = self.damage((0, SegmentBytes::START), what, self.next);
-            self.at = Some(Place { offset: SegmentBytes::START, ..place });
+            self.at = Some(Place {
+                offset: SegmentBytes::START,
+                ..place
+            });
             return damage;
         }
         self.skip(place, what)
@@ -262,7 +306,8 @@ impl Inspection {
     fn skip(&mut self, mut place: Place, what: &str) -> Damage {
         let later = place.bytes.find_later(place.offset, self.next);
         let here = later.filter(|&(_, position)| place.until.is_none_or(|until| position < until));
-        let (offset, resumes_at) = here.unwrap_or((place.bytes.used(), place.until.unwrap_or_default()));
+        let (offset, resumes_at) =
+            here.unwrap_or((place.bytes.used(), place.until.unwrap_or_default()));
         let bytes = offset.saturating_sub(place.offset);
         let damage = self.damage((place.offset, bytes), what, resumes_at);
         self.resume(resumes_at);
@@ -273,7 +318,11 @@ impl Inspection {
 
     /// The name of the file that is being inspected.
     fn file(&self) -> String {
-        segment::file_name(self.entered.checked_sub(1).map_or(0, |at| self.files[at].number))
+        segment::file_name(
+            self.entered
+                .checked_sub(1)
+                .map_or(0, |at| self.files[at].number),
+        )
     }
 
     fn resume(&mut self, next: Position) {
@@ -292,7 +341,11 @@ impl Inspection {
         let after = Position(frame.position.0 + 1);
         if chained {
             self.next = after;
-            return Inspected::Frame { frame, file, offset };
+            return Inspected::Frame {
+                frame,
+                file,
+                offset,
+            };
         }
         let what = "the frame does not name the frame before it: the chain is broken";
         let damage = self.damage((offset, frame.raw().len() as u64), what, after);

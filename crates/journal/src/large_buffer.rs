@@ -1,12 +1,13 @@
 //! Large buffers whose memory goes back to the system as soon as they are dropped.
 //!
-//! An allocator keeps the pages of a large piece for a while. If another thread frees the piece, the
-//! allocator may keep them until the first thread allocates again, which an idle thread never does. A
-//! buffer of [`MAPPED_FROM_BYTES`] or more is therefore a mapping of its own: every thread may drop it,
-//! and nothing of it stays. Smaller buffers come from the allocator.
+//! An allocator keeps the pages of a large piece for a while. If another thread frees the piece,
+//! the allocator may keep them until the first thread allocates again, which an idle thread never
+//! does. A buffer of [`MAPPED_FROM_BYTES`] or more is therefore a mapping of its own: every thread
+//! may drop it, and nothing of it stays. Smaller buffers come from the allocator.
 //!
-//! Invariant: the length is fixed at creation and can only shrink. A page takes memory from the first
-//! write to it. If the system refuses a mapping, the caller gets an error, and the process goes on.
+//! Invariant: the length is fixed at creation and can only shrink. A page takes memory from the
+//! first write to it. If the system refuses a mapping, the caller gets an error, and the process
+//! goes on.
 
 use std::fmt;
 use std::io;
@@ -44,7 +45,8 @@ impl LargeBuffer {
     pub fn sparse(len: usize) -> io::Result<Self> {
         let buffer = Self::zeroed(len)?;
         if let Memory::Mapped(map) = &buffer.memory {
-            // A huge page would take 2 MiB for the first byte. A kernel without them refuses the advice.
+            // A huge page would take 2 MiB for the first byte. A kernel without them refuses the
+            // advice.
             match map.advise(Advice::NoHugePage) {
                 Ok(()) | Err(_) => {}
             }
@@ -111,13 +113,25 @@ mod tests {
 
     #[test]
     fn a_buffer_is_zero_then_filled_then_cut() {
-        for len in [0, 1, MAPPED_FROM_BYTES - 1, MAPPED_FROM_BYTES, 3 * MAPPED_FROM_BYTES + 7] {
+        for len in [
+            0,
+            1,
+            MAPPED_FROM_BYTES - 1,
+            MAPPED_FROM_BYTES,
+            3 * MAPPED_FROM_BYTES + 7,
+        ] {
             let mut buffer = LargeBuffer::zeroed(len).unwrap();
-            assert!(buffer.len() == len && buffer.iter().all(|byte| *byte == 0), "{len}");
+            assert!(
+                buffer.len() == len && buffer.iter().all(|byte| *byte == 0),
+                "{len}"
+            );
             buffer.fill(7);
             buffer.truncate(len / 2);
             let bytes = buffer.into_bytes();
-            assert!(bytes.len() == len / 2 && bytes.iter().all(|byte| *byte == 7), "{len}");
+            assert!(
+                bytes.len() == len / 2 && bytes.iter().all(|byte| *byte == 7),
+                "{len}"
+            );
         }
     }
 
@@ -131,6 +145,9 @@ mod tests {
         let mut buffer = LargeBuffer::sparse(1 << 36).unwrap();
         buffer[5] = 1;
         assert_eq!(buffer[..6], [0, 0, 0, 0, 0, 1]);
-        assert_eq!(LargeBuffer::copy_of(&vec![3; 300 << 10]).unwrap()[..2], [3, 3]);
+        assert_eq!(
+            LargeBuffer::copy_of(&vec![3; 300 << 10]).unwrap()[..2],
+            [3, 3]
+        );
     }
 }

@@ -4,9 +4,9 @@
 //! records; it does not know what a turn is. Positions are dense frame numbers; byte offsets never
 //! leave this crate, except wrapped in a [`Locator`].
 //!
-//! A frame that was acked is on disk. A bad frame is told apart: a *torn tail* is what a crash left of
-//! a write that nobody was told about, and is copied aside and cut; anything else is *damage*, which is
-//! never cut away silently.
+//! A frame that was acked is on disk. A bad frame is told apart: a *torn tail* is what a crash left
+//! of a write that nobody was told about, and is copied aside and cut; anything else is *damage*,
+//! which is never cut away silently.
 
 mod batch;
 mod committer;

@@ -49,16 +49,26 @@ pub enum LockError {
 impl DataDirLock {
     /// Takes the lock of a directory, which must exist.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
-        let failed = |source| LockError::Io { dir: dir.to_owned(), source };
+        let failed = |source| LockError::Io {
+            dir: dir.to_owned(),
+            source,
+        };
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
         let mut file = match options.open(dir.join(LOCK_FILE)) {
             Ok(file) => file,
             Err(error) if is_denied(&error) => return Err(refuse_read_only(dir, error)),
             Err(error) => return Err(failed(error)),
         };
         lock_file(dir, &file)?;
-        file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .map_err(failed)?;
         writeln!(file, "{}", std::process::id()).map_err(failed)?;
         Ok(Self { _file: file })
     }
@@ -66,14 +76,22 @@ impl DataDirLock {
 
 /// Locks the open lock file, or says who has it.
 fn lock_file(dir: &Path, file: &File) -> Result<(), LockError> {
-    let failed = |source| LockError::Io { dir: dir.to_owned(), source };
+    let failed = |source| LockError::Io {
+        dir: dir.to_owned(),
+        source,
+    };
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut pid = Vec::new();
-            file.take(PID_BYTES_MAX).read_to_end(&mut pid).map_err(failed)?;
+            file.take(PID_BYTES_MAX)
+                .read_to_end(&mut pid)
+                .map_err(failed)?;
             let pid = String::from_utf8_lossy(&pid).trim().to_owned();
-            Err(LockError::Held { dir: dir.to_owned(), pid })
+            Err(LockError::Held {
+                dir: dir.to_owned(),
+                pid,
+            })
         }
         Err(errno) => Err(failed(errno.into())),
     }
@@ -81,16 +99,22 @@ fn lock_file(dir: &Path, file: &File) -> Result<(), LockError> {
 
 /// Whether an error means that the file may not be written, by this user or by anybody.
 fn is_denied(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
-/// A directory that cannot be written here may still be served by a process that can write it: the lock
-/// is the kernel's and can be asked for through a file that is only read.
+/// A directory that cannot be written here may still be served by a process that can write it: the
+/// lock is the kernel's and can be asked for through a file that is only read.
 fn refuse_read_only(dir: &Path, source: io::Error) -> LockError {
     if let Ok(file) = File::open(dir.join(LOCK_FILE))
         && let Err(held @ LockError::Held { .. }) = lock_file(dir, &file)
     {
         return held;
     }
-    LockError::ReadOnly { dir: dir.to_owned(), source }
+    LockError::ReadOnly {
+        dir: dir.to_owned(),
+        source,
+    }
 }

@@ -44,8 +44,9 @@ pub struct LogOptions {
     pub writer: u128,
     /// The store's id if the log is empty.
     pub store_id_if_new: [u8; 16],
-    /// A position that an index checkpoint knows to be durable: a bad frame up to it is damage. Whether
-    /// the log reaches it is for the caller to see, who knows if the checkpoint is of this store.
+    /// A position that an index checkpoint knows to be durable: a bad frame up to it is damage.
+    /// Whether the log reaches it is for the caller to see, who knows if the checkpoint is of this
+    /// store.
     pub known_durable: Option<Position>,
 }
 
@@ -74,8 +75,8 @@ pub enum AppendError {
     Poisoned(Arc<str>),
 }
 
-/// The seam between a store and its log: today a file of segments, tomorrow perhaps a replicated table
-/// that feeds one.
+/// The seam between a store and its log: today a file of segments, tomorrow perhaps a replicated
+/// table that feeds one.
 pub trait Log: Send {
     /// Appends a batch as one frame.
     fn append(&mut self, batch: &Batch) -> Result<Appended, AppendError>;
@@ -85,7 +86,8 @@ pub trait Log: Send {
     fn policy(&self) -> SyncPolicy;
     /// The frames from a position on, as far as there are.
     fn read(&self, from: Position) -> Frames;
-    /// Waits until there is a durable frame after a position; false if there is none within the time.
+    /// Waits until there is a durable frame after a position; false if there is none within the
+    /// time.
     fn follow(&self, after: Position, timeout: Duration) -> bool;
 }
 
@@ -122,10 +124,17 @@ pub(crate) struct Start {
 
 impl FileLog {
     /// Opens the log, cutting a torn tail and refusing damage.
-    pub fn open(storage: Arc<dyn Storage>, options: LogOptions) -> Result<(Self, Recovered), OpenError> {
+    pub fn open(
+        storage: Arc<dyn Storage>,
+        options: LogOptions,
+    ) -> Result<(Self, Recovered), OpenError> {
         let preallocator = Preallocator::start(storage.clone(), options.segment_bytes)?;
         let (start, recovered, doubtful) = recovery::recover(storage, &options)?;
-        let tip = *start.shared.tip.lock().unwrap_or_else(PoisonError::into_inner);
+        let tip = *start
+            .shared
+            .tip
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut log = Self {
             shared: start.shared,
             preallocator,
@@ -147,15 +156,17 @@ impl FileLog {
         LogReader(self.shared.clone())
     }
 
-    /// Appends a frame of another log of the same store as it is, for import. Call [`Log::sync`] at the
-    /// end.
+    /// Appends a frame of another log of the same store as it is, for import. Call [`Log::sync`] at
+    /// the end.
     pub fn append_raw(&mut self, frame: &Frame) -> Result<(), AppendError> {
         self.check_poison()?;
         let follows = frame.store == self.shared.store
             && frame.position == Position(self.tip.last.0 + 1)
             && frame.prev_hash == self.tip.last_hash;
         if !follows {
-            return Err(AppendError::Poisoned("the frame does not follow the last one".into()));
+            return Err(AppendError::Poisoned(
+                "the frame does not follow the last one".into(),
+            ));
         }
         self.buffer.clear();
         self.buffer.extend_from_slice(frame.raw());
@@ -165,18 +176,28 @@ impl FileLog {
         Ok(())
     }
 
-    /// Writes frames whose durability is in doubt once more, all into one new segment, and syncs them.
-    /// Their first place is cut only then: a crash on the way leaves them where they were.
+    /// Writes frames whose durability is in doubt once more, all into one new segment, and syncs
+    /// them. Their first place is cut only then: a crash on the way leaves them where they were.
     fn write_again(&mut self, doubtful: &Doubtful) -> Result<(), OpenError> {
         if doubtful.frames.is_empty() {
             return Ok(());
         }
-        let first_place = self.shared.storage.open(&segment::file_name(doubtful.segment))?;
+        let first_place = self
+            .shared
+            .storage
+            .open(&segment::file_name(doubtful.segment))?;
         if doubtful.offset == SegmentBytes::START {
             segment::settle_header(&*first_place)?;
         }
-        // A nearly full disk gives a segment that holds just these frames, so the store can be read.
-        self.rotate(doubtful.frames.iter().map(|frame| frame.raw().len() as u64).sum())?;
+        // A nearly full disk gives a segment that holds just these frames, so the store can be
+        // read.
+        self.rotate(
+            doubtful
+                .frames
+                .iter()
+                .map(|frame| frame.raw().len() as u64)
+                .sum(),
+        )?;
         for frame in &doubtful.frames {
             self.append_raw(frame)?;
         }
@@ -186,7 +207,9 @@ impl FileLog {
     }
 
     fn check_poison(&self) -> Result<(), AppendError> {
-        self.poisoned.as_ref().map_or(Ok(()), |why| Err(AppendError::Poisoned(why.clone())))
+        self.poisoned
+            .as_ref()
+            .map_or(Ok(()), |why| Err(AppendError::Poisoned(why.clone())))
     }
 
     fn poison(&mut self, what: &str, error: &io::Error) -> AppendError {
@@ -195,8 +218,8 @@ impl FileLog {
         AppendError::Poisoned(why)
     }
 
-    /// Writes the frame at `position`: the buffer, then the blobs and the padding; returns where its first
-    /// byte is.
+    /// Writes the frame at `position`: the buffer, then the blobs and the padding; returns where
+    /// its first byte is.
     fn write(
         &mut self,
         position: Position,
@@ -205,15 +228,26 @@ impl FileLog {
     ) -> Result<Locator, AppendError> {
         let behind = blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>() + padding;
         let frame_len = (self.buffer.len() + behind) as u64;
-        let room = self.active.as_ref().is_some_and(|a| a.end + frame_len <= a.file.len());
+        let room = self
+            .active
+            .as_ref()
+            .is_some_and(|a| a.end + frame_len <= a.file.len());
         if !room {
             self.rotate(frame_len)?;
         }
-        let no_space = AppendError::NoSpace { needed_bytes: frame_len };
-        let Some(active) = &self.active else { return Err(no_space) };
+        let no_space = AppendError::NoSpace {
+            needed_bytes: frame_len,
+        };
+        let Some(active) = &self.active else {
+            return Err(no_space);
+        };
         let (number, start, file) = (active.number, active.end, active.file.clone());
         if start == 0 {
-            let header = SegmentHeader { store_id: self.store_id, number, first: position };
+            let header = SegmentHeader {
+                store_id: self.store_id,
+                number,
+                first: position,
+            };
             self.buffer.splice(0..0, header.encode());
         }
         let mut pieces = Vec::with_capacity(blobs.len() + 2);
@@ -223,7 +257,8 @@ impl FileLog {
         if let Err(error) = file.write_pieces_at(start, &pieces) {
             return Err(self.cut_back(&error, no_space));
         }
-        // A segment's header is synced under every policy: files may only be created behind it then.
+        // A segment's header is synced under every policy: files may only be created behind it
+        // then.
         if (self.options.sync == SyncPolicy::EveryFrame || start == 0)
             && let Err(error) = file.sync()
         {
@@ -262,22 +297,34 @@ impl FileLog {
     }
 
     fn activate(&mut self, file: Arc<dyn StorageFile>) {
-        self.active = Some(Active { number: self.next_segment, file, end: 0 });
+        self.active = Some(Active {
+            number: self.next_segment,
+            file,
+            end: 0,
+        });
         self.next_segment += 1;
     }
 
-    /// Takes back what a failed write may have left, so that the log ends with its last whole frame, and
-    /// syncs that one if it is not yet: the segment is left for good. Returns `no_space` if that worked.
+    /// Takes back what a failed write may have left, so that the log ends with its last whole
+    /// frame, and syncs that one if it is not yet: the segment is left for good. Returns `no_space`
+    /// if that worked.
     fn cut_back(&mut self, error: &io::Error, no_space: AppendError) -> AppendError {
-        let Some(active) = self.active.take() else { return no_space };
+        let Some(active) = self.active.take() else {
+            return no_space;
+        };
         if !is_out_of_space(error) {
             return self.poison("a write to the log failed", error);
         }
         let cut = if active.end == 0 {
             self.next_segment = active.number;
-            self.shared.storage.remove(&segment::file_name(active.number))
+            self.shared
+                .storage
+                .remove(&segment::file_name(active.number))
         } else {
-            active.file.cut(active.end).and_then(|()| active.file.sync())
+            active
+                .file
+                .cut(active.end)
+                .and_then(|()| active.file.sync())
         };
         match cut {
             Ok(()) => {
@@ -316,7 +363,11 @@ impl FileLog {
     }
 
     fn publish(&self) {
-        *self.shared.tip.lock().unwrap_or_else(PoisonError::into_inner) = self.tip;
+        *self
+            .shared
+            .tip
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = self.tip;
         self.shared.last.store(self.tip.last.0, Ordering::Release);
         self.shared.moved.notify_all();
     }
@@ -350,7 +401,11 @@ impl Log for FileLog {
             locator
         };
         let locators = batch.blobs.iter().map(locate).collect();
-        Ok(Appended { position: link.position, first_sequence: link.first_sequence, locators })
+        Ok(Appended {
+            position: link.position,
+            first_sequence: link.first_sequence,
+            locators,
+        })
     }
 
     fn sync(&mut self) -> Result<(), AppendError> {

@@ -1,12 +1,13 @@
 //! The next segment, filled with zeros before it is needed: a sync of a file whose blocks are there
 //! writes data only.
 //!
-//! The filling happens on a thread of its own, in a file beside the segments, and nobody waits for it:
-//! a segment that is needed before its blocks are there is created without them. While a bulk load
-//! fills segments as fast as zeros could be written, none are: they would cost half of the disk.
+//! The filling happens on a thread of its own, in a file beside the segments, and nobody waits for
+//! it: a segment that is needed before its blocks are there is created without them. While a bulk
+//! load fills segments as fast as zeros could be written, none are: they would cost half of the
+//! disk.
 //!
-//! A disk that has no room for a whole segment gets a smaller one, down to what the next frame needs:
-//! otherwise a nearly full disk would refuse every write although there is room for it.
+//! A disk that has no room for a whole segment gets a smaller one, down to what the next frame
+//! needs: otherwise a nearly full disk would refuse every write although there is room for it.
 
 use std::io;
 use std::sync::Arc;
@@ -60,9 +61,19 @@ impl Preallocator {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("turnkeep-preallocate".into()).spawn(create_all)?;
+        let thread = std::thread::Builder::new()
+            .name("turnkeep-preallocate".into())
+            .spawn(create_all)?;
         let (wanted, thread) = (Some(wanted), Some(thread));
-        Ok(Self { storage, segment_bytes, wanted, created, stage: Stage::Undecided, taken: None, thread })
+        Ok(Self {
+            storage,
+            segment_bytes,
+            wanted,
+            created,
+            stage: Stage::Undecided,
+            taken: None,
+            thread,
+        })
     }
 
     /// Says that the current segment is a quarter full: asks for a spare, unless that was too fast.
@@ -70,12 +81,19 @@ impl Preallocator {
         if !matches!(self.stage, Stage::Undecided) {
             return;
         }
-        let bulk = self.taken.is_some_and(|taken| taken.elapsed() < QUARTER_AT_LEAST);
-        let asked = !bulk && self.wanted.as_ref().is_some_and(|wanted| wanted.try_send(()).is_ok());
+        let bulk = self
+            .taken
+            .is_some_and(|taken| taken.elapsed() < QUARTER_AT_LEAST);
+        let asked = !bulk
+            && self
+                .wanted
+                .as_ref()
+                .is_some_and(|wanted| wanted.try_send(()).is_ok());
         self.stage = if asked { Stage::Asked } else { Stage::Skipped };
     }
 
-    /// The segment with this number and at least this length: the spare if it is ready, or one made now.
+    /// The segment with this number and at least this length: the spare if it is ready, or one made
+    /// now.
     pub(crate) fn take(&mut self, number: u64, len: u64) -> Created {
         if let Stage::Asked = self.stage
             && let Ok(created) = self.created.try_recv()
@@ -84,27 +102,34 @@ impl Preallocator {
         }
         let name = segment::file_name(number);
         let file = match std::mem::replace(&mut self.stage, Stage::Undecided) {
-            Stage::Ready(file) if file.len() >= len => {
-                self.storage.rename(&spare(), &name).and_then(|()| self.storage.open(&name))
-            }
+            Stage::Ready(file) if file.len() >= len => self
+                .storage
+                .rename(&spare(), &name)
+                .and_then(|()| self.storage.open(&name)),
             Stage::Undecided => self.create_as_large_as_fits(&name, len),
             unusable => {
                 self.stage = unusable.kept();
-                self.storage.create_unfilled(&name, self.segment_bytes.max(len))
+                self.storage
+                    .create_unfilled(&name, self.segment_bytes.max(len))
             }
         }?;
         self.taken = Some(Instant::now());
         Ok(file)
     }
 
-    /// Creates a segment of the usual length, or of the largest of a few lengths for which there is room.
+    /// Creates a segment of the usual length, or of the largest of a few lengths for which there is
+    /// room.
     fn create_as_large_as_fits(&self, name: &str, len: u64) -> Created {
         let mut wanted = self.segment_bytes.max(len);
         loop {
             match self.storage.create(name, wanted) {
                 Err(error) if is_out_of_space(&error) && wanted > len => {
                     let smaller = wanted / SMALLER_BY;
-                    wanted = if smaller < SMALL_SEGMENT_BYTES { len } else { smaller.max(len) };
+                    wanted = if smaller < SMALL_SEGMENT_BYTES {
+                        len
+                    } else {
+                        smaller.max(len)
+                    };
                 }
                 created => return created,
             }
@@ -115,7 +140,11 @@ impl Preallocator {
 impl Stage {
     /// What stays of a spare that was not used.
     fn kept(self) -> Self {
-        if let Self::Skipped = self { Self::Undecided } else { self }
+        if let Self::Skipped = self {
+            Self::Undecided
+        } else {
+            self
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Reading the log: blobs by locator, frames by position. Readers take no lock and never wait for the
-//! writer.
+//! Reading the log: blobs by locator, frames by position. Readers take no lock and never wait for
+//! the writer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -88,14 +88,23 @@ impl LogReader {
     /// A blob's stored bytes, checked.
     pub fn blob(&self, locator: Locator, stored_len: u32, crc: u32) -> Result<View, BlobReadError> {
         let (number, offset) = (locator.segment(), locator.offset());
-        let damaged = || BlobReadError::Damaged { file: segment::file_name(number), offset };
+        let damaged = || BlobReadError::Damaged {
+            file: segment::file_name(number),
+            offset,
+        };
         let segments = self.0.segments.load();
-        let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
+        let index = number
+            .checked_sub(1)
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(damaged)?;
         let segment = segments.get(index).ok_or_else(damaged)?;
         let bytes = segment
             .file(&*self.0.storage)
             .and_then(|file| file.read(offset..offset + u64::from(stored_len)))
-            .map_err(|source| BlobReadError::Io { file: segment::file_name(number), source })?;
+            .map_err(|source| BlobReadError::Io {
+                file: segment::file_name(number),
+                source,
+            })?;
         let sound = bytes.len() == stored_len as usize && blob_crc(&bytes) == crc;
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
@@ -104,8 +113,18 @@ impl LogReader {
     pub fn frames(&self, from: Position, to: Position) -> Frames {
         let segments = self.0.segments.load_full();
         let from = from.max(Position(1));
-        let index = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
-        Frames { reader: self.clone(), segments, index, at: None, next: from, to, failed: false }
+        let index = segments
+            .partition_point(|segment| segment.first <= from)
+            .saturating_sub(1);
+        Frames {
+            reader: self.clone(),
+            segments,
+            index,
+            at: None,
+            next: from,
+            to,
+            failed: false,
+        }
     }
 
     /// The hash of the frame at a position.
@@ -117,7 +136,8 @@ impl LogReader {
         Some(self.frames(position, position).next()?.ok()?.hash)
     }
 
-    /// The last frame's position; 0 for an empty log. Under the `Os` policy it may not be durable yet.
+    /// The last frame's position; 0 for an empty log. Under the `Os` policy it may not be durable
+    /// yet.
     pub fn last(&self) -> Position {
         Position(self.0.last.load(Ordering::Acquire))
     }
@@ -130,7 +150,10 @@ impl LogReader {
     /// Waits until a position is durable; false if it is not within the time.
     pub fn wait_durable(&self, position: Position, timeout: Duration) -> bool {
         let tip = self.0.tip.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.moved.wait_timeout_while(tip, timeout, |tip| tip.durable < position);
+        let waited = self
+            .0
+            .moved
+            .wait_timeout_while(tip, timeout, |tip| tip.durable < position);
         waited.unwrap_or_else(PoisonError::into_inner).0.durable >= position
     }
 
@@ -172,7 +195,11 @@ impl Iterator for Frames {
 
 impl Frames {
     fn read(&mut self) -> Result<Frame, ReadError> {
-        while self.segments.get(self.index + 1).is_some_and(|later| later.first <= self.next) {
+        while self
+            .segments
+            .get(self.index + 1)
+            .is_some_and(|later| later.first <= self.next)
+        {
             self.index += 1;
             self.at = None;
         }
@@ -180,21 +207,31 @@ impl Frames {
             Some(at) => at,
             None => self.enter()?,
         };
-        // Only frames that the log has are asked for, so nothing behind the last one is ever looked at:
-        // the writer may cut the file there.
-        let (frame, next) =
-            bytes.frame(offset, self.next).map_err(|error| self.damaged(offset, error.to_string()))?;
+        // Only frames that the log has are asked for, so nothing behind the last one is ever looked
+        // at: the writer may cut the file there.
+        let (frame, next) = bytes
+            .frame(offset, self.next)
+            .map_err(|error| self.damaged(offset, error.to_string()))?;
         self.at = Some((bytes, next));
         Ok(frame)
     }
 
     /// The current segment, at the offset of the frame that is wanted next.
     fn enter(&self) -> Result<(SegmentBytes, u64), ReadError> {
-        let segment = self.segments.get(self.index).ok_or_else(|| self.damaged(0, "no segment".into()))?;
+        let segment = self
+            .segments
+            .get(self.index)
+            .ok_or_else(|| self.damaged(0, "no segment".into()))?;
         let file = segment::file_name(segment.number);
-        let bytes = segment.file(&*self.reader.0.storage).and_then(|file| file.read(0..file.len()));
+        let bytes = segment
+            .file(&*self.reader.0.storage)
+            .and_then(|file| file.read(0..file.len()));
         let bytes = bytes.map_err(|source| ReadError::Io { file, source })?;
-        let bytes = SegmentBytes { number: segment.number, store: Some(self.reader.0.store), bytes };
+        let bytes = SegmentBytes {
+            number: segment.number,
+            store: Some(self.reader.0.store),
+            bytes,
+        };
         let mut offset = SegmentBytes::START;
         for position in segment.first.0..self.next.0 {
             match bytes.hop(offset) {
@@ -206,7 +243,15 @@ impl Frames {
     }
 
     fn damaged(&self, offset: u64, what: String) -> ReadError {
-        let number = self.segments.get(self.index).map_or(0, |segment| segment.number);
-        ReadError::Damaged { file: segment::file_name(number), offset, position: self.next, what }
+        let number = self
+            .segments
+            .get(self.index)
+            .map_or(0, |segment| segment.number);
+        ReadError::Damaged {
+            file: segment::file_name(number),
+            offset,
+            position: self.next,
+            what,
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Opening a log: where it ends, and what a crash left there.
 //!
 //! Only the last segment is read through. A bad frame at its end is *damage* if a later whole frame
-//! exists, if the log went on in a later segment, or if the index or a frame's record says that it was
-//! durable; otherwise it is a *torn tail*: copied to `log/torn/`, reported, cut. Whole frames that are
-//! not known to be durable are kept, but written again into a new segment and synced before anyone is
-//! served: after a failed sync the page cache may show what the disk does not hold.
+//! exists, if the log went on in a later segment, or if the index or a frame's record says that it
+//! was durable; otherwise it is a *torn tail*: copied to `log/torn/`, reported, cut. Whole frames
+//! that are not known to be durable are kept, but written again into a new segment and synced
+//! before anyone is served: after a failed sync the page cache may show what the disk does not
+//! hold.
 //!
 //! Everything is judged before anything is changed, so a log that is refused is left as it was.
 
@@ -111,7 +112,8 @@ fn start(
     store_id: [u8; 16],
     (ending, is_torn): (Option<Ending>, bool),
 ) -> Result<(Start, Doubtful), OpenError> {
-    let bytes_used = sealed_bytes(&*storage, &segments)? + ending.as_ref().map_or(0, Ending::settled_end);
+    let bytes_used =
+        sealed_bytes(&*storage, &segments)? + ending.as_ref().map_or(0, Ending::settled_end);
     let (last, settled) = ending.as_ref().map_or((Position(0), None), Ending::settled);
     let end = ending.as_ref().map_or(0, |ending| ending.end);
     let doubtful = ending.map(Ending::into_doubtful).unwrap_or_default();
@@ -121,7 +123,10 @@ fn start(
         && doubtful.frames.is_empty()
         && let Some(segment) = segments.last_mut()
     {
-        let (number, file) = (segment.number, storage.open(&segment::file_name(segment.number))?);
+        let (number, file) = (
+            segment.number,
+            storage.open(&segment::file_name(segment.number))?,
+        );
         // Readers share the writer's file, so that they know when it is cut.
         *segment = Segment::opened(number, segment.first, file.clone());
         active = Some(Active { number, file, end });
@@ -139,18 +144,36 @@ fn start(
         Some(settled) => settled,
         None => settled_before(&LogReader(shared.clone()), last)?,
     };
-    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) =
-        Tip { durable: last, last, last_hash: after.hash };
-    Ok((Start { shared, store_id, active, next_segment, next_sequence: after.next_sequence }, doubtful))
+    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) = Tip {
+        durable: last,
+        last,
+        last_hash: after.hash,
+    };
+    Ok((
+        Start {
+            shared,
+            store_id,
+            active,
+            next_segment,
+            next_sequence: after.next_sequence,
+        },
+        doubtful,
+    ))
 }
 
 /// What comes after a frame of an earlier segment.
 fn settled_before(log: &LogReader, last: Position) -> Result<Settled, OpenError> {
     let Some(frame) = log.frames(last, last).next() else {
-        return Ok(Settled { hash: [0; 32], next_sequence: 0 });
+        return Ok(Settled {
+            hash: [0; 32],
+            next_sequence: 0,
+        });
     };
     let frame = frame?;
-    Ok(Settled { hash: frame.hash, next_sequence: frame.next_sequence() })
+    Ok(Settled {
+        hash: frame.hash,
+        next_sequence: frame.next_sequence(),
+    })
 }
 
 /// The segment files.
@@ -172,21 +195,37 @@ fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
         }
         let header = segment::read_header(storage, number)?;
         // Nothing is ever begun behind a segment that holds bytes but no header.
-        if found.headless.iter().any(|before| before.used() > 0 || !matches!(header, HeaderRead::Blank)) {
-            return Err(damaged(segment::file_name(number - 1), 0, "the segment has no header"));
+        if found
+            .headless
+            .iter()
+            .any(|before| before.used() > 0 || !matches!(header, HeaderRead::Blank))
+        {
+            return Err(damaged(
+                segment::file_name(number - 1),
+                0,
+                "the segment has no header",
+            ));
         }
         match header {
             HeaderRead::Sound(header) => found.add(header, number)?,
             HeaderRead::OtherVersion(version) => {
-                return Err(OpenError::UnknownVersion { file: name, version });
+                return Err(OpenError::UnknownVersion {
+                    file: name,
+                    version,
+                });
             }
             HeaderRead::Blank | HeaderRead::Bad => {
-                found.headless.push(SegmentBytes::open(storage, number, None)?);
+                found
+                    .headless
+                    .push(SegmentBytes::open(storage, number, None)?);
             }
         }
     }
     let store = found.store_id.as_ref().map(segment::store_tag);
-    found.headless.iter_mut().for_each(|bytes| bytes.store = store);
+    found
+        .headless
+        .iter_mut()
+        .for_each(|bytes| bytes.store = store);
     Ok(found)
 }
 
@@ -194,9 +233,16 @@ impl Found {
     fn add(&mut self, header: SegmentHeader, number: u64) -> Result<(), OpenError> {
         let fits = header.number == number
             && *self.store_id.get_or_insert(header.store_id) == header.store_id
-            && self.segments.last().map_or(header.first.0 == 1, |before| header.first >= before.first);
+            && self
+                .segments
+                .last()
+                .map_or(header.first.0 == 1, |before| header.first >= before.first);
         if !fits {
-            return Err(damaged(segment::file_name(number), 0, "the segment belongs elsewhere"));
+            return Err(damaged(
+                segment::file_name(number),
+                0,
+                "the segment belongs elsewhere",
+            ));
         }
         self.segments.push(Segment::closed(number, header.first));
         Ok(())
@@ -247,12 +293,19 @@ pub(crate) fn copy_torn(
 ) -> Result<TornTail, OpenError> {
     let file = segment::file_name(bytes.number);
     let end = bytes.used().max(offset);
-    let torn = bytes.bytes.slice(usize::try_from(offset).unwrap_or(0)..usize::try_from(end).unwrap_or(0));
+    let torn = bytes
+        .bytes
+        .slice(usize::try_from(offset).unwrap_or(0)..usize::try_from(end).unwrap_or(0));
     let copied_to = free_name(storage, &format!("{:010}-{offset}", bytes.number))?;
     let copy = storage.create(&copied_to, torn.len() as u64)?;
     copy.write_at(0, &torn)?;
     copy.sync()?;
-    Ok(TornTail { file, offset, bytes: torn.len() as u64, copied_to })
+    Ok(TornTail {
+        file,
+        offset,
+        bytes: torn.len() as u64,
+        copied_to,
+    })
 }
 
 /// A name in `log/torn/` that no earlier copy has: a segment's number may be torn more than once.
@@ -269,5 +322,9 @@ fn free_name(storage: &dyn Storage, stem: &str) -> std::io::Result<String> {
 }
 
 pub(crate) fn damaged(file: String, offset: u64, what: &str) -> OpenError {
-    OpenError::Damaged { file, offset, what: what.to_owned() }
+    OpenError::Damaged {
+        file,
+        offset,
+        what: what.to_owned(),
+    }
 }

@@ -28,9 +28,17 @@ impl SegmentBytes {
     pub(crate) const START: u64 = segment::HEADER_BYTES as u64;
 
     /// The bytes of the segment with this number.
-    pub(crate) fn open(storage: &dyn Storage, number: u64, store: Option<u32>) -> std::io::Result<Self> {
+    pub(crate) fn open(
+        storage: &dyn Storage,
+        number: u64,
+        store: Option<u32>,
+    ) -> std::io::Result<Self> {
         let file = storage.open(&segment::file_name(number))?;
-        Ok(Self { number, store, bytes: file.read(0..file.len())? })
+        Ok(Self {
+            number,
+            store,
+            bytes: file.read(0..file.len())?,
+        })
     }
 
     /// What is at `offset`, where the frame at `expected` should be.
@@ -46,7 +54,11 @@ impl SegmentBytes {
     }
 
     /// The frame at `offset`, and where the next one begins. Reads nothing behind the frame.
-    pub(crate) fn frame(&self, offset: u64, expected: Position) -> Result<(Frame, u64), FrameError> {
+    pub(crate) fn frame(
+        &self,
+        offset: u64,
+        expected: Position,
+    ) -> Result<(Frame, u64), FrameError> {
         let frame = Frame::read(&self.rest(offset), Locator::new(self.number, offset))?;
         if frame.position != expected || self.store.is_some_and(|store| frame.store != store) {
             return Err(FrameError::Foreign);
@@ -61,13 +73,18 @@ impl SegmentBytes {
         Some((header.position, offset + header.frame_len()))
     }
 
-    /// The offset and position of the next sound frame header behind what is at `offset`, of a frame
-    /// after `expected`. If a sound header is at `offset`, its whole frame is skipped: what looks like a
-    /// frame in there is somebody's payload.
+    /// The offset and position of the next sound frame header behind what is at `offset`, of a
+    /// frame after `expected`. If a sound header is at `offset`, its whole frame is skipped: what
+    /// looks like a frame in there is somebody's payload.
     pub(crate) fn find_later(&self, offset: u64, expected: Position) -> Option<(u64, Position)> {
-        let from = self.hop(offset).map_or((offset + 1).next_multiple_of(8), |(_, next)| next);
+        let from = self
+            .hop(offset)
+            .map_or((offset + 1).next_multiple_of(8), |(_, next)| next);
         let rest = self.rest(from);
-        let candidates = rest.chunks_exact(8).enumerate().filter(|(_, chunk)| chunk.starts_with(MAGIC));
+        let candidates = rest
+            .chunks_exact(8)
+            .enumerate()
+            .filter(|(_, chunk)| chunk.starts_with(MAGIC));
         for (at, _) in candidates {
             if let Some(header) = self.header(&rest[at * 8..])
                 && header.position > expected
@@ -84,11 +101,14 @@ impl SegmentBytes {
     }
 
     fn header(&self, bytes: &[u8]) -> Option<FrameHeader> {
-        FrameHeader::decode(bytes).filter(|header| self.store.is_none_or(|store| header.store == store))
+        FrameHeader::decode(bytes)
+            .filter(|header| self.store.is_none_or(|store| header.store == store))
     }
 
     fn rest(&self, offset: u64) -> View {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
+        let start = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(self.bytes.len());
         self.bytes.slice(start..)
     }
 }
@@ -103,7 +123,10 @@ fn used(bytes: &[u8]) -> usize {
         }
         len -= block.len();
     }
-    bytes[..len].iter().rposition(|&b| b != 0).map_or(0, |last| last + 1)
+    bytes[..len]
+        .iter()
+        .rposition(|&b| b != 0)
+        .map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@
 //!     48    16  zero
 //!     64     …  frames, each at a multiple of 8
 //! ```
-//! A segment is created full of zeros, header included; the header is written together with the first
-//! frame. Its frames end where the next segment's first position begins (a tail that was written again
-//! takes the place of the first copy), else at zeros or at the end of the file.
+//! A segment is created full of zeros, header included; the header is written together with the
+//! first frame. Its frames end where the next segment's first position begins (a tail that was
+//! written again takes the place of the first copy), else at zeros or at the end of the file.
 
 use std::sync::{Arc, OnceLock};
 
@@ -100,7 +100,11 @@ impl SegmentHeader {
 
     pub(crate) fn read(bytes: &[u8]) -> HeaderRead {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
-            return if bytes.iter().all(|&b| b == 0) { HeaderRead::Blank } else { HeaderRead::Bad };
+            return if bytes.iter().all(|&b| b == 0) {
+                HeaderRead::Blank
+            } else {
+                HeaderRead::Bad
+            };
         };
         if bytes.iter().all(|&b| b == 0) {
             return HeaderRead::Blank;
@@ -127,8 +131,8 @@ pub(crate) fn store_tag(store_id: &[u8; 16]) -> u32 {
     blob_crc(store_id)
 }
 
-/// Makes sure of a header that will stay although nothing after it does: it was written together with
-/// the first frame and is as doubtful.
+/// Makes sure of a header that will stay although nothing after it does: it was written together
+/// with the first frame and is as doubtful.
 pub(crate) fn settle_header(file: &dyn StorageFile) -> std::io::Result<()> {
     file.write_at(0, &file.read(0..HEADER_BYTES as u64)?)?;
     file.sync()
@@ -147,8 +151,10 @@ pub(crate) fn file_name(number: u64) -> String {
 /// The numbers of the segment files that are there, in order.
 pub(crate) fn numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
     let names = storage.list(LOG_DIR)?;
-    let mut numbers: Vec<u64> =
-        names.iter().filter_map(|name| name.strip_suffix(".seg")?.parse().ok()).collect();
+    let mut numbers: Vec<u64> = names
+        .iter()
+        .filter_map(|name| name.strip_suffix(".seg")?.parse().ok())
+        .collect();
     numbers.retain(|&number| names.contains(&format!("{number:010}.seg")));
     numbers.sort_unstable();
     numbers.dedup();
@@ -164,11 +170,19 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn closed(number: u64, first: Position) -> Arc<Self> {
-        Arc::new(Self { number, first, file: OnceLock::new() })
+        Arc::new(Self {
+            number,
+            first,
+            file: OnceLock::new(),
+        })
     }
 
     pub(crate) fn opened(number: u64, first: Position, file: Arc<dyn StorageFile>) -> Arc<Self> {
-        Arc::new(Self { number, first, file: OnceLock::from(file) })
+        Arc::new(Self {
+            number,
+            first,
+            file: OnceLock::from(file),
+        })
     }
 
     pub(crate) fn file(&self, storage: &dyn Storage) -> std::io::Result<&Arc<dyn StorageFile>> {
@@ -186,7 +200,11 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_and_a_flipped_bit_does_not() {
-        let header = SegmentHeader { store_id: [7; 16], number: 3, first: Position(9) };
+        let header = SegmentHeader {
+            store_id: [7; 16],
+            number: 3,
+            first: Position(9),
+        };
         let bytes = header.encode();
         assert_eq!(SegmentHeader::read(&bytes), HeaderRead::Sound(header));
         for bit in 0..bytes.len() * 8 {

@@ -1,10 +1,10 @@
 //! Whether a proposed bundle may be committed.
 //!
-//! Checks run in a fixed order and stop at the first fault, so the same bundle gets the same verdict
-//! everywhere: `SHAPE`, `REQUEST_MISMATCH`, `ACTOR_MISMATCH`, `WROTE_MISMATCH`, `TOO_LARGE`; `ID_PRESET` and
-//! `UNKNOWN_FIELD` outside the entries; then each entry through all of its checks, entry by entry; then who
-//! may offer prose; `POCKET_INVALID`; `PROVENANCE_INVALID`. No check asks about anything that the writer may
-//! not see, and none looks at what words mean.
+//! Checks run in a fixed order and stop at the first fault, so the same bundle gets the same
+//! verdict everywhere: `SHAPE`, `REQUEST_MISMATCH`, `ACTOR_MISMATCH`, `WROTE_MISMATCH`,
+//! `TOO_LARGE`; `ID_PRESET` and `UNKNOWN_FIELD` outside the entries; then each entry through all of
+//! its checks, entry by entry; then who may offer prose; `POCKET_INVALID`; `PROVENANCE_INVALID`. No
+//! check asks about anything that the writer may not see, and none looks at what words mean.
 
 mod entry;
 mod pocket;
@@ -62,8 +62,8 @@ pub struct Terms<'a> {
     pub actor: Actor<'a>,
     /// In whose names the writer may write.
     pub grant: &'a Grant,
-    /// The earliest time that an entry may have: the world's before this bundle, but no longer ago than a
-    /// writer may think; where the operator's entry goes first, the commit's.
+    /// The earliest time that an entry may have: the world's before this bundle, but no longer ago
+    /// than a writer may think; where the operator's entry goes first, the commit's.
     pub earliest: &'a WorldTime,
     /// The commit's time.
     pub commit: &'a WorldTime,
@@ -83,23 +83,43 @@ pub struct Terms<'a> {
 type Check = fn(&Draft<'_>, &Terms<'_>) -> Result<(), Fault>;
 
 /// What comes after SHAPE and before the entries.
-const BUNDLE_CHECKS: &[Check] =
-    &[of_this_request, by_this_actor, wrote_as_said, not_too_large, without_id, without_unknown_fields];
+const BUNDLE_CHECKS: &[Check] = &[
+    of_this_request,
+    by_this_actor,
+    wrote_as_said,
+    not_too_large,
+    without_id,
+    without_unknown_fields,
+];
 
 /// Accepts a bundle, or says what is wrong with it first.
 pub fn accept(bundle: &Value, terms: &Terms<'_>) -> Result<Proposal, Fault> {
     let draft = Draft::read(bundle)?;
-    BUNDLE_CHECKS.iter().try_for_each(|check| check(&draft, terms))?;
+    BUNDLE_CHECKS
+        .iter()
+        .try_for_each(|check| check(&draft, terms))?;
     let mut entries = entry::accept_all(&draft.entries, terms)?;
     prose::may_be_offered(&draft, terms)?;
-    let items = draft.items.iter().map(|item| pocket::accept(item, &draft.entries, terms));
+    let items = draft
+        .items
+        .iter()
+        .map(|item| pocket::accept(item, &draft.entries, terms));
     let items = items.collect::<Result<_, _>>()?;
     let (scene, notes) = prose::accept(&draft, terms)?;
     for (entry, draft) in entries.iter_mut().zip(&draft.entries) {
         entry.reply_to = entry::answered(draft, terms)?;
     }
-    let proposed_by = ProposedBy { engine: draft.engine.to_owned(), actor: draft.actor.to_owned() };
-    Ok(Proposal { proposed_by, entries, items, scene, notes })
+    let proposed_by = ProposedBy {
+        engine: draft.engine.to_owned(),
+        actor: draft.actor.to_owned(),
+    };
+    Ok(Proposal {
+        proposed_by,
+        entries,
+        items,
+        scene,
+        notes,
+    })
 }
 
 fn of_this_request(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
@@ -107,15 +127,24 @@ fn of_this_request(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     if draft.request != terms.request {
         return Err(Fault::new(Code::RequestMismatch, "request_id", message));
     }
-    let foreign = draft.entries.iter().find(|entry| entry.request != terms.request);
-    foreign.map_or(Ok(()), |entry| Err(entry.fault(Code::RequestMismatch, "request_id", message)))
+    let foreign = draft
+        .entries
+        .iter()
+        .find(|entry| entry.request != terms.request);
+    foreign.map_or(Ok(()), |entry| {
+        Err(entry.fault(Code::RequestMismatch, "request_id", message))
+    })
 }
 
 fn by_this_actor(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     match terms.actor {
         Actor::Exactly(name) if name != draft.actor => {
             let message = format!("must be {name}, in whose name the request came");
-            Err(Fault::new(Code::ActorMismatch, "proposed_by.actor", message))
+            Err(Fault::new(
+                Code::ActorMismatch,
+                "proposed_by.actor",
+                message,
+            ))
         }
         Actor::Exactly(_) | Actor::AnyName => Ok(()),
     }
@@ -134,7 +163,11 @@ fn at_most(path: &str, count: usize, max: usize) -> Result<(), Fault> {
     if count <= max {
         return Ok(());
     }
-    Err(Fault::new(Code::TooLarge, path, format!("is {count}; at most {max} fit")))
+    Err(Fault::new(
+        Code::TooLarge,
+        path,
+        format!("is {count}; at most {max} fit"),
+    ))
 }
 
 fn not_too_large(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
@@ -143,7 +176,12 @@ fn not_too_large(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     at_most("entries", draft.entries.len(), ENTRIES_MAX)?;
     at_most("pocket_items", draft.items.len(), ITEMS_MAX)?;
     at_most("capsule_notes", draft.notes.len(), NOTES_MAX)?;
-    let prose = || draft.scene.iter().chain(draft.notes.iter().map(|note| &note.prose));
+    let prose = || {
+        draft
+            .scene
+            .iter()
+            .chain(draft.notes.iter().map(|note| &note.prose))
+    };
     prose().try_for_each(prose_not_too_large)?;
     let written: usize = draft.entries.iter().map(|entry| entry.text.len()).sum();
     let offered: usize = prose().map(|prose| prose.text.len()).sum();
@@ -151,14 +189,26 @@ fn not_too_large(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
 }
 
 fn prose_not_too_large(prose: &ProseDraft<'_>) -> Result<(), Fault> {
-    at_most(&format!("{}.text", prose.node.path), prose.text.len(), TEXT_BYTES_MAX)?;
-    at_most(&format!("{}.used_entry_ids", prose.node.path), prose.cited.len(), CITED_MAX)
+    at_most(
+        &format!("{}.text", prose.node.path),
+        prose.text.len(),
+        TEXT_BYTES_MAX,
+    )?;
+    at_most(
+        &format!("{}.used_entry_ids", prose.node.path),
+        prose.cited.len(),
+        CITED_MAX,
+    )
 }
 
 fn without_id(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     let preset = draft.root.optional("bundle_id")?;
     preset.map_or(Ok(()), |id| {
-        Err(Fault::new(Code::IdPreset, id.path, "is given by the commit: leave it null"))
+        Err(Fault::new(
+            Code::IdPreset,
+            id.path,
+            "is given by the commit: leave it null",
+        ))
     })
 }
 

@@ -1,8 +1,8 @@
 //! Scene anchors: what a writer is told once, so that it need not be told again.
 //!
-//! A view's anchor is the last scene that was set from entries which the view may see, or else the newest
-//! visible entries verbatim. Nothing is made up: an empty ledger has an empty anchor. Id and time come from
-//! the view alone, so hidden writes move neither. It cannot fail.
+//! A view's anchor is the last scene that was set from entries which the view may see, or else the
+//! newest visible entries verbatim. Nothing is made up: an empty ledger has an empty anchor. Id and
+//! time come from the view alone, so hidden writes move neither. It cannot fail.
 
 use std::collections::HashSet;
 
@@ -41,8 +41,14 @@ impl Anchor {
 
     /// The anchor of a view whose pack for a request takes at most so many bytes as JSON.
     pub fn of_at_most(view: &View<'_>, request: &str, json_bytes: usize) -> Self {
-        let bare = Self::new(view, String::new(), Vec::new()).pack(request).to_string().len();
-        Self::within(view, Space::of_text(ANCHOR_BYTES_MAX).and_json(json_bytes.saturating_sub(bare)))
+        let bare = Self::new(view, String::new(), Vec::new())
+            .pack(request)
+            .to_string()
+            .len();
+        Self::within(
+            view,
+            Space::of_text(ANCHOR_BYTES_MAX).and_json(json_bytes.saturating_sub(bare)),
+        )
     }
 
     fn within(view: &View<'_>, mut space: Space) -> Self {
@@ -56,9 +62,18 @@ impl Anchor {
     }
 
     fn new(view: &View<'_>, text: String, used: Vec<EntryId>) -> Self {
-        let id =
-            AnchorId(hash_of(&["anchor", view.viewer.as_str(), &cursor::write(view, view.count()), &text]));
-        Self { id, created_at: view.time().clone(), text, used }
+        let id = AnchorId(hash_of(&[
+            "anchor",
+            view.viewer.as_str(),
+            &cursor::write(view, view.count()),
+            &text,
+        ]));
+        Self {
+            id,
+            created_at: view.time().clone(),
+            text,
+            used,
+        }
     }
 
     /// The scene anchor pack.
@@ -73,7 +88,8 @@ impl Anchor {
     }
 }
 
-/// Whether a scene may stand. One without words was offered and not taken: the mechanical text stands.
+/// Whether a scene may stand. One without words was offered and not taken: the mechanical text
+/// stands.
 fn fits(scene: &Scene, space: Space) -> bool {
     let bytes = json_bytes(&scene.text) + scene.cited.len() * LISTED_ID_BYTES;
     !scene.text.is_empty() && scene.text.len() <= ANCHOR_BYTES_MAX && bytes <= space.json()
@@ -82,7 +98,12 @@ fn fits(scene: &Scene, space: Space) -> bool {
 /// The last scene that the view may know of, and how many scenes were set before it.
 pub(crate) fn standing_scene<'a>(view: &View<'a>) -> Option<(usize, &'a Scene)> {
     let known = |scene: &Scene| view.reaches(scene.position) && may_see_all(view, &scene.cited);
-    view.world.scenes().iter().enumerate().rev().find(|(_, scene)| known(scene))
+    view.world
+        .scenes()
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(_, scene)| known(scene))
 }
 
 /// Whether something was cited and all of it is visible.
@@ -90,8 +111,8 @@ pub(crate) fn may_see_all(view: &View<'_>, cited: &[EntryId]) -> bool {
     !cited.is_empty() && cited.iter().all(|id| view.entry(*id).is_some())
 }
 
-/// Refuses a pack that is no anchor of the view: other words than a scene's or than entries', entries that
-/// the view may not see, words from nowhere.
+/// Refuses a pack that is no anchor of the view: other words than a scene's or than entries',
+/// entries that the view may not see, words from nowhere.
 pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
     let used = quotation::used(view, &root)?;
@@ -99,14 +120,28 @@ pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     if text.text()?.is_empty() != used.is_empty() {
         return Err(text.fault("has words if and only if it has sources"));
     }
-    let id = hash_of(&["anchor", view.viewer.as_str(), &cursor::write(view, view.count()), text.text()?]);
+    let id = hash_of(&[
+        "anchor",
+        view.viewer.as_str(),
+        &cursor::write(view, view.count()),
+        text.text()?,
+    ]);
     let given = root.field("scene_anchor_id")?;
     if given.text()? != AnchorId(id).to_string() {
         return Err(given.fault("is not the hash of view and text"));
     }
-    if view.world.scenes().iter().any(|scene| scene.text == *text.value && may_see_all(view, &scene.cited)) {
+    if view
+        .world
+        .scenes()
+        .iter()
+        .any(|scene| scene.text == *text.value && may_see_all(view, &scene.cited))
+    {
         return Ok(());
     }
     let sources: Vec<&str> = used.iter().map(|entry| &*entry.text).collect();
-    if sources.is_empty() { Ok(()) } else { quotation::lines_are_verbatim(&text, &sources) }
+    if sources.is_empty() {
+        Ok(())
+    } else {
+        quotation::lines_are_verbatim(&text, &sources)
+    }
 }

@@ -1,8 +1,8 @@
 //! What somebody could see at a time or place, and how two readers differ.
 //!
-//! A time means everything up to and including it; a cursor means everything that its bearer had consumed.
-//! What a person sees of its own past is made from its view alone. The difference between two people is for
-//! the audit: it names entries that one of them may not see.
+//! A time means everything up to and including it; a cursor means everything that its bearer had
+//! consumed. What a person sees of its own past is made from its view alone. The difference between
+//! two people is for the audit: it names entries that one of them may not see.
 
 use serde_json::{Value, json};
 
@@ -43,9 +43,9 @@ impl Point {
         }
     }
 
-    /// Whether what left the world at this time with so many entries is part of the past up to here, when
-    /// there were `so_far` entries before. What wrote no entry has no place among them: it belongs to the past
-    /// of the next one.
+    /// Whether what left the world at this time with so many entries is part of the past up to
+    /// here, when there were `so_far` entries before. What wrote no entry has no place among them:
+    /// it belongs to the past of the next one.
     pub fn covers(&self, so_far: u32, then: &WorldTime, position: u32) -> bool {
         match self {
             Self::Time(time, entries) => then <= time && position <= *entries,
@@ -56,24 +56,30 @@ impl Point {
 
 /// How many entries the world had at a time, or at a reader's cursor.
 pub fn position(world: &World, viewer: &Viewer, as_of: &str, path: &str) -> Result<u32, Fault> {
-    let (Point::Time(_, entries) | Point::Entries(entries)) = Point::read(world, viewer, as_of, path)?;
+    let (Point::Time(_, entries) | Point::Entries(entries)) =
+        Point::read(world, viewer, as_of, path)?;
     Ok(entries)
 }
 
 fn at_time(world: &World, time: &WorldTime) -> u32 {
     // Times never decrease in ledger order.
-    let before = world.all_entries().partition_point(|entry| entry.time <= *time);
+    let before = world
+        .all_entries()
+        .partition_point(|entry| entry.time <= *time);
     u32::try_from(before).unwrap_or(u32::MAX)
 }
 
 fn at_cursor(world: &World, viewer: &Viewer, cursor: &str, path: &str) -> Result<u32, Fault> {
     let view = world.view(viewer.clone());
     let neither = |_| {
-        let message = "must be a time such as 2026-11-15T09:00:00Z, or a cursor of this world and view";
+        let message =
+            "must be a time such as 2026-11-15T09:00:00Z, or a cursor of this world and view";
         Fault::new(Code::BadCursor, path, message)
     };
     let place = cursor::read(&view, cursor, path).map_err(neither)?;
-    Ok(place.checked_sub(1).map_or(0, |last| view.number_at(last) + 1))
+    Ok(place
+        .checked_sub(1)
+        .map_or(0, |last| view.number_at(last) + 1))
 }
 
 /// What a view holds: its newest entries, in ledger order, as they were committed.
@@ -93,7 +99,9 @@ pub fn seen(view: &View<'_>, limit: usize) -> Value {
 pub fn difference(view: &View<'_>, other: &View<'_>, limit: usize) -> Value {
     let lacking = |has: &View<'_>, lacks: &View<'_>| {
         let scanned = has.newest_first().take(SCAN_ENTRIES_MAX);
-        let only = scanned.filter(|(number, _)| !lacks.sees(*number)).map(|(_, entry)| entry);
+        let only = scanned
+            .filter(|(number, _)| !lacks.sees(*number))
+            .map(|(_, entry)| entry);
         let (entries, whole) = newest(only, limit);
         (entries, whole && has.count() <= SCAN_ENTRIES_MAX as u64)
     };
@@ -123,11 +131,16 @@ fn newest<'a>(entries: impl Iterator<Item = &'a Entry>, limit: usize) -> (Vec<Va
     (shown, true)
 }
 
-/// Everything that was written, whoever may see it, from a position on; and where the next page begins, now or
-/// when more was written. For the audit.
+/// Everything that was written, whoever may see it, from a position on; and where the next page
+/// begins, now or when more was written. For the audit.
 pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, u32) {
     let (mut entries, mut bytes, mut next) = (Vec::new(), 0, from);
-    for entry in world.all_entries().iter().skip(from as usize).take(limit.clamp(1, ENTRIES_MAX)) {
+    for entry in world
+        .all_entries()
+        .iter()
+        .skip(from as usize)
+        .take(limit.clamp(1, ENTRIES_MAX))
+    {
         bytes += entry.text.len();
         if bytes > TEXT_BYTES_MAX && !entries.is_empty() {
             break;
@@ -151,27 +164,42 @@ mod tests {
     /// A world of entries, each with its minute, its bundle and its only reader besides the author.
     fn world(entries: &[(u64, u128, Option<&str>)]) -> World {
         let start = WorldTime::at(Timestamp(0));
-        let mut world = World::new(Config::new(Name::new("w").unwrap(), Profile::Narrative, start));
+        let mut world = World::new(Config::new(
+            Name::new("w").unwrap(),
+            Profile::Narrative,
+            start,
+        ));
         for (number, (minute, bundle, reader)) in entries.iter().enumerate() {
             world.apply(Fact::Entry(Entry {
                 id: EntryId(number as u128),
                 bundle: BundleId(*bundle),
                 request: "r".into(),
                 time: WorldTime::at(Timestamp(minute * 60_000)),
-                author: Author { class: AuthorClass::Person, id: Name::new("A").unwrap() },
+                author: Author {
+                    class: AuthorClass::Person,
+                    id: Name::new("A").unwrap(),
+                },
                 label: "A".into(),
                 visible_to: reader.map(|reader| [Name::new(reader).unwrap()].into()),
                 channel: Channel::People,
                 text: format!("text {number}").into(),
                 reply_to: None,
             }));
-            let last = entries.get(number + 1).is_none_or(|(_, next, _)| next != bundle);
+            let last = entries
+                .get(number + 1)
+                .is_none_or(|(_, next, _)| next != bundle);
             if last {
-                let count = entries.iter().filter(|(_, other, _)| other == bundle).count();
+                let count = entries
+                    .iter()
+                    .filter(|(_, other, _)| other == bundle)
+                    .count();
                 world.apply(Fact::Bundle(BundleCommit {
                     id: BundleId(*bundle),
                     request: "r".into(),
-                    proposed_by: ProposedBy { engine: "e".into(), actor: "A".into() },
+                    proposed_by: ProposedBy {
+                        engine: "e".into(),
+                        actor: "A".into(),
+                    },
                     entries: u32::try_from(count).unwrap(),
                 }));
             }
@@ -185,26 +213,39 @@ mod tests {
 
     fn texts(value: &Value, field: &str) -> Vec<String> {
         let entries = value[field].as_array().unwrap();
-        entries.iter().map(|entry| entry["text"].as_str().unwrap().to_owned()).collect()
+        entries
+            .iter()
+            .map(|entry| entry["text"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
     fn a_time_includes_what_was_written_at_it_and_a_cursor_what_was_consumed() {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, None)]);
         let check = |viewer: &str, as_of: &str, expect: u32| {
-            assert_eq!(position(&world, &reader(viewer), as_of, "as_of"), Ok(expect), "{viewer} {as_of}");
+            assert_eq!(
+                position(&world, &reader(viewer), as_of, "as_of"),
+                Ok(expect),
+                "{viewer} {as_of}"
+            );
         };
         check("B", "1970-01-01T00:00:59Z", 0);
         check("B", "1970-01-01T00:01:00Z", 1);
         check("B", "1970-01-01T02:02:00+02:00", 2);
         check("B", "2030-01-01T00:00:00", 3);
         for (viewer, place, expect) in [("B", 0, 0), ("B", 2, 2), ("C", 1, 1), ("C", 2, 3)] {
-            check(viewer, &cursor::write(&world.view(reader(viewer)), place), expect);
+            check(
+                viewer,
+                &cursor::write(&world.view(reader(viewer)), place),
+                expect,
+            );
         }
         let foreign = cursor::write(&world.view(reader("B")), 1);
         for bad in ["yesterday", "", foreign.as_str()] {
             assert_eq!(
-                position(&world, &reader("C"), bad, "as_of").unwrap_err().code,
+                position(&world, &reader("C"), bad, "as_of")
+                    .unwrap_err()
+                    .code,
                 Code::BadCursor,
                 "{bad}"
             );
@@ -215,7 +256,10 @@ mod tests {
     fn one_s_own_past_holds_what_one_may_see_and_nothing_of_the_rest() {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, None)]);
         let at = |viewer, position| seen(&world.view_at(reader(viewer), position), 10);
-        assert_eq!(texts(&at("B", 3), "entries"), ["text 0", "text 1", "text 2"]);
+        assert_eq!(
+            texts(&at("B", 3), "entries"),
+            ["text 0", "text 1", "text 2"]
+        );
         assert_eq!(texts(&at("C", 3), "entries"), ["text 0", "text 2"]);
         assert_eq!(texts(&at("C", 2), "entries"), ["text 0"]);
         assert_eq!(at("C", 2), at("C", 1), "a hidden entry moves nothing");
@@ -232,7 +276,10 @@ mod tests {
         let difference = difference(&world.view(reader("B")), &world.view(reader("C")), 10);
         assert_eq!(texts(&difference, "only_view"), ["text 1"]);
         assert_eq!(texts(&difference, "only_vs"), ["text 2"]);
-        assert_eq!(difference["only_view"][0]["visibility"]["visible_to"], json!(["B"]));
+        assert_eq!(
+            difference["only_view"][0]["visibility"]["visible_to"],
+            json!(["B"])
+        );
     }
 
     #[test]
@@ -242,6 +289,10 @@ mod tests {
         assert_eq!((first.len(), next), (2, 2));
         let (rest, end) = everything(&world, 2, 2);
         assert_eq!((rest.len(), end), (1, 3));
-        assert_eq!(everything(&world, end, 2), (vec![], 3), "an auditor goes on from the end");
+        assert_eq!(
+            everything(&world, end, 2),
+            (vec![], 3),
+            "an auditor goes on from the end"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Who may see what: [`can_see`] is the one function that every read path asks.
 //!
-//! Entries with the same readers form an audience class. A class is decided once, when its first entry is
-//! applied, and a view is a choice of classes; so what a reader gets is put together from entries that the
-//! reader may see, and nothing else is ever looked at.
+//! Entries with the same readers form an audience class. A class is decided once, when its first
+//! entry is applied, and a view is a choice of classes; so what a reader gets is put together from
+//! entries that the reader may see, and nothing else is ever looked at.
 
 use std::collections::HashMap;
 
@@ -46,9 +46,14 @@ pub enum Audience {
 impl Audience {
     /// The audience of an entry.
     pub fn of(entry: &Entry) -> Self {
-        let Some(visible_to) = &entry.visible_to else { return Self::Public };
+        let Some(visible_to) = &entry.visible_to else {
+            return Self::Public;
+        };
         let mut readers = visible_to.to_vec();
-        if matches!(entry.author.class, AuthorClass::Person | AuthorClass::Operator) {
+        if matches!(
+            entry.author.class,
+            AuthorClass::Person | AuthorClass::Operator
+        ) {
             readers.push(entry.author.id.clone());
         }
         readers.sort();
@@ -75,7 +80,8 @@ pub fn can_see(viewer: &Viewer, audience: &Audience) -> bool {
 pub struct Classes {
     numbers: HashMap<Audience, ClassId>,
     rows: Vec<Row>,
-    /// The class of what is public, and the classes that name a reader, ascending: where a viewer's are.
+    /// The class of what is public, and the classes that name a reader, ascending: where a viewer's
+    /// are.
     public: Option<ClassId>,
     naming: HashMap<Name, Vec<ClassId>>,
 }
@@ -111,7 +117,10 @@ impl Classes {
             }
         }
         self.numbers.insert(audience.clone(), class);
-        self.rows.push(Row { audience, entries: Vec::new() });
+        self.rows.push(Row {
+            audience,
+            entries: Vec::new(),
+        });
         class
     }
 
@@ -129,9 +138,12 @@ impl Classes {
         classes
     }
 
-    /// Whether the viewer may see what is in the class. A class that there is not is seen by nobody.
+    /// Whether the viewer may see what is in the class. A class that there is not is seen by
+    /// nobody.
     pub fn can_see(&self, viewer: &Viewer, class: ClassId) -> bool {
-        self.rows.get(class.0 as usize).is_some_and(|row| can_see(viewer, &row.audience))
+        self.rows
+            .get(class.0 as usize)
+            .is_some_and(|row| can_see(viewer, &row.audience))
     }
 
     /// The readers of a class.
@@ -141,7 +153,9 @@ impl Classes {
 
     /// The entries of a class, ascending.
     pub fn entries(&self, class: ClassId) -> &[u32] {
-        self.rows.get(class.0 as usize).map_or(&[], |row| &row.entries)
+        self.rows
+            .get(class.0 as usize)
+            .map_or(&[], |row| &row.entries)
     }
 }
 
@@ -157,13 +171,18 @@ mod tests {
 
     fn entry(random: &mut Random) -> Entry {
         let name = |number: usize| Name::new(&format!("P{number}")).unwrap();
-        let readers = (0..=random.below(3)).map(|_| name(random.below(6))).collect();
+        let readers = (0..=random.below(3))
+            .map(|_| name(random.below(6)))
+            .collect();
         Entry {
             id: EntryId(0),
             bundle: BundleId(0),
             request: "r".into(),
             time: WorldTime::at(Timestamp(1)),
-            author: Author { class: AuthorClass::Person, id: name(random.below(6)) },
+            author: Author {
+                class: AuthorClass::Person,
+                id: name(random.below(6)),
+            },
             label: "P".into(),
             visible_to: (!random.percent(20)).then_some(readers),
             channel: Channel::People,
@@ -180,9 +199,16 @@ mod tests {
             classes.push(number, &entry(&mut random));
             let readers = (0..8).map(|n| Viewer::Reader(Name::new(&format!("P{n}")).unwrap()));
             for viewer in readers.chain([Viewer::Public, Viewer::operator()]) {
-                let all = (0..classes.rows.len()).map(|number| ClassId(u32::try_from(number).unwrap()));
-                let seen: Vec<_> = all.filter(|class| classes.can_see(&viewer, *class)).collect();
-                assert_eq!(classes.visible_to(&viewer), seen, "{viewer:?} after {number}");
+                let all =
+                    (0..classes.rows.len()).map(|number| ClassId(u32::try_from(number).unwrap()));
+                let seen: Vec<_> = all
+                    .filter(|class| classes.can_see(&viewer, *class))
+                    .collect();
+                assert_eq!(
+                    classes.visible_to(&viewer),
+                    seen,
+                    "{viewer:?} after {number}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Who may see an entry, in words for a reader who may see it.
 //!
-//! The words name the entry's author and those it was addressed to, which every reader of the entry may know.
-//! Labels come from the list of persons, which is the same for all readers.
+//! The words name the entry's author and those it was addressed to, which every reader of the entry
+//! may know. Labels come from the list of persons, which is the same for all readers.
 
 use crate::audience::{Audience, Viewer};
 use crate::entry::Entry;
@@ -14,10 +14,15 @@ const NAMES_BYTES_MAX: usize = 400;
 
 /// Who may see an entry that the view shows: `everyone`, `only you`, or `only you and BOB (Bob)`.
 pub fn audience_text(view: &View<'_>, entry: &Entry) -> String {
-    let Audience::Readers(readers) = Audience::of(entry) else { return "everyone".to_owned() };
+    let Audience::Readers(readers) = Audience::of(entry) else {
+        return "everyone".to_owned();
+    };
     let is_own = |name: &Name| view.viewer == Viewer::Reader(name.clone());
     let own = readers.iter().any(is_own).then(|| "you".to_owned());
-    let others = readers.iter().filter(|name| !is_own(name)).map(|name| in_words(view, name));
+    let others = readers
+        .iter()
+        .filter(|name| !is_own(name))
+        .map(|name| in_words(view, name));
     let mut names: Vec<String> = own.into_iter().chain(others).collect();
     let fit = count_that_fit(&names);
     if fit < names.len() {
@@ -25,7 +30,11 @@ pub fn audience_text(view: &View<'_>, entry: &Entry) -> String {
         names.push(format!("{rest} more"));
     }
     let last = names.pop().unwrap_or_default();
-    if names.is_empty() { format!("only {last}") } else { format!("only {} and {last}", names.join(", ")) }
+    if names.is_empty() {
+        format!("only {last}")
+    } else {
+        format!("only {} and {last}", names.join(", "))
+    }
 }
 
 /// How many of the names are written out.

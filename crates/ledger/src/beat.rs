@@ -1,9 +1,9 @@
 //! The beat: what one request adds to a world, decided from the world before it.
 //!
 //! [`decide`] takes values and returns facts; it changes nothing. The operator's words come first and stand
-//! whatever becomes of a proposal; a rejected proposal adds nothing but a line of audit. The answer is made
-//! here too, from the world and what is staged, because the outcome that is recorded with the facts holds
-//! the answer's hash.
+//! whatever becomes of a proposal; a rejected proposal adds nothing but a line of audit. The answer
+//! is made here too, from the world and what is staged, because the outcome that is recorded with
+//! the facts holds the answer's hash.
 
 use std::sync::Arc;
 
@@ -84,8 +84,17 @@ pub struct Decision {
 
 /// Decides a beat. What it refuses leaves no trace.
 pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision, Fault> {
-    let Admitted { view, page_start, declared, commit } = admit(world, beat)?;
-    let verdict = beat.offer.as_ref().map(|offer| judge(world, beat, offer, &declared, &commit)).transpose();
+    let Admitted {
+        view,
+        page_start,
+        declared,
+        commit,
+    } = admit(world, beat)?;
+    let verdict = beat
+        .offer
+        .as_ref()
+        .map(|offer| judge(world, beat, offer, &declared, &commit))
+        .transpose();
     let (proposal, rejection) = match verdict {
         Ok(proposal) => (proposal, None),
         Err(fault) => (None, Some(fault)),
@@ -116,7 +125,12 @@ fn admit<'a>(world: &'a World, beat: &Beat<'_>) -> Result<Admitted<'a>, Fault> {
     let page_start = page_start(&view, beat.envelope.cursor.as_deref())?;
     let declared = declared_by(world, beat.envelope)?;
     let commit = clock::commit_time(&world.clock, world.config.clock, beat.now, &declared)?;
-    Ok(Admitted { view, page_start, declared, commit })
+    Ok(Admitted {
+        view,
+        page_start,
+        declared,
+        commit,
+    })
 }
 
 fn declared_by(world: &World, envelope: &Envelope) -> Result<Declared, Fault> {
@@ -127,23 +141,31 @@ fn declared_by(world: &World, envelope: &Envelope) -> Result<Declared, Fault> {
     })
 }
 
-/// The clock as it would stand if nothing but the operator's part of a request were committed now: what a
-/// writer is told of the time.
+/// The clock as it would stand if nothing but the operator's part of a request were committed now:
+/// what a writer is told of the time.
 pub fn clock_at(world: &World, envelope: &Envelope, now: Timestamp) -> Result<ClockState, Fault> {
     let declared = declared_by(world, envelope)?;
     let commit = clock::commit_time(&world.clock, world.config.clock, now, &declared)?;
     Ok(clock::after(&world.clock, &declared, &commit, None))
 }
 
-/// Refuses cursors that mean nothing in a view, whatever became of the request before. A cursor that once was
-/// good stays so: a repeated request is never refused for what it was taken with.
-pub fn check_cursors(view: &View<'_>, envelope: &Envelope, expected: Option<&str>) -> Result<(), Fault> {
+/// Refuses cursors that mean nothing in a view, whatever became of the request before. A cursor
+/// that once was good stays so: a repeated request is never refused for what it was taken with.
+pub fn check_cursors(
+    view: &View<'_>,
+    envelope: &Envelope,
+    expected: Option<&str>,
+) -> Result<(), Fault> {
     page_start(view, envelope.cursor.as_deref())?;
-    expected.map_or(Ok(()), |given| cursor::read(view, given, "expected_cursor").map(drop))
+    expected.map_or(Ok(()), |given| {
+        cursor::read(view, given, "expected_cursor").map(drop)
+    })
 }
 
 fn check_expected(view: &View<'_>, expected: Option<&str>) -> Result<(), Fault> {
-    let place = expected.map(|given| cursor::read(view, given, "expected_cursor")).transpose()?;
+    let place = expected
+        .map(|given| cursor::read(view, given, "expected_cursor"))
+        .transpose()?;
     match place {
         Some(place) if place < view.count() => {
             let message = "something that you can see was written since: read it and decide again";
@@ -155,7 +177,9 @@ fn check_expected(view: &View<'_>, expected: Option<&str>) -> Result<(), Fault> 
 
 /// Without a cursor a beat shows its own entries only; everything before counts as seen.
 fn page_start(view: &View<'_>, given: Option<&str>) -> Result<u64, Fault> {
-    given.map_or(Ok(view.count()), |given| cursor::read(view, given, "ui.stream_cursor"))
+    given.map_or(Ok(view.count()), |given| {
+        cursor::read(view, given, "ui.stream_cursor")
+    })
 }
 
 fn judge(
@@ -165,8 +189,16 @@ fn judge(
     declared: &Declared,
     commit: &WorldTime,
 ) -> Result<Proposal, Fault> {
-    let sees = |id: EntryId| world.number_of(id).is_some_and(|number| offer.sight.sees(world, number));
-    let sees_item = |id: ItemId| world.item(id).is_some_and(|row| offer.sight.sees(world, row.entry));
+    let sees = |id: EntryId| {
+        world
+            .number_of(id)
+            .is_some_and(|number| offer.sight.sees(world, number))
+    };
+    let sees_item = |id: ItemId| {
+        world
+            .item(id)
+            .is_some_and(|row| offer.sight.sees(world, row.entry))
+    };
     let thinking = i64::try_from(world.config.limits.writer_seconds).unwrap_or(i64::MAX);
     let ago = commit.plus_seconds(-thinking.max(acceptance::AHEAD_SECONDS_MAX));
     let earliest = world.clock.time.clone().max(ago);
@@ -176,9 +208,17 @@ fn judge(
         request: &beat.envelope.request_id,
         actor: offer.actor,
         grant: &offer.grant,
-        earliest: if beat.envelope.speaks_as_operator() { commit } else { &earliest },
+        earliest: if beat.envelope.speaks_as_operator() {
+            commit
+        } else {
+            &earliest
+        },
         commit,
-        ahead_seconds: if world.clock.paused { 0 } else { acceptance::AHEAD_SECONDS_MAX },
+        ahead_seconds: if world.clock.paused {
+            0
+        } else {
+            acceptance::AHEAD_SECONDS_MAX
+        },
         zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),
         may_set_scene: offer.may_set_scene,
         cites: &sees,
@@ -216,11 +256,20 @@ struct Draft {
 
 impl Draft {
     /// The operator's part: words and time.
-    fn new(world: &World, beat: &Beat<'_>, declared: &Declared, commit: WorldTime, ids: &mut Ids) -> Self {
+    fn new(
+        world: &World,
+        beat: &Beat<'_>,
+        declared: &Declared,
+        commit: WorldTime,
+        ids: &mut Ids,
+    ) -> Self {
         let bundle = BundleId(ids.draw());
         let text = beat.envelope.input_text.as_str();
         let words = (!text.is_empty()).then(|| ProposedEntry {
-            author: Author { class: AuthorClass::Operator, id: Name::operator() },
+            author: Author {
+                class: AuthorClass::Operator,
+                id: Name::operator(),
+            },
             visible_to: None,
             channel: Channel::User,
             time: None,
@@ -232,20 +281,36 @@ impl Draft {
             declaration: None,
             commit,
             bundle,
-            proposed_by: ProposedBy { engine: ENGINE.to_owned(), actor: beat.envelope.invoker_id.clone() },
+            proposed_by: ProposedBy {
+                engine: ENGINE.to_owned(),
+                actor: beat.envelope.invoker_id.clone(),
+            },
             entries: Vec::new(),
             items: Vec::new(),
             derived: Vec::new(),
-            audit: beat.envelope.remarks().map(|said| line(beat, "remarks", &said)).into_iter().collect(),
+            audit: beat
+                .envelope
+                .remarks()
+                .map(|said| line(beat, "remarks", &said))
+                .into_iter()
+                .collect(),
             rejection: None,
             declared: declared.clone(),
             before: world.clock.clone(),
         };
-        draft.entries.extend(words.map(|words| draft.entry(world, beat, words, ids)));
+        draft
+            .entries
+            .extend(words.map(|words| draft.entry(world, beat, words, ids)));
         draft
     }
 
-    fn entry(&self, world: &World, beat: &Beat<'_>, proposed: ProposedEntry, ids: &mut Ids) -> Entry {
+    fn entry(
+        &self,
+        world: &World,
+        beat: &Beat<'_>,
+        proposed: ProposedEntry,
+        ids: &mut Ids,
+    ) -> Entry {
         Entry {
             id: EntryId(ids.draw()),
             bundle: self.bundle,
@@ -269,7 +334,9 @@ impl Draft {
             self.entries.push(self.entry(world, beat, proposed, ids));
         }
         for item in proposal.items {
-            let Some(source) = self.entries.get(first + item.entry_index) else { continue };
+            let Some(source) = self.entries.get(first + item.entry_index) else {
+                continue;
+            };
             self.items.push(PocketItem {
                 id: ItemId(ids.draw()),
                 kind: item.kind,
@@ -296,7 +363,11 @@ impl Draft {
         });
         self.derived.extend(scene.map(Fact::Scene));
         self.derived.extend(notes.map(Fact::Note));
-        let last_public = self.entries.iter().rev().find(|entry| entry.visible_to.is_none());
+        let last_public = self
+            .entries
+            .iter()
+            .rev()
+            .find(|entry| entry.visible_to.is_none());
         let last_public = last_public.map(|entry| &entry.time);
         self.clock = clock::after(&self.before, &self.declared, &self.commit, last_public);
     }
@@ -319,8 +390,10 @@ impl Draft {
     fn finish(mut self, view: &View<'_>, beat: &Beat<'_>, page_start: u64) -> Decision {
         let world = view.world;
         if self.declared.is_some() {
-            self.declaration =
-                Some(TimeDeclaration { from: self.before.time.clone(), to: self.clock.clone() });
+            self.declaration = Some(TimeDeclaration {
+                from: self.before.time.clone(),
+                to: self.clock.clone(),
+            });
         }
         let commit = self.bundle_commit(beat);
         let frame = Frame {
@@ -330,14 +403,28 @@ impl Draft {
             clock: &self.clock,
             pocket_available: world.config.pocket_available,
             bundle: commit.as_ref().map(|commit| commit.id),
-            staged: Staged { entries: &self.entries, items: &self.items },
+            staged: Staged {
+                entries: &self.entries,
+                items: &self.items,
+            },
             limit: projection::PAGE_ENTRIES_MAX,
         };
         let projection = projection::project(view, &frame);
-        let form = beat.offer.as_ref().filter(|_| beat.door == Door::Beat).map(|offer| {
-            let written = commit.as_ref().map(|commit| (commit, &self.entries[..], &self.items[..]));
-            outcome::bundle_form(offer.bundle, self.rejection.as_deref(), written, &self.proposed_by)
-        });
+        let form = beat
+            .offer
+            .as_ref()
+            .filter(|_| beat.door == Door::Beat)
+            .map(|offer| {
+                let written = commit
+                    .as_ref()
+                    .map(|commit| (commit, &self.entries[..], &self.items[..]));
+                outcome::bundle_form(
+                    offer.bundle,
+                    self.rejection.as_deref(),
+                    written,
+                    &self.proposed_by,
+                )
+            });
         let response = outcome::response(form, projection.value);
         let outcome = Outcome {
             request: Arc::clone(&beat.envelope.request_id),
@@ -358,7 +445,11 @@ impl Draft {
             response: *blake3::hash(&response).as_bytes(),
         };
         let rejected = self.rejection.is_some() && beat.door == Door::Beat;
-        Decision { facts: self.facts(commit, outcome), response, rejected }
+        Decision {
+            facts: self.facts(commit, outcome),
+            response,
+            rejected,
+        }
     }
 
     fn bundle_commit(&self, beat: &Beat<'_>) -> Option<BundleCommit> {

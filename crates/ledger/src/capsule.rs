@@ -1,9 +1,10 @@
 //! Capsules: what a view may know of one person, verbatim, with its sources.
 //!
-//! A capsule is computed and not stored. It quotes entries that the person wrote or that name the person,
-//! the newest first until [`CAPSULE_BYTES_MAX`], and what of them is still planned, however old. What is
-//! past is decided by the view's own time, so that a capsule depends on the view's position alone and hidden
-//! writes move neither its words nor its id. Notes come last and are never evidence.
+//! A capsule is computed and not stored. It quotes entries that the person wrote or that name the
+//! person, the newest first until [`CAPSULE_BYTES_MAX`], and what of them is still planned, however
+//! old. What is past is decided by the view's own time, so that a capsule depends on the view's
+//! position alone and hidden writes move neither its words nor its id. Notes come last and are
+//! never evidence.
 
 use std::collections::HashSet;
 
@@ -51,8 +52,8 @@ pub struct Capsule<'a> {
     pub note: Option<&'a Note>,
 }
 
-/// By what a person is called: the id, the label, the aliases. Nobody is called anything if the world cannot
-/// have such a person.
+/// By what a person is called: the id, the label, the aliases. Nobody is called anything if the
+/// world cannot have such a person.
 fn names<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
     if person == OPERATOR {
         return vec![OPERATOR, &world.config.operator_label];
@@ -62,8 +63,11 @@ fn names<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
     }
     let known = world.people.get(person).into_iter();
     let mut names = vec![person];
-    names
-        .extend(known.flat_map(|known| [&known.label].into_iter().chain(&known.aliases)).map(String::as_str));
+    names.extend(
+        known
+            .flat_map(|known| [&known.label].into_iter().chain(&known.aliases))
+            .map(String::as_str),
+    );
     names
 }
 
@@ -80,7 +84,11 @@ impl<'n> Subject<'n> {
         names.sort_unstable();
         names.dedup();
         let mentions = names.iter().map(|name| Mention::of(name)).collect();
-        Self { id, names, mentions }
+        Self {
+            id,
+            names,
+            mentions,
+        }
     }
 
     /// The piece of an entry to quote, if it is the person's or names the person.
@@ -92,22 +100,49 @@ impl<'n> Subject<'n> {
         if entry.author.id.as_str() == self.id {
             return Some(Quotation::beginning(number, entry));
         }
-        self.mentions.iter().find(|mention| mention.find(&entry.text).is_some())?;
-        Some(Quotation { number, entry, range: excerpt_naming(&entry.text, &self.mentions) })
+        self.mentions
+            .iter()
+            .find(|mention| mention.find(&entry.text).is_some())?;
+        Some(Quotation {
+            number,
+            entry,
+            range: excerpt_naming(&entry.text, &self.mentions),
+        })
     }
 
-    /// The newest entries before a number that may be about the person, the newest first, and the number
-    /// before which there may be more.
+    /// The newest entries before a number that may be about the person, the newest first, and the
+    /// number before which there may be more.
     fn candidates(&self, view: &View<'_>, before: u32, count: usize) -> (Vec<u32>, u32) {
-        let scope = Scope { classes: view.classes(), at: before.min(view.at()) };
+        let scope = Scope {
+            classes: view.classes(),
+            at: before.min(view.at()),
+        };
         let authored = view.world.authored_by(self.id);
         let authored = &authored[..authored.partition_point(|number| *number < scope.at)];
-        let mut sources = vec![authored.iter().rev().take(count).copied().collect::<Vec<_>>()];
-        sources.extend(self.names.iter().map(|name| view.world.index().naming(&scope, name, count)));
+        let mut sources = vec![
+            authored
+                .iter()
+                .rev()
+                .take(count)
+                .copied()
+                .collect::<Vec<_>>(),
+        ];
+        sources.extend(
+            self.names
+                .iter()
+                .map(|name| view.world.index().naming(&scope, name, count)),
+        );
         // A source that gave all it was asked for may have more before its last.
-        let cut = sources.iter().filter(|found| found.len() == count).filter_map(|found| found.last());
+        let cut = sources
+            .iter()
+            .filter(|found| found.len() == count)
+            .filter_map(|found| found.last());
         let end = cut.max().copied().unwrap_or(0);
-        let mut numbers: Vec<u32> = sources.concat().into_iter().filter(|number| *number >= end).collect();
+        let mut numbers: Vec<u32> = sources
+            .concat()
+            .into_iter()
+            .filter(|number| *number >= end)
+            .collect();
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();
         (numbers, end)
@@ -126,7 +161,9 @@ impl<'n> Subject<'n> {
 
     /// Whether an entry is worth reading: a short one is read sooner than looked up.
     fn may_be_in(&self, view: &View<'_>, number: u32) -> bool {
-        let is_short = view.numbered(number).is_some_and(|entry| entry.text.len() <= SHORT_BYTES);
+        let is_short = view
+            .numbered(number)
+            .is_some_and(|entry| entry.text.len() <= SHORT_BYTES);
         is_short || self.candidates(view, number + 1, 1).0.first() == Some(&number)
     }
 }
@@ -140,12 +177,20 @@ impl<'a> Capsule<'a> {
         let newest = subject.newest_first(view).filter_map(about);
         let mut quotations = Space::of_text(CAPSULE_BYTES_MAX).fill(newest, &mut taken);
         let planned = open_calendar(view, view.time()).into_iter().rev();
-        let planned = planned.filter(|number| subject.may_be_in(view, *number)).filter_map(about);
+        let planned = planned
+            .filter(|number| subject.may_be_in(view, *number))
+            .filter_map(about);
         quotations.extend(Space::of_text(CAPSULE_BYTES_MAX).fill(planned, &mut taken));
         quotations.sort_by_key(|quotation| quotation.number);
         let note = newest_note(view, person);
         let id = id_of(view, person, &sections(&quotations, note));
-        Self { id, person: person.to_owned(), created_at: view.time().clone(), quotations, note }
+        Self {
+            id,
+            person: person.to_owned(),
+            created_at: view.time().clone(),
+            quotations,
+            note,
+        }
     }
 
     /// The capsule pack.
@@ -159,16 +204,27 @@ impl<'a> Capsule<'a> {
     }
 }
 
-/// The newest note on a person from entries that the view may all see. One without words was offered and
-/// not taken: there is none.
+/// The newest note on a person from entries that the view may all see. One without words was
+/// offered and not taken: there is none.
 fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
     let known = |note: &&Note| view.reaches(note.position) && may_see_all(view, &note.cited);
-    view.world.notes_on(person).iter().rev().find(known).filter(|note| !note.text.is_empty())
+    view.world
+        .notes_on(person)
+        .iter()
+        .rev()
+        .find(known)
+        .filter(|note| !note.text.is_empty())
 }
 
 fn id_of(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {
     let cursor = cursor::write(view, view.count());
-    CapsuleId(hash_of(&["capsule", person, view.viewer.as_str(), &cursor, &canonical(sections)]))
+    CapsuleId(hash_of(&[
+        "capsule",
+        person,
+        view.viewer.as_str(),
+        &cursor,
+        &canonical(sections),
+    ]))
 }
 
 fn sections(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
@@ -193,13 +249,15 @@ fn sections(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
     Value::Array([evidence].into_iter().chain(derived).collect())
 }
 
-/// Refuses a pack that is no capsule of the view: without its evidence in the first place, with a changed
-/// word, with an entry that the view may not see, or with the id of another content.
+/// Refuses a pack that is no capsule of the view: without its evidence in the first place, with a
+/// changed word, with an entry that the view may not see, or with the id of another content.
 pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
     let sections = root.field("sections")?;
     let items = sections.items()?;
-    let (first, rest) = items.split_first().ok_or_else(|| sections.fault("must hold SOURCE_EXCERPTS"))?;
+    let (first, rest) = items
+        .split_first()
+        .ok_or_else(|| sections.fault("must hold SOURCE_EXCERPTS"))?;
     evidence_is_verbatim(view, first)?;
     match rest {
         [] => {}
@@ -216,19 +274,32 @@ pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
 
 fn named(section: &Node<'_>, name: &str) -> Result<(), Fault> {
     let given = section.field("name")?;
-    if given.text()? == name { Ok(()) } else { Err(given.fault(format!("must be {name}"))) }
+    if given.text()? == name {
+        Ok(())
+    } else {
+        Err(given.fault(format!("must be {name}")))
+    }
 }
 
 fn evidence_is_verbatim(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
     named(section, SOURCES)?;
     let excerpts = section.field("excerpts")?.items()?;
-    let quotations = excerpts.iter().map(|node| excerpt(view, node)).collect::<Result<Vec<_>, _>>()?;
+    let quotations = excerpts
+        .iter()
+        .map(|node| excerpt(view, node))
+        .collect::<Result<Vec<_>, _>>()?;
     if !quotations.is_sorted_by(|one, other| one.number < other.number) {
         return Err(section.fault("must quote every entry once, in ledger order"));
     }
     let used = quotation::used(view, section)?;
-    if !used.iter().map(|entry| entry.id).eq(quotations.iter().map(|quotation| quotation.entry.id)) {
-        return Err(section.field("provenance")?.fault("must list what is quoted"));
+    if !used
+        .iter()
+        .map(|entry| entry.id)
+        .eq(quotations.iter().map(|quotation| quotation.entry.id))
+    {
+        return Err(section
+            .field("provenance")?
+            .fault("must list what is quoted"));
     }
     let text = section.field("text")?;
     if text.text()? == quotation::join(&quotations) {
@@ -250,7 +321,11 @@ fn excerpt<'a>(view: &View<'a>, node: &Node<'_>) -> Result<Quotation<'a>, Fault>
     if entry.text.get(range.clone()).is_none() {
         return Err(node.fault("is no piece of the entry's text"));
     }
-    Ok(Quotation { number, entry, range })
+    Ok(Quotation {
+        number,
+        entry,
+        range,
+    })
 }
 
 fn derived_says_so(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {

@@ -13,10 +13,11 @@
 //! | 32 | BLAKE3 of all before |
 //! | rest | the index, with a hash of its own |
 //!
-//! A checkpoint is never evidence. One that is damaged, of another version, store or world, or of a ledger
-//! that does not have that entry in that place, is as good as none: the world is read from the log alone.
-//! Entry ids are random, so the last one tells whether it is this ledger's index. Entries are read from the
-//! log in any case; the index is taken apart while other threads read them.
+//! A checkpoint is never evidence. One that is damaged, of another version, store or world, or of a
+//! ledger that does not have that entry in that place, is as good as none: the world is read from
+//! the log alone. Entry ids are random, so the last one tells whether it is this ledger's index.
+//! Entries are read from the log in any case; the index is taken apart while other threads read
+//! them.
 
 use bytes::Bytes;
 use turnkeep_store::Store;
@@ -49,7 +50,10 @@ struct End {
 
 /// The checkpoint of a world in a store; none of one without entries.
 pub fn encode(world: &World, store: [u8; 16]) -> Option<Vec<u8>> {
-    let end = End { count: world.position(), last: world.all_entries().last()?.id };
+    let end = End {
+        count: world.position(),
+        last: world.all_entries().last()?.id,
+    };
     let mut bytes = header(world.config.world.as_str(), store, end);
     bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
     bytes.extend_from_slice(&world.index().encode());
@@ -70,7 +74,10 @@ fn header(world: &str, store: [u8; 16], end: End) -> Vec<u8> {
 /// What a header says of the end.
 fn end_of(head: &[u8]) -> Option<End> {
     let (rest, last) = head.split_last_chunk()?;
-    Some(End { count: u32::from_le_bytes(*rest.last_chunk()?), last: EntryId(u128::from_le_bytes(*last)) })
+    Some(End {
+        count: u32::from_le_bytes(*rest.last_chunk()?),
+        last: EntryId(u128::from_le_bytes(*last)),
+    })
 }
 
 impl Checkpoint {
@@ -78,12 +85,18 @@ impl Checkpoint {
     pub fn decode(bytes: &Bytes, world: &str, store: [u8; 16]) -> Option<Self> {
         let end = Self::check(bytes, world, store)?;
         let index_start = header(world, store, end).len() + HASH_BYTES;
-        Some(Self { index: bytes.slice(index_start..), end })
+        Some(Self {
+            index: bytes.slice(index_start..),
+            end,
+        })
     }
 
     /// The end that a whole checkpoint of this world in this store tells of.
     fn check(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<End> {
-        let nothing = End { count: 0, last: EntryId(0) };
+        let nothing = End {
+            count: 0,
+            last: EntryId(0),
+        };
         let (head, rest) = bytes.split_at_checked(header(world, store, nothing).len())?;
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
         let end = end_of(head)?;
@@ -103,18 +116,24 @@ impl Checkpoint {
 
     /// The index, if it is one of so many entries.
     fn index(&self) -> Option<Index> {
-        Index::decode_whole(&self.index).ok().filter(|index| index.len() == self.end.count)
+        Index::decode_whole(&self.index)
+            .ok()
+            .filter(|index| index.len() == self.end.count)
     }
 
     /// Whether a world has the last entry in its place.
     fn is_of(&self, world: &World) -> bool {
-        let entry = self.end.count.checked_sub(1).and_then(|number| world.entry(number));
+        let entry = self
+            .end
+            .count
+            .checked_sub(1)
+            .and_then(|number| world.entry(number));
         entry.is_some_and(|entry| entry.id == self.end.last)
     }
 }
 
-/// Reads a world from the store and takes what is indexed already from a checkpoint. None if the world was
-/// never completed. The world is the same as without the checkpoint.
+/// Reads a world from the store and takes what is indexed already from a checkpoint. None if the
+/// world was never completed. The world is the same as without the checkpoint.
 pub fn load(
     store: &Store,
     contexts: [ContextId; 3],
@@ -141,14 +160,19 @@ fn resume(
         (Some(world), fact) => {
             // By now the entries behind the first one are being read.
             if matches!(fact, Fact::Entry(_)) && world.position() == 0 {
-                checkpoint.index().into_iter().for_each(|index| world.adopt(index));
+                checkpoint
+                    .index()
+                    .into_iter()
+                    .for_each(|index| world.adopt(index));
             }
             world.apply(fact);
         }
         (none, Fact::Config(config)) => *none = Some(World::new(*config)),
         (None, _) => {}
     })?;
-    Ok(world.filter(|world| checkpoint.is_of(world)).map(|world| (world, place)))
+    Ok(world
+        .filter(|world| checkpoint.is_of(world))
+        .map(|world| (world, place)))
 }
 
 #[cfg(test)]
@@ -167,14 +191,21 @@ mod tests {
 
     fn world() -> World {
         let time = WorldTime::at(Timestamp(1_763_197_200_000));
-        let mut world = World::new(Config::new(Name::new("w").unwrap(), Profile::Narrative, time.clone()));
+        let mut world = World::new(Config::new(
+            Name::new("w").unwrap(),
+            Profile::Narrative,
+            time.clone(),
+        ));
         for number in 0..20 {
             world.apply(Fact::Entry(Entry {
                 id: EntryId(number),
                 bundle: BundleId(1),
                 request: Arc::from("r"),
                 time: time.clone(),
-                author: Author { class: AuthorClass::Person, id: Name::new("ANN").unwrap() },
+                author: Author {
+                    class: AuthorClass::Person,
+                    id: Name::new("ANN").unwrap(),
+                },
                 label: "Ann".into(),
                 visible_to: (number % 3 == 0).then(|| Box::from([Name::new("BOB").unwrap()])),
                 channel: Channel::People,
@@ -192,20 +223,32 @@ mod tests {
         let back = read(&whole).expect("a whole checkpoint");
         assert_eq!((back.len(), back.end.last), (20, EntryId(19)));
         assert!(back.index().expect("an index").encode() == world().index().encode());
-        assert!(Checkpoint::decode(&whole, "v", STORE).is_none(), "another world");
-        assert!(Checkpoint::decode(&whole, "w", [8; 16]).is_none(), "another store");
+        assert!(
+            Checkpoint::decode(&whole, "v", STORE).is_none(),
+            "another world"
+        );
+        assert!(
+            Checkpoint::decode(&whole, "w", [8; 16]).is_none(),
+            "another store"
+        );
         for at in 0..whole.len() {
             assert!(read(&whole[..at]).is_none(), "cut at {at}");
             let mut damaged = whole.to_vec();
             damaged[at] ^= 1 << (at % 8);
             assert!(read(&damaged).is_none(), "flipped at {at}");
         }
-        assert!(read(&[&whole[..], b"x"].concat()).is_none(), "more than there was");
+        assert!(
+            read(&[&whole[..], b"x"].concat()).is_none(),
+            "more than there was"
+        );
     }
 
     #[test]
     fn an_index_that_does_not_fit_its_header_is_not_used() {
-        let end = End { count: 19, last: EntryId(18) };
+        let end = End {
+            count: 19,
+            last: EntryId(18),
+        };
         let mut bytes = header("w", STORE, end);
         bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
         bytes.extend_from_slice(&world().index().encode());
@@ -216,7 +259,11 @@ mod tests {
     #[test]
     fn a_world_without_entries_has_no_checkpoint() {
         let time = WorldTime::at(Timestamp(1));
-        let empty = World::new(Config::new(Name::new("w").unwrap(), Profile::Narrative, time));
+        let empty = World::new(Config::new(
+            Name::new("w").unwrap(),
+            Profile::Narrative,
+            time,
+        ));
         assert!(encode(&empty, STORE).is_none());
     }
 }

@@ -37,9 +37,15 @@ pub fn commit_time(
 ) -> Result<WorldTime, Fault> {
     match &declared.time {
         Some(time) if *time < clock.time => {
-            let message =
-                format!("is before the world's time, {}: time never goes back", clock.time.as_str());
-            Err(Fault::new(Code::TimeRegression, "declared_overrides.time.declared_world_time", message))
+            let message = format!(
+                "is before the world's time, {}: time never goes back",
+                clock.time.as_str()
+            );
+            Err(Fault::new(
+                Code::TimeRegression,
+                "declared_overrides.time.declared_world_time",
+                message,
+            ))
         }
         Some(time) => Ok(time.clone()),
         None if clock.paused => Ok(clock.time.clone()),
@@ -57,10 +63,15 @@ pub fn after(
     commit: &WorldTime,
     last_public: Option<&WorldTime>,
 ) -> ClockState {
-    let time = last_public.filter(|&public| public > commit).unwrap_or(commit);
+    let time = last_public
+        .filter(|&public| public > commit)
+        .unwrap_or(commit);
     ClockState {
         time: time.clone(),
-        timezone: declared.timezone.clone().unwrap_or_else(|| clock.timezone.clone()),
+        timezone: declared
+            .timezone
+            .clone()
+            .unwrap_or_else(|| clock.timezone.clone()),
         paused: declared.pause.unwrap_or(clock.paused),
     }
 }
@@ -71,11 +82,18 @@ mod tests {
 
     fn clock(paused: bool) -> ClockState {
         let time = WorldTime::parse("2026-01-01T00:00:10Z").unwrap();
-        ClockState { time, timezone: Zone::utc(), paused }
+        ClockState {
+            time,
+            timezone: Zone::utc(),
+            paused,
+        }
     }
 
     fn declared(time: Option<&str>) -> Declared {
-        Declared { time: time.and_then(WorldTime::parse), ..Declared::default() }
+        Declared {
+            time: time.and_then(WorldTime::parse),
+            ..Declared::default()
+        }
     }
 
     #[test]
@@ -86,33 +104,69 @@ mod tests {
             (false, ClockMode::Wall, None, "2026-01-01T00:01:00.000Z"),
             (true, ClockMode::Step, None, "2026-01-01T00:00:10Z"),
             (true, ClockMode::Wall, None, "2026-01-01T00:00:10Z"),
-            (true, ClockMode::Step, Some("2026-01-01T05:00:00+02:00"), "2026-01-01T05:00:00+02:00"),
-            (false, ClockMode::Wall, Some("2026-01-01T00:00:10Z"), "2026-01-01T00:00:10Z"),
+            (
+                true,
+                ClockMode::Step,
+                Some("2026-01-01T05:00:00+02:00"),
+                "2026-01-01T05:00:00+02:00",
+            ),
+            (
+                false,
+                ClockMode::Wall,
+                Some("2026-01-01T00:00:10Z"),
+                "2026-01-01T00:00:10Z",
+            ),
         ] {
             let time = commit_time(&clock(paused), mode, wall, &declared(given)).unwrap();
             assert_eq!(time.as_str(), wanted, "{paused} {mode:?} {given:?}");
         }
-        let early = commit_time(&clock(false), ClockMode::Wall, Timestamp(5), &declared(None)).unwrap();
-        assert_eq!(early, clock(false).time, "a wall clock that is behind does not turn the world back");
+        let early = commit_time(
+            &clock(false),
+            ClockMode::Wall,
+            Timestamp(5),
+            &declared(None),
+        )
+        .unwrap();
+        assert_eq!(
+            early,
+            clock(false).time,
+            "a wall clock that is behind does not turn the world back"
+        );
     }
 
     #[test]
     fn n14_a_declared_time_in_the_past_is_refused() {
-        let fault =
-            commit_time(&clock(true), ClockMode::Step, Timestamp(0), &declared(Some("2026-01-01T00:00:09Z")));
+        let fault = commit_time(
+            &clock(true),
+            ClockMode::Step,
+            Timestamp(0),
+            &declared(Some("2026-01-01T00:00:09Z")),
+        );
         assert_eq!(fault.unwrap_err().code, Code::TimeRegression);
     }
 
     #[test]
     fn a_public_entry_may_lead_the_clock_and_declarations_last() {
         let later = WorldTime::parse("2026-01-01T00:01:00Z").unwrap();
-        let pause = Declared { pause: Some(true), timezone: Zone::named("Europe/Berlin"), time: None };
+        let pause = Declared {
+            pause: Some(true),
+            timezone: Zone::named("Europe/Berlin"),
+            time: None,
+        };
         let next = after(&clock(false), &pause, &clock(false).time, Some(&later));
         assert_eq!(
             (next.time.as_str(), next.timezone.as_str(), next.paused),
             ("2026-01-01T00:01:00Z", "Europe/Berlin", true)
         );
-        let next = after(&next, &Declared::default(), &later, Some(&clock(false).time));
-        assert_eq!((next.time.as_str(), next.paused), ("2026-01-01T00:01:00Z", true));
+        let next = after(
+            &next,
+            &Declared::default(),
+            &later,
+            Some(&clock(false).time),
+        );
+        assert_eq!(
+            (next.time.as_str(), next.paused),
+            ("2026-01-01T00:01:00Z", true)
+        );
     }
 }

@@ -73,7 +73,10 @@ pub const WRITER_TOKENS_MIN: u64 = 4096;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { writer_tokens: 100_000, writer_seconds: 120 }
+        Self {
+            writer_tokens: 100_000,
+            writer_seconds: 120,
+        }
     }
 }
 
@@ -95,7 +98,13 @@ pub struct Person {
 impl Person {
     /// A person of whom only the id is known.
     pub fn met(id: Name) -> Self {
-        Self { label: id.to_string(), id, aliases: Vec::new(), identity: None, human: false }
+        Self {
+            label: id.to_string(),
+            id,
+            aliases: Vec::new(),
+            identity: None,
+            human: false,
+        }
     }
 }
 
@@ -137,16 +146,23 @@ pub const PERSONS_MAX: usize = 10_000;
 
 fn label(node: &Node<'_>) -> Result<String, Fault> {
     let text = node.text()?;
-    let plain =
-        !text.trim().is_empty() && text.len() <= LABEL_BYTES_MAX && !text.chars().any(char::is_control);
-    if plain { Ok(text.to_owned()) } else { Err(node.fault("must be 1 to 256 bytes on one line")) }
+    let plain = !text.trim().is_empty()
+        && text.len() <= LABEL_BYTES_MAX
+        && !text.chars().any(char::is_control);
+    if plain {
+        Ok(text.to_owned())
+    } else {
+        Err(node.fault("must be 1 to 256 bytes on one line"))
+    }
 }
 
 fn only(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
     match node.unknown_field(known)? {
-        Some(path) => {
-            Err(Fault::new(Code::UnknownField, path, format!("is not one of {}", known.join(", "))))
-        }
+        Some(path) => Err(Fault::new(
+            Code::UnknownField,
+            path,
+            format!("is not one of {}", known.join(", ")),
+        )),
         None => Ok(()),
     }
 }
@@ -163,7 +179,11 @@ impl Person {
     pub fn id_in(node: &Node<'_>) -> Result<Name, Fault> {
         let given = node.field("person_id")?;
         let id = Name::new(given.text()?).filter(Name::may_be_a_person);
-        id.ok_or_else(|| given.fault(format!("{NAME_RULE}, no reserved word, and not end in _VIEW")))
+        id.ok_or_else(|| {
+            given.fault(format!(
+                "{NAME_RULE}, no reserved word, and not end in _VIEW"
+            ))
+        })
     }
 
     /// This person with what a request says anew; what it does not say stays.
@@ -180,7 +200,10 @@ impl Person {
             }
         }
         if node.fields()?.contains_key("identity") {
-            person.identity = node.optional("identity")?.map(|node| label(&node)).transpose()?;
+            person.identity = node
+                .optional("identity")?
+                .map(|node| label(&node))
+                .transpose()?;
         }
         if let Some(node) = node.optional("human")? {
             person.human = node.boolean()?;
@@ -199,17 +222,32 @@ impl Person {
 
 fn word<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, Fault> {
     let text = node.text()?;
-    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    let list = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" or ");
+    let found = words
+        .iter()
+        .find(|(word, _)| *word == text)
+        .map(|(_, value)| *value);
+    let list = || {
+        words
+            .iter()
+            .map(|(word, _)| *word)
+            .collect::<Vec<_>>()
+            .join(" or ")
+    };
     found.ok_or_else(|| node.fault(format!("must be {}", list())))
 }
 
-const PROFILES: &[(&str, Profile)] = &[("NARRATIVE", Profile::Narrative), ("WORKSPACE", Profile::Workspace)];
+const PROFILES: &[(&str, Profile)] = &[
+    ("NARRATIVE", Profile::Narrative),
+    ("WORKSPACE", Profile::Workspace),
+];
 const CLOCKS: &[(&str, ClockMode)] = &[("WALL", ClockMode::Wall), ("STEP", ClockMode::Step)];
 const REGISTRIES: &[(&str, Registry)] = &[("OPEN", Registry::Open), ("CLOSED", Registry::Closed)];
 
 fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
-    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+    words
+        .iter()
+        .find(|(_, known)| known == value)
+        .map_or("", |(word, _)| word)
 }
 
 impl Config {
@@ -229,8 +267,15 @@ impl Config {
         "start",
     ];
     /// What may be changed later.
-    pub const CHANGEABLE: &[&str] =
-        &["operator_label", "timezone", "registry", "writer", "writer_persons", "limits", "pocket_available"];
+    pub const CHANGEABLE: &[&str] = &[
+        "operator_label",
+        "timezone",
+        "registry",
+        "writer",
+        "writer_persons",
+        "limits",
+        "pocket_available",
+    ];
 
     /// A world of this profile with its defaults.
     pub fn new(world: Name, profile: Profile, start: WorldTime) -> Self {
@@ -253,12 +298,16 @@ impl Config {
         }
     }
 
-    /// The configuration and the persons of a request that makes a world; `now` is its start unless given.
+    /// The configuration and the persons of a request that makes a world; `now` is its start unless
+    /// given.
     pub fn from_json(node: &Node<'_>, now: WorldTime) -> Result<(Self, Vec<Person>), Fault> {
         only(node, Self::FIELDS)?;
         let given = node.field("world_id")?;
         let world = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
-        let profile = node.optional("profile")?.map(|node| word(&node, PROFILES)).transpose()?;
+        let profile = node
+            .optional("profile")?
+            .map(|node| word(&node, PROFILES))
+            .transpose()?;
         let mut config = Self::new(world, profile.unwrap_or(Profile::Narrative), now);
         if let Some(node) = node.optional("clock")? {
             config.clock = word(&node, CLOCKS)?;
@@ -267,15 +316,28 @@ impl Config {
         if let Some(node) = node.optional("start")? {
             config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
         }
-        let persons = node.optional("persons")?.map(|node| node.items()).transpose()?.unwrap_or_default();
-        let persons = persons.iter().map(Person::from_json).collect::<Result<Vec<_>, _>>()?;
+        let persons = node
+            .optional("persons")?
+            .map(|node| node.items())
+            .transpose()?
+            .unwrap_or_default();
+        let persons = persons
+            .iter()
+            .map(Person::from_json)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok((config, persons))
     }
 
-    /// A configuration that was legal when it was recorded. What today's rules refuse is brought within them, so
-    /// that a rule that became stricter makes no world unreadable.
+    /// A configuration that was legal when it was recorded. What today's rules refuse is brought
+    /// within them, so that a rule that became stricter makes no world unreadable.
     pub(crate) fn recorded(mut value: Value) -> Result<Self, Fault> {
-        let mut taken = |field: &str| value.as_object_mut()?.shift_remove(field)?.as_str().map(str::to_owned);
+        let mut taken = |field: &str| {
+            value
+                .as_object_mut()?
+                .shift_remove(field)?
+                .as_str()
+                .map(str::to_owned)
+        };
         let (zone, label) = (taken("timezone"), taken("operator_label"));
         if let Some(limits) = value.get_mut("limits") {
             Limits::bring_within(limits);
@@ -285,16 +347,24 @@ impl Config {
         let (config, _) = Self::from_json(&root, start)?;
         let missing = || root.fault("has no time zone or no label of the operator");
         let timezone = Zone::recorded(&zone.ok_or_else(missing)?);
-        Ok(Self { timezone, operator_label: label.ok_or_else(missing)?, ..config })
+        Ok(Self {
+            timezone,
+            operator_label: label.ok_or_else(missing)?,
+            ..config
+        })
     }
 
-    /// Takes over what a request changes; all or nothing. Null stands for what is not said, but for the writer's
-    /// persons, where it is all of them.
+    /// Takes over what a request changes; all or nothing. Null stands for what is not said, but for
+    /// the writer's persons, where it is all of them.
     pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
         only(node, Self::CHANGEABLE)?;
         let mut changed = self.clone();
         changed.change(node)?;
-        if node.fields()?.get("writer_persons").is_some_and(Value::is_null) {
+        if node
+            .fields()?
+            .get("writer_persons")
+            .is_some_and(Value::is_null)
+        {
             changed.writer_persons = None;
         }
         Ok(changed)
@@ -305,8 +375,8 @@ impl Config {
             self.operator_label = label(&node)?;
         }
         if let Some(node) = node.optional("timezone")? {
-            self.timezone =
-                Zone::named(node.text()?).ok_or_else(|| node.fault("is not a time zone of the IANA list"))?;
+            self.timezone = Zone::named(node.text()?)
+                .ok_or_else(|| node.fault("is not a time zone of the IANA list"))?;
         }
         if let Some(node) = node.optional("registry")? {
             self.registry = word(&node, REGISTRIES)?;
@@ -318,7 +388,12 @@ impl Config {
             self.writer = Writer::from_json(&node)?;
         }
         if let Some(node) = node.optional("writer_persons")? {
-            self.writer_persons = Some(node.items()?.iter().map(author_name).collect::<Result<_, _>>()?);
+            self.writer_persons = Some(
+                node.items()?
+                    .iter()
+                    .map(author_name)
+                    .collect::<Result<_, _>>()?,
+            );
         }
         if let Some(node) = node.optional("limits")? {
             self.limits.change(&node)?;
@@ -348,16 +423,19 @@ impl Config {
 
 fn author_name(node: &Node<'_>) -> Result<Name, Fault> {
     let legal = |name: &Name| name.may_be_a_person() || name.as_str() == crate::ids::WORLD;
-    Name::new(node.text()?).filter(legal).ok_or_else(|| node.fault("must be a person's id, or WORLD"))
+    Name::new(node.text()?)
+        .filter(legal)
+        .ok_or_else(|| node.fault("must be a person's id, or WORLD"))
 }
 
 impl Limits {
     /// Brings limits that were legal when they were recorded within today's.
     fn bring_within(limits: &mut Value) {
         let (least, most) = (*WRITER_SECONDS.start(), *WRITER_SECONDS.end());
-        for (field, least, most) in
-            [("writer_tokens", WRITER_TOKENS_MIN, u64::MAX), ("writer_seconds", least, most)]
-        {
+        for (field, least, most) in [
+            ("writer_tokens", WRITER_TOKENS_MIN, u64::MAX),
+            ("writer_seconds", least, most),
+        ] {
             if let Some(limit) = limits.get_mut(field)
                 && let Some(number) = limit.as_u64()
             {
@@ -444,7 +522,8 @@ impl People {
 
     /// Adds a person, or replaces what is known of one.
     pub fn add(&mut self, person: Person) {
-        self.folded.insert(person.id.as_str().to_ascii_lowercase(), person.id.clone());
+        self.folded
+            .insert(person.id.as_str().to_ascii_lowercase(), person.id.clone());
         self.by_id.insert(person.id.clone(), person);
     }
 
@@ -453,7 +532,9 @@ impl People {
         if let Some(person) = self.get(id) {
             return Ok(person.id.clone());
         }
-        let name = Name::new(id).filter(Name::may_be_a_person).ok_or(Stranger::Illegal)?;
+        let name = Name::new(id)
+            .filter(Name::may_be_a_person)
+            .ok_or(Stranger::Illegal)?;
         match (registry, self.spelling(id)) {
             (Registry::Closed, _) => Err(Stranger::Unknown),
             (Registry::Open, Some(_)) => Err(Stranger::CaseDiffers),
@@ -467,7 +548,9 @@ impl People {
         let is = |name: &str| fold(name) == claimed;
         let human = |person: &Person| {
             person.human
-                && (is(person.id.as_str()) || is(&person.label) || person.aliases.iter().any(|a| is(a)))
+                && (is(person.id.as_str())
+                    || is(&person.label)
+                    || person.aliases.iter().any(|a| is(a)))
         };
         is(OPERATOR) || is(operator_label) || self.by_id.values().any(human)
     }
@@ -475,7 +558,8 @@ impl People {
 
 /// A name as people compare it: without case and outer space.
 pub fn fold(text: &str) -> String {
-    // By way of capitals, so that ß is ss and a final sigma is a sigma; first small, since ẞ is a capital ß.
+    // By way of capitals, so that ß is ss and a final sigma is a sigma; first small, since ẞ is a
+    // capital ß.
     text.trim().to_lowercase().to_uppercase().to_lowercase()
 }
 
@@ -493,13 +577,33 @@ mod tests {
             Config::recorded(recorded).unwrap()
         };
         assert_eq!(Config::recorded(config.to_json()).unwrap(), config);
-        assert_eq!(change("timezone", json!("Mars/Olympus")).timezone.as_str(), "Mars/Olympus");
-        assert_eq!(change("operator_label", json!("x".repeat(9000))).operator_label.len(), 9000);
-        let limits = change("limits", json!({ "writer_tokens": 12, "writer_seconds": 90_000 })).limits;
-        assert_eq!(limits, Limits { writer_tokens: WRITER_TOKENS_MIN, writer_seconds: 3600 });
-        for broken in
-            [json!([]), json!({ "world_id": "w", "profile": "PLAY" }), json!({ "profile": "WORKSPACE" })]
-        {
+        assert_eq!(
+            change("timezone", json!("Mars/Olympus")).timezone.as_str(),
+            "Mars/Olympus"
+        );
+        assert_eq!(
+            change("operator_label", json!("x".repeat(9000)))
+                .operator_label
+                .len(),
+            9000
+        );
+        let limits = change(
+            "limits",
+            json!({ "writer_tokens": 12, "writer_seconds": 90_000 }),
+        )
+        .limits;
+        assert_eq!(
+            limits,
+            Limits {
+                writer_tokens: WRITER_TOKENS_MIN,
+                writer_seconds: 3600
+            }
+        );
+        for broken in [
+            json!([]),
+            json!({ "world_id": "w", "profile": "PLAY" }),
+            json!({ "profile": "WORKSPACE" }),
+        ] {
             assert!(Config::recorded(broken).is_err());
         }
     }
@@ -507,13 +611,22 @@ mod tests {
     #[test]
     fn n01_an_invoker_that_is_called_like_the_operator_or_a_human_is_known_in_any_case() {
         let mut people = People::default();
-        let person =
-            Person {
-                aliases: vec!["Σίσυφος".into()], human: true, ..Person::met(Name::new("ANN").unwrap())
-            };
+        let person = Person {
+            aliases: vec!["Σίσυφος".into()],
+            human: true,
+            ..Person::met(Name::new("ANN").unwrap())
+        };
         people.add(person);
-        for claim in ["GEORGE", "george", " GEORGE ", "STRASSE", "straße", "STRAẞE", "ann", "ΣΊΣΥΦΟΣ"]
-        {
+        for claim in [
+            "GEORGE",
+            "george",
+            " GEORGE ",
+            "STRASSE",
+            "straße",
+            "STRAẞE",
+            "ann",
+            "ΣΊΣΥΦΟΣ",
+        ] {
             assert!(people.claims_to_be_human(claim, "Straße"), "{claim}");
         }
         assert!(!people.claims_to_be_human("test-client", "Straße"));

@@ -1,7 +1,7 @@
 //! Places in a reader's stream: the world, the view and a count of visible entries.
 //!
-//! A cursor holds nothing that its bearer does not know, so it carries no seal. One of another world or
-//! view is refused; a fork takes its origin's up to the point where they part.
+//! A cursor holds nothing that its bearer does not know, so it carries no seal. One of another
+//! world or view is refused; a fork takes its origin's up to the point where they part.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,30 +13,51 @@ const CURSOR_BYTES_MAX: usize = 512;
 
 /// The cursor of a place in a view.
 pub fn write(view: &View<'_>, place: u64) -> String {
-    let text = format!("{}/{}/{place}", view.world.config.world, view.viewer.as_str());
+    let text = format!(
+        "{}/{}/{place}",
+        view.world.config.world,
+        view.viewer.as_str()
+    );
     BASE64_URL_SAFE_NO_PAD.encode(text)
 }
 
 /// The place that a cursor means in a view.
 pub fn read(view: &View<'_>, cursor: &str, path: &str) -> Result<u64, Fault> {
     let bad = || {
-        Fault::new(Code::BadCursor, path, "is no cursor of this world and view: leave it out to start anew")
+        Fault::new(
+            Code::BadCursor,
+            path,
+            "is no cursor of this world and view: leave it out to start anew",
+        )
     };
     let place = decode(view, cursor).ok_or_else(bad)?;
-    if place <= view.count() { Ok(place) } else { Err(bad()) }
+    if place <= view.count() {
+        Ok(place)
+    } else {
+        Err(bad())
+    }
 }
 
 fn decode(view: &View<'_>, cursor: &str) -> Option<u64> {
-    let bytes =
-        (cursor.len() <= CURSOR_BYTES_MAX).then(|| BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()).flatten()?;
+    let bytes = (cursor.len() <= CURSOR_BYTES_MAX)
+        .then(|| BASE64_URL_SAFE_NO_PAD.decode(cursor).ok())
+        .flatten()?;
     let text = String::from_utf8(bytes).ok()?;
     let mut parts = text.split('/');
     let (world, viewer, place) = (parts.next()?, parts.next()?, parts.next()?);
     let canonical = parts.next().is_none() && (place == "0" || !place.starts_with('0'));
-    let place = place.bytes().all(|b| b.is_ascii_digit()).then(|| place.parse().ok()).flatten()?;
+    let place = place
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| place.parse().ok())
+        .flatten()?;
     let ours = world == view.world.config.world.as_str();
     let shared = || {
-        let fork = view.world.forked.as_ref().filter(|fork| fork.from.as_str() == world);
+        let fork = view
+            .world
+            .forked
+            .as_ref()
+            .filter(|fork| fork.from.as_str() == world);
         fork.is_some_and(|fork| place <= view.count_before(fork.position))
     };
     (canonical && viewer == view.viewer.as_str() && (ours || shared())).then_some(place)

@@ -1,7 +1,8 @@
 //! A bundle as it came, with every part of the right type and nothing judged yet.
 //!
-//! Reading a draft is the first check of acceptance: what fails here is SHAPE, wherever in the bundle it is.
-//! Ids that only a commit gives and times are left as they are, since faults in them have words of their own.
+//! Reading a draft is the first check of acceptance: what fails here is SHAPE, wherever in the
+//! bundle it is. Ids that only a commit gives and times are left as they are, since faults in them
+//! have words of their own.
 
 use serde_json::Value;
 
@@ -35,7 +36,15 @@ const ENTRY: &[&str] = &[
 ];
 const AUTHOR: &[&str] = &["author_id", "author_class"];
 const VISIBILITY: &[&str] = &["scope", "visible_to"];
-const ITEM: &[&str] = &["kind", "entry_index", "title", "time", "location", "notes", "supersedes"];
+const ITEM: &[&str] = &[
+    "kind",
+    "entry_index",
+    "title",
+    "time",
+    "location",
+    "notes",
+    "supersedes",
+];
 const SCENE: &[&str] = &["text", "used_entry_ids"];
 const NOTE: &[&str] = &["person_id", "text", "used_entry_ids"];
 
@@ -105,7 +114,10 @@ impl<'a> Draft<'a> {
         let proposed_by = root.field("proposed_by")?;
         let (engine, actor) = (name(&proposed_by, "engine")?, name(&proposed_by, "actor")?);
         let entries = root.field("entries")?.items()?;
-        let entries = entries.into_iter().map(EntryDraft::read).collect::<Result<_, _>>()?;
+        let entries = entries
+            .into_iter()
+            .map(EntryDraft::read)
+            .collect::<Result<_, _>>()?;
         let wrote = root.field("wrote")?.boolean()?;
         not_rejected(&root)?;
         Ok(Self {
@@ -115,7 +127,10 @@ impl<'a> Draft<'a> {
             entries,
             wrote,
             items: list(&root, "pocket_items", ItemDraft::read)?,
-            scene: root.optional("scene_change")?.map(ProseDraft::read).transpose()?,
+            scene: root
+                .optional("scene_change")?
+                .map(ProseDraft::read)
+                .transpose()?,
             notes: list(&root, "capsule_notes", NoteDraft::read)?,
             root,
         })
@@ -128,9 +143,15 @@ impl<'a> Draft<'a> {
         if let Some(rejection) = self.root.optional("rejection")? {
             known_fields(&rejection, REJECTION)?;
         }
-        self.items.iter().try_for_each(|item| known_fields(&item.node, ITEM))?;
-        self.scene.iter().try_for_each(|scene| known_fields(&scene.node, SCENE))?;
-        self.notes.iter().try_for_each(|note| known_fields(&note.prose.node, NOTE))
+        self.items
+            .iter()
+            .try_for_each(|item| known_fields(&item.node, ITEM))?;
+        self.scene
+            .iter()
+            .try_for_each(|scene| known_fields(&scene.node, SCENE))?;
+        self.notes
+            .iter()
+            .try_for_each(|note| known_fields(&note.prose.node, NOTE))
     }
 }
 
@@ -147,7 +168,10 @@ impl<'a> EntryDraft<'a> {
             channel: node.field("channel")?.text()?,
             time: present(&node, "created_at_world")?,
             text: node.field("text")?.text()?,
-            reply_to: node.optional("reply_to")?.map(|node| node.text()).transpose()?,
+            reply_to: node
+                .optional("reply_to")?
+                .map(|node| node.text())
+                .transpose()?,
             node,
         })
     }
@@ -174,7 +198,10 @@ impl<'a> ItemDraft<'a> {
             time: present(&node, "time")?,
             location: range(&node, "location")?,
             notes: range(&node, "notes")?,
-            supersedes: node.optional("supersedes")?.map(|node| node.text()).transpose()?,
+            supersedes: node
+                .optional("supersedes")?
+                .map(|node| node.text())
+                .transpose()?,
             node,
         })
     }
@@ -193,7 +220,10 @@ impl<'a> ProseDraft<'a> {
 
 impl<'a> NoteDraft<'a> {
     fn read(node: Node<'a>) -> Result<Self, Fault> {
-        Ok(Self { person: node.field("person_id")?.text()?, prose: ProseDraft::read(node)? })
+        Ok(Self {
+            person: node.field("person_id")?.text()?,
+            prose: ProseDraft::read(node)?,
+        })
     }
 }
 
@@ -204,7 +234,11 @@ fn present<'a>(node: &Node<'a>, key: &str) -> Result<Option<&'a Value>, Fault> {
 fn name<'a>(node: &Node<'a>, key: &str) -> Result<&'a str, Fault> {
     let given = node.field(key)?;
     let text = given.text()?;
-    if text.is_empty() { Err(given.fault("must not be empty")) } else { Ok(text) }
+    if text.is_empty() {
+        Err(given.fault("must not be empty"))
+    } else {
+        Ok(text)
+    }
 }
 
 /// The items of a list that may be absent.
@@ -218,7 +252,9 @@ fn list<'a, T>(
 }
 
 fn range(node: &Node<'_>, key: &str) -> Result<Option<RangeDraft>, Fault> {
-    let Some(given) = node.optional(key)? else { return Ok(None) };
+    let Some(given) = node.optional(key)? else {
+        return Ok(None);
+    };
     match given.items()?.as_slice() {
         [start, end] => Ok(Some((start.count()?, end.count()?))),
         _ => Err(given.fault("must be two numbers: the first byte, and the one after the last")),
@@ -227,17 +263,27 @@ fn range(node: &Node<'_>, key: &str) -> Result<Option<RangeDraft>, Fault> {
 
 /// A proposal says nothing about its rejection, or that there is none.
 fn not_rejected(root: &Node<'_>) -> Result<(), Fault> {
-    let Some(rejection) = root.optional("rejection")? else { return Ok(()) };
+    let Some(rejection) = root.optional("rejection")? else {
+        return Ok(());
+    };
     let rejected = rejection.field("rejected")?;
     if rejected.boolean()? {
         return Err(rejected.fault("must be false in a proposal"));
     }
-    rejection.optional("reason")?.map_or(Ok(()), |reason| Err(reason.fault("must be null in a proposal")))
+    rejection.optional("reason")?.map_or(Ok(()), |reason| {
+        Err(reason.fault("must be null in a proposal"))
+    })
 }
 
 pub(crate) fn known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
-    let Some(path) = node.unknown_field(known)? else { return Ok(()) };
+    let Some(path) = node.unknown_field(known)? else {
+        return Ok(());
+    };
     let shown = path.floor_char_boundary(node.path.len() + SHOWN_KEY_BYTES_MAX);
     let path = path.get(..shown).unwrap_or_default();
-    Err(Fault::new(Code::UnknownField, path, format!("is not one of {}", known.join(", "))))
+    Err(Fault::new(
+        Code::UnknownField,
+        path,
+        format!("is not one of {}", known.join(", ")),
+    ))
 }

@@ -30,12 +30,18 @@ impl AuthorClass {
 
     /// The class of this word.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, class)| *class)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, class)| *class)
     }
 
     /// Its word.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, class)| *class == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, class)| *class == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -60,16 +66,26 @@ pub enum Channel {
 }
 
 impl Channel {
-    const WORDS: &[(&str, Self)] = &[("USER", Self::User), ("VOICE", Self::Voice), ("PEOPLE", Self::People)];
+    const WORDS: &[(&str, Self)] = &[
+        ("USER", Self::User),
+        ("VOICE", Self::Voice),
+        ("PEOPLE", Self::People),
+    ];
 
     /// The channel of this word.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, channel)| *channel)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, channel)| *channel)
     }
 
     /// Its word.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, channel)| *channel == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, channel)| *channel == self)
+            .map_or("", |(word, _)| word)
     }
 
     /// The channel of what an author of this class writes.
@@ -103,14 +119,19 @@ pub struct Entry {
     pub channel: Channel,
     /// The words, to the byte.
     pub text: Box<str>,
-    /// The entry that this one answers. A reader is shown it only if that reader may see that entry too.
+    /// The entry that this one answers. A reader is shown it only if that reader may see that entry
+    /// too.
     pub reply_to: Option<EntryId>,
 }
 
 impl Entry {
     /// The word of its scope.
     pub fn scope(&self) -> &'static str {
-        if self.visible_to.is_some() { "PRIVATE" } else { "PUBLIC" }
+        if self.visible_to.is_some() {
+            "PRIVATE"
+        } else {
+            "PUBLIC"
+        }
     }
 
     /// The label that a reader is shown: only people have one.

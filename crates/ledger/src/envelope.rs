@@ -1,11 +1,11 @@
 //! The invocation envelope: the one shape in which something is asked of a world.
 //!
 //! [`Envelope::parse`] checks in a fixed order and stops at the first fault: the sections are there and
-//! are objects, then `request_id`, `invoker`, `operator`, `mode`, `declared_overrides`, `ui`. Unknown fields
-//! are ignored. It knows no world, so a request that was answered can be read for ever; whom an invoker may not
-//! claim to be is asked of the world that it is new to ([`Envelope::check_invoker`]). A refused envelope leaves
-//! no trace; whether the caller may speak as the operator is for whoever knows the caller
-//! ([`Envelope::speaks_as_operator`]).
+//! are objects, then `request_id`, `invoker`, `operator`, `mode`, `declared_overrides`, `ui`.
+//! Unknown fields are ignored. It knows no world, so a request that was answered can be read for
+//! ever; whom an invoker may not claim to be is asked of the world that it is new to
+//! ([`Envelope::check_invoker`]). A refused envelope leaves no trace; whether the caller may speak
+//! as the operator is for whoever knows the caller ([`Envelope::speaks_as_operator`]).
 
 use std::sync::Arc;
 
@@ -78,13 +78,20 @@ pub struct Envelope {
 /// Where an envelope, be it valid or not, does what only the operator may; none if it does not.
 pub fn speaks_at(value: &Value) -> Option<&'static str> {
     let declared = ["time/declared_world_time", "time/timezone", "pause_time"];
-    let said =
-        |name: &&str| value.pointer(&format!("/declared_overrides/{name}")).is_some_and(|v| !v.is_null());
+    let said = |name: &&str| {
+        value
+            .pointer(&format!("/declared_overrides/{name}"))
+            .is_some_and(|v| !v.is_null())
+    };
     if declared.iter().any(said) {
         return Some("declared_overrides");
     }
-    let words = value.pointer("/operator/input_text").and_then(Value::as_str);
-    words.filter(|words| !words.is_empty()).map(|_| "operator.input_text")
+    let words = value
+        .pointer("/operator/input_text")
+        .and_then(Value::as_str);
+    words
+        .filter(|words| !words.is_empty())
+        .map(|_| "operator.input_text")
 }
 
 /// What is declared about time.
@@ -113,10 +120,22 @@ impl Envelope {
         let (invoker_id, notes) = invoker(&sections.invoker)?;
         let input_text = operator(&sections.operator)?;
         let (kind, client_intent) = mode(&sections.mode)?;
-        let overrides = sections.overrides.as_ref().map(overrides).transpose()?.unwrap_or_default();
-        let cursor = sections.ui.as_ref().map(|ui| nullable_text(ui, "stream_cursor")).transpose()?.flatten();
+        let overrides = sections
+            .overrides
+            .as_ref()
+            .map(overrides)
+            .transpose()?
+            .unwrap_or_default();
+        let cursor = sections
+            .ui
+            .as_ref()
+            .map(|ui| nullable_text(ui, "stream_cursor"))
+            .transpose()?
+            .flatten();
         let ui = sections.ui.as_ref().map(|ui| ui.value);
-        let client_timestamp = ui.and_then(|ui| ui.get("client_timestamp_utc")?.as_str()).map(str::to_owned);
+        let client_timestamp = ui
+            .and_then(|ui| ui.get("client_timestamp_utc")?.as_str())
+            .map(str::to_owned);
         Ok(Self {
             request_id,
             invoker_id,
@@ -139,8 +158,9 @@ impl Envelope {
             ("client_intent", &self.client_intent),
             ("client_timestamp_utc", &self.client_timestamp),
         ];
-        let said =
-            said.into_iter().filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
+        let said = said
+            .into_iter()
+            .filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
         let said: Map<_, _> = said.collect();
         (!said.is_empty()).then_some(Value::Object(said))
     }
@@ -150,11 +170,17 @@ impl Envelope {
         if !people.claims_to_be_human(&self.invoker_id, &config.operator_label) {
             return Ok(());
         }
-        let message = "names the operator or a human: an invoker is the program that carries the request";
-        Err(Fault::new(Code::InvokerForbidden, "invoker.invoker_id", message))
+        let message =
+            "names the operator or a human: an invoker is the program that carries the request";
+        Err(Fault::new(
+            Code::InvokerForbidden,
+            "invoker.invoker_id",
+            message,
+        ))
     }
 
-    /// Whether it does what only the operator may: say something, or declare a time, a zone or a pause.
+    /// Whether it does what only the operator may: say something, or declare a time, a zone or a
+    /// pause.
     pub fn speaks_as_operator(&self) -> bool {
         !self.input_text.is_empty() || self.declares()
     }
@@ -177,18 +203,33 @@ impl<'a> Sections<'a> {
         let object = |node: Node<'a>| node.fields().map(|_| node.clone());
         let required = |key: &str| object(root.field(key)?);
         let optional = |key: &str| root.optional(key)?.map(object).transpose();
-        let (invoker, operator, mode) = (required("invoker")?, required("operator")?, required("mode")?);
+        let (invoker, operator, mode) = (
+            required("invoker")?,
+            required("operator")?,
+            required("mode")?,
+        );
         let (overrides, ui) = (optional("declared_overrides")?, optional("ui")?);
-        Ok(Self { root, invoker, operator, mode, overrides, ui })
+        Ok(Self {
+            root,
+            invoker,
+            operator,
+            mode,
+            overrides,
+            ui,
+        })
     }
 }
 
 fn cut(remark: &str) -> &str {
-    remark.get(..remark.floor_char_boundary(REMARK_BYTES_MAX)).unwrap_or_default()
+    remark
+        .get(..remark.floor_char_boundary(REMARK_BYTES_MAX))
+        .unwrap_or_default()
 }
 
 fn nullable_text(node: &Node<'_>, key: &str) -> Result<Option<String>, Fault> {
-    node.optional(key)?.map(|node| node.text().map(str::to_owned)).transpose()
+    node.optional(key)?
+        .map(|node| node.text().map(str::to_owned))
+        .transpose()
 }
 
 /// Whether a text may be a request's id.
@@ -198,7 +239,11 @@ pub fn is_request_id(text: &str) -> bool {
 }
 
 fn request_id(root: &Node<'_>) -> Result<Arc<str>, Fault> {
-    let given = root.value.get("request_id").and_then(Value::as_str).filter(|text| is_request_id(text));
+    let given = root
+        .value
+        .get("request_id")
+        .and_then(Value::as_str)
+        .filter(|text| is_request_id(text));
     given.map(Arc::from).ok_or_else(|| {
         let message = "must be a string of 1 to 200 characters, none of them a control character";
         Fault::new(Code::RequestIdInvalid, "request_id", message)
@@ -226,7 +271,10 @@ fn operator(node: &Node<'_>) -> Result<String, Fault> {
     let input = node.field("input_text")?;
     let text = input.text()?;
     if text.len() > INPUT_TEXT_BYTES_MAX {
-        let message = format!("has {} bytes; at most {INPUT_TEXT_BYTES_MAX} fit", text.len());
+        let message = format!(
+            "has {} bytes; at most {INPUT_TEXT_BYTES_MAX} fit",
+            text.len()
+        );
         return Err(Fault::new(Code::TextTooLarge, input.path, message));
     }
     Ok(text.to_owned())
@@ -234,23 +282,35 @@ fn operator(node: &Node<'_>) -> Result<String, Fault> {
 
 fn mode(node: &Node<'_>) -> Result<(Kind, Option<String>), Fault> {
     let kind = node.field("kind")?;
-    let parsed = Kind::from_word(kind.text()?).ok_or_else(|| kind.fault("must be BEAT or NO_OP"))?;
+    let parsed =
+        Kind::from_word(kind.text()?).ok_or_else(|| kind.fault("must be BEAT or NO_OP"))?;
     Ok((parsed, nullable_text(node, "client_intent")?))
 }
 
 fn overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
     let mut overrides = Overrides::default();
     if let Some(time) = node.optional("time")? {
-        overrides.declared_time = time.optional("declared_world_time")?.map(declared_time).transpose()?;
-        overrides.timezone = time.optional("timezone")?.map(|node| timezone(&node)).transpose()?;
+        overrides.declared_time = time
+            .optional("declared_world_time")?
+            .map(declared_time)
+            .transpose()?;
+        overrides.timezone = time
+            .optional("timezone")?
+            .map(|node| timezone(&node))
+            .transpose()?;
     }
-    overrides.pause = node.optional("pause_time")?.map(|node| node.boolean()).transpose()?;
+    overrides.pause = node
+        .optional("pause_time")?
+        .map(|node| node.boolean())
+        .transpose()?;
     Ok(overrides)
 }
 
 fn declared_time(node: Node<'_>) -> Result<String, Fault> {
     let given = node.value.as_str().filter(|text| WorldTime::is_time(text));
-    given.map(str::to_owned).ok_or_else(|| time::no_time(node.path))
+    given
+        .map(str::to_owned)
+        .ok_or_else(|| time::no_time(node.path))
 }
 
 fn timezone(node: &Node<'_>) -> Result<Zone, Fault> {
@@ -268,17 +328,33 @@ enum Part {
 /// All that is understood of an envelope, but `ui` and `invoker.notes`.
 const IDENTITY: Part = Part::Fields(&[
     ("request_id", Part::Value),
-    ("invoker", Part::Fields(&[("invoker_id", Part::Value), ("invoker_role", Part::Value)])),
-    ("operator", Part::Fields(&[("operator_id", Part::Value), ("input_text", Part::Value)])),
-    ("mode", Part::Fields(&[("kind", Part::Value), ("client_intent", Part::Value)])),
-    ("declared_overrides", Part::Fields(&[("time", DECLARED_TIME), ("pause_time", Part::Value)])),
+    (
+        "invoker",
+        Part::Fields(&[("invoker_id", Part::Value), ("invoker_role", Part::Value)]),
+    ),
+    (
+        "operator",
+        Part::Fields(&[("operator_id", Part::Value), ("input_text", Part::Value)]),
+    ),
+    (
+        "mode",
+        Part::Fields(&[("kind", Part::Value), ("client_intent", Part::Value)]),
+    ),
+    (
+        "declared_overrides",
+        Part::Fields(&[("time", DECLARED_TIME), ("pause_time", Part::Value)]),
+    ),
 ]);
-const DECLARED_TIME: Part = Part::Fields(&[("declared_world_time", Part::Value), ("timezone", Part::Value)]);
+const DECLARED_TIME: Part = Part::Fields(&[
+    ("declared_world_time", Part::Value),
+    ("timezone", Part::Value),
+]);
 
-/// By what two requests are the same: the BLAKE3 of the canonical form of the envelope as it is understood,
-/// and of the bundle that came with it. Unknown fields are ignored here as everywhere in an envelope, and null
-/// is the same as absent, so that a client that learnt to say more may repeat what it asked before. `ui` and
-/// `invoker.notes` do not count. A bundle is shown as it came, so every byte of its meaning counts.
+/// By what two requests are the same: the BLAKE3 of the canonical form of the envelope as it is
+/// understood, and of the bundle that came with it. Unknown fields are ignored here as everywhere
+/// in an envelope, and null is the same as absent, so that a client that learnt to say more may
+/// repeat what it asked before. `ui` and `invoker.notes` do not count. A bundle is shown as it
+/// came, so every byte of its meaning counts.
 pub fn fingerprint(envelope: &Value, bundle: Option<&Value>) -> [u8; 32] {
     let mut parts = vec![understood(envelope, &IDENTITY).unwrap_or_default()];
     parts.extend(bundle.cloned());

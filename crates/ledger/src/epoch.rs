@@ -1,9 +1,10 @@
-//! The life of an attached writer: what it was told, how full it is, and what it is to be told next.
+//! The life of an attached writer: what it was told, how full it is, and what it is to be told
+//! next.
 //!
-//! An epoch is the life of the writer's process. Its anchor is told once, in full; afterwards only its id,
-//! until the writer begins anew, is full, or the scene was set. How full it is is the ledger's own count of
-//! bytes, taken at the boundary of a beat; no words ask for a rehydration. Nothing here can fail, so no beat
-//! waits for it.
+//! An epoch is the life of the writer's process. Its anchor is told once, in full; afterwards only
+//! its id, until the writer begins anew, is full, or the scene was set. How full it is is the
+//! ledger's own count of bytes, taken at the boundary of a beat; no words ask for a rehydration.
+//! Nothing here can fail, so no beat waits for it.
 
 use serde_json::{Value, json};
 
@@ -98,7 +99,10 @@ impl Carried {
         let details: Value =
             (line.what == Self::LINE).then(|| serde_json::from_str(&line.details).ok())??;
         let number = |key: &str| details.get(key)?.as_u64();
-        Some(Self { entries: number("carried_entries")?, dropped: number("dropped_entries")? })
+        Some(Self {
+            entries: number("carried_entries")?,
+            dropped: number("dropped_entries")?,
+        })
     }
 }
 
@@ -115,7 +119,8 @@ impl Life {
 
     /// Whether the writer holds as much as it is asked to.
     pub fn is_full(&self, limits: &Limits) -> bool {
-        u128::from(self.tokens()) * 100 >= u128::from(limits.writer_tokens) * u128::from(THRESHOLD_PERCENT)
+        u128::from(self.tokens()) * 100
+            >= u128::from(limits.writer_tokens) * u128::from(THRESHOLD_PERCENT)
     }
 
     /// What the writer is to be told at the beat of this request, seen with the writer's view.
@@ -151,11 +156,23 @@ impl Beginning {
             number: if why == Why::Scene { last } else { last + 1 },
             position: view.at(),
             anchor: pack,
-            rehydration: rehydration.as_ref().map(|made| made.pack(request).to_string()),
+            rehydration: rehydration
+                .as_ref()
+                .map(|made| made.pack(request).to_string()),
         };
-        let carried =
-            rehydration.map(|made| Carried { entries: made.used.len() as u64, dropped: made.dropped });
-        Self { why, epoch, carried, told: Told { anchor: anchor.id, scene } }
+        let carried = rehydration.map(|made| Carried {
+            entries: made.used.len() as u64,
+            dropped: made.dropped,
+        });
+        Self {
+            why,
+            epoch,
+            carried,
+            told: Told {
+                anchor: anchor.id,
+                scene,
+            },
+        }
     }
 }
 

@@ -119,8 +119,9 @@ codes! {
 }
 
 impl Code {
-    /// What is wrong with a bundle that was rejected with this code, as a sentence for people. The reason in the
-    /// rejected form stays `CODE: path`, since what was answered once is answered again to the byte.
+    /// What is wrong with a bundle that was rejected with this code, as a sentence for people. The
+    /// reason in the rejected form stays `CODE: path`, since what was answered once is answered
+    /// again to the byte.
     pub fn sentence(self) -> Option<&'static str> {
         Some(match self {
             Self::Shape => "the bundle does not have the required shape",
@@ -182,7 +183,11 @@ pub struct Fault {
 impl Fault {
     /// A refusal.
     pub fn new(code: Code, path: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, path: path.into(), message: message.into() }
+        Self {
+            code,
+            path: path.into(),
+            message: message.into(),
+        }
     }
 
     /// What a rejected bundle says: the word and where.

@@ -1,12 +1,14 @@
-//! What a fork shares with its origin: all that was so, and all that was made from it, up to a point.
+//! What a fork shares with its origin: all that was so, and all that was made from it, up to a
+//! point.
 //!
-//! Reality and what was derived are shared by the turns themselves, so nothing is copied. The audit is the
-//! fork's own; it begins with the origin's first configuration, from which its clock and its index were made,
-//! then with the configuration and the people of that time, and with the answers that a rejected bundle got by
-//! then, so that every request of the past is answered as it was. Tokens are not shared.
+//! Reality and what was derived are shared by the turns themselves, so nothing is copied. The audit
+//! is the fork's own; it begins with the origin's first configuration, from which its clock and its
+//! index were made, then with the configuration and the people of that time, and with the answers
+//! that a rejected bundle got by then, so that every request of the past is answered as it was.
+//! Tokens are not shared.
 //!
-//! Ids of turns ascend in the order in which they were written, in all contexts together: what has a smaller one
-//! than the first turn of reality behind the point was there at the point.
+//! Ids of turns ascend in the order in which they were written, in all contexts together: what has
+//! a smaller one than the first turn of reality behind the point was there at the point.
 
 use std::collections::BTreeMap;
 
@@ -60,8 +62,8 @@ struct Setup {
 }
 
 impl Past {
-    /// The past of the world in `origin`, as far as it was taken over there, up to the last beat that the point
-    /// covers; without a point all of it.
+    /// The past of the world in `origin`, as far as it was taken over there, up to the last beat
+    /// that the point covers; without a point all of it.
     pub fn of(
         store: &Store,
         (from, origin): (&Name, &Place),
@@ -75,14 +77,27 @@ impl Past {
             Ok(())
         })?;
         let setup = setup(store, origin, cut, point)?;
-        let first = setup.first.clone().ok_or_else(|| LoadError::NoConfiguration(from.clone()))?;
-        let fork = Fork { from: from.clone(), position: cut.position };
+        let first = setup
+            .first
+            .clone()
+            .ok_or_else(|| LoadError::NoConfiguration(from.clone()))?;
+        let fork = Fork {
+            from: from.clone(),
+            position: cut.position,
+        };
         let beginning = setup.beginning(first, name, fork);
-        Ok(Self { base: Base { reality: cut.last, derived }, beginning })
+        Ok(Self {
+            base: Base {
+                reality: cut.last,
+                derived,
+            },
+            beginning,
+        })
     }
 }
 
-/// A beat ends with its outcome; a declared time stands alone where the zone was changed between beats.
+/// A beat ends with its outcome; a declared time stands alone where the zone was changed between
+/// beats.
 fn cut(store: &Store, origin: &Place, point: Option<&Point>) -> Result<Cut, LoadError> {
     let mut cut = Cut::default();
     origin.walk(store, Family::Reality, |turn| {
@@ -93,9 +108,16 @@ fn cut(store: &Store, origin: &Place, point: Option<&Point>) -> Result<Cut, Load
             Some(Fact::Time(declared)) => Some((declared.to.time, so_far)),
             _ => None,
         };
-        let covered = |(time, position): &(_, u32)| point.is_none_or(|at| at.covers(so_far, time, *position));
+        let covered =
+            |(time, position): &(_, u32)| point.is_none_or(|at| at.covers(so_far, time, *position));
         match left.filter(covered) {
-            Some((_, position)) => cut = Cut { last: Some(turn.id), next: None, position },
+            Some((_, position)) => {
+                cut = Cut {
+                    last: Some(turn.id),
+                    next: None,
+                    position,
+                }
+            }
             None => cut.next = cut.next.or(Some(turn.id)),
         }
         Ok(())
@@ -103,7 +125,12 @@ fn cut(store: &Store, origin: &Place, point: Option<&Point>) -> Result<Cut, Load
     Ok(cut)
 }
 
-fn setup(store: &Store, origin: &Place, cut: Cut, point: Option<&Point>) -> Result<Setup, LoadError> {
+fn setup(
+    store: &Store,
+    origin: &Place,
+    cut: Cut,
+    point: Option<&Point>,
+) -> Result<Setup, LoadError> {
     let mut setup = Setup::default();
     origin.walk(store, Family::Audit, |turn| {
         setup.began.get_or_insert(turn.id);
@@ -123,7 +150,8 @@ fn setup(store: &Store, origin: &Place, cut: Cut, point: Option<&Point>) -> Resu
             }
             Fact::Person(person) => drop(setup.people.insert(person.id.clone(), person)),
             Fact::Outcome(beat)
-                if point.is_none_or(|at| at.covers(beat.position, &beat.clock.time, beat.position)) =>
+                if point
+                    .is_none_or(|at| at.covers(beat.position, &beat.clock.time, beat.position)) =>
             {
                 setup.rejected.push(*beat);
             }
@@ -143,20 +171,35 @@ fn setup(store: &Store, origin: &Place, cut: Cut, point: Option<&Point>) -> Resu
 
 /// The world from which the origin was forked, if the point lies before that.
 fn earlier(store: &Store, setup: &Setup, cut: Cut) -> Option<Place> {
-    let from = &setup.forked.as_ref().filter(|_| cut.next < setup.began && cut.next.is_some())?.from;
-    let found = find_worlds(store).into_iter().find(|(name, _)| name == from);
+    let from = &setup
+        .forked
+        .as_ref()
+        .filter(|_| cut.next < setup.began && cut.next.is_some())?
+        .from;
+    let found = find_worlds(store)
+        .into_iter()
+        .find(|(name, _)| name == from);
     found.map(|(_, contexts)| Place::new(contexts))
 }
 
 impl Setup {
     fn beginning(self, first: Config, name: &Name, fork: Fork) -> Vec<Fact> {
         let later = self.config.filter(|config| *config != first);
-        let named = |config: Config| Fact::Config(Box::new(Config { world: name.clone(), ..config }));
+        let named = |config: Config| {
+            Fact::Config(Box::new(Config {
+                world: name.clone(),
+                ..config
+            }))
+        };
         [named(first), Fact::Forked(fork)]
             .into_iter()
             .chain(later.map(named))
             .chain(self.people.into_values().map(Fact::Person))
-            .chain(self.rejected.into_iter().map(|beat| Fact::Outcome(Box::new(beat))))
+            .chain(
+                self.rejected
+                    .into_iter()
+                    .map(|beat| Fact::Outcome(Box::new(beat))),
+            )
             .collect()
     }
 }

@@ -1,7 +1,8 @@
-//! Arbitrary bytes at every door of the ledger: records of the store, documents, cursors, ids. The fuzzer's door.
+//! Arbitrary bytes at every door of the ledger: records of the store, documents, cursors, ids. The
+//! fuzzer's door.
 //!
-//! Nothing may panic; a record that is read is written and read to the same fact again, a document's
-//! canonical form is its own, and an id shows as it was read.
+//! Nothing may panic; a record that is read is written and read to the same fact again, a
+//! document's canonical form is its own, and an id shows as it was read.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -17,7 +18,9 @@ use crate::cursor;
 use crate::envelope::{Envelope, fingerprint};
 use crate::fact::{Door, Fact};
 use crate::fault::{Code, Fault};
-use crate::ids::{AnchorId, BundleId, CapsuleId, EntryId, Ids, ItemId, Name, RehydrationId, TokenId};
+use crate::ids::{
+    AnchorId, BundleId, CapsuleId, EntryId, Ids, ItemId, Name, RehydrationId, TokenId,
+};
 use crate::json::{Node, canonical, parse};
 use crate::principal::{Grant, Principal, Sight};
 use crate::record;
@@ -33,7 +36,12 @@ static KINDS: LazyLock<Vec<TypeRef>> = LazyLock::new(|| {
     for (bundle, version) in record::BUNDLES.iter().zip(1..) {
         let bundle: Value = serde_json::from_str(bundle.json).unwrap_or_default();
         let types = bundle.get("types").and_then(Value::as_object);
-        kinds.extend(types.into_iter().flatten().map(|(name, _)| TypeRef::new(name.clone(), version)));
+        kinds.extend(
+            types
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| TypeRef::new(name.clone(), version)),
+        );
     }
     kinds
 });
@@ -41,7 +49,11 @@ static KINDS: LazyLock<Vec<TypeRef>> = LazyLock::new(|| {
 /// A world with three people and nothing said.
 static WORLD: LazyLock<Option<World>> = LazyLock::new(|| {
     let name = |text| Name::new(text);
-    let mut world = World::new(Config::new(name("payments")?, Profile::Workspace, WorldTime::at(NOW)));
+    let mut world = World::new(Config::new(
+        name("payments")?,
+        Profile::Workspace,
+        WorldTime::at(NOW),
+    ));
     for id in ["PLANNER", "CODER", "REVIEWER"] {
         world.apply(Fact::Person(Person::met(name(id)?)));
     }
@@ -53,7 +65,11 @@ pub fn read_any(bytes: &[u8]) {
     for kind in &*KINDS {
         if let Ok(fact) = record::decode(kind, bytes) {
             let (kind, payload) = record::encode(&fact);
-            assert_eq!(record::decode(&kind, &payload), Ok(fact), "a record does not survive its encoding");
+            assert_eq!(
+                record::decode(&kind, &payload),
+                Ok(fact),
+                "a record does not survive its encoding"
+            );
         }
     }
     if let (Ok(value), Some(world)) = (parse(bytes), &*WORLD) {
@@ -69,7 +85,10 @@ fn read_document(value: &Value, world: &World) {
     let again = parse(form.as_bytes()).map(|value| canonical(&value));
     assert_eq!(again.as_ref(), Ok(&form), "a canonical form is not its own");
     drop(ToolRequest::parse(value));
-    drop(Config::from_json(&Node::root(value, Code::ConfigInvalid), WorldTime::at(NOW)));
+    drop(Config::from_json(
+        &Node::root(value, Code::ConfigInvalid),
+        WorldTime::at(NOW),
+    ));
     if let Ok(envelope) = Envelope::parse(value) {
         drop(envelope.declared_instant(&Zone::utc()));
         drop(beat(world, value, None));
@@ -90,7 +109,11 @@ fn beat(world: &World, envelope: &Value, bundle: Option<&Value>) -> Result<Decis
     });
     let beat = Beat {
         principal: &principal,
-        door: if bundle.is_some() { Door::Beat } else { Door::Invocation },
+        door: if bundle.is_some() {
+            Door::Beat
+        } else {
+            Door::Invocation
+        },
         envelope: &parsed,
         fingerprint: fingerprint(envelope, bundle),
         offer,
@@ -101,13 +124,20 @@ fn beat(world: &World, envelope: &Value, bundle: Option<&Value>) -> Result<Decis
 }
 
 fn read_text(text: &str, world: &World) {
-    drop(cursor::read(&world.view(Principal::Owner.viewer()), text, ""));
+    drop(cursor::read(
+        &world.view(Principal::Owner.viewer()),
+        text,
+        "",
+    ));
     drop(WorldTime::parse_in(text, &Zone::utc(), ""));
     if let Some(name) = Name::new(text) {
         assert_eq!(name.as_str(), text);
     }
     let zone = Zone::named(text);
-    assert!(zone.is_none_or(|zone| Zone::named(zone.as_str()).is_some()), "a zone loses its name");
+    assert!(
+        zone.is_none_or(|zone| Zone::named(zone.as_str()).is_some()),
+        "a zone loses its name"
+    );
     reads_as_shown::<EntryId>(text);
     reads_as_shown::<BundleId>(text);
     reads_as_shown::<ItemId>(text);
@@ -150,7 +180,8 @@ fn bundle() -> Value {
     })
 }
 
-/// One input of each kind that is well formed: documents, texts, and the records of a beat that is accepted.
+/// One input of each kind that is well formed: documents, texts, and the records of a beat that is
+/// accepted.
 pub fn samples() -> Vec<(String, Vec<u8>)> {
     let tool = json!({
         "tool_request_id": "t-1", "request_id": "r-18",
@@ -165,8 +196,10 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
         ("zone", "Europe/Berlin".to_owned()),
         ("entry-id", EntryId(7).to_string()),
     ];
-    let mut samples: Vec<(String, Vec<u8>)> =
-        texts.into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect();
+    let mut samples: Vec<(String, Vec<u8>)> = texts
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+        .collect();
     if let Some(world) = &*WORLD {
         let place = cursor::write(&world.view(Principal::Owner.viewer()), 0);
         samples.push(("cursor".to_owned(), place.into_bytes()));
@@ -176,7 +209,13 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
         facts.extend(world.people.iter().cloned().map(Fact::Person));
         samples.extend(facts.iter().enumerate().map(|(at, fact)| {
             let (kind, payload) = record::encode(fact);
-            (format!("record-{at}-{}", kind.id.trim_start_matches("turnkeep.ledger.")), payload.to_vec())
+            (
+                format!(
+                    "record-{at}-{}",
+                    kind.id.trim_start_matches("turnkeep.ledger.")
+                ),
+                payload.to_vec(),
+            )
         }));
     }
     samples

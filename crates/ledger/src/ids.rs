@@ -1,7 +1,8 @@
 //! The names of what a ledger holds.
 //!
-//! Entries, bundles and pocket items have opaque random ids, so that an id says nothing about how much
-//! was written before it. Their text form is a letter, an underscore and 26 characters of base 32.
+//! Entries, bundles and pocket items have opaque random ids, so that an id says nothing about how
+//! much was written before it. Their text form is a letter, an underscore and 26 characters of base
+//! 32.
 
 use std::fmt;
 use std::str::FromStr;
@@ -165,7 +166,10 @@ impl Name {
 
     fn is_legal(text: &str) -> bool {
         let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-        let begins = text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+        let begins = text
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_alphanumeric());
         begins && text.len() <= NAME_BYTES_MAX && text.bytes().all(legal)
     }
 
@@ -186,8 +190,14 @@ impl Name {
 
     /// Whether a person may be called so: reserved words and names of views may not.
     pub fn may_be_a_person(&self) -> bool {
-        let reserved = RESERVED.iter().any(|word| word.eq_ignore_ascii_case(&self.0));
-        let suffix = self.0.len().checked_sub(VIEW_SUFFIX.len()).and_then(|at| self.0.get(at..));
+        let reserved = RESERVED
+            .iter()
+            .any(|word| word.eq_ignore_ascii_case(&self.0));
+        let suffix = self
+            .0
+            .len()
+            .checked_sub(VIEW_SUFFIX.len())
+            .and_then(|at| self.0.get(at..));
         !reserved && !suffix.is_some_and(|end| end.eq_ignore_ascii_case(VIEW_SUFFIX))
     }
 }
@@ -253,7 +263,11 @@ mod tests {
         ] {
             let made = Name::new(text);
             assert_eq!(made.is_some(), name, "{text}");
-            assert_eq!(made.is_some_and(|made| made.may_be_a_person()), person, "{text}");
+            assert_eq!(
+                made.is_some_and(|made| made.may_be_a_person()),
+                person,
+                "{text}"
+            );
         }
         assert!(Name::new(&"x".repeat(65)).is_none());
     }

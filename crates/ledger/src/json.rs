@@ -1,5 +1,5 @@
-//! JSON from outside: no key twice, no NUL, a bounded depth; and its canonical form (RFC 8785), by which
-//! two requests are compared.
+//! JSON from outside: no key twice, no NUL, a bounded depth; and its canonical form (RFC 8785), by
+//! which two requests are compared.
 //!
 //! [`Node`] is a value with its path, so that every complaint says where.
 
@@ -12,21 +12,34 @@ use crate::fault::{Code, Fault};
 
 /// Nesting of a document; no shape needs more than six.
 const NESTING_MAX: usize = 32;
-/// Values of a document: a parsed one takes many times its bytes, and the largest bundle has half as many.
+/// Values of a document: a parsed one takes many times its bytes, and the largest bundle has half
+/// as many.
 const VALUES_MAX: usize = 200_000;
 
 /// Parses one JSON document, strictly.
 pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
     if let Err(error) = std::str::from_utf8(bytes) {
-        return Err(Fault::new(Code::TextInvalid, "", format!("the body is not UTF-8: {error}")));
+        return Err(Fault::new(
+            Code::TextInvalid,
+            "",
+            format!("the body is not UTF-8: {error}"),
+        ));
     }
     if values_at_most(bytes) > VALUES_MAX {
-        return Err(Fault::new(Code::JsonInvalid, "", "the document holds more than 200000 values"));
+        return Err(Fault::new(
+            Code::JsonInvalid,
+            "",
+            "the document holds more than 200000 values",
+        ));
     }
     let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
     let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
     match nul(&value) {
-        Some(steps) => Err(Fault::new(Code::TextInvalid, path(&steps), "holds the character NUL")),
+        Some(steps) => Err(Fault::new(
+            Code::TextInvalid,
+            path(&steps),
+            "holds the character NUL",
+        )),
         None => Ok(value),
     }
 }
@@ -37,8 +50,9 @@ enum Step<'a> {
     Item(usize),
 }
 
-/// The steps to the first value that holds the character NUL, the last one first; a key that has it is told by
-/// where it stands. They are put together on the way back only: a document without it costs no memory.
+/// The steps to the first value that holds the character NUL, the last one first; a key that has it
+/// is told by where it stands. They are put together on the way back only: a document without it
+/// costs no memory.
 fn nul(value: &Value) -> Option<Vec<Step<'_>>> {
     let behind = |step, value| {
         let mut steps = nul(value)?;
@@ -47,22 +61,31 @@ fn nul(value: &Value) -> Option<Vec<Step<'_>>> {
     };
     match value {
         Value::String(text) => text.contains('\0').then(Vec::new),
-        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| behind(Step::Item(at), item)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(at, item)| behind(Step::Item(at), item)),
         Value::Object(fields) if fields.keys().any(|key| key.contains('\0')) => Some(Vec::new()),
-        Value::Object(fields) => fields.iter().find_map(|(key, value)| behind(Step::Key(key), value)),
+        Value::Object(fields) => fields
+            .iter()
+            .find_map(|(key, value)| behind(Step::Key(key), value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
 fn path(steps: &[Step<'_>]) -> String {
-    steps.iter().rev().fold(String::new(), |path, step| match step {
-        Step::Key(key) if path.is_empty() => (*key).to_owned(),
-        Step::Key(key) => format!("{path}.{key}"),
-        Step::Item(at) => format!("{path}[{at}]"),
-    })
+    steps
+        .iter()
+        .rev()
+        .fold(String::new(), |path, step| match step {
+            Step::Key(key) if path.is_empty() => (*key).to_owned(),
+            Step::Key(key) => format!("{path}.{key}"),
+            Step::Item(at) => format!("{path}[{at}]"),
+        })
 }
 
-/// How many values a document holds at most: one, and one more for each comma and each bracket that opens.
+/// How many values a document holds at most: one, and one more for each comma and each bracket that
+/// opens.
 fn values_at_most(bytes: &[u8]) -> usize {
     let (mut values, mut in_text, mut escaped) = (1, false, false);
     for byte in bytes {
@@ -91,7 +114,11 @@ pub struct Node<'a> {
 impl<'a> Node<'a> {
     /// The whole document; faults of shape get `code`.
     pub fn root(value: &'a Value, code: Code) -> Self {
-        Self { value, path: String::new(), code }
+        Self {
+            value,
+            path: String::new(),
+            code,
+        }
     }
 
     /// A complaint about this value.
@@ -100,58 +127,90 @@ impl<'a> Node<'a> {
     }
 
     fn at(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     /// The fields of an object.
     pub fn fields(&self) -> Result<&'a Map<String, Value>, Fault> {
-        self.value.as_object().ok_or_else(|| self.fault("must be an object"))
+        self.value
+            .as_object()
+            .ok_or_else(|| self.fault("must be an object"))
     }
 
     /// A field that must be there; null counts as there.
     pub fn field(&self, key: &str) -> Result<Node<'a>, Fault> {
         let missing = || Fault::new(self.code, self.at(key), "is missing");
         let value = self.fields()?.get(key).ok_or_else(missing)?;
-        Ok(Node { value, path: self.at(key), code: self.code })
+        Ok(Node {
+            value,
+            path: self.at(key),
+            code: self.code,
+        })
     }
 
     /// A field that may be absent or null.
     pub fn optional(&self, key: &str) -> Result<Option<Node<'a>>, Fault> {
         let value = self.fields()?.get(key).filter(|value| !value.is_null());
-        Ok(value.map(|value| Node { value, path: self.at(key), code: self.code }))
+        Ok(value.map(|value| Node {
+            value,
+            path: self.at(key),
+            code: self.code,
+        }))
     }
 
     /// The items of a list.
     pub fn items(&self) -> Result<Vec<Node<'a>>, Fault> {
-        let list = self.value.as_array().ok_or_else(|| self.fault("must be a list"))?;
-        let item = |(index, value)| Node { value, path: format!("{}[{index}]", self.path), code: self.code };
+        let list = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.fault("must be a list"))?;
+        let item = |(index, value)| Node {
+            value,
+            path: format!("{}[{index}]", self.path),
+            code: self.code,
+        };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
     /// The text of a string.
     pub fn text(&self) -> Result<&'a str, Fault> {
-        self.value.as_str().ok_or_else(|| self.fault("must be a string"))
+        self.value
+            .as_str()
+            .ok_or_else(|| self.fault("must be a string"))
     }
 
     /// The value of a boolean.
     pub fn boolean(&self) -> Result<bool, Fault> {
-        self.value.as_bool().ok_or_else(|| self.fault("must be true or false"))
+        self.value
+            .as_bool()
+            .ok_or_else(|| self.fault("must be true or false"))
     }
 
     /// A whole number from 0 on, however it is written: 10.0 and 1e1 are 10.
     pub fn count(&self) -> Result<u64, Fault> {
-        let count = self.value.as_u64().or_else(|| self.value.as_f64().and_then(whole));
+        let count = self
+            .value
+            .as_u64()
+            .or_else(|| self.value.as_f64().and_then(whole));
         count.ok_or_else(|| self.fault("must be a whole number"))
     }
 
     /// The first field that is none of these.
     pub fn unknown_field(&self, known: &[&str]) -> Result<Option<String>, Fault> {
-        let unknown = self.fields()?.keys().find(|key| !known.contains(&key.as_str()));
+        let unknown = self
+            .fields()?
+            .keys()
+            .find(|key| !known.contains(&key.as_str()));
         Ok(unknown.map(|key| self.at(key)))
     }
 }
 
-/// The number, if it is one from 0 on without a fraction, and not so large that its neighbours are the same.
+/// The number, if it is one from 0 on without a fraction, and not so large that its neighbours are
+/// the same.
 fn whole(number: f64) -> Option<u64> {
     const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
     if number.fract() != 0.0 || !(0.0..EXACT_BELOW).contains(&number) {
@@ -178,10 +237,18 @@ mod tests {
             (r#""\u0000""#, ""),
         ] {
             let fault = parse(text.as_bytes()).unwrap_err();
-            assert_eq!((fault.code, fault.path.as_str()), (Code::TextInvalid, path), "{text}");
+            assert_eq!(
+                (fault.code, fault.path.as_str()),
+                (Code::TextInvalid, path),
+                "{text}"
+            );
         }
         // With a path for each item this would take a hundred gigabytes.
-        let long = format!(r#"{{"{}":[{}0]}}"#, "k".repeat(1 << 20), "0,".repeat(100_000));
+        let long = format!(
+            r#"{{"{}":[{}0]}}"#,
+            "k".repeat(1 << 20),
+            "0,".repeat(100_000)
+        );
         assert!(parse(long.as_bytes()).is_ok());
     }
 
@@ -197,7 +264,12 @@ mod tests {
             (br#""\ud800""#, Code::JsonInvalid),
             (b"", Code::JsonInvalid),
         ] {
-            assert_eq!(parse(bytes).unwrap_err().code, code, "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                parse(bytes).unwrap_err().code,
+                code,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
         }
         let many = [&b"["[..], &b"0,".repeat(VALUES_MAX), b"0]"].concat();
         assert_eq!(parse(&many).unwrap_err().code, Code::JsonInvalid);
@@ -224,7 +296,11 @@ mod tests {
             ("\"10\"", None),
         ] {
             let value = parse(text.as_bytes()).unwrap();
-            assert_eq!(Node::root(&value, Code::Shape).count().ok(), expect, "{text}");
+            assert_eq!(
+                Node::root(&value, Code::Shape).count().ok(),
+                expect,
+                "{text}"
+            );
         }
     }
 
@@ -232,8 +308,17 @@ mod tests {
     fn a_complaint_says_where() {
         let value = parse(br#"{"operator":{"input_text":7},"entries":[{}]}"#).unwrap();
         let root = Node::root(&value, Code::EnvelopeInvalid);
-        let fault = root.field("operator").unwrap().field("input_text").unwrap().text().unwrap_err();
-        assert_eq!((fault.code, fault.path.as_str()), (Code::EnvelopeInvalid, "operator.input_text"));
+        let fault = root
+            .field("operator")
+            .unwrap()
+            .field("input_text")
+            .unwrap()
+            .text()
+            .unwrap_err();
+        assert_eq!(
+            (fault.code, fault.path.as_str()),
+            (Code::EnvelopeInvalid, "operator.input_text")
+        );
         let entry = &root.field("entries").unwrap().items().unwrap()[0];
         assert_eq!(entry.field("text").unwrap_err().path, "entries[0].text");
     }

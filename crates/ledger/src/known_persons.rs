@@ -1,11 +1,11 @@
 //! The persons that a reader knows of, and how a reader may name them.
 //!
-//! A reader knows the operator and everyone who was added to the world. In an open world a reader also knows
-//! who wrote, or was addressed in, an entry that this reader may see. Hidden entries add nobody: a name that
-//! only they hold is as unknown as one that was never used.
+//! A reader knows the operator and everyone who was added to the world. In an open world a reader
+//! also knows who wrote, or was addressed in, an entry that this reader may see. Hidden entries add
+//! nobody: a name that only they hold is as unknown as one that was never used.
 //!
-//! A person is named by id, label or alias, without regard to case. A name that fits nobody, or more than one
-//! person, is refused with the names that would have worked.
+//! A person is named by id, label or alias, without regard to case. A name that fits nobody, or
+//! more than one person, is refused with the names that would have worked.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,12 @@ impl KnownPerson {
 
     fn operator(view: &View<'_>) -> Self {
         let label = view.world.config.operator_label.clone();
-        Self { id: Name::operator(), label, identity: None, aliases: Vec::new() }
+        Self {
+            id: Name::operator(),
+            label,
+            identity: None,
+            aliases: Vec::new(),
+        }
     }
 
     /// The id, with the label behind it where that says more.
@@ -69,7 +74,11 @@ impl KnownPerson {
 
 /// An id with a label behind it, unless they are the same.
 pub(crate) fn named(id: &str, label: &str) -> String {
-    if id == label { id.to_owned() } else { format!("{id} ({label})") }
+    if id == label {
+        id.to_owned()
+    } else {
+        format!("{id} ({label})")
+    }
 }
 
 /// Everyone whom the reader of a view knows of, by id; the operator comes first.
@@ -80,15 +89,22 @@ pub fn known_persons(view: &View<'_>) -> Vec<KnownPerson> {
     }
     if view.world.config.registry == Registry::Open {
         for id in met_in(view) {
-            known.entry(id.clone()).or_insert_with(|| KnownPerson::added(&Person::met(id)));
+            known
+                .entry(id.clone())
+                .or_insert_with(|| KnownPerson::added(&Person::met(id)));
         }
     }
-    std::iter::once(KnownPerson::operator(view)).chain(known.into_values()).collect()
+    std::iter::once(KnownPerson::operator(view))
+        .chain(known.into_values())
+        .collect()
 }
 
 /// Those who wrote, or were addressed in, what the view shows.
 fn met_in(view: &View<'_>) -> Vec<Name> {
-    let authors = view.world.authors().filter(|(_, written)| written.iter().any(|number| view.sees(*number)));
+    let authors = view
+        .world
+        .authors()
+        .filter(|(_, written)| written.iter().any(|number| view.sees(*number)));
     let mut met: Vec<Name> = authors.map(|(author, _)| author.clone()).collect();
     for class in view.classes() {
         if let Some(Audience::Readers(readers)) = view.world.classes().audience(*class) {
@@ -101,8 +117,8 @@ fn met_in(view: &View<'_>) -> Vec<Name> {
 
 /// The person whom the reader of a view means.
 ///
-/// An exact id comes before a label or an alias, so that no label takes another person's messages. A legal
-/// id that an open world has not met yet is a person by being named.
+/// An exact id comes before a label or an alias, so that no label takes another person's messages.
+/// A legal id that an open world has not met yet is a person by being named.
 pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result<Name, Fault> {
     match view.world.people.get(given) {
         Some(person) => Ok(person.id.clone()),
@@ -121,7 +137,10 @@ pub fn find_among(
         return Ok(exact.id.clone());
     }
     let folded = fold(given);
-    let called: Vec<&KnownPerson> = known.iter().filter(|person| person.is_called(&folded)).collect();
+    let called: Vec<&KnownPerson> = known
+        .iter()
+        .filter(|person| person.is_called(&folded))
+        .collect();
     match called[..] {
         [one] => Ok(one.id.clone()),
         [] => new_person(view, given).ok_or_else(|| nobody(known, given, refusal)),
@@ -131,11 +150,19 @@ pub fn find_among(
 
 fn new_person(view: &View<'_>, given: &str) -> Option<Name> {
     let config = &view.world.config;
-    view.world.people.resolve(given, config.registry).ok().filter(|_| config.registry == Registry::Open)
+    view.world
+        .people
+        .resolve(given, config.registry)
+        .ok()
+        .filter(|_| config.registry == Registry::Open)
 }
 
 fn nobody(known: &[KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
-    let message = format!("`{}` is nobody here; these are: {}", shortened(given), listed(known.iter()));
+    let message = format!(
+        "`{}` is nobody here; these are: {}",
+        shortened(given),
+        listed(known.iter())
+    );
     Fault::new(refusal.code, refusal.path, message)
 }
 
@@ -148,12 +175,17 @@ fn ambiguous(called: &[&KnownPerson], given: &str, refusal: Refusal<'_>) -> Faul
 /// A name as a refusal repeats it.
 fn shortened(given: &str) -> &str {
     const SHOWN_BYTES_MAX: usize = 64;
-    given.get(..given.floor_char_boundary(SHOWN_BYTES_MAX)).unwrap_or_default()
+    given
+        .get(..given.floor_char_boundary(SHOWN_BYTES_MAX))
+        .unwrap_or_default()
 }
 
 fn listed<'a>(persons: impl ExactSizeIterator<Item = &'a KnownPerson>) -> String {
     let left_out = persons.len().saturating_sub(LISTED_NAMES_MAX);
-    let names: Vec<String> = persons.take(LISTED_NAMES_MAX).map(KnownPerson::in_words).collect();
+    let names: Vec<String> = persons
+        .take(LISTED_NAMES_MAX)
+        .map(KnownPerson::in_words)
+        .collect();
     match left_out {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -179,8 +211,16 @@ mod tests {
 
     fn world(profile: Profile) -> World {
         let mut world = World::new(Config::new(name("w"), profile, WorldTime::at(Timestamp(1))));
-        for (id, label, alias) in [("ANN", "Ann", "A"), ("BOB", "Robert", "Bobby"), ("BEA", "Bea", "A")] {
-            let person = Person { label: label.into(), aliases: vec![alias.into()], ..Person::met(name(id)) };
+        for (id, label, alias) in [
+            ("ANN", "Ann", "A"),
+            ("BOB", "Robert", "Bobby"),
+            ("BEA", "Bea", "A"),
+        ] {
+            let person = Person {
+                label: label.into(),
+                aliases: vec![alias.into()],
+                ..Person::met(name(id))
+            };
             world.apply(Fact::Person(person));
         }
         world
@@ -193,7 +233,10 @@ mod tests {
             bundle: BundleId(number),
             request: "r".into(),
             time: WorldTime::at(Timestamp(1)),
-            author: Author { class: AuthorClass::Person, id: name(author) },
+            author: Author {
+                class: AuthorClass::Person,
+                id: name(author),
+            },
             label: author.into(),
             visible_to: to.map(|to| to.iter().map(|reader| name(reader)).collect()),
             channel: Channel::People,
@@ -204,9 +247,14 @@ mod tests {
 
     fn find(world: &World, given: &str) -> Result<String, String> {
         let view = world.view(Viewer::Reader(name("ANN")));
-        let refusal = Refusal { code: Code::NotFound, path: "person_id" };
+        let refusal = Refusal {
+            code: Code::NotFound,
+            path: "person_id",
+        };
         let found = find_person(&view, given, refusal);
-        found.map(|id| id.to_string()).map_err(|fault| fault.message.into_owned())
+        found
+            .map(|id| id.to_string())
+            .map_err(|fault| fault.message.into_owned())
     }
 
     #[test]
@@ -227,7 +275,10 @@ mod tests {
             unknown,
             "`Eve` is nobody here; these are: GEORGE (Operator), ANN (Ann), BEA (Bea), BOB (Robert)"
         );
-        assert_eq!(find(&world, "a").unwrap_err(), "`a` may be any of: ANN (Ann), BEA (Bea); give the id");
+        assert_eq!(
+            find(&world, "a").unwrap_err(),
+            "`a` may be any of: ANN (Ann), BEA (Bea); give the id"
+        );
     }
 
     #[test]
@@ -237,7 +288,10 @@ mod tests {
         write(&mut world, "BOB", Some(&["ANN", "Dora"]));
         write(&mut world, "BOB", Some(&["Hidden"]));
         let view = world.view(Viewer::Reader(name("ANN")));
-        let ids: Vec<String> = known_persons(&view).iter().map(|person| person.id.to_string()).collect();
+        let ids: Vec<String> = known_persons(&view)
+            .iter()
+            .map(|person| person.id.to_string())
+            .collect();
         assert_eq!(ids, ["GEORGE", "ANN", "BEA", "BOB", "Carl", "Dora"]);
         assert_eq!(find(&world, "carl").as_deref(), Ok("Carl"));
         assert_eq!(find(&world, "Eve").as_deref(), Ok("Eve"));
@@ -260,7 +314,12 @@ mod tests {
         let mut world = world(Profile::Workspace);
         let many: Vec<String> = (0..100).map(|number| format!("PERSON-{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        for to in [None, Some(&["ANN"][..]), Some(&["ANN", "GEORGE", "BOB"]), Some(&many)] {
+        for to in [
+            None,
+            Some(&["ANN"][..]),
+            Some(&["ANN", "GEORGE", "BOB"]),
+            Some(&many),
+        ] {
             write(&mut world, "ANN", to);
         }
         let text = |viewer: &str, number: usize| {
@@ -269,7 +328,10 @@ mod tests {
         };
         assert_eq!(text("ANN", 0), "everyone");
         assert_eq!(text("ANN", 1), "only you");
-        assert_eq!(text("ANN", 2), "only you, BOB (Robert) and GEORGE (Operator)");
+        assert_eq!(
+            text("ANN", 2),
+            "only you, BOB (Robert) and GEORGE (Operator)"
+        );
         assert_eq!(text("BOB", 2), "only you, ANN (Ann) and GEORGE (Operator)");
         let long = text("ANN", 3);
         assert!(long.len() < 600 && long.ends_with(" more"), "{long}");

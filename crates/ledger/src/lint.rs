@@ -1,8 +1,8 @@
 //! Prose that a writer offers as a scene or a note, and what in it does not belong into one.
 //!
-//! Only offered prose is looked at, never an entry and never a quotation. Where a lint fires the prose is
-//! recorded without its words, and the mechanical text, or no note, stands instead; the bundle that brought
-//! it is unaffected.
+//! Only offered prose is looked at, never an entry and never a quotation. Where a lint fires the
+//! prose is recorded without its words, and the mechanical text, or no note, stands instead; the
+//! bundle that brought it is unaffected.
 
 use crate::search::Mention;
 
@@ -39,7 +39,9 @@ const MACHINERY: &[&str] = &[
 ];
 
 /// Marks of markup wherever they stand.
-const MARKS: &[&str] = &["**", "__", "```", "</", "/>", "](", "{\"", "{{", "&nbsp;", "<!--"];
+const MARKS: &[&str] = &[
+    "**", "__", "```", "</", "/>", "](", "{\"", "{{", "&nbsp;", "<!--",
+];
 /// Marks of markup at the beginning of a line.
 const LINE_MARKS: &[&str] = &["# ", "## ", "### ", "#### ", "- ", "* ", "> ", "| ", "---"];
 
@@ -56,7 +58,11 @@ pub fn lint(text: &str) -> Option<Lint> {
 
 /// What is recorded of offered prose: its words, or none where a lint fires.
 pub fn recorded(text: String) -> String {
-    if lint(&text).is_some() { String::new() } else { text }
+    if lint(&text).is_some() {
+        String::new()
+    } else {
+        text
+    }
 }
 
 fn is_key(char: char) -> bool {
@@ -74,30 +80,44 @@ fn has_key_value(text: &str) -> bool {
     pairs.into_iter().any(is_stat) || text.lines().any(is_state_line) || has_score(text)
 }
 
-/// Whether a text begins with a number that stands for itself: `7`, `+0.5`, `80%`, `3/10`; not `3 people`.
+/// Whether a text begins with a number that stands for itself: `7`, `+0.5`, `80%`, `3/10`; not `3
+/// people`.
 fn is_figure(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
-    let rest =
-        digits.trim_start_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '%'));
+    let rest = digits
+        .trim_start_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '%'));
     let number = digits.starts_with(|char: char| char.is_ascii_digit());
-    let followed = rest.trim_start_matches(' ').starts_with(char::is_alphabetic) || rest.starts_with(':');
+    let followed = rest
+        .trim_start_matches(' ')
+        .starts_with(char::is_alphabetic)
+        || rest.starts_with(':');
     number && !followed
 }
 
 /// Whether a line is nothing but a key and a short value that ends no sentence.
 fn is_state_line(line: &str) -> bool {
-    let Some((key, value)) = line.split_once(':') else { return false };
+    let Some((key, value)) = line.split_once(':') else {
+        return false;
+    };
     let key = key.trim();
     let words = value.split_whitespace().count();
-    let sentence = value.trim_end().ends_with(['.', '!', '?', '"', '\u{201d}', '\u{2026}']);
-    !key.is_empty() && key.chars().all(is_key) && (1..=STATE_WORDS_MAX).contains(&words) && !sentence
+    let sentence = value
+        .trim_end()
+        .ends_with(['.', '!', '?', '"', '\u{201d}', '\u{2026}']);
+    !key.is_empty()
+        && key.chars().all(is_key)
+        && (1..=STATE_WORDS_MAX).contains(&words)
+        && !sentence
 }
 
 /// Whether a number out of ten or a hundred stands somewhere.
 fn has_score(text: &str) -> bool {
     text.match_indices('/').any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + 1..]);
-        let digits = after.len() - after.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let digits = after.len()
+            - after
+                .trim_start_matches(|char: char| char.is_ascii_digit())
+                .len();
         let whole = matches!(&after[..digits], "10" | "100") && !after[digits..].starts_with('/');
         let number = before.trim_end_matches(|char: char| char.is_ascii_digit());
         whole && number.len() < before.len() && !number.ends_with('/')
@@ -105,7 +125,11 @@ fn has_score(text: &str) -> bool {
 }
 
 fn has_markup(text: &str) -> bool {
-    let marked = |line: &str| LINE_MARKS.iter().any(|mark| line.trim_start().starts_with(mark));
+    let marked = |line: &str| {
+        LINE_MARKS
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark))
+    };
     MARKS.iter().any(|mark| text.contains(mark)) || text.lines().any(marked) || has_tag(text)
 }
 
@@ -114,12 +138,16 @@ fn has_tag(text: &str) -> bool {
     text.match_indices('<').any(|(at, _)| {
         let after = &text[at + 1..];
         after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '!')
-            && after.find(['<', '>', '\n']).is_some_and(|end| after[end..].starts_with('>'))
+            && after
+                .find(['<', '>', '\n'])
+                .is_some_and(|end| after[end..].starts_with('>'))
     })
 }
 
 fn has_machinery(text: &str) -> bool {
-    MACHINERY.iter().any(|words| Mention::of(words).find(text).is_some())
+    MACHINERY
+        .iter()
+        .any(|words| Mention::of(words).find(text).is_some())
 }
 
 #[cfg(test)]
@@ -154,14 +182,21 @@ mod tests {
             ("\u{fffd}=\u{301}:/<:=", None),
         ] {
             assert_eq!(lint(text), wanted, "{text}");
-            assert_eq!(recorded(text.to_owned()).is_empty(), wanted.is_some() || text.is_empty(), "{text}");
+            assert_eq!(
+                recorded(text.to_owned()).is_empty(),
+                wanted.is_some() || text.is_empty(),
+                "{text}"
+            );
         }
     }
 
-    /// Each of these would take minutes if a mark were looked for to the end of the text again and again.
+    /// Each of these would take minutes if a mark were looked for to the end of the text again and
+    /// again.
     #[test]
     fn marks_that_never_end_take_no_longer_than_other_text() {
-        for unit in ["<a", "a=", "1/", "a: ", "<a\n", "\u{301}a", "\u{2019}", "'s"] {
+        for unit in [
+            "<a", "a=", "1/", "a: ", "<a\n", "\u{301}a", "\u{2019}", "'s",
+        ] {
             lint(&unit.repeat(1 << 20));
         }
     }

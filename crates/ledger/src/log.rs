@@ -1,13 +1,13 @@
 //! A world in the store: three contexts, and one append for all that a request writes.
 //!
-//! The contexts are found by their labels. A world exists once its configuration is recorded, which is the
-//! first record of its audit context. What a request writes over several contexts is one command, guarded
-//! by the head that reality had when it was decided.
+//! The contexts are found by their labels. A world exists once its configuration is recorded, which
+//! is the first record of its audit context. What a request writes over several contexts is one
+//! command, guarded by the head that reality had when it was decided.
 
 use bytes::Bytes;
 use turnkeep_store::{
-    Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
-    Turn,
+    Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError,
+    Store, Turn,
 };
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
@@ -117,8 +117,8 @@ impl Family {
     }
 }
 
-/// The turns with which the contexts of a world begin, if it is a fork: the last ones that it shares with its
-/// origin. Its audit is its own.
+/// The turns with which the contexts of a world begin, if it is a fork: the last ones that it
+/// shares with its origin. Its audit is its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Base {
     /// The last turn of reality.
@@ -137,15 +137,22 @@ impl Base {
     }
 }
 
-/// The commands that make the contexts of a world. Those that a fork may share begin with a turn of its origin,
-/// so each attempt makes new ones, of which the newest count; the audit has a key and is made once.
+/// The commands that make the contexts of a world. Those that a fork may share begin with a turn of
+/// its origin, so each attempt makes new ones, of which the newest count; the audit has a key and
+/// is made once.
 pub fn create_contexts(world: &Name, base: Base) -> [Command; 3] {
     FAMILIES.map(|family| {
         let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
-        let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let labels: Labels = labels
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
         let key = key.filter(|_| family == Family::Audit);
-        Command::CreateContext(CreateContext { base: base.of(family), labels, key })
+        Command::CreateContext(CreateContext {
+            base: base.of(family),
+            labels,
+            key,
+        })
     })
 }
 
@@ -159,9 +166,14 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
     let mut found: std::collections::BTreeMap<Name, [Option<ContextId>; 3]> =
         std::collections::BTreeMap::new();
     for context in store.contexts(None) {
-        let world = context.labels.get(WORLD_LABEL).and_then(|name| Name::new(name));
+        let world = context
+            .labels
+            .get(WORLD_LABEL)
+            .and_then(|name| Name::new(name));
         let word = context.labels.get(FAMILY_LABEL);
-        let family = FAMILIES.into_iter().find(|family| word.is_some_and(|word| word == family.word()));
+        let family = FAMILIES
+            .into_iter()
+            .find(|family| word.is_some_and(|word| word == family.word()));
         if let (Some(world), Some(family)) = (world, family)
             && let Some(place) = found.entry(world).or_default().get_mut(family.index())
         {
@@ -173,15 +185,22 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
     found.into_iter().filter_map(whole).collect()
 }
 
-/// The context in which a record that this context shows was written, if one of its turns holds this blob.
-pub fn written_in(store: &Store, context: ContextId, blob: BlobHash) -> Result<Option<ContextId>, ReadError> {
+/// The context in which a record that this context shows was written, if one of its turns holds
+/// this blob.
+pub fn written_in(
+    store: &Store,
+    context: ContextId,
+    blob: BlobHash,
+) -> Result<Option<ContextId>, ReadError> {
     let mut from = 0;
     loop {
         let turns = store.range(context, from, PAGE_TURNS as usize)?;
         if let Some(found) = turns.iter().find(|turn| turn.hash == blob) {
             return Ok(Some(found.context));
         }
-        let Some(last) = turns.last() else { return Ok(None) };
+        let Some(last) = turns.last() else {
+            return Ok(None);
+        };
         from = last.depth + 1;
     }
 }
@@ -189,7 +208,13 @@ pub fn written_in(store: &Store, context: ContextId, blob: BlobHash) -> Result<O
 impl Place {
     /// A world of which nothing was read yet.
     pub fn new(contexts: [ContextId; 3]) -> Self {
-        Self { families: contexts.map(|context| Stretch { context, head: None, turns: 0 }) }
+        Self {
+            families: contexts.map(|context| Stretch {
+                context,
+                head: None,
+                turns: 0,
+            }),
+        }
     }
 
     /// The contexts, in the order of the families.
@@ -212,17 +237,32 @@ impl Place {
             let stretch = self.of(family);
             let expected_head = (family == Family::Reality).then_some(stretch.head);
             let turns = facts.into_iter().map(turn).collect::<Result<Vec<_>, _>>()?;
-            Ok(AppendPart { context: stretch.context, parent: None, expected_head, turns })
+            Ok(AppendPart {
+                context: stretch.context,
+                parent: None,
+                expected_head,
+                turns,
+            })
         };
-        let written = record::by_family(facts).into_iter().filter(|(_, facts)| !facts.is_empty());
+        let written = record::by_family(facts)
+            .into_iter()
+            .filter(|(_, facts)| !facts.is_empty());
         let parts = written.map(part).collect::<Result<Vec<_>, _>>()?;
-        Ok((!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false })))
+        Ok((!parts.is_empty()).then_some(Command::Append(Append {
+            parts,
+            key: None,
+            strict: false,
+        })))
     }
 
     /// Notes what an append of ours added.
     pub fn advance(&mut self, appended: &Appended) {
         for row in &appended.turns {
-            if let Some(stretch) = self.families.iter_mut().find(|stretch| stretch.context == row.context) {
+            if let Some(stretch) = self
+                .families
+                .iter_mut()
+                .find(|stretch| stretch.context == row.context)
+            {
                 (stretch.head, stretch.turns) = (Some(row.turn), row.depth + 1);
             }
         }
@@ -232,8 +272,10 @@ impl Place {
     pub fn skip(&mut self, store: &Store) -> Result<(), LoadError> {
         for stretch in &mut self.families {
             let context = store.context(stretch.context)?;
-            (stretch.head, stretch.turns) =
-                (context.head, context.head.map_or(0, |_| context.head_depth + 1));
+            (stretch.head, stretch.turns) = (
+                context.head,
+                context.head.map_or(0, |_| context.head_depth + 1),
+            );
         }
         Ok(())
     }
@@ -245,29 +287,54 @@ impl Place {
         family: Family,
         mut take: impl FnMut(&Turn) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
-        let Stretch { context, turns: end, .. } = *self.of(family);
+        let Stretch {
+            context,
+            turns: end,
+            ..
+        } = *self.of(family);
         let mut from = 0;
         while from < end {
             let count = PAGE_TURNS.min(end - from);
-            whole_page(store, context, from, count)?.iter().try_for_each(&mut take)?;
+            whole_page(store, context, from, count)?
+                .iter()
+                .try_for_each(&mut take)?;
             from += count;
         }
         Ok(())
     }
 
-    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
-    pub fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact
+    /// with its turn.
+    pub fn catch_up(
+        &mut self,
+        store: &Store,
+        mut take: impl FnMut(TurnId, Fact),
+    ) -> Result<(), LoadError> {
         let [reality, audit, derived] = &mut self.families;
-        [audit, reality, derived].into_iter().try_for_each(|stretch| stretch.catch_up(store, &mut take))
+        [audit, reality, derived]
+            .into_iter()
+            .try_for_each(|stretch| stretch.catch_up(store, &mut take))
     }
 }
 
 impl Stretch {
-    fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+    fn catch_up(
+        &mut self,
+        store: &Store,
+        mut take: impl FnMut(TurnId, Fact),
+    ) -> Result<(), LoadError> {
         let context = store.context(self.context)?;
-        let Some(head) = context.head else { return Ok(()) };
-        let turns = Turns { context: self.context, from: self.turns, end: context.head_depth + 1 };
-        turns.each(store, |page| page.into_iter().for_each(|(turn, fact)| take(turn, fact)))?;
+        let Some(head) = context.head else {
+            return Ok(());
+        };
+        let turns = Turns {
+            context: self.context,
+            from: self.turns,
+            end: context.head_depth + 1,
+        };
+        turns.each(store, |page| {
+            page.into_iter().for_each(|(turn, fact)| take(turn, fact))
+        })?;
         (self.head, self.turns) = (Some(head), turns.end);
         Ok(())
     }
@@ -275,20 +342,36 @@ impl Stretch {
 
 /// The fact that a turn holds.
 pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
-    let unread = |error| LoadError::Turn { turn: turn.id, error };
+    let unread = |error| LoadError::Turn {
+        turn: turn.id,
+        error,
+    };
     let payload = store.payload(turn).map_err(unread)?;
     let raw = payload.raw().map_err(unread)?;
-    record::decode(&turn.declared, &raw).map_err(|error| LoadError::Record { turn: turn.id, error })
+    record::decode(&turn.declared, &raw).map_err(|error| LoadError::Record {
+        turn: turn.id,
+        error,
+    })
 }
 
 fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     let (declared, payload) = record::encode(fact);
     if record::decode(&declared, &payload).as_ref() != Ok(fact) {
-        return Err(Unrecordable::Unreadable { declared: declared.id.to_string() });
+        return Err(Unrecordable::Unreadable {
+            declared: declared.id.to_string(),
+        });
     }
-    let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX)
-        .map_err(|_| Unrecordable::TooLarge { bytes: payload.len() })?;
-    Ok(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
+    let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX).map_err(|_| {
+        Unrecordable::TooLarge {
+            bytes: payload.len(),
+        }
+    })?;
+    Ok(NewTurn {
+        declared,
+        encoding: MSGPACK,
+        payload,
+        fs_root: None,
+    })
 }
 
 /// Reads only what a world's audit says of it: how it is set up, its people and its tokens.

@@ -1,7 +1,8 @@
 //! The numbers of entries by their ids: an open table of numbers, four bytes a slot.
 //!
-//! The ids themselves are where the entries are; whoever asks brings a way to look one up. Ids are random and
-//! made by the server alone, so their own bits say where to look. Of two entries with one id the later counts.
+//! The ids themselves are where the entries are; whoever asks brings a way to look one up. Ids are
+//! random and made by the server alone, so their own bits say where to look. Of two entries with
+//! one id the later counts.
 
 use crate::ids::EntryId;
 
@@ -19,7 +20,10 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Makes room for so many more.
     pub(crate) fn reserve(&mut self, more: usize, id_of: impl Fn(u32) -> Option<EntryId>) {
-        let wanted = (self.taken + more).saturating_mul(2).next_power_of_two().max(16);
+        let wanted = (self.taken + more)
+            .saturating_mul(2)
+            .next_power_of_two()
+            .max(16);
         if wanted > self.slots.len() {
             let old = std::mem::replace(&mut self.slots, vec![0; wanted]);
             for slot in old.into_iter().filter(|slot| *slot != 0) {
@@ -32,7 +36,12 @@ impl Numbers {
     }
 
     /// Notes the number of an entry, which is not 2^32 - 1.
-    pub(crate) fn insert(&mut self, id: EntryId, number: u32, id_of: impl Fn(u32) -> Option<EntryId>) {
+    pub(crate) fn insert(
+        &mut self,
+        id: EntryId,
+        number: u32,
+        id_of: impl Fn(u32) -> Option<EntryId>,
+    ) {
         if (self.taken + 1) * 2 > self.slots.len() {
             self.reserve(1, &id_of);
         }

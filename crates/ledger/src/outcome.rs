@@ -1,4 +1,5 @@
-//! The same request, the same bytes, for ever: an outcome is a recipe by which its answer is made again.
+//! The same request, the same bytes, for ever: an outcome is a recipe by which its answer is made
+//! again.
 
 use std::sync::Arc;
 
@@ -33,7 +34,9 @@ pub fn gate(
     request: &str,
     fingerprint: &[u8; 32],
 ) -> Result<Gate, Fault> {
-    let Some(outcome) = world.outcome(request) else { return Ok(Gate::Fresh) };
+    let Some(outcome) = world.outcome(request) else {
+        return Ok(Gate::Fresh);
+    };
     if outcome.principal != principal.key() {
         return Err(foreign());
     }
@@ -45,7 +48,11 @@ pub fn gate(
 
 /// The refusal of an id that somebody else used.
 pub fn foreign() -> Fault {
-    Fault::new(Code::RequestIdForeign, "request_id", "was used by another caller: take a new one")
+    Fault::new(
+        Code::RequestIdForeign,
+        "request_id",
+        "was used by another caller: take a new one",
+    )
 }
 
 /// The refusal of an id that was used for something else.
@@ -76,15 +83,25 @@ pub(crate) fn bundle_form(
             proposal::committed_form(commit, entries.iter(), items.iter())
         }
         (None, None) => {
-            let request = sent.get("request_id").and_then(Value::as_str).unwrap_or_default();
+            let request = sent
+                .get("request_id")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             proposal::unwritten_form(request, proposed_by)
         }
     }
 }
 
-/// Makes a recorded answer again; `bundle` is what came with the request, this time as the first time.
+/// Makes a recorded answer again; `bundle` is what came with the request, this time as the first
+/// time.
 pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Result<Bytes, Fault> {
-    let corrupt = || Fault::new(Code::Corrupt, "request_id", "the recorded answer cannot be made again");
+    let corrupt = || {
+        Fault::new(
+            Code::Corrupt,
+            "request_id",
+            "the recorded answer cannot be made again",
+        )
+    };
     let viewer = match outcome.viewer.as_str() {
         PUBLIC => Viewer::Public,
         name => Viewer::Reader(Name::new(name).ok_or_else(corrupt)?),
@@ -101,21 +118,40 @@ pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Resul
         limit: projection::PAGE_ENTRIES_MAX,
     };
     let projected = projection::project_again(&view, &frame, outcome.cursor_after.as_deref());
-    let form = bundle.filter(|_| outcome.door == Door::Beat).map(|sent| form_again(&view, outcome, sent));
+    let form = bundle
+        .filter(|_| outcome.door == Door::Beat)
+        .map(|sent| form_again(&view, outcome, sent));
     let response = response(form, projected);
-    if *blake3::hash(&response).as_bytes() == outcome.response { Ok(response) } else { Err(corrupt()) }
+    if *blake3::hash(&response).as_bytes() == outcome.response {
+        Ok(response)
+    } else {
+        Err(corrupt())
+    }
 }
 
 fn form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value {
     let world = view.world;
     let bundle = outcome.bundle.and_then(|id| world.bundle(id));
-    let numbers = bundle.map_or(0..0, |bundle| bundle.first..bundle.first + bundle.commit.entries);
-    let entries: Vec<Entry> = numbers.clone().filter_map(|number| world.entry(number).cloned()).collect();
-    let items = world.items_from(numbers.start).take_while(|row| row.entry < numbers.end);
+    let numbers = bundle.map_or(0..0, |bundle| {
+        bundle.first..bundle.first + bundle.commit.entries
+    });
+    let entries: Vec<Entry> = numbers
+        .clone()
+        .filter_map(|number| world.entry(number).cloned())
+        .collect();
+    let items = world
+        .items_from(numbers.start)
+        .take_while(|row| row.entry < numbers.end);
     let items: Vec<PocketItem> = items.map(|row| row.item.clone()).collect();
     let written = bundle.map(|bundle| (&bundle.commit, &entries[..], &items[..]));
-    let text =
-        |key: &str| sent.pointer(&format!("/proposed_by/{key}")).and_then(Value::as_str).unwrap_or_default();
-    let by = ProposedBy { engine: text("engine").to_owned(), actor: text("actor").to_owned() };
+    let text = |key: &str| {
+        sent.pointer(&format!("/proposed_by/{key}"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let by = ProposedBy {
+        engine: text("engine").to_owned(),
+        actor: text("actor").to_owned(),
+    };
     bundle_form(sent, outcome.rejection.as_deref(), written, &by)
 }

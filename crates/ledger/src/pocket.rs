@@ -1,7 +1,7 @@
 //! The pocket: the clock, what is planned and what was told, all of it parts of visible entries.
 //!
-//! An item is visible where its source is. A newer item replaces an older one only for those who see the
-//! newer one, so a hidden change leaves everybody else's calendar as it was.
+//! An item is visible where its source is. A newer item replaces an older one only for those who
+//! see the newer one, so a hidden change leaves everybody else's calendar as it was.
 
 use std::collections::HashSet;
 
@@ -29,12 +29,26 @@ struct Shown<'a> {
 /// The items that the view sees and that no visible item replaces, in ledger order.
 fn live<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<Shown<'a>> {
     let committed = view.world.items(view.at()).filter_map(|row| {
-        Some(Shown { item: &row.item, source: view.numbered(row.entry)?, number: Some(row.entry) })
+        Some(Shown {
+            item: &row.item,
+            source: view.numbered(row.entry)?,
+            number: Some(row.entry),
+        })
     });
-    let fresh = staged.items(view).map(|(item, source)| Shown { item, source, number: None });
+    let fresh = staged.items(view).map(|(item, source)| Shown {
+        item,
+        source,
+        number: None,
+    });
     let visible: Vec<_> = committed.chain(fresh).collect();
-    let replaced: HashSet<ItemId> = visible.iter().filter_map(|shown| shown.item.supersedes).collect();
-    visible.into_iter().filter(|shown| !replaced.contains(&shown.item.id)).collect()
+    let replaced: HashSet<ItemId> = visible
+        .iter()
+        .filter_map(|shown| shown.item.supersedes)
+        .collect();
+    visible
+        .into_iter()
+        .filter(|shown| !replaced.contains(&shown.item.id))
+        .collect()
 }
 
 /// The pocket as the view sees it.
@@ -48,7 +62,11 @@ pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available:
         });
     }
     let live = live(view, staged);
-    let of = |kind| live.iter().rev().filter(move |shown| shown.item.kind == kind);
+    let of = |kind| {
+        live.iter()
+            .rev()
+            .filter(move |shown| shown.item.kind == kind)
+    };
     json!({
         "is_available": true,
         "clock": { "world_time": clock.time.as_str(), "timezone": clock.timezone.as_str() },
@@ -78,7 +96,10 @@ pub fn list<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
             ItemKind::Calendar => calendar(shown)?,
             ItemKind::Message => message(shown),
         };
-        Some(ListedItem { value, source: shown.source })
+        Some(ListedItem {
+            value,
+            source: shown.source,
+        })
     });
     listed.collect()
 }
@@ -87,7 +108,11 @@ pub fn list<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
 fn newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
     let fits = |item: &Value| {
-        let texts = item.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_str);
+        let texts = item
+            .as_object()
+            .into_iter()
+            .flat_map(serde_json::Map::values)
+            .filter_map(Value::as_str);
         bytes += texts.map(str::len).sum::<usize>();
         bytes <= TEXT_BYTES_MAX
     };
@@ -132,8 +157,11 @@ pub fn open_calendar(view: &View<'_>, now: &WorldTime) -> Vec<u32> {
         let past = item.time.as_ref().is_some_and(|time| time < now);
         item.kind == ItemKind::Calendar && item.title.is_some() && !past
     };
-    let mut numbers: Vec<u32> =
-        live(view, &Staged::default()).iter().filter(open).filter_map(|shown| shown.number).collect();
+    let mut numbers: Vec<u32> = live(view, &Staged::default())
+        .iter()
+        .filter(open)
+        .filter_map(|shown| shown.number)
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
@@ -161,13 +189,20 @@ mod tests {
 
     /// An entry of ANN, for all or for some.
     fn entry(number: u128, random: &mut Random) -> Entry {
-        let readers = PEOPLE.iter().filter(|_| random.percent(50)).map(|reader| name(reader)).collect();
+        let readers = PEOPLE
+            .iter()
+            .filter(|_| random.percent(50))
+            .map(|reader| name(reader))
+            .collect();
         Entry {
             id: EntryId(number),
             bundle: BundleId(1),
             request: Arc::from("r"),
             time: WorldTime::at(Timestamp(1)),
-            author: Author { class: AuthorClass::Person, id: name("ANN") },
+            author: Author {
+                class: AuthorClass::Person,
+                id: name("ANN"),
+            },
             label: "Ann".into(),
             visible_to: random.percent(60).then_some(readers),
             channel: Channel::People,
@@ -179,10 +214,15 @@ mod tests {
     /// One that may replace an earlier one, seen or not, and may only take it away.
     fn item(number: u128, random: &mut Random) -> PocketItem {
         let before = usize::try_from(number).unwrap();
-        let supersedes = (before > 0 && random.percent(60)).then(|| ItemId(random.below(before) as u128));
+        let supersedes =
+            (before > 0 && random.percent(60)).then(|| ItemId(random.below(before) as u128));
         PocketItem {
             id: ItemId(number),
-            kind: if random.percent(80) { ItemKind::Calendar } else { ItemKind::Message },
+            kind: if random.percent(80) {
+                ItemKind::Calendar
+            } else {
+                ItemKind::Message
+            },
             entry: EntryId(number),
             title: random.percent(70).then_some(0..5),
             time: None,
@@ -201,12 +241,18 @@ mod tests {
                 && !replaced.contains(&item.id)
                 && (kind == ItemKind::Message || item.title.is_some())
         };
-        visible().filter(shown).map(|item| item.id.to_string()).collect()
+        visible()
+            .filter(shown)
+            .map(|item| item.id.to_string())
+            .collect()
     }
 
     fn shown(pocket: &Value, part: &str) -> Vec<String> {
         let items = pocket[part]["items"].as_array().unwrap();
-        items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect()
+        items
+            .iter()
+            .map(|item| item["item_id"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
@@ -229,15 +275,25 @@ mod tests {
                 items.push(item(number, &mut random));
                 world.apply(Fact::Item(items[items.len() - 1].clone()));
             }
-            let viewers = PEOPLE.map(|reader| Viewer::Reader(name(reader))).into_iter();
-            for (viewer, at) in
-                viewers.chain([Viewer::Public]).flat_map(|v| (0..=24).map(move |at| (v.clone(), at)))
+            let viewers = PEOPLE
+                .map(|reader| Viewer::Reader(name(reader)))
+                .into_iter();
+            for (viewer, at) in viewers
+                .chain([Viewer::Public])
+                .flat_map(|v| (0..=24).map(move |at| (v.clone(), at)))
             {
                 let view = world.view_at(viewer.clone(), at);
                 let pocket = show(&view, &Staged::default(), &world.clock, true);
-                for (part, kind) in [("calendar", ItemKind::Calendar), ("messages", ItemKind::Message)] {
+                for (part, kind) in [
+                    ("calendar", ItemKind::Calendar),
+                    ("messages", ItemKind::Message),
+                ] {
                     let expect = expected(&view, &items, kind);
-                    assert_eq!(shown(&pocket, part), expect, "seed {seed}, {viewer:?} at {at}, {part}");
+                    assert_eq!(
+                        shown(&pocket, part),
+                        expect,
+                        "seed {seed}, {viewer:?} at {at}, {part}"
+                    );
                 }
             }
         }

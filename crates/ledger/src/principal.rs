@@ -59,7 +59,10 @@ impl Grant {
 
     /// The grant of a world's attached writer.
     pub fn of_attached(config: &Config) -> Self {
-        config.writer_persons.clone().map_or(Self::Everyone, Self::These)
+        config
+            .writer_persons
+            .clone()
+            .map_or(Self::Everyone, Self::These)
     }
 
     /// Whether it covers writing as this person.
@@ -93,15 +96,17 @@ pub enum Sight {
 impl Sight {
     /// Whether an entry can be seen so.
     pub(crate) fn sees(&self, world: &World, number: u32) -> bool {
-        let Some(class) = world.class_of(number) else { return false };
+        let Some(class) = world.class_of(number) else {
+            return false;
+        };
         match self {
             Self::Viewer(viewer) => world.classes().can_see(viewer, class),
             Self::AnyOf(grant) => match world.classes().audience(class) {
                 None => false,
                 Some(Audience::Public) => true,
-                Some(Audience::Readers(readers)) => {
-                    readers.iter().any(|name| name.may_be_a_person() && grant.covers_person(name))
-                }
+                Some(Audience::Readers(readers)) => readers
+                    .iter()
+                    .any(|name| name.may_be_a_person() && grant.covers_person(name)),
             },
         }
     }

@@ -1,7 +1,7 @@
 //! What a screen shows: the visible entries after a cursor, and the pocket.
 //!
-//! A projection is made from written reality and from nothing else: texts are the ledger's, to the byte,
-//! and nothing is joined, softened or inserted.
+//! A projection is made from written reality and from nothing else: texts are the ledger's, to the
+//! byte, and nothing is joined, softened or inserted.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,10 @@ pub fn project(view: &View<'_>, frame: &Frame<'_>) -> Projection {
     let end = frame.start + page.len() as u64;
     let cursor_after = (end > 0).then(|| cursor::write(view, end));
     let value = assemble(view, frame, &page, cursor_after.as_deref());
-    Projection { value, cursor_after }
+    Projection {
+        value,
+        cursor_after,
+    }
 }
 
 /// Makes a recorded projection again: its cursors are those that were given out then.
@@ -77,11 +80,23 @@ fn page<'a>(view: &View<'a>, frame: &Frame<'a>) -> Vec<&'a Entry> {
         *index == 0 || bytes <= PAGE_TEXT_BYTES_MAX
     };
     let limit = frame.limit.min(PAGE_ENTRIES_MAX);
-    entries.take(limit).enumerate().take_while(fits).map(|(_, entry)| entry).collect()
+    entries
+        .take(limit)
+        .enumerate()
+        .take_while(fits)
+        .map(|(_, entry)| entry)
+        .collect()
 }
 
-fn assemble(view: &View<'_>, frame: &Frame<'_>, page: &[&Entry], cursor_after: Option<&str>) -> Value {
-    let bundle = frame.bundle.filter(|&id| shows_of_bundle(view, &frame.staged, id));
+fn assemble(
+    view: &View<'_>,
+    frame: &Frame<'_>,
+    page: &[&Entry],
+    cursor_after: Option<&str>,
+) -> Value {
+    let bundle = frame
+        .bundle
+        .filter(|&id| shows_of_bundle(view, &frame.staged, id));
     json!({
         "request_id": frame.request,
         "stream": {
@@ -96,7 +111,8 @@ fn assemble(view: &View<'_>, frame: &Frame<'_>, page: &[&Entry], cursor_after: O
 
 /// Whether the reader may see any entry of a bundle.
 fn shows_of_bundle(view: &View<'_>, staged: &Staged<'_>, id: BundleId) -> bool {
-    view.entries_of_bundle(id).next().is_some() || staged.visible(view).any(|entry| entry.bundle == id)
+    view.entries_of_bundle(id).next().is_some()
+        || staged.visible(view).any(|entry| entry.bundle == id)
 }
 
 /// An entry as the stream shows it.
@@ -110,10 +126,12 @@ pub fn shown(entry: &Entry) -> Value {
     })
 }
 
-/// Adds to each entry of a page who may see it, as the committed form says it. Pages that answer a beat never
-/// have it: what was answered once is answered again to the byte.
+/// Adds to each entry of a page who may see it, as the committed form says it. Pages that answer a
+/// beat never have it: what was answered once is answered again to the byte.
 pub fn add_audiences(view: &View<'_>, page: &mut Value) {
-    let entries = page.pointer_mut("/stream/entries").and_then(Value::as_array_mut);
+    let entries = page
+        .pointer_mut("/stream/entries")
+        .and_then(Value::as_array_mut);
     for shown in entries.into_iter().flatten() {
         let id = shown["entry_id"].as_str().and_then(|id| id.parse().ok());
         if let Some(entry) = id.and_then(|id| view.entry(id)) {
@@ -123,8 +141,15 @@ pub fn add_audiences(view: &View<'_>, page: &mut Value) {
 }
 
 /// A page of the stream as it is now: what a request that only reads is answered.
-pub fn read(view: &View<'_>, request: &str, cursor: Option<&str>, limit: usize) -> Result<Projection, Fault> {
-    let start = cursor.map(|given| cursor::read(view, given, "ui.stream_cursor")).transpose()?;
+pub fn read(
+    view: &View<'_>,
+    request: &str,
+    cursor: Option<&str>,
+    limit: usize,
+) -> Result<Projection, Fault> {
+    let start = cursor
+        .map(|given| cursor::read(view, given, "ui.stream_cursor"))
+        .transpose()?;
     let frame = Frame {
         request,
         cursor_before: cursor,

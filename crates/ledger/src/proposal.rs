@@ -1,7 +1,8 @@
 //! A bundle of writes: as it was accepted, and the forms in which it is answered.
 //!
-//! A [`Proposal`] is made by acceptance and by nothing else, so whoever holds one may commit it. The forms
-//! are the same for the same request, whatever order its keys came in: an answer can be made again.
+//! A [`Proposal`] is made by acceptance and by nothing else, so whoever holds one may commit it.
+//! The forms are the same for the same request, whatever order its keys came in: an answer can be
+//! made again.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -140,8 +141,9 @@ fn item_form(item: &PocketItem) -> Value {
     })
 }
 
-/// A bundle that was refused: as it came, but it wrote nothing and has no ids. What came may be any JSON;
-/// a field that is missing or of another type is empty in the answer, so that it can be read as a bundle.
+/// A bundle that was refused: as it came, but it wrote nothing and has no ids. What came may be any
+/// JSON; a field that is missing or of another type is empty in the answer, so that it can be read
+/// as a bundle.
 pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
     let mut rest = match ordered(bundle) {
         Value::Object(fields) => fields,
@@ -151,9 +153,17 @@ pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
         rest.shift_remove(key).filter(fits).unwrap_or(empty)
     };
     let request = take("request_id", Value::is_string, "".into());
-    let proposed_by = take("proposed_by", Value::is_object, json!({ "engine": "", "actor": "" }));
+    let proposed_by = take(
+        "proposed_by",
+        Value::is_object,
+        json!({ "engine": "", "actor": "" }),
+    );
     let mut entries = take("entries", Value::is_array, json!([]));
-    entries.as_array_mut().into_iter().flatten().for_each(forget_ids);
+    entries
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .for_each(forget_ids);
     let mut form = json!({
         "bundle_id": null,
         "request_id": request,
@@ -179,15 +189,20 @@ fn forget_ids(entry: &mut Value) {
     }
 }
 
-/// The value with its keys sorted and its numbers in one form, so that requests that are the same are
-/// answered the same.
+/// The value with its keys sorted and its numbers in one form, so that requests that are the same
+/// are answered the same.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(ordered).collect(),
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by_key(|(key, _)| *key);
-            Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), ordered(value))).collect())
+            Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), ordered(value)))
+                    .collect(),
+            )
         }
         Value::Number(number) => Value::Number(one_form(number)),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
@@ -201,5 +216,8 @@ fn one_form(number: &Number) -> Number {
     let whole = double.fract() == 0.0 && double.abs() <= 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits")]
     let exact = whole.then_some(double as i64);
-    exact.map(Number::from).or_else(|| Number::from_f64(double)).unwrap_or_else(|| number.clone())
+    exact
+        .map(Number::from)
+        .or_else(|| Number::from_f64(double))
+        .unwrap_or_else(|| number.clone())
 }

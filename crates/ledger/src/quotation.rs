@@ -33,7 +33,11 @@ pub struct Quotation<'a> {
 impl<'a> Quotation<'a> {
     /// The beginning of an entry; all of it if it is short.
     pub(crate) fn beginning(number: u32, entry: &'a Entry) -> Self {
-        Self { number, entry, range: 0..entry.text.floor_char_boundary(QUOTATION_BYTES_MAX) }
+        Self {
+            number,
+            entry,
+            range: 0..entry.text.floor_char_boundary(QUOTATION_BYTES_MAX),
+        }
     }
 
     /// The words.
@@ -44,7 +48,11 @@ impl<'a> Quotation<'a> {
 
 /// The words of quotations, joined by newlines.
 pub(crate) fn join(quotations: &[Quotation<'_>]) -> String {
-    quotations.iter().map(Quotation::text).collect::<Vec<_>>().join("\n")
+    quotations
+        .iter()
+        .map(Quotation::text)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// How many bytes a text takes inside the quotes of a JSON string.
@@ -71,17 +79,26 @@ impl Space {
     /// For a text of so many bytes, without regard to the document.
     pub(crate) fn of_text(bytes: usize) -> Self {
         // One more for the newline that nothing follows.
-        Self { text: bytes.saturating_add(1), json: usize::MAX }
+        Self {
+            text: bytes.saturating_add(1),
+            json: usize::MAX,
+        }
     }
 
     /// For so many bytes of a JSON document, which also lists the ids of what is quoted.
     pub(crate) fn of_json(bytes: usize) -> Self {
-        Self { text: usize::MAX, json: bytes }
+        Self {
+            text: usize::MAX,
+            json: bytes,
+        }
     }
 
     /// The same with at most so many bytes of a JSON document.
     pub(crate) fn and_json(self, bytes: usize) -> Self {
-        Self { json: self.json.min(bytes), ..self }
+        Self {
+            json: self.json.min(bytes),
+            ..self
+        }
     }
 
     /// Bytes of a JSON document that are left.
@@ -96,8 +113,12 @@ impl Space {
 
     fn take(&mut self, text: &str) -> bool {
         let left = self.text.checked_sub(text.len() + 1);
-        let json_left = self.json.checked_sub(json_bytes(text) + json_width(b'\n') + LISTED_ID_BYTES);
-        let (Some(text), Some(json)) = (left, json_left) else { return false };
+        let json_left = self
+            .json
+            .checked_sub(json_bytes(text) + json_width(b'\n') + LISTED_ID_BYTES);
+        let (Some(text), Some(json)) = (left, json_left) else {
+            return false;
+        };
         *self = Self { text, json };
         true
     }
@@ -106,19 +127,25 @@ impl Space {
     fn shorten<'a>(self, quotation: &Quotation<'a>) -> Option<Quotation<'a>> {
         let text = quotation.text();
         let mut json = self.json.checked_sub(json_width(b'\n') + LISTED_ID_BYTES)?;
-        let fit = text.bytes().take(self.text.saturating_sub(1)).take_while(|&byte| {
-            let left = json.checked_sub(json_width(byte));
-            json = left.unwrap_or_default();
-            left.is_some()
-        });
+        let fit = text
+            .bytes()
+            .take(self.text.saturating_sub(1))
+            .take_while(|&byte| {
+                let left = json.checked_sub(json_width(byte));
+                json = left.unwrap_or_default();
+                left.is_some()
+            });
         let end = text.floor_char_boundary(fit.count());
         let range = quotation.range.start..quotation.range.start + end;
-        (end > 0).then(|| Quotation { range, ..quotation.clone() })
+        (end > 0).then(|| Quotation {
+            range,
+            ..quotation.clone()
+        })
     }
 
-    /// Takes what fits of quotations that come newest first, and gives it in ledger order. An entry that is
-    /// among the taken is not quoted again. The first that does not fit ends it; if it is the only one, its
-    /// beginning is quoted.
+    /// Takes what fits of quotations that come newest first, and gives it in ledger order. An entry
+    /// that is among the taken is not quoted again. The first that does not fit ends it; if it is
+    /// the only one, its beginning is quoted.
     pub(crate) fn fill<'a>(
         &mut self,
         newest_first: impl Iterator<Item = Quotation<'a>>,
@@ -130,7 +157,9 @@ impl Space {
                 continue;
             }
             let fits = self.take(quotation.text());
-            let shorter = (!fits && quotations.is_empty()).then(|| self.shorten(&quotation)).flatten();
+            let shorter = (!fits && quotations.is_empty())
+                .then(|| self.shorten(&quotation))
+                .flatten();
             if let Some(quotation) = if fits { Some(quotation) } else { shorter } {
                 if !fits {
                     self.take(quotation.text());
@@ -149,7 +178,8 @@ impl Space {
 
 /// The newest visible entries, as far as they may be quoted.
 pub(crate) fn newest<'a>(view: &View<'a>) -> impl Iterator<Item = Quotation<'a>> + use<'a> {
-    view.newest_first().map(|(number, entry)| Quotation::beginning(number, entry))
+    view.newest_first()
+        .map(|(number, entry)| Quotation::beginning(number, entry))
 }
 
 /// The ids of entries, as a pack lists them.
@@ -169,9 +199,16 @@ pub(crate) fn used<'a>(view: &View<'a>, pack: &Node<'_>) -> Result<Vec<&'a Entry
 
 /// Refuses a text of which a line is in none of the sources.
 pub(crate) fn lines_are_verbatim(text: &Node<'_>, sources: &[&str]) -> Result<(), Fault> {
-    let made_up = text.text()?.split('\n').find(|line| !sources.iter().any(|source| source.contains(line)));
+    let made_up = text
+        .text()?
+        .split('\n')
+        .find(|line| !sources.iter().any(|source| source.contains(line)));
     match made_up {
-        Some(_) => Err(Fault::new(Code::PackInvalid, text.path.clone(), "holds a line that nobody wrote")),
+        Some(_) => Err(Fault::new(
+            Code::PackInvalid,
+            text.path.clone(),
+            "holds a line that nobody wrote",
+        )),
         None => Ok(()),
     }
 }

@@ -1,9 +1,9 @@
 //! The facts of a context, in order, however many threads read them.
 //!
-//! A long stretch of turns is read by [`READERS`] threads, page by page in turns, while the caller takes the
-//! facts over; a short one by the caller alone. The caller gets the same facts in the same order, up to the
-//! page with the first fault. A reader that cannot be started costs time only: the caller reads what it
-//! should have read.
+//! A long stretch of turns is read by [`READERS`] threads, page by page in turns, while the caller
+//! takes the facts over; a short one by the caller alone. The caller gets the same facts in the
+//! same order, up to the page with the first fault. A reader that cannot be started costs time
+//! only: the caller reads what it should have read.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -37,8 +37,8 @@ pub(crate) struct Turns {
     pub(crate) end: u32,
 }
 
-/// The turns of a context from a depth on, all of them: half a past is none. The store itself refuses a
-/// page with a gap; a page that is short for another reason is refused here.
+/// The turns of a context from a depth on, all of them: half a past is none. The store itself
+/// refuses a page with a gap; a page that is short for another reason is refused here.
 pub(crate) fn whole_page(
     store: &Store,
     context: ContextId,
@@ -49,7 +49,10 @@ pub(crate) fn whole_page(
     if turns.len() == count as usize {
         return Ok(turns);
     }
-    let lost = turns.first().and_then(|behind| behind.parent).or(store.context(context)?.head);
+    let lost = turns
+        .first()
+        .and_then(|behind| behind.parent)
+        .or(store.context(context)?.head);
     let lost = lost.map(|turn| ReadError::LostTurn(LostTurn::new(turn)));
     Err(lost.unwrap_or(ReadError::UnknownContext(context)).into())
 }
@@ -63,7 +66,10 @@ impl Turns {
     fn read(self, store: &Store, page: u32) -> Result<Page, LoadError> {
         let from = self.from + page * PAGE_TURNS;
         let turns = whole_page(store, self.context, from, PAGE_TURNS.min(self.end - from))?;
-        turns.iter().map(|turn| Ok((turn.id, fact_of(store, turn)?))).collect()
+        turns
+            .iter()
+            .map(|turn| Ok((turn.id, fact_of(store, turn)?)))
+            .collect()
     }
 
     /// Gives all pages to `take`, in order. The first fault ends it.
@@ -84,7 +90,9 @@ impl Turns {
             let mut readers = pages.iter().cycle();
             (0..self.pages()).try_for_each(|page| {
                 let ahead = readers.next().and_then(|pages| pages.recv().ok());
-                ahead.unwrap_or_else(|| self.read(store, page)).map(&mut take)
+                ahead
+                    .unwrap_or_else(|| self.read(store, page))
+                    .map(&mut take)
             })
         })
     }

@@ -1,8 +1,9 @@
 //! Rehydration: what a writer that begins anew is told of the past.
 //!
-//! Everything is a verbatim piece of an entry or the anchor's own words, from one view. The builder always
-//! fits: it is given the bytes that the pack may take as JSON, and leaves out the oldest. Each part has a
-//! share of them, and what a part does not need goes to the newest entries. It cannot fail.
+//! Everything is a verbatim piece of an entry or the anchor's own words, from one view. The builder
+//! always fits: it is given the bytes that the pack may take as JSON, and leaves out the oldest.
+//! Each part has a share of them, and what a part does not need goes to the newest entries. It
+//! cannot fail.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +25,8 @@ use crate::view::View;
 pub const PRESENT_ENTRIES: usize = 50;
 /// Whoever is quoted in the replay gets at least so many bytes of the pack.
 const REPLAYED_BYTES_MIN: usize = 128;
-/// The parts that get an equal share: the replay, what is planned, the capsules, the newest entries.
+/// The parts that get an equal share: the replay, what is planned, the capsules, the newest
+/// entries.
 const SHARES: usize = 4;
 
 /// What a writer that begins anew is told.
@@ -49,13 +51,17 @@ pub struct Rehydration {
 /// Those who are present, with the last visible entry of each, the newest first.
 fn present<'a>(view: &View<'a>) -> Vec<(&'a Name, Quotation<'a>)> {
     let mut met = HashSet::new();
-    let persons = view.newest_first().take(PRESENT_ENTRIES).filter(|(_, entry)| is_somebody(entry));
+    let persons = view
+        .newest_first()
+        .take(PRESENT_ENTRIES)
+        .filter(|(_, entry)| is_somebody(entry));
     let last = persons.filter(|(_, entry)| met.insert(&entry.author.id));
-    last.map(|(number, entry)| (&entry.author.id, Quotation::beginning(number, entry))).collect()
+    last.map(|(number, entry)| (&entry.author.id, Quotation::beginning(number, entry)))
+        .collect()
 }
 
-/// The last words of as many of those present as get [`REPLAYED_BYTES_MIN`] each, the newest first. Whoever
-/// said little leaves room to the others; the longest are cut.
+/// The last words of as many of those present as get [`REPLAYED_BYTES_MIN`] each, the newest first.
+/// Whoever said little leaves room to the others; the longest are cut.
 fn replay<'a>(space: &mut Space, mut last: Vec<Quotation<'a>>) -> Vec<Quotation<'a>> {
     last.truncate((space.json() / REPLAYED_BYTES_MIN).max(1));
     last.sort_by_key(|quotation| quotation.range.len());
@@ -76,7 +82,10 @@ fn replay<'a>(space: &mut Space, mut last: Vec<Quotation<'a>>) -> Vec<Quotation<
 }
 
 fn is_somebody(entry: &Entry) -> bool {
-    matches!(entry.author.class, AuthorClass::Person | AuthorClass::Operator)
+    matches!(
+        entry.author.class,
+        AuthorClass::Person | AuthorClass::Operator
+    )
 }
 
 /// What is being put together.
@@ -97,7 +106,8 @@ impl<'a> Draft<'_, 'a> {
 
     /// The anchor as it is sent.
     fn anchor(&mut self, anchor: &Anchor) {
-        self.taken.extend(anchor.used.iter().filter_map(|id| self.view.number_of(*id)));
+        self.taken
+            .extend(anchor.used.iter().filter_map(|id| self.view.number_of(*id)));
         if !anchor.text.is_empty() {
             self.parts.push(anchor.text.clone());
         }
@@ -106,8 +116,8 @@ impl<'a> Draft<'_, 'a> {
     /// The sources of what is planned.
     fn planned(&mut self, space: &mut Space) {
         let sources = open_calendar(self.view, self.view.time()).into_iter().rev();
-        let sources =
-            sources.filter_map(|number| Some(Quotation::beginning(number, self.view.numbered(number)?)));
+        let sources = sources
+            .filter_map(|number| Some(Quotation::beginning(number, self.view.numbered(number)?)));
         let quotations = space.fill(sources, &mut self.taken);
         self.push(&quotations);
     }
@@ -135,14 +145,19 @@ impl<'a> Draft<'_, 'a> {
 }
 
 impl Rehydration {
-    /// What the view knows, in a pack for a request that takes at most so many bytes as JSON. The anchor is
-    /// the one that the new epoch begins with; its words come first.
+    /// What the view knows, in a pack for a request that takes at most so many bytes as JSON. The
+    /// anchor is the one that the new epoch begins with; its words come first.
     pub fn of(view: &View<'_>, anchor: &Anchor, request: &str, bytes_max: usize) -> Self {
         let bare = Self::bare(view).pack(request).to_string().len();
         let anchored = json_bytes(&anchor.text) + 2 + anchor.used.len() * LISTED_ID_BYTES;
         let mut space = Space::of_json(bytes_max.saturating_sub(bare + anchored));
         let share = space.json() / SHARES;
-        let mut draft = Draft { view, parts: Vec::new(), taken: HashSet::new(), capsules: Vec::new() };
+        let mut draft = Draft {
+            view,
+            parts: Vec::new(),
+            taken: HashSet::new(),
+            capsules: Vec::new(),
+        };
         draft.anchor(anchor);
         let (present, last): (Vec<_>, Vec<_>) = present(view).into_iter().unzip();
         let replay = part(&mut space, share, |space| replay(space, last));
@@ -153,15 +168,27 @@ impl Rehydration {
     }
 
     fn bare(view: &View<'_>) -> Self {
-        let draft = Draft { view, parts: Vec::new(), taken: HashSet::new(), capsules: Vec::new() };
+        let draft = Draft {
+            view,
+            parts: Vec::new(),
+            taken: HashSet::new(),
+            capsules: Vec::new(),
+        };
         Self::done(draft, &[])
     }
 
     fn done(draft: Draft<'_, '_>, replay: &[Quotation<'_>]) -> Self {
-        let (view, text, replay_text) = (draft.view, draft.parts.join("\n"), quotation::join(replay));
-        let numbers: BTreeSet<u32> =
-            draft.taken.into_iter().chain(replay.iter().map(|quotation| quotation.number)).collect();
-        let used: Vec<EntryId> = numbers.iter().filter_map(|n| Some(view.numbered(*n)?.id)).collect();
+        let (view, text, replay_text) =
+            (draft.view, draft.parts.join("\n"), quotation::join(replay));
+        let numbers: BTreeSet<u32> = draft
+            .taken
+            .into_iter()
+            .chain(replay.iter().map(|quotation| quotation.number))
+            .collect();
+        let used: Vec<EntryId> = numbers
+            .iter()
+            .filter_map(|n| Some(view.numbered(*n)?.id))
+            .collect();
         Self {
             id: id_of(view, &text, &replay_text),
             created_at: view.time().clone(),
@@ -200,21 +227,34 @@ fn part<T>(space: &mut Space, share: usize, fill: impl FnOnce(&mut Space) -> T) 
 
 fn id_of(view: &View<'_>, text: &str, replay: &str) -> RehydrationId {
     let cursor = cursor::write(view, view.count());
-    RehydrationId(hash_of(&["rehydration", view.viewer.as_str(), &cursor, text, replay]))
+    RehydrationId(hash_of(&[
+        "rehydration",
+        view.viewer.as_str(),
+        &cursor,
+        text,
+        replay,
+    ]))
 }
 
-/// Refuses a pack that is no rehydration of the view: with a line that is in none of its sources, an entry
-/// that the view may not see, or the id of other words.
+/// Refuses a pack that is no rehydration of the view: with a line that is in none of its sources,
+/// an entry that the view may not see, or the id of other words.
 pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
-    let (text, replay) = (root.field("text")?, root.field("physical_continuity_replay")?);
+    let (text, replay) = (
+        root.field("text")?,
+        root.field("physical_continuity_replay")?,
+    );
     let id = root.field("rehydration_id")?;
     if id.text()? != id_of(view, text.text()?, replay.text()?).to_string() {
         return Err(id.fault("is not the hash of view and words"));
     }
     let entries = quotation::used(view, &root)?;
     let scenes = view.world.scenes().iter().map(|scene| scene.text.as_str());
-    let sources: Vec<&str> = entries.iter().map(|entry| &*entry.text).chain(scenes).collect();
+    let sources: Vec<&str> = entries
+        .iter()
+        .map(|entry| &*entry.text)
+        .chain(scenes)
+        .collect();
     [text, replay]
         .iter()
         .filter(|node| node.value != "")

@@ -1,8 +1,8 @@
 //! Retrieval: evidence from what a view may see, verbatim, with where it comes from.
 //!
-//! Entries that are hidden, unknown or another world's are all simply absent, by the same path. An excerpt
-//! is a contiguous piece of its entry's text; nothing is joined, shortened with dots or explained. No hit is
-//! no error.
+//! Entries that are hidden, unknown or another world's are all simply absent, by the same path. An
+//! excerpt is a contiguous piece of its entry's text; nothing is joined, shortened with dots or
+//! explained. No hit is no error.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -25,10 +25,11 @@ pub const LIMIT_DEFAULT: u32 = 10;
 pub const LIMIT_MAX: u32 = 200;
 
 /// What is remarked on a query that can find nothing, whatever there is.
-const OUT_OF_REACH: &str = "the query has no word that is searched for: name one, or quote the exact words";
+const OUT_OF_REACH: &str =
+    "the query has no word that is searched for: name one, or quote the exact words";
 
-/// The field of a result that is there, and true, when the entry has nothing that was asked for but stands
-/// beside one that has. Packs of earlier versions never have it.
+/// The field of a result that is there, and true, when the entry has nothing that was asked for but
+/// stands beside one that has. Packs of earlier versions never have it.
 const CONTEXT: &str = "context";
 
 /// From when, inclusive, to when, exclusive; none is open.
@@ -42,12 +43,16 @@ pub struct TimeWindow {
 
 impl TimeWindow {
     fn holds(&self, time: &WorldTime) -> bool {
-        self.from.as_ref().is_none_or(|from| from <= time) && self.to.as_ref().is_none_or(|to| time < to)
+        self.from.as_ref().is_none_or(|from| from <= time)
+            && self.to.as_ref().is_none_or(|to| time < to)
     }
 
     fn in_milliseconds(&self) -> Window {
         let ms = |time: &Option<WorldTime>| time.as_ref().map(WorldTime::unix_ms);
-        Window { from: ms(&self.from), to: ms(&self.to) }
+        Window {
+            from: ms(&self.from),
+            to: ms(&self.to),
+        }
     }
 }
 
@@ -58,7 +63,9 @@ impl Texts for Visible<'_, '_> {
     type Error = Infallible;
 
     fn text(&self, entry: u32) -> Result<Cow<'_, str>, Infallible> {
-        Ok(Cow::Borrowed(self.0.numbered(entry).map_or("", |entry| &*entry.text)))
+        Ok(Cow::Borrowed(
+            self.0.numbered(entry).map_or("", |entry| &*entry.text),
+        ))
     }
 }
 
@@ -72,7 +79,10 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
         limit: limit as usize,
         context_max: request.context.unwrap_or(limit) as usize,
     };
-    let scope = Scope { classes: view.classes(), at: view.at() };
+    let scope = Scope {
+        classes: view.classes(),
+        at: view.at(),
+    };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
     let excerpts = Excerpts::of(query.text);
     let found = |hit: Hit| {
@@ -84,43 +94,76 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
         Some(found)
     };
     let results: Vec<_> = hits.into_iter().filter_map(found).collect();
-    pack(request, &results, (!can_be_searched(query.text)).then_some(OUT_OF_REACH))
+    pack(
+        request,
+        &results,
+        (!can_be_searched(query.text)).then_some(OUT_OF_REACH),
+    )
 }
 
-/// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit lets through
-/// is told how many there are; so is who gets only the beginning of an entry.
+/// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit
+/// lets through is told how many there are; so is who gets only the beginning of an entry.
 pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
-    let ids = request.query_text.split([' ', ',', '\n', '\r', '\t']).filter(|id| !id.is_empty());
+    let ids = request
+        .query_text
+        .split([' ', ',', '\n', '\r', '\t'])
+        .filter(|id| !id.is_empty());
     let mut numbers: Vec<u32> = ids.flat_map(|id| numbers_of(view, id)).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let wanted = |entry: &&Entry| {
-        let author = request.person_id.as_deref().is_none_or(|person| person == entry.author.id.as_str());
+        let author = request
+            .person_id
+            .as_deref()
+            .is_none_or(|person| person == entry.author.id.as_str());
         author && window.holds(&entry.time)
     };
-    let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
+    let found = numbers
+        .into_iter()
+        .filter_map(|number| view.numbered(number))
+        .filter(wanted);
     let found: Vec<&Entry> = found.collect();
-    let shown = found.iter().take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
+    let shown = found
+        .iter()
+        .take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
     let excerpts = Excerpts::of("");
-    let results: Vec<_> = shown.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
-    let more = (results.len() < found.len())
-        .then(|| format!("the first {} of {}: a larger limit shows more", results.len(), found.len()));
+    let results: Vec<_> = shown
+        .map(|entry| result(entry, excerpts.range(&entry.text)))
+        .collect();
+    let more = (results.len() < found.len()).then(|| {
+        format!(
+            "the first {} of {}: a larger limit shows more",
+            results.len(),
+            found.len()
+        )
+    });
     let cut = found.iter().take(results.len()).filter_map(|entry| {
         let shown = excerpts.range(&entry.text).len();
         let whole = entry.text.len();
-        (shown < whole)
-            .then(|| format!("{} is cut: {shown} of {whole} bytes; the stream has it whole", entry.id))
+        (shown < whole).then(|| {
+            format!(
+                "{} is cut: {shown} of {whole} bytes; the stream has it whole",
+                entry.id
+            )
+        })
     });
     let notes: Vec<String> = more.into_iter().chain(cut).collect();
-    pack(request, &results, (!notes.is_empty()).then(|| notes.join("; ")).as_deref())
+    pack(
+        request,
+        &results,
+        (!notes.is_empty()).then(|| notes.join("; ")).as_deref(),
+    )
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.
 fn numbers_of(view: &View<'_>, id: &str) -> Vec<u32> {
     let entry = id.parse::<EntryId>().ok().and_then(|id| view.number_of(id));
     let bundle = id.parse::<BundleId>().ok().into_iter();
-    let members =
-        bundle.flat_map(|id| view.entries_of_bundle(id).map(|(number, _)| number).collect::<Vec<_>>());
+    let members = bundle.flat_map(|id| {
+        view.entries_of_bundle(id)
+            .map(|(number, _)| number)
+            .collect::<Vec<_>>()
+    });
     entry.into_iter().chain(members).collect()
 }
 
@@ -147,8 +190,8 @@ fn pack(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value 
     })
 }
 
-/// Refuses a pack that is no evidence of the view: with an entry that is not visible, twice there or
-/// described wrongly, or with an excerpt that is no piece of its text.
+/// Refuses a pack that is no evidence of the view: with an entry that is not visible, twice there
+/// or described wrongly, or with an excerpt that is no piece of its text.
 pub fn validate_pack(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
     let results = root.field("results")?.items()?;
@@ -172,9 +215,18 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
     let entry = id.text()?.parse().ok().and_then(|id| view.entry(id));
     let entry = entry.ok_or_else(|| id.fault("is no entry of this view"))?;
     let range = node.field("range")?;
-    let bounds = range.items()?.iter().map(Node::count).collect::<Result<Vec<_>, _>>()?;
-    let bounds: Vec<usize> = bounds.into_iter().filter_map(|bound| usize::try_from(bound).ok()).collect();
-    let [start, end] = bounds[..] else { return Err(range.fault("must be two places in the text")) };
+    let bounds = range
+        .items()?
+        .iter()
+        .map(Node::count)
+        .collect::<Result<Vec<_>, _>>()?;
+    let bounds: Vec<usize> = bounds
+        .into_iter()
+        .filter_map(|bound| usize::try_from(bound).ok())
+        .collect();
+    let [start, end] = bounds[..] else {
+        return Err(range.fault("must be two places in the text"));
+    };
     if entry.text.get(start..end).is_none() {
         return Err(range.fault("is no piece of the entry's text"));
     }

@@ -1,7 +1,8 @@
 //! JSON Schemas (draft 2020-12) of the shapes, each complete in itself.
 //!
-//! A schema says what can be said about a shape without its world: acceptance refuses everything that a
-//! schema refuses, and more. Shapes that a writer sends and the ledger sends back have a form for each way.
+//! A schema says what can be said about a shape without its world: acceptance refuses everything
+//! that a schema refuses, and more. Shapes that a writer sends and the ledger sends back have a
+//! form for each way.
 
 macro_rules! schemas {
     ($($name:literal,)*) => {

@@ -1,22 +1,25 @@
-//! Search over what a reader may see: BM25 whose figures are sums over the audience classes of a view.
+//! Search over what a reader may see: BM25 whose figures are sums over the audience classes of a
+//! view.
 //!
-//! An [`Index`] takes the entries of a world in ledger order and gives each a dense number. A search
-//! names the classes that a view may read and the position that it reads at; every figure of the
-//! ranking (number of entries, lengths, document frequencies, neighbours) comes from entries of those
-//! classes before that position. So a ledger without the hidden entries gives the same hits in the same
-//! order with the same scores, to the last bit: nothing here depends on an entry's absolute number, on
-//! how classes are numbered, or on how the visible entries are divided among them.
+//! An [`Index`] takes the entries of a world in ledger order and gives each a dense number. A
+//! search names the classes that a view may read and the position that it reads at; every figure of
+//! the ranking (number of entries, lengths, document frequencies, neighbours) comes from entries of
+//! those classes before that position. So a ledger without the hidden entries gives the same hits
+//! in the same order with the same scores, to the last bit: nothing here depends on an entry's
+//! absolute number, on how classes are numbered, or on how the visible entries are divided among
+//! them.
 //!
-//! The own score of an entry is the sum over the query's terms, the rarest first, of
-//! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`. A first pass finds the entries that
-//! have a term and score best, each with [`NEIGHBOUR`] of what the own score of the visible entry before it,
-//! and of the one after it, owes to terms that it has not itself, when they are at most half an hour of world
-//! time away. The best [`RERANKED`] of these are then looked at again: two entries on each side in the same
-//! conversation lend [`PREVIOUS`] and [`NEXT`] of theirs, [`SESSION`] of the weight of all terms that the
-//! conversation around them speaks of is added, and [`AUTHOR`] of the weight of the whole query where it
-//! names their author. Entries beside them are scored the same way; those that have no term come in as
-//! context. Ties go to the later entry. Author, window and phrases filter what may be a hit or context;
-//! they do not change the figures, and a neighbour need not pass them.
+//! The own score of an entry is the sum over the query's terms, the rarest first, of `idf * tf *
+//! (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`. A first pass finds the entries that have
+//! a term and score best, each with [`NEIGHBOUR`] of what the own score of the visible entry before
+//! it, and of the one after it, owes to terms that it has not itself, when they are at most half an
+//! hour of world time away. The best [`RERANKED`] of these are then looked at again: two entries on
+//! each side in the same conversation lend [`PREVIOUS`] and [`NEXT`] of theirs, [`SESSION`] of the
+//! weight of all terms that the conversation around them speaks of is added, and [`AUTHOR`] of the
+//! weight of the whole query where it names their author. Entries beside them are scored the same
+//! way; those that have no term come in as context. Ties go to the later entry. Author, window and
+//! phrases filter what may be a hit or context; they do not change the figures, and a neighbour
+//! need not pass them.
 //!
 //! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].
 
@@ -69,8 +72,8 @@ pub struct Document<'a> {
     pub class: ClassId,
     /// The author's person id, for the filter by author.
     pub author: &'a str,
-    /// The author's label. Its words count as words of the entry, and a query with all of them names the
-    /// author.
+    /// The author's label. Its words count as words of the entry, and a query with all of them
+    /// names the author.
     pub label: &'a str,
     /// The entry's text.
     pub text: &'a str,
@@ -108,8 +111,9 @@ impl Window {
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// Words to rank by; a part in double quotes must occur in the text byte for byte. When it is empty
-    /// the newest entries come first; words that are not searched for, and nothing else, find nothing.
+    /// Words to rank by; a part in double quotes must occur in the text byte for byte. When it is
+    /// empty the newest entries come first; words that are not searched for, and nothing else, find
+    /// nothing.
     pub text: &'a str,
     /// Only entries of this person.
     pub author: Option<&'a str>,
@@ -126,8 +130,8 @@ pub struct Query<'a> {
 pub struct Hit {
     /// Its number.
     pub entry: u32,
-    /// Its rank. The first [`RERANKED`] matches of a search and their context are comparable with each other,
-    /// and so are those behind them. 0 when nothing was ranked.
+    /// Its rank. The first [`RERANKED`] matches of a search and their context are comparable with
+    /// each other, and so are those behind them. 0 when nothing was ranked.
     pub score: f32,
     /// Whether it has nothing that was asked for, but stands beside something that has.
     pub context: bool,
@@ -136,7 +140,11 @@ pub struct Hit {
 impl Hit {
     /// An entry that has something that was asked for.
     pub(crate) fn matching(entry: u32, score: f32) -> Self {
-        Self { entry, score, context: false }
+        Self {
+            entry,
+            score,
+            context: false,
+        }
     }
 }
 
@@ -153,12 +161,14 @@ impl<T: AsRef<str>> Texts for [T] {
     type Error = std::convert::Infallible;
 
     fn text(&self, entry: u32) -> Result<Cow<'_, str>, Self::Error> {
-        Ok(Cow::Borrowed(self.get(entry as usize).map_or("", AsRef::as_ref)))
+        Ok(Cow::Borrowed(
+            self.get(entry as usize).map_or("", AsRef::as_ref),
+        ))
     }
 }
 
-/// The words by which people name a date: `2026-11-15 sunday november`. Day, month and year are parts of
-/// the first one.
+/// The words by which people name a date: `2026-11-15 sunday november`. Day, month and year are
+/// parts of the first one.
 pub fn date_words(date: jiff::civil::Date) -> String {
     const MONTHS: [&str; 12] = [
         "january",

@@ -17,7 +17,9 @@ pub struct Staged<'a> {
 impl<'a> Staged<'a> {
     /// The entries that the view's reader may see.
     pub fn visible(&self, view: &View<'_>) -> impl Iterator<Item = &'a Entry> {
-        self.entries.iter().filter(move |entry| can_see(&view.viewer, &Audience::of(entry)))
+        self.entries
+            .iter()
+            .filter(move |entry| can_see(&view.viewer, &Audience::of(entry)))
     }
 
     /// The items that the view's reader may see, with their sources.
@@ -25,6 +27,8 @@ impl<'a> Staged<'a> {
         let entries = self.entries;
         let source = move |item: &PocketItem| entries.iter().find(|entry| entry.id == item.entry);
         let visible = move |entry: &&Entry| can_see(&view.viewer, &Audience::of(entry));
-        self.items.iter().filter_map(move |item| Some((item, source(item).filter(visible)?)))
+        self.items
+            .iter()
+            .filter_map(move |item| Some((item, source(item).filter(visible)?)))
     }
 }

@@ -1,10 +1,10 @@
 //! TeamWorld: a made-up team's ledger with questions whose answers are known, to measure search by.
 //!
-//! A seed gives the same world for ever: persons talk for weeks about tickets, several conversations at
-//! a time, a part of them in private. They state facts (owner, deadline, port, file, limit, cause), change
-//! them, contradict each other, and say much that shares words with the facts. Each question has a
-//! reader, and names the entries that answer it among those that the reader may see; those of the last
-//! kind ask for what the reader may not see.
+//! A seed gives the same world for ever: persons talk for weeks about tickets, several
+//! conversations at a time, a part of them in private. They state facts (owner, deadline, port,
+//! file, limit, cause), change them, contradict each other, and say much that shares words with the
+//! facts. Each question has a reader, and names the entries that answer it among those that the
+//! reader may see; those of the last kind ask for what the reader may not see.
 //!
 //! It is a tool for tests and for `turnkeep bench ledger`; nothing in a product's path uses it.
 
@@ -45,7 +45,14 @@ pub struct Plan {
 impl Plan {
     /// A team of twelve over six weeks, with 30 audiences and 300 questions of each kind.
     pub fn new(seed: u64, entries: usize) -> Self {
-        Self { seed, persons: 12, entries, weeks: 6, audiences: 30, questions: 300 }
+        Self {
+            seed,
+            persons: 12,
+            entries,
+            weeks: 6,
+            audiences: 30,
+            questions: 300,
+        }
     }
 }
 
@@ -132,7 +139,9 @@ impl TeamWorld {
 
     /// A person's id.
     pub fn person_id(&self, person: usize) -> String {
-        self.persons.get(person).map_or_else(String::new, |label| label.to_uppercase())
+        self.persons
+            .get(person)
+            .map_or_else(String::new, |label| label.to_uppercase())
     }
 
     /// The classes that a person may read.
@@ -150,9 +159,12 @@ impl TeamWorld {
         self.entries.iter().map(|said| said.text.len()).sum()
     }
 
-    /// The index of all entries, each in the class that `class` gives for its number and its own class.
+    /// The index of all entries, each in the class that `class` gives for its number and its own
+    /// class.
     pub fn index_by(&self, class: impl Fn(u32, u32) -> u32) -> Index {
-        let ids: Vec<String> = (0..self.persons.len()).map(|person| self.person_id(person)).collect();
+        let ids: Vec<String> = (0..self.persons.len())
+            .map(|person| self.person_id(person))
+            .collect();
         let mut index = Index::new();
         let (mut day, mut date) = (i64::MIN, String::new());
         for (number, said) in (0..).zip(&self.entries) {
@@ -188,6 +200,10 @@ impl Texts for TeamWorld {
     type Error = Infallible;
 
     fn text(&self, entry: u32) -> Result<Cow<'_, str>, Self::Error> {
-        Ok(Cow::Borrowed(self.entries.get(entry as usize).map_or("", |said| &said.text)))
+        Ok(Cow::Borrowed(
+            self.entries
+                .get(entry as usize)
+                .map_or("", |said| &said.text),
+        ))
     }
 }

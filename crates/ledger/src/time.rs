@@ -1,8 +1,8 @@
 //! World time: instants that keep the text they were given with, and time zones by name.
 //!
-//! A time that the server makes is RFC 3339 in UTC with milliseconds. A time that a caller gave with an
-//! offset is kept as given and compared as an instant. A local time is resolved in a zone; where the zone
-//! skips it or has it twice it is refused, never guessed.
+//! A time that the server makes is RFC 3339 in UTC with milliseconds. A time that a caller gave
+//! with an offset is kept as given and compared as an instant. A local time is resolved in a zone;
+//! where the zone skips it or has it twice it is refused, never guessed.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub struct WorldTime {
 /// The form in which the server writes a time, in which `0` is any digit.
 const USUAL_FORM: &str = "0000-00-00T00:00:00.000Z";
 
-/// The text of a time. Nearly all have the usual length, and a world holds one for each entry, so these need no
-/// memory of their own.
+/// The text of a time. Nearly all have the usual length, and a world holds one for each entry, so
+/// these need no memory of their own.
 #[derive(Debug, Clone)]
 enum TimeText {
     /// ASCII of the usual length.
@@ -61,7 +61,10 @@ impl WorldTime {
     /// The instant is what the text says, so that it is the same when it is read back.
     fn of(instant: jiff::Timestamp) -> Self {
         let text = format!("{instant:.3}");
-        Self { instant: text.parse().unwrap_or(instant), text: TimeText::of(&text) }
+        Self {
+            instant: text.parse().unwrap_or(instant),
+            text: TimeText::of(&text),
+        }
     }
 
     /// Whether a text is a time: RFC 3339, or a local one, whatever its zone makes of it.
@@ -72,7 +75,10 @@ impl WorldTime {
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
         match Reading::of(text)? {
-            Reading::Instant(instant) => Some(Self { instant, text: TimeText::of(text) }),
+            Reading::Instant(instant) => Some(Self {
+                instant,
+                text: TimeText::of(text),
+            }),
             Reading::Local(_) => None,
         }
     }
@@ -80,15 +86,29 @@ impl WorldTime {
     /// The instant of an RFC 3339 text, or of a local time in a zone.
     pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
         let local = match Reading::of(text).ok_or_else(|| no_time(path))? {
-            Reading::Instant(instant) => return Ok(Self { instant, text: TimeText::of(text) }),
+            Reading::Instant(instant) => {
+                return Ok(Self {
+                    instant,
+                    text: TimeText::of(text),
+                });
+            }
             Reading::Local(local) => local,
         };
         let ambiguous = |_| {
-            let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
+            let message =
+                format!("{text} does not exist or exists twice in {zone}: give an offset");
             Fault::new(Code::TimeAmbiguous, path, message)
         };
-        let instant = zone.rules.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
-        if instant < EARLIEST { Err(no_time(path)) } else { Ok(Self::of(instant)) }
+        let instant = zone
+            .rules
+            .to_ambiguous_timestamp(local)
+            .unambiguous()
+            .map_err(ambiguous)?;
+        if instant < EARLIEST {
+            Err(no_time(path))
+        } else {
+            Ok(Self::of(instant))
+        }
     }
 
     /// The text.
@@ -104,8 +124,16 @@ impl WorldTime {
     /// The time some seconds later, as the server writes it.
     #[must_use]
     pub fn plus_seconds(&self, seconds: i64) -> Self {
-        let end = if seconds < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
-        Self::of(self.instant.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(end))
+        let end = if seconds < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        };
+        Self::of(
+            self.instant
+                .checked_add(jiff::SignedDuration::from_secs(seconds))
+                .unwrap_or(end),
+        )
     }
 
     /// The date in a zone.
@@ -132,37 +160,45 @@ impl Reading {
             return Some(Self::Instant(instant));
         }
         match Written::of(text)? {
-            Written::Instant => text.parse().ok().filter(|instant| *instant >= EARLIEST).map(Self::Instant),
+            Written::Instant => text
+                .parse()
+                .ok()
+                .filter(|instant| *instant >= EARLIEST)
+                .map(Self::Instant),
             Written::Local => text.parse().ok().map(Self::Local),
         }
     }
 }
 
-/// The instant of a text in the form in which the server writes times, without the parser: a start reads one
-/// for each entry. None for any other text, which may be a time all the same.
+/// The instant of a text in the form in which the server writes times, without the parser: a start
+/// reads one for each entry. None for any other text, which may be a time all the same.
 fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
     if !digits(text, USUAL_FORM)?.is_empty() {
         return None;
     }
     let number = |range: std::ops::Range<usize>| {
         let digits = text.as_bytes().get(range).unwrap_or_default();
-        digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'))
+        digits
+            .iter()
+            .fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'))
     };
     let small = |range| i8::try_from(number(range)).ok();
     let date = jiff::civil::Date::new(number(0..4), small(5..7)?, small(8..10)?).ok()?;
     let nanoseconds = i32::from(number(20..23)) * 1_000_000;
-    let time = jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
+    let time =
+        jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
     let instant = TimeZone::UTC.to_timestamp(date.to_datetime(time)).ok()?;
     (instant >= EARLIEST).then_some(instant)
 }
 
-/// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`; what is
-/// kept and shown as it was given is held to the letter.
+/// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`;
+/// what is kept and shown as it was given is held to the letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     /// A date and a time with an offset.
     Instant,
-    /// A date and a time without one. A date alone is no time: one that lost its hours would move a clock.
+    /// A date and a time without one. A date alone is no time: one that lost its hours would move a
+    /// clock.
     Local,
 }
 
@@ -170,12 +206,16 @@ impl Written {
     fn of(text: &str) -> Option<Self> {
         let rest = digits(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
         let rest = digits(rest, "00:00")?;
-        // A leap second has no place among instants: a reader would make the next second of it, or refuse it.
+        // A leap second has no place among instants: a reader would make the next second of it, or
+        // refuse it.
         if rest.starts_with(":6") {
             return None;
         }
-        let Some(rest) = digits(rest, ":00") else { return rest.is_empty().then_some(Self::Local) };
-        let fraction = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let Some(rest) = digits(rest, ":00") else {
+            return rest.is_empty().then_some(Self::Local);
+        };
+        let fraction =
+            |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let rest = match rest.strip_prefix('.') {
             Some(rest) => rest.get(fraction(rest)..).filter(|_| fraction(rest) > 0)?,
             None => rest,
@@ -189,14 +229,23 @@ impl Written {
         match rest {
             "" => Some(Self::Local),
             "Z" | "z" => Some(Self::Instant),
-            _ => rest.strip_prefix(['+', '-']).is_some_and(offset).then_some(Self::Instant),
+            _ => rest
+                .strip_prefix(['+', '-'])
+                .is_some_and(offset)
+                .then_some(Self::Instant),
         }
     }
 }
 
 /// What follows a beginning of this form, in which `0` is any digit.
 fn digits<'a>(text: &'a str, form: &str) -> Option<&'a str> {
-    let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    let fits = |(byte, form): (u8, u8)| {
+        if form == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte == form
+        }
+    };
     let (start, rest) = text.split_at_checked(form.len())?;
     start.bytes().zip(form.bytes()).all(fits).then_some(rest)
 }
@@ -232,12 +281,18 @@ pub struct Zone {
 impl Zone {
     /// UTC.
     pub fn utc() -> Self {
-        Self { rules: TimeZone::UTC, lost: None }
+        Self {
+            rules: TimeZone::UTC,
+            lost: None,
+        }
     }
 
     /// The zone of a name that was legal when it was recorded.
     pub fn recorded(name: &str) -> Self {
-        Self::named(name).unwrap_or_else(|| Self { lost: Some(name.into()), ..Self::utc() })
+        Self::named(name).unwrap_or_else(|| Self {
+            lost: Some(name.into()),
+            ..Self::utc()
+        })
     }
 
     /// The zone of this name.
@@ -245,12 +300,18 @@ impl Zone {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
         // One without a name, such as `Etc/Unknown`, is none.
         zone.iana_name()?;
-        Some(Self { rules: zone, lost: None })
+        Some(Self {
+            rules: zone,
+            lost: None,
+        })
     }
 
     /// Its name.
     pub fn as_str(&self) -> &str {
-        self.lost.as_deref().or(self.rules.iana_name()).unwrap_or("UTC")
+        self.lost
+            .as_deref()
+            .or(self.rules.iana_name())
+            .unwrap_or("UTC")
     }
 }
 
@@ -266,8 +327,13 @@ mod tests {
 
     #[test]
     fn the_server_writes_utc_with_milliseconds() {
-        assert_eq!(WorldTime::at(Timestamp(1_763_197_200_000)).as_str(), "2025-11-15T09:00:00.000Z");
-        let later = WorldTime::parse("2026-01-01T00:00:00+02:00").unwrap().plus_seconds(1);
+        assert_eq!(
+            WorldTime::at(Timestamp(1_763_197_200_000)).as_str(),
+            "2025-11-15T09:00:00.000Z"
+        );
+        let later = WorldTime::parse("2026-01-01T00:00:00+02:00")
+            .unwrap()
+            .plus_seconds(1);
         assert_eq!(later.as_str(), "2025-12-31T22:00:01.000Z");
     }
 
@@ -286,9 +352,19 @@ mod tests {
             "9999-12-30T00:00:00-23:59",
         ];
         for (zone, text) in zones.iter().flat_map(|zone| texts.map(|text| (zone, text))) {
-            let Ok(time) = WorldTime::parse_in(text, zone, "t") else { continue };
-            for made in [time.clone(), time.plus_seconds(1), time.plus_seconds(i64::MAX)] {
-                assert_eq!(WorldTime::parse(made.as_str()), Some(made.clone()), "{text} in {zone}: {made:?}");
+            let Ok(time) = WorldTime::parse_in(text, zone, "t") else {
+                continue;
+            };
+            for made in [
+                time.clone(),
+                time.plus_seconds(1),
+                time.plus_seconds(i64::MAX),
+            ] {
+                assert_eq!(
+                    WorldTime::parse(made.as_str()),
+                    Some(made.clone()),
+                    "{text} in {zone}: {made:?}"
+                );
             }
         }
         assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[0], "t").is_err());
@@ -315,10 +391,18 @@ mod tests {
             "2026-11-15T09:00:60.000Z",
             "9999-12-31T23:59:59.999Z",
         ] {
-            assert_eq!((usual_instant(text), WorldTime::parse(text)), (None, None), "{text}");
+            assert_eq!(
+                (usual_instant(text), WorldTime::parse(text)),
+                (None, None),
+                "{text}"
+            );
         }
         assert_eq!(usual_instant("2026-11-15T09:00:00.0000Z"), None);
-        assert_eq!(WorldTime::parse("2026-11-15T09:00+01:00é"), None, "24 bytes, but not ASCII");
+        assert_eq!(
+            WorldTime::parse("2026-11-15T09:00+01:00é"),
+            None,
+            "24 bytes, but not ASCII"
+        );
     }
 
     #[test]
@@ -336,7 +420,12 @@ mod tests {
             "2026-11-15T09:00:00.5Z",
             "2026-11-15T09:00:00.123456789-00:30",
         ] {
-            assert_eq!(WorldTime::parse(text).map(|time| time.as_str().to_owned()).as_deref(), Some(text));
+            assert_eq!(
+                WorldTime::parse(text)
+                    .map(|time| time.as_str().to_owned())
+                    .as_deref(),
+                Some(text)
+            );
         }
         let berlin = Zone::named("Europe/Berlin").unwrap();
         for text in [
@@ -358,9 +447,17 @@ mod tests {
             "2026-11-15",
         ] {
             assert_eq!(WorldTime::parse(text), None, "{text}");
-            assert_eq!(WorldTime::parse_in(text, &berlin, "t").unwrap_err().code, Code::TimeFormat, "{text}");
+            assert_eq!(
+                WorldTime::parse_in(text, &berlin, "t").unwrap_err().code,
+                Code::TimeFormat,
+                "{text}"
+            );
         }
-        for text in ["2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
+        for text in [
+            "2026-11-15T00:00",
+            "2026-11-15T00:00:00",
+            "2026-11-15T00:00:00.000",
+        ] {
             let time = WorldTime::parse_in(text, &berlin, "t").unwrap();
             assert_eq!(time.as_str(), "2026-11-14T23:00:00.000Z", "{text}");
         }
@@ -370,7 +467,10 @@ mod tests {
     fn a_local_time_needs_to_be_one_instant_of_its_zone() {
         let berlin = Zone::named("Europe/Berlin").unwrap();
         let parse = |text| WorldTime::parse_in(text, &berlin, "t");
-        assert_eq!(parse("2026-07-01T09:00:00").unwrap().as_str(), "2026-07-01T07:00:00.000Z");
+        assert_eq!(
+            parse("2026-07-01T09:00:00").unwrap().as_str(),
+            "2026-07-01T07:00:00.000Z"
+        );
         for (text, code) in [
             ("2026-03-29T02:30:00", Code::TimeAmbiguous),
             ("2026-10-25T02:30:00", Code::TimeAmbiguous),
@@ -394,6 +494,10 @@ mod tests {
     fn the_date_is_that_of_the_zone() {
         let time = WorldTime::parse("2026-11-15T23:30:00Z").unwrap();
         assert_eq!(time.date(&Zone::utc()).to_string(), "2026-11-15");
-        assert_eq!(time.date(&Zone::named("Europe/Berlin").unwrap()).to_string(), "2026-11-16");
+        assert_eq!(
+            time.date(&Zone::named("Europe/Berlin").unwrap())
+                .to_string(),
+            "2026-11-16"
+        );
     }
 }

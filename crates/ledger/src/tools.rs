@@ -1,10 +1,11 @@
 //! Tools: mechanical questions to the ledger, each answered from one view.
 //!
-//! They decide nothing, write nothing and move no clock. A request is judged in a fixed order, and the
-//! first fault is the answer:
+//! They decide nothing, write nothing and move no clock. A request is judged in a fixed order, and
+//! the first fault is the answer:
 //!
-//! 1. its shape, from the outside in and in the order of the fields: `TOOL_REQUEST_INVALID`, in every object
-//!    `UNKNOWN_FIELD` before its fields; `UNKNOWN_TOOL` and `BAD_LIMIT` where they stand;
+//! 1. its shape, from the outside in and in the order of the fields: `TOOL_REQUEST_INVALID`, in
+//!    every object `UNKNOWN_FIELD` before its fields; `UNKNOWN_TOOL` and `BAD_LIMIT` where they
+//!    stand;
 //! 2. in a beat: `REQUEST_MISMATCH`, `DUPLICATE_TOOL_ID`;
 //! 3. the caller: `ACTOR_MISMATCH`, `VIEW_FORBIDDEN`;
 //! 4. the constraints: `TIME_FORMAT`, `TIME_AMBIGUOUS`, `BAD_WINDOW`, and a capsule's person.
@@ -57,7 +58,10 @@ impl Tool {
 
     /// Its name.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, tool)| *tool == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, tool)| *tool == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -95,22 +99,45 @@ pub struct ToolRequest {
 fn id(node: &Node<'_>) -> Result<String, Fault> {
     let text = node.text()?;
     let fits = !text.is_empty() && text.chars().count() <= ID_CHARACTERS_MAX;
-    if fits { Ok(text.to_owned()) } else { Err(node.fault("must be 1 to 200 characters")) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(node.fault("must be 1 to 200 characters"))
+    }
 }
 
 fn tool(node: &Node<'_>) -> Result<Tool, Fault> {
     let text = node.text()?;
-    let found = Tool::WORDS.iter().find(|(word, _)| *word == text).map(|(_, tool)| *tool);
-    let names = || Tool::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-    found
-        .ok_or_else(|| Fault::new(Code::UnknownTool, node.path.clone(), format!("is not one of {}", names())))
+    let found = Tool::WORDS
+        .iter()
+        .find(|(word, _)| *word == text)
+        .map(|(_, tool)| *tool);
+    let names = || {
+        Tool::WORDS
+            .iter()
+            .map(|(word, _)| *word)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    found.ok_or_else(|| {
+        Fault::new(
+            Code::UnknownTool,
+            node.path.clone(),
+            format!("is not one of {}", names()),
+        )
+    })
 }
 
 fn limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
-    let given = node.value.as_u64().and_then(|given| u32::try_from(given).ok());
+    let given = node
+        .value
+        .as_u64()
+        .and_then(|given| u32::try_from(given).ok());
     let message = format!("must be a whole number from {least} to {LIMIT_MAX}");
     let bad = || Fault::new(Code::BadLimit, node.path.clone(), message);
-    given.filter(|given| (least..=LIMIT_MAX).contains(given)).ok_or_else(bad)
+    given
+        .filter(|given| (least..=LIMIT_MAX).contains(given))
+        .ok_or_else(bad)
 }
 
 fn text_of(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
@@ -121,7 +148,10 @@ impl ToolRequest {
     /// Reads a question.
     pub fn parse(body: &Value) -> Result<Self, Fault> {
         let root = Node::root(body, Code::ToolRequestInvalid);
-        known_fields(&root, &["tool_request_id", "request_id", "requested_by", "tool"])?;
+        known_fields(
+            &root,
+            &["tool_request_id", "request_id", "requested_by", "tool"],
+        )?;
         let tool_request_id = id(&root.field("tool_request_id")?)?;
         let request_id = id(&root.field("request_id")?)?;
         let by = root.field("requested_by")?;
@@ -158,7 +188,8 @@ impl ToolRequest {
                 return Err(query.fault("must be at most 4096 bytes"));
             }
         }
-        node.optional("constraints")?.map_or(Ok(()), |constraints| self.read_constraints(&constraints))
+        node.optional("constraints")?
+            .map_or(Ok(()), |constraints| self.read_constraints(&constraints))
     }
 
     fn read_constraints(&mut self, node: &Node<'_>) -> Result<(), Fault> {
@@ -168,8 +199,16 @@ impl ToolRequest {
             self.from = text_of(window.optional("from")?)?;
             self.to = text_of(window.optional("to")?)?;
         }
-        self.limit = node.optional("limit")?.as_ref().map(|node| limit(node, 1)).transpose()?;
-        self.context = node.optional("context")?.as_ref().map(|node| limit(node, 0)).transpose()?;
+        self.limit = node
+            .optional("limit")?
+            .as_ref()
+            .map(|node| limit(node, 1))
+            .transpose()?;
+        self.context = node
+            .optional("context")?
+            .as_ref()
+            .map(|node| limit(node, 0))
+            .transpose()?;
         self.person_id = text_of(node.optional("person_id")?)?;
         Ok(())
     }
@@ -177,21 +216,32 @@ impl ToolRequest {
     fn window(&self, world: &World) -> Result<TimeWindow, Fault> {
         const PATH: &str = "tool.constraints.time_window";
         let time = |text: &Option<String>, key: &str| {
-            let parse =
-                |text: &String| WorldTime::parse_in(text, &world.clock.timezone, &format!("{PATH}.{key}"));
+            let parse = |text: &String| {
+                WorldTime::parse_in(text, &world.clock.timezone, &format!("{PATH}.{key}"))
+            };
             text.as_ref().map(parse).transpose()
         };
-        let window = TimeWindow { from: time(&self.from, "from")?, to: time(&self.to, "to")? };
+        let window = TimeWindow {
+            from: time(&self.from, "from")?,
+            to: time(&self.to, "to")?,
+        };
         match &window {
-            TimeWindow { from: Some(from), to: Some(to) } if from > to => {
-                Err(Fault::new(Code::BadWindow, PATH, "ends before it begins"))
-            }
+            TimeWindow {
+                from: Some(from),
+                to: Some(to),
+            } if from > to => Err(Fault::new(Code::BadWindow, PATH, "ends before it begins")),
             _ => Ok(window),
         }
     }
 
     fn person(&self) -> Result<&str, Fault> {
-        let missing = || Fault::new(Code::ToolRequestInvalid, "tool.constraints.person_id", "is missing");
+        let missing = || {
+            Fault::new(
+                Code::ToolRequestInvalid,
+                "tool.constraints.person_id",
+                "is missing",
+            )
+        };
         self.person_id.as_deref().ok_or_else(missing)
     }
 }
@@ -218,12 +268,15 @@ impl Caller {
     /// Whoever holds a token.
     pub fn of(principal: &Principal) -> Self {
         let viewer = principal.viewer();
-        Self { identity: viewer.as_str().to_owned(), eyes: Eyes::Viewer(viewer) }
+        Self {
+            identity: viewer.as_str().to_owned(),
+            eyes: Eyes::Viewer(viewer),
+        }
     }
 }
 
-/// The view of a name. There is no wider view to fall back to: what is not the caller's is forbidden,
-/// whether there is such a person or not.
+/// The view of a name. There is no wider view to fall back to: what is not the caller's is
+/// forbidden, whether there is such a person or not.
 pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<Viewer, Fault> {
     if name == PUBLIC {
         return Ok(Viewer::Public);
@@ -239,15 +292,23 @@ pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<View
     })
 }
 
-/// Whether somebody is a person: added, named in the grant, or, in an open world, met as an author or reader.
+/// Whether somebody is a person: added, named in the grant, or, in an open world, met as an author
+/// or reader.
 fn is_person(world: &World, grant: &Grant, name: &Name) -> bool {
     let open = world.config.registry == Registry::Open;
-    let possible = world.people.resolve(name.as_str(), world.config.registry).is_ok();
+    let possible = world
+        .people
+        .resolve(name.as_str(), world.config.registry)
+        .is_ok();
     let named = matches!(grant, Grant::These(_));
     let met = || {
         let own = world.view(Viewer::Reader(name.clone())).classes().len();
         let public = world.view(Viewer::Public);
-        own > public.classes().len() || world.authored_by(name.as_str()).iter().any(|n| public.sees(*n))
+        own > public.classes().len()
+            || world
+                .authored_by(name.as_str())
+                .iter()
+                .any(|n| public.sees(*n))
     };
     possible && (world.people.get(name.as_str()).is_some() || open && (named || met()))
 }
@@ -271,24 +332,34 @@ pub fn answer(
 ) -> Result<Value, Fault> {
     if request.actor != caller.identity {
         let message = "is not the caller's own name";
-        return Err(Fault::new(Code::ActorMismatch, "requested_by.actor", message));
+        return Err(Fault::new(
+            Code::ActorMismatch,
+            "requested_by.actor",
+            message,
+        ));
     }
     let view = world.view_at(knowledge_view(&request.knowledge_view, caller, world)?, at);
     let window = request.window(world)?;
     match request.tool {
         Tool::LedgerSearch => Ok(retrieval::search(&view, request, &window)),
         Tool::LedgerGet => Ok(retrieval::get(&view, request, &window)),
-        Tool::CapsuleGet => Ok(addressed(Capsule::of(&view, request.person()?).pack(), request)),
+        Tool::CapsuleGet => Ok(addressed(
+            Capsule::of(&view, request.person()?).pack(),
+            request,
+        )),
         Tool::ScenePackBuild => Ok(addressed(scene(&view, request, epoch)?, request)),
     }
 }
 
 /// The epoch's anchor again, or one that is computed and not kept.
-fn scene(view: &View<'_>, request: &ToolRequest, epoch: Option<EpochAnchor<'_>>) -> Result<Value, Fault> {
+fn scene(
+    view: &View<'_>,
+    request: &ToolRequest,
+    epoch: Option<EpochAnchor<'_>>,
+) -> Result<Value, Fault> {
     match epoch.filter(|epoch| *epoch.viewer == view.viewer) {
-        Some(epoch) => {
-            serde_json::from_str(epoch.pack).map_err(|e| Fault::new(Code::Corrupt, "", e.to_string()))
-        }
+        Some(epoch) => serde_json::from_str(epoch.pack)
+            .map_err(|e| Fault::new(Code::Corrupt, "", e.to_string())),
         None => Ok(Anchor::of(view).pack(&request.request_id)),
     }
 }
@@ -296,7 +367,10 @@ fn scene(view: &View<'_>, request: &ToolRequest, epoch: Option<EpochAnchor<'_>>)
 /// A pack with the ids of the question that it answers.
 fn addressed(mut pack: Value, request: &ToolRequest) -> Value {
     if let Some(fields) = pack.as_object_mut() {
-        fields.insert("tool_request_id".to_owned(), request.tool_request_id.as_str().into());
+        fields.insert(
+            "tool_request_id".to_owned(),
+            request.tool_request_id.as_str().into(),
+        );
         fields.insert("request_id".to_owned(), request.request_id.as_str().into());
     }
     pack

@@ -1,8 +1,9 @@
 //! Whether what a world recorded fits together: re-checked from its records, offline.
 //!
-//! Facts are read in order and applied to a world of their own; each is checked against the world before
-//! it. Bundles are whole and follow each other, time never goes back, what is cited existed, packs quote
-//! what they say, and the answers that were given can be given again. Nothing is repaired.
+//! Facts are read in order and applied to a world of their own; each is checked against the world
+//! before it. Bundles are whole and follow each other, time never goes back, what is cited existed,
+//! packs quote what they say, and the answers that were given can be given again. Nothing is
+//! repaired.
 
 mod leaks;
 #[cfg(test)]
@@ -58,7 +59,8 @@ impl Report {
 
     /// As it is shown.
     pub fn to_json(&self) -> Value {
-        let misfit = |misfit: &Misfit| json!({ "turn_id": misfit.turn.to_string(), "what": misfit.what });
+        let misfit =
+            |misfit: &Misfit| json!({ "turn_id": misfit.turn.to_string(), "what": misfit.what });
         json!({
             "sound": self.is_sound(),
             "entries": self.entries,
@@ -70,8 +72,8 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts. None if there is none. What cannot be read is a fault like any other, and
-/// the last, because what comes behind it means nothing without it.
+/// Checks the world in these contexts. None if there is none. What cannot be read is a fault like
+/// any other, and the last, because what comes behind it means nothing without it.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
     let read = Place::new(contexts).catch_up(store, |turn, fact| {
@@ -79,7 +81,9 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
             checker = Some(Checker::new(World::new((**config).clone())));
         }
         if let Some(checker) = &mut checker {
-            let own = store.turn(turn).is_ok_and(|turn| contexts.contains(&turn.context));
+            let own = store
+                .turn(turn)
+                .is_ok_and(|turn| contexts.contains(&turn.context));
             checker.take(turn, fact, if own { Whose::Own } else { Whose::Origins });
         }
     });
@@ -87,7 +91,10 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
         Ok(()) => Ok(checker.map(Checker::finish)),
         Err((Some(turn), error)) => {
             let mut report = checker.map(|checker| checker.report).unwrap_or_default();
-            report.misfits.push(Misfit { turn, what: format!("it cannot be read: {error}") });
+            report.misfits.push(Misfit {
+                turn,
+                what: format!("it cannot be read: {error}"),
+            });
             Ok(Some(report))
         }
         Err((None, error)) => Err(error),
@@ -99,8 +106,8 @@ pub fn leaks(world: &World) -> Vec<Leak> {
     leaks::find(world)
 }
 
-/// In whose context a record was written. A fork's past is its origin's, whose name is part of what packs were
-/// made from: they are checked there.
+/// In whose context a record was written. A fork's past is its origin's, whose name is part of what
+/// packs were made from: they are checked there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Own,
@@ -135,13 +142,17 @@ impl Checker {
     }
 
     fn misfit(&mut self, turn: TurnId, what: impl Into<String>) {
-        self.report.misfits.push(Misfit { turn, what: what.into() });
+        self.report.misfits.push(Misfit {
+            turn,
+            what: what.into(),
+        });
     }
 
     fn take(&mut self, turn: TurnId, fact: Fact, whose: Whose) {
         self.last_turn = Some(turn);
         if let Fact::Config(config) = &fact {
-            self.writers.extend(config.writer_persons.iter().flatten().cloned());
+            self.writers
+                .extend(config.writer_persons.iter().flatten().cloned());
         }
         let faults = match &fact {
             Fact::Entry(entry) => self.check_entry(entry),
@@ -149,7 +160,10 @@ impl Checker {
             Fact::Bundle(commit) => {
                 let (id, request, count) = (commit.id, &commit.request, commit.entries as usize);
                 let whole = self.open.len() == count
-                    && self.open.iter().all(|entry| entry.bundle == id && entry.request == *request);
+                    && self
+                        .open
+                        .iter()
+                        .all(|entry| entry.bundle == id && entry.request == *request);
                 self.open.clear();
                 self.report.bundles += 1;
                 (!whole)
@@ -163,7 +177,10 @@ impl Checker {
                 vec!["a declared time goes back".to_owned()]
             }
             Fact::Epoch(epoch) if whose == Whose::Own && !self.some_view_holds(epoch) => {
-                vec![format!("the packs of epoch {} quote what no view shows", epoch.number)]
+                vec![format!(
+                    "the packs of epoch {} quote what no view shows",
+                    epoch.number
+                )]
             }
             _ => Vec::new(),
         };
@@ -172,8 +189,13 @@ impl Checker {
             _ => None,
         };
         self.world.apply(fact);
-        let faults = faults.into_iter().chain(outcome.and_then(|outcome| self.check_outcome(&outcome)));
-        faults.collect::<Vec<_>>().into_iter().for_each(|what| self.misfit(turn, what));
+        let faults = faults
+            .into_iter()
+            .chain(outcome.and_then(|outcome| self.check_outcome(&outcome)));
+        faults
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|what| self.misfit(turn, what));
     }
 
     fn check_entry(&mut self, entry: &Entry) -> Vec<String> {
@@ -184,16 +206,35 @@ impl Checker {
             }
         };
         check(self.entry_ids.insert(entry.id), "its id was given before");
-        check(self.last_time.as_ref().is_none_or(|last| *last <= entry.time), "its time goes back");
-        check(Channel::of(entry.author.class) == entry.channel, "its channel does not fit its author");
+        check(
+            self.last_time
+                .as_ref()
+                .is_none_or(|last| *last <= entry.time),
+            "its time goes back",
+        );
+        check(
+            Channel::of(entry.author.class) == entry.channel,
+            "its channel does not fit its author",
+        );
         check(!entry.text.is_empty(), "it has no text");
-        check(entry.visible_to.as_ref().is_none_or(|readers| !readers.is_empty()), "it is private to nobody");
+        check(
+            entry
+                .visible_to
+                .as_ref()
+                .is_none_or(|readers| !readers.is_empty()),
+            "it is private to nobody",
+        );
         let operator = entry.author.class == AuthorClass::Operator;
         check(
             operator == (entry.author.id.as_str() == crate::ids::OPERATOR),
             "its author is not of its class",
         );
-        check(self.open.last().is_none_or(|last| last.bundle == entry.bundle), "bundles are interleaved");
+        check(
+            self.open
+                .last()
+                .is_none_or(|last| last.bundle == entry.bundle),
+            "bundles are interleaved",
+        );
         self.last_time = Some(entry.time.clone());
         self.open.push(entry.clone());
         self.report.entries += 1;
@@ -203,7 +244,9 @@ impl Checker {
     fn check_item(&mut self, item: &PocketItem) -> Vec<String> {
         let source = self.open.iter().find(|entry| entry.id == item.entry);
         let fits = |span: &Option<Span>| {
-            let part = span.as_ref().map(|span| span.start as usize..span.end as usize);
+            let part = span
+                .as_ref()
+                .map(|span| span.start as usize..span.end as usize);
             part.is_none_or(|part| source.is_some_and(|source| source.text.get(part).is_some()))
         };
         let mut faults = Vec::new();
@@ -213,9 +256,13 @@ impl Checker {
             }
         };
         check(source.is_some(), "its source is not in its bundle");
-        check(fits(&item.title) && fits(&item.location) && fits(&item.notes), "a range is outside its text");
         check(
-            item.supersedes.is_none_or(|old| self.item_ids.contains(&old)),
+            fits(&item.title) && fits(&item.location) && fits(&item.notes),
+            "a range is outside its text",
+        );
+        check(
+            item.supersedes
+                .is_none_or(|old| self.item_ids.contains(&old)),
             "it replaces an item that is not there",
         );
         check(self.item_ids.insert(item.id), "its id was given before");
@@ -223,7 +270,11 @@ impl Checker {
     }
 
     fn check_cited(&self, cited: &[EntryId], position: u32) -> Vec<String> {
-        let known = |id: &EntryId| self.world.number_of(*id).is_some_and(|number| number < position);
+        let known = |id: &EntryId| {
+            self.world
+                .number_of(*id)
+                .is_some_and(|number| number < position)
+        };
         let missing = cited.iter().find(|id| !known(id));
         match missing {
             Some(id) => vec![format!("it cites {id}, which was not there")],
@@ -234,17 +285,26 @@ impl Checker {
 
     /// Packs say for whose eyes they were made only by their hash, so every view is tried.
     fn some_view_holds(&self, told: &crate::fact::Epoch) -> bool {
-        let persons = self.world.people.iter().map(|person| Viewer::Reader(person.id.clone()));
+        let persons = self
+            .world
+            .people
+            .iter()
+            .map(|person| Viewer::Reader(person.id.clone()));
         let named = self.writers.iter().cloned().map(Viewer::Reader);
         let mut viewers = std::iter::once(Viewer::Public).chain(persons).chain(named);
-        viewers.any(|viewer| epoch::validate(&self.world.view_at(viewer, told.position), told).is_ok())
+        viewers
+            .any(|viewer| epoch::validate(&self.world.view_at(viewer, told.position), told).is_ok())
     }
 
     fn check_outcome(&mut self, outcome: &Outcome) -> Option<String> {
         if outcome.position != self.world.position() && !outcome.leaves_reality_alone() {
-            return Some(format!("request {} ended at another position", outcome.request));
+            return Some(format!(
+                "request {} ended at another position",
+                outcome.request
+            ));
         }
-        // A bundle that was refused or wrote nothing is shown as it was sent, and that is not recorded.
+        // A bundle that was refused or wrote nothing is shown as it was sent, and that is not
+        // recorded.
         let needs_request =
             outcome.door == Door::Beat && (outcome.rejection.is_some() || outcome.bundle.is_none());
         if needs_request {
@@ -253,7 +313,9 @@ impl Checker {
         }
         self.report.answers += 1;
         let again = outcome::replay(&self.world, outcome, Some(&Value::Null));
-        again.err().map(|_| format!("the answer to {} cannot be made again", outcome.request))
+        again
+            .err()
+            .map(|_| format!("the answer to {} cannot be made again", outcome.request))
     }
 
     fn finish(mut self) -> Report {

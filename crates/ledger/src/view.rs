@@ -1,8 +1,8 @@
 //! A world as one reader may see it, at one position.
 //!
-//! Every answer to a reader is made from a view and from nothing else. A view names entries by number only
-//! inside this crate; to the reader an entry has an id, and a place is a count of *visible* entries, so that
-//! what is hidden moves nothing.
+//! Every answer to a reader is made from a view and from nothing else. A view names entries by
+//! number only inside this crate; to the reader an entry has an id, and a place is a count of
+//! *visible* entries, so that what is hidden moves nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +27,12 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     pub(crate) fn new(world: &'a World, viewer: Viewer, at: u32) -> Self {
         let classes = world.classes().visible_to(&viewer);
-        Self { world, viewer, classes, at }
+        Self {
+            world,
+            viewer,
+            classes,
+            at,
+        }
     }
 
     /// The classes that the reader may see.
@@ -64,20 +69,27 @@ impl<'a> View<'a> {
     /// The visible entries of a bundle; none of them if there is no such bundle.
     pub fn entries_of_bundle(&self, id: BundleId) -> impl Iterator<Item = (u32, &'a Entry)> + '_ {
         let bundle: Option<&Bundle> = self.world.bundle(id);
-        let numbers = bundle.map_or(0..0, |bundle| bundle.first..bundle.first + bundle.commit.entries);
+        let numbers = bundle.map_or(0..0, |bundle| {
+            bundle.first..bundle.first + bundle.commit.entries
+        });
         numbers.filter_map(|number| Some((number, self.numbered(number)?)))
     }
 
     /// The time of the newest visible entry; the world's start without one.
     pub fn time(&self) -> &'a WorldTime {
-        self.newest_first().next().map_or(&self.world.config.start, |(_, entry)| &entry.time)
+        self.newest_first()
+            .next()
+            .map_or(&self.world.config.start, |(_, entry)| &entry.time)
     }
 
-    /// Whether what was recorded when the world had `position` entries was there for the view: no visible
-    /// entry lies between. Positions are not compared as numbers, because hidden entries are among them.
+    /// Whether what was recorded when the world had `position` entries was there for the view: no
+    /// visible entry lies between. Positions are not compared as numbers, because hidden entries
+    /// are among them.
     pub(crate) fn reaches(&self, position: u32) -> bool {
-        self.lists()
-            .all(|list| list.get(list.partition_point(|&n| n < self.at)).is_none_or(|&n| n >= position))
+        self.lists().all(|list| {
+            list.get(list.partition_point(|&n| n < self.at))
+                .is_none_or(|&n| n >= position)
+        })
     }
 
     /// How many entries are visible.
@@ -88,16 +100,22 @@ impl<'a> View<'a> {
     /// How many visible entries have a smaller number.
     pub(crate) fn count_before(&self, number: u32) -> u64 {
         let number = number.min(self.at);
-        self.lists().map(|list| list.partition_point(|&n| n < number) as u64).sum()
+        self.lists()
+            .map(|list| list.partition_point(|&n| n < number) as u64)
+            .sum()
     }
 
-    /// The number at which the visible entry of this place stands: the smallest number that has `place`
-    /// visible entries before it. For a place at or after the end it is the view's end.
+    /// The number at which the visible entry of this place stands: the smallest number that has
+    /// `place` visible entries before it. For a place at or after the end it is the view's end.
     pub(crate) fn number_at(&self, place: u64) -> u32 {
         let (mut low, mut high) = (0, self.at);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.count_before(middle + 1) > place { high = middle } else { low = middle + 1 }
+            if self.count_before(middle + 1) > place {
+                high = middle
+            } else {
+                low = middle + 1
+            }
         }
         low
     }
@@ -113,7 +131,8 @@ impl<'a> View<'a> {
         let mut heads: BinaryHeap<Reverse<(u32, &'a [u32])>> = lists.collect();
         let world = self.world;
         std::iter::from_fn(move || {
-            let Reverse((number, rest)) = heads.pop().filter(|Reverse((number, _))| *number < at)?;
+            let Reverse((number, rest)) =
+                heads.pop().filter(|Reverse((number, _))| *number < at)?;
             if let Some((&next, rest)) = rest.split_first() {
                 heads.push(Reverse((next, rest)));
             }
@@ -134,7 +153,9 @@ impl<'a> View<'a> {
     /// The visible entries, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a> {
         let lists = self.lists().filter_map(|list| {
-            let (&last, rest) = list.get(..list.partition_point(|&n| n < self.at))?.split_last()?;
+            let (&last, rest) = list
+                .get(..list.partition_point(|&n| n < self.at))?
+                .split_last()?;
             Some((last, rest))
         });
         let mut heads: BinaryHeap<(u32, &'a [u32])> = lists.collect();
@@ -149,6 +170,8 @@ impl<'a> View<'a> {
     }
 
     fn lists(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
-        self.classes.iter().map(|&class| self.world.classes().entries(class))
+        self.classes
+            .iter()
+            .map(|&class| self.world.classes().entries(class))
     }
 }

@@ -13,7 +13,8 @@ use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
 use crate::epoch::Carried;
 use crate::fact::{
-    AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
+    AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem,
+    Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::numbers::Numbers;
@@ -83,8 +84,11 @@ pub struct Rehydrations {
 impl World {
     /// A world in which nothing has happened.
     pub fn new(config: Config) -> Self {
-        let clock =
-            ClockState { time: config.start.clone(), timezone: config.timezone.clone(), paused: false };
+        let clock = ClockState {
+            time: config.start.clone(),
+            timezone: config.timezone.clone(),
+            paused: false,
+        };
         Self {
             config,
             people: People::default(),
@@ -110,7 +114,8 @@ impl World {
         }
     }
 
-    /// Takes an index over that has the entries already which are to be applied first. There are none yet.
+    /// Takes an index over that has the entries already which are to be applied first. There are
+    /// none yet.
     pub(crate) fn adopt(&mut self, index: Index) {
         let count = index.len() as usize;
         self.entries.reserve(count);
@@ -134,7 +139,11 @@ impl World {
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
             Fact::Line(line) => self.note(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
-            Fact::Note(note) => self.notes.entry(note.person.clone()).or_default().push(note),
+            Fact::Note(note) => self
+                .notes
+                .entry(note.person.clone())
+                .or_default()
+                .push(note),
             Fact::Epoch(epoch) => self.epoch = Some(*epoch),
         }
     }
@@ -163,27 +172,37 @@ impl World {
     }
 
     fn push_item(&mut self, item: PocketItem) {
-        let Some(entry) = self.number_of(item.entry) else { return };
-        let old = item.supersedes.and_then(|old| self.item_numbers.get(&old)).map(|&old| old as usize);
+        let Some(entry) = self.number_of(item.entry) else {
+            return;
+        };
+        let old = item
+            .supersedes
+            .and_then(|old| self.item_numbers.get(&old))
+            .map(|&old| old as usize);
         let replaced_for_all = old.is_none_or(|old| self.end_item(old, entry));
         // An item without a title only takes another one away.
         let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
         let over = if only_ends { entry } else { u32::MAX };
-        self.item_numbers.insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
+        self.item_numbers
+            .insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
         if over == u32::MAX {
             self.open_items.insert(self.items.len());
         }
         self.items.push(Pocketed { item, entry, over });
     }
 
-    /// Notes that an item is replaced by one from this entry; tells whether it is so for all who see it.
+    /// Notes that an item is replaced by one from this entry; tells whether it is so for all who
+    /// see it.
     fn end_item(&mut self, old: usize, by: u32) -> bool {
-        let Some(Pocketed { item, entry, over }) = self.items.get(old) else { return false };
+        let Some(Pocketed { item, entry, over }) = self.items.get(old) else {
+            return false;
+        };
         if *over <= by {
             return true;
         }
         let (before, after) = (self.class_of(*entry), self.class_of(by));
-        let is_public = after.and_then(|class| self.classes.audience(class)) == Some(&Audience::Public);
+        let is_public =
+            after.and_then(|class| self.classes.audience(class)) == Some(&Audience::Public);
         // What it replaced itself must not come back when it is passed over.
         let earlier = item.supersedes.and_then(|earlier| self.item(earlier));
         let is_last = earlier.is_none_or(|earlier| earlier.over <= *entry);
@@ -208,7 +227,10 @@ impl World {
     /// Of all lines of audit only those about rehydrations are shown with the world.
     fn note(&mut self, line: &AuditLine) {
         if let Some(carried) = Carried::read(line) {
-            self.rehydrations = Rehydrations { count: self.rehydrations.count + 1, last: Some(carried) };
+            self.rehydrations = Rehydrations {
+                count: self.rehydrations.count + 1,
+                last: Some(carried),
+            };
         }
     }
 
@@ -216,7 +238,8 @@ impl World {
         if !outcome.leaves_reality_alone() {
             self.clock = outcome.clock.clone();
         }
-        self.outcomes.insert(Arc::clone(&outcome.request), Arc::new(outcome));
+        self.outcomes
+            .insert(Arc::clone(&outcome.request), Arc::new(outcome));
     }
 
     /// How many entries there are.
@@ -239,7 +262,8 @@ impl World {
         self.outcomes.get(request)
     }
 
-    /// Everything, whoever may see it: for the audit and for verification, never for an answer to a reader.
+    /// Everything, whoever may see it: for the audit and for verification, never for an answer to a
+    /// reader.
     pub fn all_entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -266,22 +290,32 @@ impl World {
 
     /// The token whose secret has this hash, if it counts at this time.
     pub fn token_at(&self, secret: &[u8; 32], now: Timestamp) -> Option<&Token> {
-        self.token_of_secret(secret).filter(|token| token.expires_at.is_none_or(|end| now < end))
+        self.token_of_secret(secret)
+            .filter(|token| token.expires_at.is_none_or(|end| now < end))
     }
 
-    /// Somebody whose name is this one in another spelling, as far as the owner knows without the audit: who has a
-    /// token, or wrote or was written to in what the operator may see.
+    /// Somebody whose name is this one in another spelling, as far as the owner knows without the
+    /// audit: who has a token, or wrote or was written to in what the operator may see.
     pub fn spelt_otherwise(&self, id: &Name) -> Option<Name> {
         let operator = self.view(Viewer::operator());
         let holders = self.tokens.values().map(|token| &token.person);
-        let authors = self.authored.iter().filter(|(_, written)| written.iter().any(|n| operator.sees(*n)));
+        let authors = self
+            .authored
+            .iter()
+            .filter(|(_, written)| written.iter().any(|n| operator.sees(*n)));
         let audiences =
-            operator.classes().iter().filter_map(|class| match self.classes.audience(*class)? {
-                Audience::Public => None,
-                Audience::Readers(readers) => Some(readers.iter()),
-            });
-        let mut used = holders.chain(authors.map(|(author, _)| author)).chain(audiences.flatten());
-        used.find(|used| *used != id && used.as_str().eq_ignore_ascii_case(id.as_str())).cloned()
+            operator
+                .classes()
+                .iter()
+                .filter_map(|class| match self.classes.audience(*class)? {
+                    Audience::Public => None,
+                    Audience::Readers(readers) => Some(readers.iter()),
+                });
+        let mut used = holders
+            .chain(authors.map(|(author, _)| author))
+            .chain(audiences.flatten());
+        used.find(|used| *used != id && used.as_str().eq_ignore_ascii_case(id.as_str()))
+            .cloned()
     }
 
     /// The attached writer's present life.
@@ -298,7 +332,11 @@ impl World {
     pub fn label_of(&self, class: AuthorClass, id: &str) -> Arc<str> {
         match class {
             AuthorClass::Operator => self.config.operator_label.as_str().into(),
-            _ => self.people.get(id).map_or(id, |person| &person.label).into(),
+            _ => self
+                .people
+                .get(id)
+                .map_or(id, |person| &person.label)
+                .into(),
         }
     }
 
@@ -311,7 +349,8 @@ impl World {
     }
 
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
-        self.entry_numbers.find(id, |number| self.entry(number).map(|entry| entry.id))
+        self.entry_numbers
+            .find(id, |number| self.entry(number).map(|entry| entry.id))
     }
 
     /// The entries of an author, ascending, whoever may see them.
@@ -321,7 +360,9 @@ impl World {
 
     /// Everyone who wrote, with the numbers of their entries, whoever may see them.
     pub(crate) fn authors(&self) -> impl Iterator<Item = (&Name, &[u32])> {
-        self.authored.iter().map(|(author, written)| (author, written.as_slice()))
+        self.authored
+            .iter()
+            .map(|(author, written)| (author, written.as_slice()))
     }
 
     pub(crate) fn bundle(&self, id: BundleId) -> Option<&Bundle> {
@@ -336,20 +377,33 @@ impl World {
         &self.index
     }
 
-    /// The pocket items that may be shown to somebody in a world with so many entries, or that keep others
-    /// from being shown. Their entries ascend.
+    /// The pocket items that may be shown to somebody in a world with so many entries, or that keep
+    /// others from being shown. Their entries ascend.
     pub(crate) fn items(&self, at: u32) -> Box<dyn Iterator<Item = &Pocketed> + '_> {
         // What is over is so by an entry that is there: it is looked at only for the past.
         if at >= self.position() {
-            return Box::new(self.open_items.iter().filter_map(|&number| self.items.get(number)));
+            return Box::new(
+                self.open_items
+                    .iter()
+                    .filter_map(|&number| self.items.get(number)),
+            );
         }
         let before = self.items.partition_point(|row| row.entry < at);
-        Box::new(self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at))
+        Box::new(
+            self.items
+                .get(..before)
+                .unwrap_or_default()
+                .iter()
+                .filter(move |row| row.over >= at),
+        )
     }
 
     /// All pocket items from this entry on.
     pub(crate) fn items_from(&self, entry: u32) -> impl Iterator<Item = &Pocketed> {
-        self.items.get(self.items.partition_point(|row| row.entry < entry)..).unwrap_or_default().iter()
+        self.items
+            .get(self.items.partition_point(|row| row.entry < entry)..)
+            .unwrap_or_default()
+            .iter()
     }
 
     pub(crate) fn item(&self, id: ItemId) -> Option<&Pocketed> {

@@ -1,5 +1,6 @@
 //! Connections, as they come to either port: accepted, counted, encrypted where that is configured,
-//! and handed to the port as a task of their own. Of those without a token only so many stay. Connections outlive the loop as tracked tasks.
+//! and handed to the port as a task of their own. Of those without a token only so many stay.
+//! Connections outlive the loop as tracked tasks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +23,12 @@ pub(crate) trait Port: Clone + Send + Sync + 'static {
 
     /// Serves a connection that arrived at the address `local`, until it ends.
     /// A connection that shows a token tells `newcomer`.
-    fn exchange<S>(self, stream: S, local: IpAddr, newcomer: Newcomer) -> impl Future<Output = ()> + Send
+    fn exchange<S>(
+        self,
+        stream: S,
+        local: IpAddr,
+        newcomer: Newcomer,
+    ) -> impl Future<Output = ()> + Send
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 }
@@ -46,7 +52,13 @@ pub(crate) async fn accept<P: Port>(
                 if shared.config.auth.is_off() {
                     newcomer.authenticated();
                 }
-                let served = serve(stream, tls.clone(), port.clone(), Arc::clone(&shared), newcomer.clone());
+                let served = serve(
+                    stream,
+                    tls.clone(),
+                    port.clone(),
+                    Arc::clone(&shared),
+                    newcomer.clone(),
+                );
                 shared.spawn(async move {
                     tokio::select! {
                         () = served => {}
@@ -75,8 +87,12 @@ async fn serve<P: Port>(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
     }
-    let local = stream.local_addr().map_or(shared.http_addr.ip(), |addr| addr.ip());
-    let Some(acceptor) = tls else { return port.exchange(stream, local, newcomer).await };
+    let local = stream
+        .local_addr()
+        .map_or(shared.http_addr.ip(), |addr| addr.ip());
+    let Some(acceptor) = tls else {
+        return port.exchange(stream, local, newcomer).await;
+    };
     match tokio::time::timeout(shared.config.timeouts.handshake, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => port.exchange(stream, local, newcomer).await,
         Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
@@ -84,7 +100,8 @@ async fn serve<P: Port>(
     }
 }
 
-/// Says that the server is full. A client that expects TLS is not told: the handshake would cost what is short.
+/// Says that the server is full. A client that expects TLS is not told: the handshake would cost
+/// what is short.
 async fn refuse(stream: &mut TcpStream, tls: bool, words: &[u8]) {
     if !tls && let Err(error) = stream.write_all(words).await {
         tracing::debug!(%error, "a refused connection");

@@ -13,8 +13,8 @@ use crate::config::ServerConfig;
 /// Who may talk to the server.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// Whoever comes without a token is the owner. A token that is sent still counts: the owner's, if it
-    /// is given here, or a person's. For development and tests on loopback.
+    /// Whoever comes without a token is the owner. A token that is sent still counts: the owner's,
+    /// if it is given here, or a person's. For development and tests on loopback.
     Off(Option<Token>),
     /// Whoever knows the owner's token, and persons by theirs.
     Token(Token),
@@ -47,9 +47,17 @@ pub struct Token {
 impl Token {
     /// A token with this text.
     pub fn new(text: &str) -> Self {
-        let cookie = hex::encode(blake3::derive_key("turnkeep 2026 browser cookie", text.as_bytes()));
+        let cookie = hex::encode(blake3::derive_key(
+            "turnkeep 2026 browser cookie",
+            text.as_bytes(),
+        ));
         let cookie_hash = blake3::hash(cookie.as_bytes());
-        Self { text: text.to_owned(), hash: blake3::hash(text.as_bytes()), cookie, cookie_hash }
+        Self {
+            text: text.to_owned(),
+            hash: blake3::hash(text.as_bytes()),
+            cookie,
+            cookie_hash,
+        }
     }
 
     /// Whether `given` is the token. Compares hashes, in a time that says nothing about the text.
@@ -170,7 +178,11 @@ impl Gate {
         let lower = |list: &[String]| list.iter().map(|text| text.to_ascii_lowercase()).collect();
         Self {
             auth: config.auth.clone(),
-            scheme: if config.tls.is_some() { "https" } else { "http" },
+            scheme: if config.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            },
             listen_ip: config.http_addr.ip(),
             allow_hosts: lower(&config.allow_hosts),
             allow_origins: lower(&config.allow_origins),
@@ -185,10 +197,19 @@ impl Gate {
 
     /// The cookie that `token` buys, none if it is wrong or nothing is to be bought.
     pub(crate) fn cookie_for(&self, token: &str) -> Option<String> {
-        let Auth::Token(owner) = &self.auth else { return None };
-        let secure = if self.scheme == "https" { "; Secure" } else { "" };
+        let Auth::Token(owner) = &self.auth else {
+            return None;
+        };
+        let secure = if self.scheme == "https" {
+            "; Secure"
+        } else {
+            ""
+        };
         owner.matches(token.as_bytes()).then(|| {
-            format!("{}={}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name, owner.cookie)
+            format!(
+                "{}={}; Path=/; HttpOnly; SameSite=Strict{secure}",
+                self.cookie_name, owner.cookie
+            )
         })
     }
 
@@ -209,7 +230,11 @@ impl Gate {
         if facts.ask == Ask::Preflight {
             return Ok(Pass::Preflight);
         }
-        let badge = if facts.open { Badge::Nobody } else { self.authenticate(facts)? };
+        let badge = if facts.open {
+            Badge::Nobody
+        } else {
+            self.authenticate(facts)?
+        };
         Ok(Pass::Serve(badge))
     }
 
@@ -225,19 +250,32 @@ impl Gate {
 
     fn is_our_host(&self, host: &str, local: IpAddr) -> bool {
         let host = host.to_ascii_lowercase();
-        let Some(name) = host_name(&host) else { return false };
-        if name == "localhost" || self.allow_hosts.iter().any(|ours| *ours == host || ours == name) {
+        let Some(name) = host_name(&host) else {
+            return false;
+        };
+        if name == "localhost"
+            || self
+                .allow_hosts
+                .iter()
+                .any(|ours| *ours == host || ours == name)
+        {
             return true;
         }
-        let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+        let literal = name
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(name);
         let ip = literal.parse::<IpAddr>().map(|ip| ip.to_canonical());
         ip.is_ok_and(|ip| ip == self.listen_ip.to_canonical() || ip == local.to_canonical())
     }
 
     fn may_call(&self, origin: &str, host: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
-        let ours = origin.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix("://"));
-        ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) || self.allow_origins.contains(&origin)
+        let ours = origin
+            .strip_prefix(self.scheme)
+            .and_then(|rest| rest.strip_prefix("://"));
+        ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host))
+            || self.allow_origins.contains(&origin)
     }
 }
 
@@ -262,7 +300,11 @@ fn by_cookie(owner: &Token, facts: &Facts<'_>) -> Result<(), Denied> {
 
 /// The name in `name`, `name:port`, `[ipv6]` or `[ipv6]:port`.
 fn host_name(host: &str) -> Option<&str> {
-    let end = if host.starts_with('[') { host.find(']')? + 1 } else { host.find(':').unwrap_or(host.len()) };
+    let end = if host.starts_with('[') {
+        host.find(']')? + 1
+    } else {
+        host.find(':').unwrap_or(host.len())
+    };
     let (name, port) = host.split_at_checked(end)?;
     let port = port.strip_prefix(':').unwrap_or(port);
     (!name.is_empty() && port.bytes().all(|b| b.is_ascii_digit())).then_some(name)

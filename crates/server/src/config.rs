@@ -125,7 +125,9 @@ impl Default for Timeouts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// An address that other machines reach, without TLS.
-    #[error("{0} can be reached from other machines: give --tls-cert and --tls-key, or listen on 127.0.0.1")]
+    #[error(
+        "{0} can be reached from other machines: give --tls-cert and --tls-key, or listen on 127.0.0.1"
+    )]
     ExposedWithoutTls(SocketAddr),
     /// An address that other machines reach, without a token.
     #[error("{0} can be reached from other machines: --no-auth is for loopback addresses only")]
@@ -167,7 +169,10 @@ fn is_origin(text: &str) -> bool {
 }
 
 fn is_host(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b))
 }
 
 #[cfg(test)]
@@ -176,10 +181,17 @@ mod tests {
     use crate::auth::Token;
 
     fn config(addr: &str, token: bool, tls: bool) -> ServerConfig {
-        let files = TlsFiles { cert: "c".into(), key: "k".into() };
+        let files = TlsFiles {
+            cert: "c".into(),
+            key: "k".into(),
+        };
         ServerConfig {
             http_addr: addr.parse().unwrap(),
-            auth: if token { Auth::Token(Token::new("secret")) } else { Auth::Off(None) },
+            auth: if token {
+                Auth::Token(Token::new("secret"))
+            } else {
+                Auth::Off(None)
+            },
             tls: tls.then_some(files),
             ..ServerConfig::default()
         }
@@ -188,9 +200,18 @@ mod tests {
     #[test]
     fn an_exposed_address_needs_tls_and_token() {
         fn check(addr: &str, token: bool, tls: bool, expect: bool) {
-            assert_eq!(config(addr, token, tls).check().is_ok(), expect, "{addr} token={token} tls={tls}");
+            assert_eq!(
+                config(addr, token, tls).check().is_ok(),
+                expect,
+                "{addr} token={token} tls={tls}"
+            );
         }
-        for loopback in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+        for loopback in [
+            "127.0.0.1:0",
+            "127.9.9.9:1",
+            "[::1]:0",
+            "[::ffff:127.0.0.1]:0",
+        ] {
             check(loopback, false, false, true);
         }
         for exposed in ["0.0.0.0:0", "192.0.2.1:80", "[::]:0", "[2001:db8::1]:0"] {
@@ -212,7 +233,14 @@ mod tests {
         }
         check("https://app.example", true);
         check("http://localhost:3000", true);
-        for bad in ["*", "null", "app.example", "https://app.example/", "ftp://a", "https://"] {
+        for bad in [
+            "*",
+            "null",
+            "app.example",
+            "https://app.example/",
+            "ftp://a",
+            "https://",
+        ] {
             check(bad, false);
         }
     }

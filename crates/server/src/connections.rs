@@ -23,7 +23,10 @@ pub(crate) struct Connections {
 impl Connections {
     /// Room for `max` connections.
     pub(crate) fn new(max: usize) -> Self {
-        Self { room: Arc::new(Semaphore::new(max)), max }
+        Self {
+            room: Arc::new(Semaphore::new(max)),
+            max,
+        }
     }
 
     /// Takes one place for as long as the permit lives; none when the server is full.
@@ -37,7 +40,8 @@ impl Connections {
     }
 }
 
-/// Raises the process's file limit to the hard one and says how many connections it leaves room for.
+/// Raises the process's file limit to the hard one and says how many connections it leaves room
+/// for.
 pub(crate) fn file_limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -46,7 +50,9 @@ pub(crate) fn file_limit() -> usize {
         limit = getrlimit(Resource::Nofile);
     }
     let files = limit.current.unwrap_or(CONNECTIONS_MAX);
-    let room = files.saturating_sub(FILES_KEPT_BACK).clamp(16, CONNECTIONS_MAX);
+    let room = files
+        .saturating_sub(FILES_KEPT_BACK)
+        .clamp(16, CONNECTIONS_MAX);
     usize::try_from(room).unwrap_or(usize::MAX >> 4)
 }
 

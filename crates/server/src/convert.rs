@@ -1,4 +1,5 @@
-//! Requests become commands here: the one place where what a caller sent is held against the limits.
+//! Requests become commands here: the one place where what a caller sent is held against the
+//! limits.
 //!
 //! Both surfaces use these functions, so a limit or a rule cannot differ between them. Verifying a
 //! payload hashes it, so the caller decides on which thread this runs.
@@ -24,7 +25,11 @@ pub struct Policy {
 /// `CTX_CREATE` and `CTX_FORK`.
 pub fn create_context(policy: &Policy, create: wire::CreateContext) -> Result<Command, ApiError> {
     let key = key(policy, create.key.unwrap_or_default())?;
-    Ok(Command::CreateContext(CreateContext { base: create.base, labels: Labels::new(), key }))
+    Ok(Command::CreateContext(CreateContext {
+        base: create.base,
+        labels: Labels::new(),
+        key,
+    }))
 }
 
 /// `APPEND_TURN`.
@@ -37,21 +42,33 @@ pub fn append_turn(policy: &Policy, append: wire::AppendTurn) -> Result<Command,
         expected_head: append.expected_head,
         turns: vec![turn],
     };
-    Ok(Command::Append(Append { parts: vec![part], key, strict: policy.strict_types }))
+    Ok(Command::Append(Append {
+        parts: vec![part],
+        key,
+        strict: policy.strict_types,
+    }))
 }
 
 /// `APPEND_BATCH`.
 pub fn append_batch(policy: &Policy, batch: wire::AppendBatch) -> Result<Command, ApiError> {
     check_batch(&policy.limits, &batch.turns)?;
     let key = key(policy, batch.key)?;
-    let turns: Result<_, _> = batch.turns.into_iter().map(|turn| new_turn(policy, turn, None)).collect();
+    let turns: Result<_, _> = batch
+        .turns
+        .into_iter()
+        .map(|turn| new_turn(policy, turn, None))
+        .collect();
     let part = AppendPart {
         context: batch.context,
         parent: batch.parent,
         expected_head: batch.expected_head,
         turns: turns?,
     };
-    Ok(Command::Append(Append { parts: vec![part], key, strict: policy.strict_types }))
+    Ok(Command::Append(Append {
+        parts: vec![part],
+        key,
+        strict: policy.strict_types,
+    }))
 }
 
 fn check_batch(limits: &Limits, turns: &[wire::SentTurn]) -> Result<(), ApiError> {
@@ -60,12 +77,28 @@ fn check_batch(limits: &Limits, turns: &[wire::SentTurn]) -> Result<(), ApiError
     }
     let sent = turns.iter().map(|turn| turn.payload.len() as u64).sum();
     let raw = turns.iter().map(|turn| u64::from(turn.raw_len)).sum();
-    within("turns of the batch", limits.batch_turns_max, turns.len() as u64)?;
-    within("payload bytes of the batch as sent", limits.batch_bytes_max, sent)?;
-    within("payload bytes of the batch, uncompressed", limits.batch_raw_bytes_max, raw)
+    within(
+        "turns of the batch",
+        limits.batch_turns_max,
+        turns.len() as u64,
+    )?;
+    within(
+        "payload bytes of the batch as sent",
+        limits.batch_bytes_max,
+        sent,
+    )?;
+    within(
+        "payload bytes of the batch, uncompressed",
+        limits.batch_raw_bytes_max,
+        raw,
+    )
 }
 
-fn new_turn(policy: &Policy, turn: wire::SentTurn, fs_root: Option<BlobHash>) -> Result<NewTurn, ApiError> {
+fn new_turn(
+    policy: &Policy,
+    turn: wire::SentTurn,
+    fs_root: Option<BlobHash>,
+) -> Result<NewTurn, ApiError> {
     let declared = declared_type(policy, &turn.type_id, turn.type_version)?;
     let sent = SentBlob {
         hash: turn.hash,
@@ -74,12 +107,20 @@ fn new_turn(policy: &Policy, turn: wire::SentTurn, fs_root: Option<BlobHash>) ->
         bytes: turn.payload,
     };
     let payload = NewBlob::verify(sent, policy.limits.blob_bytes_max)?;
-    Ok(NewTurn { declared, encoding: turn.encoding, payload, fs_root })
+    Ok(NewTurn {
+        declared,
+        encoding: turn.encoding,
+        payload,
+        fs_root,
+    })
 }
 
 /// `ATTACH_FS`.
 pub fn attach_fs(attach: wire::AttachFs) -> Command {
-    Command::AttachFs { turn: attach.turn, root: attach.root }
+    Command::AttachFs {
+        turn: attach.turn,
+        root: attach.root,
+    }
 }
 
 /// `PUT_BLOB`.
@@ -87,20 +128,37 @@ pub fn put_blob(policy: &Policy, put: wire::PutBlob) -> Result<Command, ApiError
     let max = policy.limits.blob_bytes_max;
     within("blob bytes", max, put.bytes.len() as u64)?;
     let raw_len = u32::try_from(put.bytes.len()).map_err(ApiError::internal)?;
-    let sent = SentBlob { hash: put.hash, raw_len, compression: Compression::None, bytes: put.bytes };
+    let sent = SentBlob {
+        hash: put.hash,
+        raw_len,
+        compression: Compression::None,
+        bytes: put.bytes,
+    };
     Ok(Command::PutBlob(NewBlob::verify(sent, max)?))
 }
 
 /// `REGISTRY_PUT_BUNDLE`.
 pub fn put_bundle(policy: &Policy, id: String, json: Bytes) -> Result<Command, ApiError> {
-    within("bundle bytes", policy.limits.bundle_bytes_max, json.len() as u64)?;
-    within("nesting of the bundle", policy.limits.nesting_max.min(NESTING_MAX), nesting(&json))?;
+    within(
+        "bundle bytes",
+        policy.limits.bundle_bytes_max,
+        json.len() as u64,
+    )?;
+    within(
+        "nesting of the bundle",
+        policy.limits.nesting_max.min(NESTING_MAX),
+        nesting(&json),
+    )?;
     Ok(Command::PutBundle { id, json })
 }
 
 /// An idempotency key as sent; no bytes mean no key.
 pub fn key(policy: &Policy, bytes: Bytes) -> Result<Option<Key>, ApiError> {
-    within("idempotency key bytes", policy.limits.key_bytes_max, bytes.len() as u64)?;
+    within(
+        "idempotency key bytes",
+        policy.limits.key_bytes_max,
+        bytes.len() as u64,
+    )?;
     if bytes.starts_with(RESERVED.as_bytes()) {
         return Err(reserved("idempotency keys"));
     }
@@ -109,7 +167,11 @@ pub fn key(policy: &Policy, bytes: Bytes) -> Result<Option<Key>, ApiError> {
 
 /// A declared type as sent; an empty id declares none.
 pub fn declared_type(policy: &Policy, id: &str, version: u32) -> Result<TypeRef, ApiError> {
-    within("type id bytes", policy.limits.type_id_bytes_max, id.len() as u64)?;
+    within(
+        "type id bytes",
+        policy.limits.type_id_bytes_max,
+        id.len() as u64,
+    )?;
     Ok(TypeRef::new(id, version))
 }
 
@@ -127,7 +189,11 @@ pub fn labels(policy: &Policy, labels: Labels) -> Result<Labels, ApiError> {
     if labels.keys().any(|key| key.starts_with(RESERVED)) {
         return Err(reserved("labels"));
     }
-    let longest = labels.iter().map(|(key, value)| key.len().max(value.len())).max().unwrap_or(0);
+    let longest = labels
+        .iter()
+        .map(|(key, value)| key.len().max(value.len()))
+        .max()
+        .unwrap_or(0);
     within("label bytes", policy.limits.label_bytes_max, longest as u64)?;
     Ok(labels)
 }
@@ -135,5 +201,9 @@ pub fn labels(policy: &Policy, labels: Labels) -> Result<Labels, ApiError> {
 /// Refuses what is over a limit.
 pub fn within(what: &str, limit: usize, actual: u64) -> Result<(), ApiError> {
     let limit = limit as u64;
-    if actual <= limit { Ok(()) } else { Err(ApiError::too_large(what, limit, actual)) }
+    if actual <= limit {
+        Ok(())
+    } else {
+        Err(ApiError::too_large(what, limit, actual))
+    }
 }

@@ -1,8 +1,8 @@
 //! What a caller is told when a request fails, on either surface.
 //!
-//! Core errors know no codes: each of them is mapped here, once, by an exhaustive match. The message
-//! and the details are for the caller, the source is for the log; an `Internal` error tells the caller
-//! nothing about us.
+//! Core errors know no codes: each of them is mapped here, once, by an exhaustive match. The
+//! message and the details are for the caller, the source is for the log; an `Internal` error tells
+//! the caller nothing about us.
 
 use serde_json::{Map, Value, json};
 use turnkeep_ledger::log::Unrecordable;
@@ -34,7 +34,13 @@ pub struct ApiError {
 impl ApiError {
     /// An error without details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, word: None, message: message.into(), details: Map::new(), source: None }
+        Self {
+            code,
+            word: None,
+            message: message.into(),
+            details: Map::new(),
+            source: None,
+        }
     }
 
     /// A request that cannot be understood.
@@ -44,15 +50,21 @@ impl ApiError {
 
     /// Something over a limit.
     pub fn too_large(what: &str, limit: u64, actual: u64) -> Self {
-        Self::new(ErrorCode::TooLarge, format!("{what}: {actual} is over the limit of {limit}"))
-            .with("limit", limit)
-            .with("actual", actual)
+        Self::new(
+            ErrorCode::TooLarge,
+            format!("{what}: {actual} is over the limit of {limit}"),
+        )
+        .with("limit", limit)
+        .with("actual", actual)
     }
 
     /// A fault of ours; the source goes to the log and not to the caller.
     pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error = Self::new(ErrorCode::Internal, "the server failed; its log says why");
-        Self { source: Some(source.into()), ..error }
+        Self {
+            source: Some(source.into()),
+            ..error
+        }
     }
 
     /// What comes while the server stops.
@@ -106,10 +118,16 @@ impl From<Refusal> for ApiError {
         let message = refusal.to_string();
         let error = |code| Self::new(code, message);
         match refusal {
-            Refusal::UnknownContext(id) => error(ErrorCode::NotFound).with("context_id", id.to_string()),
+            Refusal::UnknownContext(id) => {
+                error(ErrorCode::NotFound).with("context_id", id.to_string())
+            }
             Refusal::UnknownTurn(id) => error(ErrorCode::NotFound).with("turn_id", id.to_string()),
             Refusal::UnknownBlob(hash) => error(ErrorCode::NotFound).with("hash", hash.to_string()),
-            Refusal::HeadMoved { context, expected, actual } => error(ErrorCode::Conflict)
+            Refusal::HeadMoved {
+                context,
+                expected,
+                actual,
+            } => error(ErrorCode::Conflict)
                 .with("context_id", context.to_string())
                 .with("expected_head_turn_id", head(expected))
                 .with("actual_head_turn_id", head(actual)),
@@ -150,14 +168,22 @@ impl From<ReadError> for ApiError {
         let message = read.to_string();
         let error = |code| Self::new(code, message);
         match read {
-            ReadError::UnknownContext(id) => error(ErrorCode::NotFound).with("context_id", id.to_string()),
-            ReadError::UnknownTurn(id) => error(ErrorCode::NotFound).with("turn_id", id.to_string()),
-            ReadError::UnknownBlob(hash) => error(ErrorCode::NotFound).with("hash", hash.to_string()),
-            ReadError::LostTurn(lost) => lost_turn(error(ErrorCode::Corrupt), lost),
-            ReadError::LostContext(id) => error(ErrorCode::Corrupt).with("context_id", id.to_string()),
-            ReadError::Corrupt { hash, what } => {
-                error(ErrorCode::Corrupt).with("hash", hash.to_string()).with("what", what)
+            ReadError::UnknownContext(id) => {
+                error(ErrorCode::NotFound).with("context_id", id.to_string())
             }
+            ReadError::UnknownTurn(id) => {
+                error(ErrorCode::NotFound).with("turn_id", id.to_string())
+            }
+            ReadError::UnknownBlob(hash) => {
+                error(ErrorCode::NotFound).with("hash", hash.to_string())
+            }
+            ReadError::LostTurn(lost) => lost_turn(error(ErrorCode::Corrupt), lost),
+            ReadError::LostContext(id) => {
+                error(ErrorCode::Corrupt).with("context_id", id.to_string())
+            }
+            ReadError::Corrupt { hash, what } => error(ErrorCode::Corrupt)
+                .with("hash", hash.to_string())
+                .with("what", what),
             ReadError::NoMemory(_) => error(ErrorCode::TooManyRequests),
         }
     }
@@ -178,15 +204,23 @@ impl From<BlobError> for ApiError {
     fn from(blob: BlobError) -> Self {
         let error = Self::new(ErrorCode::Conflict, blob.to_string());
         match blob {
-            BlobError::HashMismatch { expected, actual } => {
-                error.with("expected", expected.to_string()).with("actual", actual.to_string())
-            }
+            BlobError::HashMismatch { expected, actual } => error
+                .with("expected", expected.to_string())
+                .with("actual", actual.to_string()),
             BlobError::LengthMismatch { expected, actual } => {
                 error.with("expected", expected).with("actual", actual)
             }
-            BlobError::NotZstd(_) => Self { code: ErrorCode::Undecodable, ..error },
-            BlobError::NoMemory(_) => Self { code: ErrorCode::TooManyRequests, ..error },
-            BlobError::TooLarge { limit, actual } => Self::too_large("payload bytes", limit, actual),
+            BlobError::NotZstd(_) => Self {
+                code: ErrorCode::Undecodable,
+                ..error
+            },
+            BlobError::NoMemory(_) => Self {
+                code: ErrorCode::TooManyRequests,
+                ..error
+            },
+            BlobError::TooLarge { limit, actual } => {
+                Self::too_large("payload bytes", limit, actual)
+            }
         }
     }
 }
@@ -211,8 +245,14 @@ impl From<DecodeError> for ApiError {
             | DecodeError::LeftOver { .. }
             | DecodeError::BadValue { .. }
             | DecodeError::NotUtf8 { .. } => Self::bad_request(message),
-            DecodeError::ZeroId { field } => Self::new(ErrorCode::NotFound, message).with(field, json!("0")),
-            DecodeError::TooMany { field, limit, actual } => Self::too_large(field, limit, actual),
+            DecodeError::ZeroId { field } => {
+                Self::new(ErrorCode::NotFound, message).with(field, json!("0"))
+            }
+            DecodeError::TooMany {
+                field,
+                limit,
+                actual,
+            } => Self::too_large(field, limit, actual),
         }
     }
 }
@@ -230,7 +270,11 @@ impl From<Fault> for ApiError {
             path => format!("{path} {}", fault.message),
         };
         let error = Self::new(kind_of(fault.code), message).word(fault.code);
-        if fault.path.is_empty() { error } else { error.with("path", fault.path) }
+        if fault.path.is_empty() {
+            error
+        } else {
+            error.with("path", fault.path)
+        }
     }
 }
 
@@ -290,7 +334,10 @@ impl From<LedgerError> for ApiError {
             LedgerError::Refusal(refusal) => refusal.into(),
             LedgerError::Load(error) => {
                 let message = "the world cannot be read; `turnkeep verify` says more";
-                Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
+                Self {
+                    source: Some(error.into()),
+                    ..Self::new(ErrorCode::Corrupt, message)
+                }
             }
             LedgerError::Unrecordable(error @ Unrecordable::TooLarge { .. }) => {
                 Self::new(ErrorCode::TooLarge, error.to_string())
@@ -298,7 +345,10 @@ impl From<LedgerError> for ApiError {
             LedgerError::Unrecordable(error) => Self::internal(error),
             LedgerError::Unreadable(error) => {
                 let message = "this world cannot be read, the others can: `turnkeep world verify` and `turnkeep verify` tell its owner what is damaged; restore a backup of the data directory";
-                Self { source: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message) }
+                Self {
+                    source: Some(error.into()),
+                    ..Self::new(ErrorCode::Unavailable, message)
+                }
             }
             LedgerError::Abandoned(why) => Self::internal(why),
         }
@@ -312,15 +362,24 @@ mod tests {
 
     fn check(error: impl Into<ApiError>, status: u16, word: &str, details: &Value) {
         let error = error.into();
-        assert_eq!((error.code.status(), error.code.word()), (status, word), "{error}");
+        assert_eq!(
+            (error.code.status(), error.code.word()),
+            (status, word),
+            "{error}"
+        );
         assert_eq!(&Value::Object(error.details), details);
     }
 
     #[test]
     fn a_moved_head_tells_the_actual_one() {
         let context = ContextId::new(3).unwrap();
-        let refusal = Refusal::HeadMoved { context, expected: None, actual: TurnId::new(9) };
-        let details = json!({"context_id": "3", "expected_head_turn_id": "0", "actual_head_turn_id": "9"});
+        let refusal = Refusal::HeadMoved {
+            context,
+            expected: None,
+            actual: TurnId::new(9),
+        };
+        let details =
+            json!({"context_id": "3", "expected_head_turn_id": "0", "actual_head_turn_id": "9"});
         check(refusal, 409, "Conflict", &details);
     }
 
@@ -328,27 +387,64 @@ mod tests {
     fn sent_bytes_that_contradict_themselves_are_a_conflict_and_garbage_is_undecodable() {
         let (expected, actual) = (BlobHash([1; 32]), BlobHash([2; 32]));
         let both = json!({"expected": expected.to_string(), "actual": actual.to_string()});
-        check(BlobError::HashMismatch { expected, actual }, 409, "Conflict", &both);
+        check(
+            BlobError::HashMismatch { expected, actual },
+            409,
+            "Conflict",
+            &both,
+        );
         let lengths = json!({"expected": 4, "actual": 5});
-        check(BlobError::LengthMismatch { expected: 4, actual: 5 }, 409, "Conflict", &lengths);
-        check(BlobError::NotZstd("x".into()), 422, "DecodeError", &json!({}));
+        check(
+            BlobError::LengthMismatch {
+                expected: 4,
+                actual: 5,
+            },
+            409,
+            "Conflict",
+            &lengths,
+        );
+        check(
+            BlobError::NotZstd("x".into()),
+            422,
+            "DecodeError",
+            &json!({}),
+        );
     }
 
     #[test]
     fn held_bytes_that_are_damaged_are_our_fault() {
         let hash = BlobHash([1; 32]);
         let details = json!({"hash": hash.to_string(), "what": "x"});
-        check(ReadError::Corrupt { hash, what: "x".into() }, 500, "DecodeError", &details);
+        check(
+            ReadError::Corrupt {
+                hash,
+                what: "x".into(),
+            },
+            500,
+            "DecodeError",
+            &details,
+        );
     }
 
     #[test]
     fn an_id_of_zero_names_nothing() {
-        check(DecodeError::ZeroId { field: "context_id" }, 404, "NotFound", &json!({"context_id": "0"}));
+        check(
+            DecodeError::ZeroId {
+                field: "context_id",
+            },
+            404,
+            "NotFound",
+            &json!({"context_id": "0"}),
+        );
     }
 
     #[test]
     fn limits_tell_limit_and_actual() {
-        let many = DecodeError::TooMany { field: "count", limit: 2, actual: 3 };
+        let many = DecodeError::TooMany {
+            field: "count",
+            limit: 2,
+            actual: 3,
+        };
         check(many, 413, "TooLarge", &json!({"limit": 2, "actual": 3}));
     }
 }

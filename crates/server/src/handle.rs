@@ -46,7 +46,12 @@ impl StoreHandle {
             sender.send_replace(last);
         });
         let permits = Arc::new(Semaphore::new(queue_commands_max));
-        Self { store, permits, queue_commands_max, position }
+        Self {
+            store,
+            permits,
+            queue_commands_max,
+            position,
+        }
     }
 
     /// The store, for reads: they never wait for the writer.
@@ -61,12 +66,16 @@ impl StoreHandle {
 
     /// Commands that wait for the writer or are being written.
     pub fn queued(&self) -> usize {
-        self.queue_commands_max.saturating_sub(self.permits.available_permits())
+        self.queue_commands_max
+            .saturating_sub(self.permits.available_permits())
     }
 
     /// A permit if there is one now.
     pub fn try_permit(&self) -> Option<SubmitPermit> {
-        Arc::clone(&self.permits).try_acquire_owned().ok().map(SubmitPermit)
+        Arc::clone(&self.permits)
+            .try_acquire_owned()
+            .ok()
+            .map(SubmitPermit)
     }
 
     /// A permit as soon as there is one.

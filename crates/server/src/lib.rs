@@ -2,10 +2,11 @@
 //!
 //! [`serve`] is the composition root. What arrives is held against the limits in `convert`, runs in
 //! the store, and what comes back is encoded for its surface; errors have the same words on both.
-//! Nothing here decides what the store means. Nothing that a peer sends may panic; what a connection
-//! holds is bounded, and so is what all of them hold together (`memory`). Work that takes long leaves
-//! the runtime's thread, so that a peer waits for others only where they share the log, the disk or
-//! the room for large requests, and for that room only so long as `Timeouts::room` says.
+//! Nothing here decides what the store means. Nothing that a peer sends may panic; what a
+//! connection holds is bounded, and so is what all of them hold together (`memory`). Work that
+//! takes long leaves the runtime's thread, so that a peer waits for others only where they share
+//! the log, the disk or the room for large requests, and for that room only so long as
+//! `Timeouts::room` says.
 
 mod accept;
 pub mod auth;

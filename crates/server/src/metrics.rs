@@ -58,28 +58,57 @@ impl Metrics {
     ) -> Self {
         let mut registry = Registry::with_prefix("turnkeep");
         let http_requests = Family::default();
-        registry.register("http_requests", "HTTP requests answered", http_requests.clone());
+        registry.register(
+            "http_requests",
+            "HTTP requests answered",
+            http_requests.clone(),
+        );
         let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 4.0, 10));
         let http_seconds = Family::new_with_constructor(histogram);
-        registry.register("http_request_seconds", "Time until the response's head", http_seconds.clone());
+        registry.register(
+            "http_request_seconds",
+            "Time until the response's head",
+            http_seconds.clone(),
+        );
         let tcp_requests = Family::default();
-        registry.register("tcp_requests", "Binary requests answered", tcp_requests.clone());
+        registry.register(
+            "tcp_requests",
+            "Binary requests answered",
+            tcp_requests.clone(),
+        );
         rehydrations.register(&mut registry);
-        registry.register_collector(Box::new(StoreCounters { store, connections, memory }));
-        Self { registry, http_requests, http_seconds, tcp_requests }
+        registry.register_collector(Box::new(StoreCounters {
+            store,
+            connections,
+            memory,
+        }));
+        Self {
+            registry,
+            http_requests,
+            http_seconds,
+            tcp_requests,
+        }
     }
 
     /// Counts a request that was answered.
     pub(crate) fn http(&self, route: &str, method: &str, status: u16, took: Duration) {
-        let labels = HttpLabels { route: route.to_owned(), method: method.to_owned(), status };
+        let labels = HttpLabels {
+            route: route.to_owned(),
+            method: method.to_owned(),
+            status,
+        };
         self.http_requests.get_or_create(&labels).inc();
         let HttpLabels { route, method, .. } = labels;
-        self.http_seconds.get_or_create(&RouteLabels { route, method }).observe(took.as_secs_f64());
+        self.http_seconds
+            .get_or_create(&RouteLabels { route, method })
+            .observe(took.as_secs_f64());
     }
 
     /// Counts a binary request that was answered; `status` is 0 for success.
     pub(crate) fn tcp(&self, message: &'static str, status: u16) {
-        self.tcp_requests.get_or_create(&TcpLabels { message, status }).inc();
+        self.tcp_requests
+            .get_or_create(&TcpLabels { message, status })
+            .inc();
     }
 
     /// All counters as text.
@@ -110,15 +139,31 @@ impl Collector for StoreCounters {
             metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)?;
         }
         let now = [
-            ("connections", "Open connections on both ports", self.connections.open()),
+            (
+                "connections",
+                "Open connections on both ports",
+                self.connections.open(),
+            ),
             (
                 "memory_budget_bytes",
                 "What large requests and answers may hold together",
                 self.memory.total_bytes(),
             ),
-            ("memory_used_bytes", "What large requests and answers hold together", self.memory.used_bytes()),
-            ("memory_waiting_requests", "Large requests that wait for memory", self.memory.waiting()),
-            ("queue_commands", "Commands that wait for the writer", self.store.queued()),
+            (
+                "memory_used_bytes",
+                "What large requests and answers hold together",
+                self.memory.used_bytes(),
+            ),
+            (
+                "memory_waiting_requests",
+                "Large requests that wait for memory",
+                self.memory.waiting(),
+            ),
+            (
+                "queue_commands",
+                "Commands that wait for the writer",
+                self.store.queued(),
+            ),
         ];
         let now = now.map(|(name, help, value)| (name, help, value as u64));
         for (name, help, value) in gauges(&stats).into_iter().chain(now) {
@@ -138,7 +183,11 @@ fn counters(stats: &Stats) -> [Row; 7] {
         ("blobs", "Distinct blobs", stats.blobs),
         ("bundles", "Registry bundles ever published", stats.bundles),
         ("events", "Events in the feed", stats.events),
-        ("commit_groups", "Groups committed since start", stats.groups),
+        (
+            "commit_groups",
+            "Groups committed since start",
+            stats.groups,
+        ),
         ("commands", "Commands logged since start", stats.commands),
     ]
 }
@@ -146,11 +195,31 @@ fn counters(stats: &Stats) -> [Row; 7] {
 fn gauges(stats: &Stats) -> [Row; 7] {
     [
         ("types", "Types in the registry", stats.types),
-        ("blob_raw_bytes", "Uncompressed bytes of all distinct blobs", stats.blob_raw_bytes),
-        ("blob_stored_bytes", "Bytes of all distinct blobs as kept", stats.blob_stored_bytes),
-        ("log_bytes", "Bytes of log up to its last frame", stats.log_bytes),
-        ("log_position", "The last frame's position in the log", stats.log_position),
+        (
+            "blob_raw_bytes",
+            "Uncompressed bytes of all distinct blobs",
+            stats.blob_raw_bytes,
+        ),
+        (
+            "blob_stored_bytes",
+            "Bytes of all distinct blobs as kept",
+            stats.blob_stored_bytes,
+        ),
+        (
+            "log_bytes",
+            "Bytes of log up to its last frame",
+            stats.log_bytes,
+        ),
+        (
+            "log_position",
+            "The last frame's position in the log",
+            stats.log_position,
+        ),
         ("index_bytes", "Bytes of index on disk", stats.index_bytes),
-        ("poisoned", "1 when the log cannot be written until a restart", stats.poisoned.into()),
+        (
+            "poisoned",
+            "1 when the log cannot be written until a restart",
+            stats.poisoned.into(),
+        ),
     ]
 }

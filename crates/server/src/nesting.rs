@@ -1,4 +1,5 @@
-//! How deep JSON nests and how much memory its values take, from its bytes, before anything is built.
+//! How deep JSON nests and how much memory its values take, from its bytes, before anything is
+//! built.
 
 /// The deepest nesting that is ever taken, whatever the limit says: what the log holds is read back
 /// with this bound.
@@ -21,12 +22,13 @@ pub(crate) fn nesting(bytes: &[u8]) -> u64 {
     deepest
 }
 
-/// What one value or key takes in memory besides its text, at most: the value, the key's string, and the
-/// growth of the list or map that holds it.
+/// What one value or key takes in memory besides its text, at most: the value, the key's string,
+/// and the growth of the list or map that holds it.
 const VALUE_BYTES: usize = 80;
 
-/// About how much memory the values of JSON text take, besides the text of its strings. Short values take
-/// far more than their text: `[0,0,0]` takes two bytes of text and dozens of bytes of memory for each.
+/// About how much memory the values of JSON text take, besides the text of its strings. Short
+/// values take far more than their text: `[0,0,0]` takes two bytes of text and dozens of bytes of
+/// memory for each.
 pub(crate) fn parsed_bytes(bytes: &[u8]) -> usize {
     let (mut values, mut in_string, mut escaped) = (1_usize, false, false);
     for byte in bytes {
@@ -48,7 +50,11 @@ mod tests {
     #[test]
     fn every_value_and_key_counts_and_text_does_not() {
         fn check(text: &str, values: usize) {
-            assert_eq!(parsed_bytes(text.as_bytes()), values * VALUE_BYTES, "{text}");
+            assert_eq!(
+                parsed_bytes(text.as_bytes()),
+                values * VALUE_BYTES,
+                "{text}"
+            );
         }
         check("1", 1);
         check("[1,2,3]", 4);

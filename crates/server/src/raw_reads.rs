@@ -1,10 +1,12 @@
-//! The store's own ways to a world's contexts. They are the owner's: nothing is written there past the ledger,
-//! and who reads content there reads past every view, which leaves a line in the world's audit before the answer.
-//! Ids, parents and depths are structure, not content: reading them leaves no line.
+//! The store's own ways to a world's contexts. They are the owner's: nothing is written there past
+//! the ledger, and who reads content there reads past every view, which leaves a line in the
+//! world's audit before the answer. Ids, parents and depths are structure, not content: reading
+//! them leaves no line.
 //!
-//! A context that starts from a world's turn shows that world's turns; they count by where they were written. A
-//! blob is a world's if one of its turns holds it: only what can be read as a record is looked for there. Nothing is
-//! written to a world that cannot be read either; the owner reads it without a line, because none can be left.
+//! A context that starts from a world's turn shows that world's turns; they count by where they
+//! were written. A blob is a world's if one of its turns holds it: only what can be read as a
+//! record is looked for there. Nothing is written to a world that cannot be read either; the owner
+//! reads it without a line, because none can be left.
 
 use std::sync::Arc;
 
@@ -22,8 +24,11 @@ use crate::shared::Shared;
 impl Shared {
     /// Refuses to write to a world's context past its ledger.
     pub(crate) fn refuse_world(&self, context: ContextId) -> Result<(), ApiError> {
-        let Some(name) = self.worlds.name_of(context) else { return Ok(()) };
-        let message = format!("context {context} is the world {name}'s: write to it through its ledger");
+        let Some(name) = self.worlds.name_of(context) else {
+            return Ok(());
+        };
+        let message =
+            format!("context {context} is the world {name}'s: write to it through its ledger");
         let error = ApiError::new(ErrorCode::Forbidden, message).word(Code::Forbidden);
         Err(error.with("world_id", name.as_str()))
     }
@@ -49,7 +54,11 @@ impl Shared {
     }
 
     /// Leaves a line in each of these worlds: its records were read as they are.
-    pub(crate) async fn note_raw_read(&self, rooms: &[Arc<Room>], how: &str) -> Result<(), ApiError> {
+    pub(crate) async fn note_raw_read(
+        &self,
+        rooms: &[Arc<Room>],
+        how: &str,
+    ) -> Result<(), ApiError> {
         for room in rooms {
             let line = AuditLine {
                 at: room.now(),
@@ -70,7 +79,11 @@ impl Shared {
 
     fn is_record(&self, hash: BlobHash) -> bool {
         let payload = self.store.store().blob(hash).ok();
-        payload.is_some_and(|payload| payload.into_raw_bytes().is_ok_and(|raw| record::is_record(&raw)))
+        payload.is_some_and(|payload| {
+            payload
+                .into_raw_bytes()
+                .is_ok_and(|raw| record::is_record(&raw))
+        })
     }
 
     /// Leaves a line in each world of which this blob is a record.
@@ -82,7 +95,8 @@ impl Shared {
         let permit = self.memory.acquire(len as usize).await?;
         let reader = Arc::clone(self);
         let look = move || permit.during(|| reader.worlds_of_blob(hash));
-        self.note_raw_read(&self.work_on_large(look).await?, "blob").await
+        self.note_raw_read(&self.work_on_large(look).await?, "blob")
+            .await
     }
 
     fn worlds_of_blob(&self, hash: BlobHash) -> Result<Vec<Arc<Room>>, ApiError> {
@@ -101,13 +115,22 @@ impl Shared {
 
     /// Whether whoever follows a context, or all of them, follows a world's.
     pub(crate) fn reaches_worlds(&self, context: Option<ContextId>) -> bool {
-        context.map_or_else(|| self.worlds.own_any(), |context| self.worlds.name_of(context).is_some())
+        context.map_or_else(
+            || self.worlds.own_any(),
+            |context| self.worlds.name_of(context).is_some(),
+        )
     }
 
     /// Leaves a line where somebody begins to follow a world's context, or all contexts.
-    pub(crate) async fn note_subscription(&self, context: Option<ContextId>) -> Result<(), ApiError> {
+    pub(crate) async fn note_subscription(
+        &self,
+        context: Option<ContextId>,
+    ) -> Result<(), ApiError> {
         match context {
-            Some(context) => self.note_raw_read(&self.worlds_of([context].into_iter()), "events").await,
+            Some(context) => {
+                self.note_raw_read(&self.worlds_of([context].into_iter()), "events")
+                    .await
+            }
             None => self.note_raw_read_of_all("events").await,
         }
     }

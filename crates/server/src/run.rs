@@ -1,7 +1,8 @@
 //! The composition root: binds both listeners, starts every task, and joins them at shutdown.
 //!
-//! The caller owns the runtime and the store: it opens the store before and closes it after. Nothing
-//! is served before both ports are bound, and [`Running::shutdown`] returns when no task is left.
+//! The caller owns the runtime and the store: it opens the store before and closes it after.
+//! Nothing is served before both ports are bound, and [`Running::shutdown`] returns when no task is
+//! left.
 
 use std::io;
 use std::net::SocketAddr;
@@ -67,10 +68,22 @@ pub struct Running {
 }
 
 /// Starts serving `store` as `config` says, on the caller's runtime.
-pub async fn serve(config: ServerConfig, store: Store, clock: Arc<dyn Clock>) -> Result<Running, ServeError> {
+pub async fn serve(
+    config: ServerConfig,
+    store: Store,
+    clock: Arc<dyn Clock>,
+) -> Result<Running, ServeError> {
     config.check()?;
-    let tcp_tls = config.tls.as_ref().map(|files| tls::acceptor(files, false)).transpose()?;
-    let http_tls = config.tls.as_ref().map(|files| tls::acceptor(files, true)).transpose()?;
+    let tcp_tls = config
+        .tls
+        .as_ref()
+        .map(|files| tls::acceptor(files, false))
+        .transpose()?;
+    let http_tls = config
+        .tls
+        .as_ref()
+        .map(|files| tls::acceptor(files, true))
+        .transpose()?;
     let (tcp, tcp_addr) = bind(config.tcp_addr)?;
     let (http, http_addr) = bind(config.http_addr)?;
     let shared = share(config, store, clock, (tcp_addr, http_addr))?;
@@ -87,7 +100,11 @@ fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
 }
 
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if addr.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     // A server that was just stopped leaves connections behind that would keep the address.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
@@ -107,13 +124,26 @@ pub(crate) fn share(
     let memory = MemoryBudget::new(config.memory_budget_bytes, config.timeouts.memory);
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
-    let worlds = Worlds::open(store.clone(), clock, (tasks.clone(), stopping.clone()), &random_seed()?);
-    let metrics = Metrics::new(store.clone(), connections.clone(), memory.clone(), worlds.rehydrations());
+    let worlds = Worlds::open(
+        store.clone(),
+        clock,
+        (tasks.clone(), stopping.clone()),
+        &random_seed()?,
+    );
+    let metrics = Metrics::new(
+        store.clone(),
+        connections.clone(),
+        memory.clone(),
+        worlds.rehydrations(),
+    );
     Ok(Arc::new(Shared {
         worlds,
         tool_rate: ToolRate::default(),
         write_rate: WriteRate::new(&config.limits),
-        policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
+        policy: Policy {
+            limits: config.limits.clone(),
+            strict_types: config.strict_types,
+        },
         gate: Gate::new(&config, http_addr.port()),
         metrics,
         store,
@@ -162,7 +192,11 @@ impl Running {
     /// The address of the status page, with the token that opens it.
     pub fn link(&self) -> String {
         let config = &self.shared.config;
-        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let scheme = if config.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         let token = match &config.auth {
             Auth::Off(_) => String::new(),
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
@@ -170,19 +204,30 @@ impl Running {
         format!("{scheme}://{}/{token}", self.shared.http_addr)
     }
 
-    /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones stay.
+    /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones
+    /// stay.
     pub fn show_terminals(&self, terminals: Terminals) {
         if self.shared.terminals.set(terminals).is_err() {
             tracing::warn!("the terminals of another broker are shown already");
         }
     }
 
-    /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons them.
+    /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons
+    /// them.
     pub async fn shutdown(self) {
-        let Shared { tasks, stopping, abandoned, config, .. } = &*self.shared;
+        let Shared {
+            tasks,
+            stopping,
+            abandoned,
+            config,
+            ..
+        } = &*self.shared;
         stopping.cancel();
         tasks.close();
-        if tokio::time::timeout(config.timeouts.shutdown_grace, tasks.wait()).await.is_err() {
+        if tokio::time::timeout(config.timeouts.shutdown_grace, tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::warn!(tasks = tasks.len(), "requests under way are abandoned");
             abandoned.cancel();
             tasks.wait().await;

@@ -77,16 +77,22 @@ impl Shared {
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.tasks.spawn_blocking(work).await.map_err(ApiError::internal)?
+        self.tasks
+            .spawn_blocking(work)
+            .await
+            .map_err(ApiError::internal)?
     }
 
-    /// The same for work on large bytes, of which only so much runs at once: more threads would not be
-    /// faster, and each takes memory of its own that no budget counts.
+    /// The same for work on large bytes, of which only so much runs at once: more threads would not
+    /// be faster, and each takes memory of its own that no budget counts.
     pub(crate) async fn work_on_large<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let slot = Arc::clone(&self.large_work).acquire_owned().await.map_err(ApiError::internal)?;
+        let slot = Arc::clone(&self.large_work)
+            .acquire_owned()
+            .await
+            .map_err(ApiError::internal)?;
         let work = move || {
             let done = work();
             drop(slot);

@@ -32,8 +32,10 @@ pub enum TlsError {
 /// An acceptor for the files. With `http`, clients that negotiate a protocol are offered HTTP/1.1.
 pub(crate) fn acceptor(files: &TlsFiles, http: bool) -> Result<TlsAcceptor, TlsError> {
     let chain = read_chain(files)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|source| TlsError::File { path: files.key.clone(), source })?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|source| TlsError::File {
+        path: files.key.clone(),
+        source,
+    })?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = RustlsConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -46,7 +48,10 @@ pub(crate) fn acceptor(files: &TlsFiles, http: bool) -> Result<TlsAcceptor, TlsE
 }
 
 fn read_chain(files: &TlsFiles) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let refuse = |source| TlsError::File { path: files.cert.clone(), source };
+    let refuse = |source| TlsError::File {
+        path: files.cert.clone(),
+        source,
+    };
     let chain: Vec<_> = CertificateDer::pem_file_iter(&files.cert)
         .map_err(refuse)?
         .collect::<Result<_, _>>()

@@ -1,4 +1,5 @@
-//! How often a person's token may ask: so many calls in a minute, counted per token, on every surface together.
+//! How often a person's token may ask: so many calls in a minute, counted per token, on every
+//! surface together.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -32,13 +33,22 @@ impl ToolRate {
         if windows.len() >= TOKENS_MAX {
             windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
         }
-        let window = windows.entry(token).or_insert(Window { began: now, calls: 0 });
+        let window = windows.entry(token).or_insert(Window {
+            began: now,
+            calls: 0,
+        });
         if now.duration_since(window.began) >= WINDOW {
-            *window = Window { began: now, calls: 0 };
+            *window = Window {
+                began: now,
+                calls: 0,
+            };
         }
         if window.calls >= CALLS_MAX {
             let wait = WINDOW.saturating_sub(now.duration_since(window.began));
-            return Err(retry_later(&format!("this token may make {CALLS_MAX} calls a minute"), wait));
+            return Err(retry_later(
+                &format!("this token may make {CALLS_MAX} calls a minute"),
+                wait,
+            ));
         }
         window.calls += 1;
         Ok(())

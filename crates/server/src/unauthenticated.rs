@@ -1,9 +1,10 @@
 //! Connections that have not shown a token yet, of one port.
 //!
-//! Anybody who reaches a port can open connections and say nothing. They cost files and memory, so only
+//! Anybody who reaches a port can open connections and say nothing. They cost files and memory, so
+//! only
 //! [`UNAUTHENTICATED_MAX`] of them may be open at a time. When another one comes, the one that has been
-//! silent for longest is closed, so that a flood of silent connections never keeps an honest client out. A
-//! connection leaves the list when it has shown a token, and when it ends.
+//! silent for longest is closed, so that a flood of silent connections never keeps an honest client
+//! out. A connection leaves the list when it has shown a token, and when it ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +41,10 @@ struct Place {
 
 impl Unauthenticated {
     pub(crate) fn new(max: usize) -> Self {
-        Self { list: Arc::default(), max }
+        Self {
+            list: Arc::default(),
+            max,
+        }
     }
 
     /// Takes up a connection. If there are too many, the oldest is told to go.
@@ -51,11 +55,17 @@ impl Unauthenticated {
         let number = list.last_number;
         list.silent.insert(number, evicted.clone());
         while list.silent.len() > self.max {
-            let Some((_, oldest)) = list.silent.pop_first() else { break };
+            let Some((_, oldest)) = list.silent.pop_first() else {
+                break;
+            };
             oldest.cancel();
         }
         drop(list);
-        Newcomer(Arc::new(Place { list: Arc::clone(&self.list), number, evicted }))
+        Newcomer(Arc::new(Place {
+            list: Arc::clone(&self.list),
+            number,
+            evicted,
+        }))
     }
 }
 
@@ -98,7 +108,10 @@ mod tests {
         assert!(is_evicted(&first) && !is_evicted(&second) && !is_evicted(&third));
         second.authenticated();
         let fourth = port.enter();
-        assert!(!is_evicted(&second) && !is_evicted(&third), "a token frees a place");
+        assert!(
+            !is_evicted(&second) && !is_evicted(&third),
+            "a token frees a place"
+        );
         drop(fourth);
         let fifth = port.enter();
         assert!(!is_evicted(&third) && !is_evicted(&fifth), "so does an end");

@@ -1,8 +1,8 @@
-//! How much persons may write: so many requests and so many bytes of text in a minute, for each token and for
-//! each world.
+//! How much persons may write: so many requests and so many bytes of text in a minute, for each
+//! token and for each world.
 //!
-//! A write that is over a limit is refused with the time after which it may be tried again. The owner's own
-//! writes are not counted. What is counted is kept in memory: a restart begins anew.
+//! A write that is over a limit is refused with the time after which it may be tried again. The
+//! owner's own writes are not counted. What is counted is kept in memory: a restart begins anew.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -63,13 +63,19 @@ struct Window {
 
 impl Window {
     fn new(now: Instant) -> Self {
-        Self { began: now, requests: 0, bytes: 0 }
+        Self {
+            began: now,
+            requests: 0,
+            bytes: 0,
+        }
     }
 
     /// How long a write must wait. What is larger than a whole window's bytes may open one.
     fn must_wait(&self, allowed: Allowed, bytes: usize, now: Instant) -> Option<Duration> {
-        let is_over = self.requests >= allowed.requests || self.bytes.saturating_add(bytes) > allowed.bytes;
-        (is_over && self.requests > 0).then(|| WINDOW.saturating_sub(now.duration_since(self.began)))
+        let is_over =
+            self.requests >= allowed.requests || self.bytes.saturating_add(bytes) > allowed.bytes;
+        (is_over && self.requests > 0)
+            .then(|| WINDOW.saturating_sub(now.duration_since(self.began)))
     }
 
     fn count(&mut self, bytes: usize) {
@@ -101,9 +107,10 @@ impl WriteRate {
         let Windows { tokens, worlds } = &mut *windows;
         let token = present(tokens, write.token, now);
         let world = present(worlds, write.world.clone(), now);
-        for (window, allowed, whose) in
-            [(&*token, self.of_a_token, "this token"), (&*world, self.of_a_world, "this world")]
-        {
+        for (window, allowed, whose) in [
+            (&*token, self.of_a_token, "this token"),
+            (&*world, self.of_a_world, "this world"),
+        ] {
             if let Some(wait) = window.must_wait(allowed, write.bytes, now) {
                 return Err(too_much(allowed, whose, wait));
             }
@@ -136,9 +143,12 @@ fn too_much(allowed: Allowed, whose: &str, wait: Duration) -> ApiError {
 pub(crate) fn retry_later(message: &str, wait: Duration) -> ApiError {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let seconds = seconds.max(1);
-    ApiError::new(ErrorCode::TooManyRequests, format!("{message}: try again in {seconds} seconds"))
-        .word(Code::TooManyRequests)
-        .with(RETRY_AFTER_SECONDS, seconds)
+    ApiError::new(
+        ErrorCode::TooManyRequests,
+        format!("{message}: try again in {seconds} seconds"),
+    )
+    .word(Code::TooManyRequests)
+    .with(RETRY_AFTER_SECONDS, seconds)
 }
 
 /// The detail of an error that says after how many seconds to try again.
@@ -164,7 +174,13 @@ mod tests {
 
     /// Writes with a token into a world; tells how long it would have to wait.
     fn write(rate: &WriteRate, token: u128, world: &str, bytes: usize) -> Option<u64> {
-        let refused = rate.admit(&Write { token: TokenId(token), world: &name(world), bytes }).err()?;
+        let refused = rate
+            .admit(&Write {
+                token: TokenId(token),
+                world: &name(world),
+                bytes,
+            })
+            .err()?;
         assert_eq!(refused.word, Some(Code::TooManyRequests));
         refused.details[RETRY_AFTER_SECONDS].as_u64()
     }

@@ -16,9 +16,16 @@ impl Pattern {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         if let Some(at) = newline(pattern) {
-            return Err(PatternError::Newline { shown: shown(pattern, at), column: column(pattern, at) });
+            return Err(PatternError::Newline {
+                shown: shown(pattern, at),
+                column: column(pattern, at),
+            });
         }
-        Regex::new(pattern).map(Self).map_err(|source| PatternError::Syntax { source: Box::new(source) })
+        Regex::new(pattern)
+            .map(Self)
+            .map_err(|source| PatternError::Syntax {
+                source: Box::new(source),
+            })
     }
 
     /// The expression itself.
@@ -46,7 +53,9 @@ impl Pattern {
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     /// It holds a newline: literally, as an escape, or as a class that holds nothing else.
-    #[error("a pattern is matched line by line and must not hold a newline (column {column})\n{shown}")]
+    #[error(
+        "a pattern is matched line by line and must not hold a newline (column {column})\n{shown}"
+    )]
     Newline {
         /// The pattern and a mark below the newline.
         shown: String,
@@ -61,12 +70,22 @@ pub enum PatternError {
     },
 }
 
-/// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds nothing
-/// else (`[^\n]` and `\s` are fine).
+/// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds
+/// nothing else (`[^\n]` and `\s` are fine).
 fn newline(pattern: &str) -> Option<usize> {
     let literal = pattern.find(['\n', '\r']);
     let parsed = || ast::parse::Parser::new().parse(pattern).ok();
-    literal.or_else(|| ast::visit(&parsed()?, Search { pattern, found: None }).ok().flatten())
+    literal.or_else(|| {
+        ast::visit(
+            &parsed()?,
+            Search {
+                pattern,
+                found: None,
+            },
+        )
+        .ok()
+        .flatten()
+    })
 }
 
 /// Looks through a parsed pattern for the first newline.
@@ -98,7 +117,9 @@ impl ast::Visitor for Search<'_> {
 
 impl Search<'_> {
     fn holds_only_newlines(&self, class: &Ast) -> bool {
-        let Ok(meaning) = Translator::new().translate(self.pattern, class) else { return false };
+        let Ok(meaning) = Translator::new().translate(self.pattern, class) else {
+            return false;
+        };
         match meaning.kind() {
             HirKind::Class(Class::Unicode(class)) => {
                 class
@@ -107,7 +128,10 @@ impl Search<'_> {
                     .all(|range| is_end_of_line(range.start()) && is_end_of_line(range.end()))
                     && !class.ranges().is_empty()
             }
-            HirKind::Literal(literal) => literal.0.iter().all(|byte| is_end_of_line(char::from(*byte))),
+            HirKind::Literal(literal) => literal
+                .0
+                .iter()
+                .all(|byte| is_end_of_line(char::from(*byte))),
             _ => false,
         }
     }
@@ -123,6 +147,9 @@ fn column(pattern: &str, at: usize) -> usize {
 
 fn shown(pattern: &str, at: usize) -> String {
     let before = pattern.get(..at).unwrap_or_default();
-    let line: String = pattern.chars().map(|c| if c.is_control() { '⏎' } else { c }).collect();
+    let line: String = pattern
+        .chars()
+        .map(|c| if c.is_control() { '⏎' } else { c })
+        .collect();
     format!("    {line}\n    {}^", " ".repeat(before.chars().count()))
 }

@@ -1,13 +1,17 @@
 //! Programs without a profile: what `generic` finds by itself, on recordings of real programs.
 //!
-//! The full-screen detector is written for programs that nobody has seen, so it is measured on all of
-//! them: it must find most turns and invent none. Line programs keep the line rule to the letter.
+//! The full-screen detector is written for programs that nobody has seen, so it is measured on all
+//! of them: it must find most turns and invent none. Line programs keep the line rule to the
+//! letter.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scorecard/score.rs"]
 mod score;
 #[path = "scorecard/truth.rs"]
-#[expect(dead_code, reason = "delays are not scored here, so it does not matter which truths are live")]
+#[expect(
+    dead_code,
+    reason = "delays are not scored here, so it does not matter which truths are live"
+)]
 mod truth;
 
 use score::{Score, score};
@@ -16,11 +20,12 @@ use truth::Truth;
 use turnkeep_session::detector::{Entry, Profile, ProfileSpec, parse_recording, presets, replay};
 
 /// Programs that paint the whole screen; every other recorded one reads lines.
-const FULL_SCREEN: [&str; 11] =
-    ["claude", "codex", "gemini", "opencode", "copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline"];
+const FULL_SCREEN: [&str; 11] = [
+    "claude", "codex", "gemini", "opencode", "copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline",
+];
 
-/// Recordings in which codex says by OSC 7501 that it works on `!command`, `/compact` or a refused request. Only
-/// its profile can tell these from prompts.
+/// Recordings in which codex says by OSC 7501 that it works on `!command`, `/compact` or a refused
+/// request. Only its profile can tell these from prompts.
 const COMMANDS_REPORTED_AS_WORK: [&str; 2] = ["codex-cmds-live", "codex-odd-live"];
 
 fn directory() -> PathBuf {
@@ -41,9 +46,18 @@ fn truth(name: &str) -> Truth {
 /// The recordings of programs that paint the whole screen, or of all others.
 fn names(full_screen: bool) -> Vec<String> {
     let name = |file: std::io::Result<std::fs::DirEntry>| {
-        Some(file.unwrap().file_name().to_str()?.strip_suffix(".jsonl.zst")?.to_owned())
+        Some(
+            file.unwrap()
+                .file_name()
+                .to_str()?
+                .strip_suffix(".jsonl.zst")?
+                .to_owned(),
+        )
     };
-    let mut names: Vec<String> = std::fs::read_dir(directory()).unwrap().filter_map(name).collect();
+    let mut names: Vec<String> = std::fs::read_dir(directory())
+        .unwrap()
+        .filter_map(name)
+        .collect();
     names.retain(|name| FULL_SCREEN.contains(&program(name)) == full_screen);
     names.sort();
     names
@@ -89,13 +103,23 @@ fn total(names: impl IntoIterator<Item = String>) -> Total {
 }
 
 fn recordings_of(programs: &[&str]) -> Vec<String> {
-    names(true).into_iter().filter(|name| programs.contains(&program(name))).collect()
+    names(true)
+        .into_iter()
+        .filter(|name| programs.contains(&program(name)))
+        .collect()
 }
 
 #[test]
 fn programs_without_their_profile_are_learned() {
-    let total = total(recordings_of(&["copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline"]));
-    assert!(total.found * 100 >= total.turns * 80, "{} of {}", total.found, total.turns);
+    let total = total(recordings_of(&[
+        "copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline",
+    ]));
+    assert!(
+        total.found * 100 >= total.turns * 80,
+        "{} of {}",
+        total.found,
+        total.turns
+    );
     assert_eq!(total.invented, Vec::<String>::new());
     assert_eq!(total.misplaced, 0);
 }
@@ -103,17 +127,33 @@ fn programs_without_their_profile_are_learned() {
 #[test]
 fn programs_for_which_it_was_not_written_are_learned_too() {
     let total = total(recordings_of(&["claude", "codex", "gemini", "opencode"]));
-    assert!(total.found * 100 >= total.turns * 75, "{} of {}", total.found, total.turns);
+    assert!(
+        total.found * 100 >= total.turns * 75,
+        "{} of {}",
+        total.found,
+        total.turns
+    );
     assert_eq!(total.invented, Vec::<String>::new());
-    // Short answers without a spinner, whose user goes on within the 1.5 s that the screen must rest.
-    assert!(total.misplaced <= 4, "{} of {}", total.misplaced, total.turns);
+    // Short answers without a spinner, whose user goes on within the 1.5 s that the screen must
+    // rest.
+    assert!(
+        total.misplaced <= 4,
+        "{} of {}",
+        total.misplaced,
+        total.turns
+    );
 }
 
 /// The profile as it was before it knew anything but lines.
 fn line_rule_only() -> Profile {
     let known = presets();
     let spec = known.spec("generic").unwrap();
-    let plain = ProfileSpec { status: false, marks: false, full_screen: false, ..spec.clone() };
+    let plain = ProfileSpec {
+        status: false,
+        marks: false,
+        full_screen: false,
+        ..spec.clone()
+    };
     Profile::new("generic", &plain).unwrap()
 }
 
@@ -121,6 +161,9 @@ fn line_rule_only() -> Profile {
 fn line_programs_keep_the_line_rule_to_the_letter() {
     for name in names(false) {
         let entries = recording(&name);
-        assert!(replay(generic(), &entries) == replay(line_rule_only(), &entries), "{name}");
+        assert!(
+            replay(generic(), &entries) == replay(line_rule_only(), &entries),
+            "{name}"
+        );
     }
 }

@@ -13,8 +13,11 @@ use turnkeep_session::screen::{Ending, Gathered, Gatherer, Screen, Size, TextRul
 /// How long after the ready signal the last paragraph may still be painted.
 const SETTLE_SECONDS: f64 = 0.45;
 
-/// Programs whose profile is a stream, or that have none: their text is not taken from a screen by rules.
-const STREAMS: [&str; 9] = ["bash", "cline", "fish", "gdb", "node", "psql", "python3", "sqlite3", "zsh"];
+/// Programs whose profile is a stream, or that have none: their text is not taken from a screen by
+/// rules.
+const STREAMS: [&str; 9] = [
+    "bash", "cline", "fish", "gdb", "node", "psql", "python3", "sqlite3", "zsh",
+];
 
 #[test]
 fn the_text_of_every_recorded_screen_turn_is_the_text_that_was_said() {
@@ -42,16 +45,31 @@ struct Verdict {
 
 impl std::fmt::Display for Verdict {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { recording, turn, fault, early } = self;
+        let Self {
+            recording,
+            turn,
+            fault,
+            early,
+        } = self;
         let state = if fault.is_some() { "WRONG" } else { "right" };
-        let early = if *early { "" } else { " (not yet at the signal)" };
-        write!(out, "{recording:22} {turn:10} {state}{early} {}", fault.as_deref().unwrap_or(""))
+        let early = if *early {
+            ""
+        } else {
+            " (not yet at the signal)"
+        };
+        write!(
+            out,
+            "{recording:22} {turn:10} {state}{early} {}",
+            fault.as_deref().unwrap_or("")
+        )
     }
 }
 
 fn terminals() -> PathBuf {
-    std::env::var_os("TURNKEEP_RECORDINGS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/terminals"), PathBuf::from)
+    std::env::var_os("TURNKEEP_RECORDINGS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/terminals"),
+        PathBuf::from,
+    )
 }
 
 fn truths() -> Vec<PathBuf> {
@@ -72,7 +90,11 @@ fn truths() -> Vec<PathBuf> {
 }
 
 fn recording(truth: &Path) -> (String, String) {
-    let name = truth.file_name().unwrap().to_string_lossy().replace(".truth.json", "");
+    let name = truth
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .replace(".truth.json", "");
     let plain = truth.with_file_name(format!("{name}.jsonl"));
     let bytes = std::fs::read(&plain).or_else(|_| {
         let packed = std::fs::read(plain.with_extension("jsonl.zst"))?;
@@ -93,14 +115,22 @@ fn play(truth: &Path) -> Vec<Verdict> {
         return Vec::new();
     }
     let rules = TextRules::preset(program).unwrap();
-    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let turns = truth["turns"].as_array().unwrap();
     let readable = turns.iter().filter(|turn| turn["unreadable"].is_null());
     let judged = readable.map(|turn| {
         let ready = turn["ready_t"].as_f64().unwrap();
         let next = turn["next_t"].as_f64().unwrap();
         let at_signal = gather(&events, &rules, turn, ready);
-        let settled = gather(&events, &rules, turn, (ready + SETTLE_SECONDS).min(next - 0.001));
+        let settled = gather(
+            &events,
+            &rules,
+            turn,
+            (ready + SETTLE_SECONDS).min(next - 0.001),
+        );
         Verdict {
             recording: recording.clone(),
             turn: turn["turn"].as_str().unwrap().to_owned(),
@@ -133,8 +163,15 @@ fn gather(events: &[Value], rules: &TextRules, turn: &Value, until: f64) -> Gath
         }
     }
     let interrupted = turn["interrupted"].as_bool().unwrap();
-    let mut gathered = gatherer.text(if interrupted { Ending::Interrupted } else { Ending::Complete });
-    if let Some(prompt) = turn["prompt"].as_str().filter(|_| gathered.text.is_empty() && !interrupted) {
+    let mut gathered = gatherer.text(if interrupted {
+        Ending::Interrupted
+    } else {
+        Ending::Complete
+    });
+    if let Some(prompt) = turn["prompt"]
+        .as_str()
+        .filter(|_| gathered.text.is_empty() && !interrupted)
+    {
         gathered.text = gatherer.answer_again(prompt);
     }
     gathered
@@ -142,11 +179,16 @@ fn gather(events: &[Value], rules: &TextRules, turn: &Value, until: f64) -> Gath
 
 fn size(event: &Value) -> Size {
     let side = |name: &str| u16::try_from(event[name].as_u64().unwrap()).unwrap();
-    Size { cols: side("cols"), rows: side("rows") }
+    Size {
+        cols: side("cols"),
+        rows: side("rows"),
+    }
 }
 
 fn bytes(event: &Value) -> Vec<u8> {
-    base64::engine::general_purpose::STANDARD.decode(event["b64"].as_str().unwrap()).unwrap()
+    base64::engine::general_purpose::STANDARD
+        .decode(event["b64"].as_str().unwrap())
+        .unwrap()
 }
 
 /// What is wrong with the text of a turn, if anything.
@@ -176,12 +218,28 @@ fn fault(turn: &Value, gathered: &Gathered) -> Option<String> {
 }
 
 fn difference(got: &[String], want: &[String]) -> String {
-    let at = got.iter().zip(want).take_while(|(got, want)| got == want).count();
+    let at = got
+        .iter()
+        .zip(want)
+        .take_while(|(got, want)| got == want)
+        .count();
     let show = |lines: &[String]| {
-        let line = lines.get(at).map_or("(end)".to_owned(), |line| format!("{line:?}"));
-        if lines.len() == 1 { line } else { line.chars().take(100).collect() }
+        let line = lines
+            .get(at)
+            .map_or("(end)".to_owned(), |line| format!("{line:?}"));
+        if lines.len() == 1 {
+            line
+        } else {
+            line.chars().take(100).collect()
+        }
     };
-    format!("{} lines of {}: at {at} got {} want {}", got.len(), want.len(), show(got), show(want))
+    format!(
+        "{} lines of {}: at {at} got {} want {}",
+        got.len(),
+        want.len(),
+        show(got),
+        show(want)
+    )
 }
 
 /// The lines of a text as the score compares them.
@@ -196,6 +254,11 @@ fn key(text: &str) -> Vec<String> {
 }
 
 fn letters(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("```"));
-    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).collect()
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("```"));
+    lines
+        .flat_map(str::chars)
+        .filter(|c| c.is_alphanumeric())
+        .collect()
 }

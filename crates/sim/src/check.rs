@@ -67,12 +67,19 @@ fn unreadable(error: ReadError) -> Violation {
 }
 
 /// Everything that was acked is there, bit for bit.
-pub fn acked_survives<'a>(store: &Store, sent: impl IntoIterator<Item = &'a Sent>) -> Result<(), Violation> {
+pub fn acked_survives<'a>(
+    store: &Store,
+    sent: impl IntoIterator<Item = &'a Sent>,
+) -> Result<(), Violation> {
     for sent in sent {
         let survives = match (sent.acked(), &sent.command) {
             (Some(Outcome::Appended(appended)), _) => turns_survive(store, appended)?,
             (Some(Outcome::Created(created)), _) => {
-                store.context(created.context).map_err(unreadable)?.created_at == created.created_at
+                store
+                    .context(created.context)
+                    .map_err(unreadable)?
+                    .created_at
+                    == created.created_at
             }
             (Some(_), Command::AttachFs { turn, root }) => {
                 store.turn(*turn).map_err(unreadable)?.fs_root == Some(*root)
@@ -135,7 +142,9 @@ pub fn heads_reachable(store: &Store) -> Result<(), Violation> {
 /// Reading from the middle of a path gives the path's turns.
 fn pages_agree(store: &Store, context: ContextId, path: &[Turn]) -> Result<(), Violation> {
     let (before, after) = path.split_at(path.len() / 2);
-    let Some(middle) = after.first() else { return Ok(()) };
+    let Some(middle) = after.first() else {
+        return Ok(());
+    };
     let some = store.range(context, middle.depth, 3).map_err(unreadable)?;
     let rest = store.before(middle.id, usize::MAX).map_err(unreadable)?;
     let newest = store.last(context, 2).map_err(unreadable)?;
@@ -157,9 +166,13 @@ pub fn ids_dense_and_never_reused<'a>(
     let stats = store.stats();
     let bad = |what: String| Err(Violation::BadId(what));
     if TurnId::new(stats.turns + 1).is_some_and(|id| store.turn(id).is_ok()) {
-        return bad(format!("there is a turn after the last one, {}", stats.turns));
+        return bad(format!(
+            "there is a turn after the last one, {}",
+            stats.turns
+        ));
     }
-    let events = (1..=store.last_position()).map(|n| store.event(n).ok_or(Violation::MissingEvent(n)));
+    let events =
+        (1..=store.last_position()).map(|n| store.event(n).ok_or(Violation::MissingEvent(n)));
     let (mut turns, mut contexts) = (0, 0);
     for event in events {
         match event?.kind {
@@ -167,11 +180,17 @@ pub fn ids_dense_and_never_reused<'a>(
             EventKind::ContextCreated(id) if id.get() == contexts + 1 => contexts += 1,
             EventKind::FsAttached(id) if id.get() <= turns => {}
             EventKind::RegistryPut(_) => {}
-            other => return bad(format!("{other:?} after {turns} turns and {contexts} contexts")),
+            other => {
+                return bad(format!(
+                    "{other:?} after {turns} turns and {contexts} contexts"
+                ));
+            }
         }
     }
     if (turns, contexts) != (stats.turns, stats.contexts) {
-        return bad(format!("the feed has {turns} turns and {contexts} contexts of {stats:?}"));
+        return bad(format!(
+            "the feed has {turns} turns and {contexts} contexts of {stats:?}"
+        ));
     }
     let mut seen = BTreeSet::new();
     for id in sent.into_iter().filter_map(Sent::acked).flat_map(new_ids) {
@@ -185,9 +204,11 @@ pub fn ids_dense_and_never_reused<'a>(
 /// The ids that an ack gave out for the first time: turns as 0, contexts as 1.
 fn new_ids(outcome: &Outcome) -> Vec<(usize, u64)> {
     match outcome {
-        Outcome::Appended(appended) if !appended.replayed => {
-            appended.turns.iter().map(|turn| (0, turn.turn.get())).collect()
-        }
+        Outcome::Appended(appended) if !appended.replayed => appended
+            .turns
+            .iter()
+            .map(|turn| (0, turn.turn.get()))
+            .collect(),
         Outcome::Created(created) if !created.replayed => vec![(1, created.context.get())],
         _ => Vec::new(),
     }
@@ -212,11 +233,18 @@ pub fn replay_equals_live(live: &Snapshot, replayed: &Snapshot) -> Result<(), Vi
     if live == replayed {
         return Ok(());
     }
-    Err(Violation::ReplayDiffers { live: live.digest(), replayed: replayed.digest() })
+    Err(Violation::ReplayDiffers {
+        live: live.digest(),
+        replayed: replayed.digest(),
+    })
 }
 
 /// What can be read is what whole commands make of what was there: all that were acked, and of the
 /// others some. Returns the model that explains it.
-pub fn nothing_half_visible(model: &Model, sent: &[Sent], seen: &Snapshot) -> Result<Model, Violation> {
+pub fn nothing_half_visible(
+    model: &Model,
+    sent: &[Sent],
+    seen: &Snapshot,
+) -> Result<Model, Violation> {
     linearize(model, sent, seen).ok_or_else(|| Violation::HalfVisible(sent.to_vec()))
 }

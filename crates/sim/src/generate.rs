@@ -1,7 +1,7 @@
 //! Random commands, the same for the same seed and the same model.
 //!
-//! Payloads, keys and ids come from small pools, so that blobs are shared, keys collide, retries and
-//! conflicts happen, and a few commands name what does not exist.
+//! Payloads, keys and ids come from small pools, so that blobs are shared, keys collide, retries
+//! and conflicts happen, and a few commands name what does not exist.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,14 @@ impl Generator {
     /// The generator of a seed.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let payloads = (0..PAYLOADS).map(|number| payload(number, &mut random)).collect();
-        Self { random, payloads, history: Vec::new() }
+        let payloads = (0..PAYLOADS)
+            .map(|number| payload(number, &mut random))
+            .collect();
+        Self {
+            random,
+            payloads,
+            history: Vec::new(),
+        }
     }
 
     /// The names of all blobs that it may send.
@@ -53,17 +59,27 @@ impl Generator {
         {
             return again.clone();
         }
-        let kind = if model.facts.contexts.is_empty() { 0 } else { self.random.below(20) };
+        let kind = if model.facts.contexts.is_empty() {
+            0
+        } else {
+            self.random.below(20)
+        };
         let command = match kind {
             0..3 => Command::CreateContext(self.create(model)),
             3..12 => self.append(model),
             12..15 => self.attach(model),
             15..17 => Command::PutBlob(self.payload()),
             17 => self.bundle(),
-            _ => Command::SetLabels { context: self.context(model), labels: self.labels() },
+            _ => Command::SetLabels {
+                context: self.context(model),
+                labels: self.labels(),
+            },
         };
         let place = self.random.below(HISTORY_MAX as u64);
-        match usize::try_from(place).ok().and_then(|place| self.history.get_mut(place)) {
+        match usize::try_from(place)
+            .ok()
+            .and_then(|place| self.history.get_mut(place))
+        {
             Some(old) => *old = command.clone(),
             None => self.history.push(command.clone()),
         }
@@ -71,14 +87,30 @@ impl Generator {
     }
 
     fn create(&mut self, model: &Model) -> CreateContext {
-        let base = if self.random.one_in(2) { None } else { Some(self.turn(model)) };
-        CreateContext { base, labels: self.labels(), key: self.key() }
+        let base = if self.random.one_in(2) {
+            None
+        } else {
+            Some(self.turn(model))
+        };
+        CreateContext {
+            base,
+            labels: self.labels(),
+            key: self.key(),
+        }
     }
 
     fn append(&mut self, model: &Model) -> Command {
-        let parts = if self.random.one_in(5) { 1 + self.random.below(3) } else { 1 };
+        let parts = if self.random.one_in(5) {
+            1 + self.random.below(3)
+        } else {
+            1
+        };
         let parts = (0..parts).map(|_| self.part(model)).collect();
-        Command::Append(Append { parts, key: self.key(), strict: self.random.one_in(8) })
+        Command::Append(Append {
+            parts,
+            key: self.key(),
+            strict: self.random.one_in(8),
+        })
     }
 
     fn part(&mut self, model: &Model) -> AppendPart {
@@ -91,8 +123,17 @@ impl Generator {
             3 => Some(Some(self.turn(model))),
             _ => None,
         };
-        let turns = if self.random.one_in(4) { 1 + self.random.below(5) } else { 1 };
-        AppendPart { context, parent, expected_head, turns: (0..turns).map(|_| self.new_turn()).collect() }
+        let turns = if self.random.one_in(4) {
+            1 + self.random.below(5)
+        } else {
+            1
+        };
+        AppendPart {
+            context,
+            parent,
+            expected_head,
+            turns: (0..turns).map(|_| self.new_turn()).collect(),
+        }
     }
 
     fn new_turn(&mut self) -> NewTurn {
@@ -101,51 +142,85 @@ impl Generator {
             number => TypeRef::new(type_id(number), 1),
         };
         let fs_root = self.random.one_in(5).then(|| self.payload().hash());
-        NewTurn { declared, encoding: u32::from(!self.random.one_in(9)), payload: self.payload(), fs_root }
+        NewTurn {
+            declared,
+            encoding: u32::from(!self.random.one_in(9)),
+            payload: self.payload(),
+            fs_root,
+        }
     }
 
     fn attach(&mut self, model: &Model) -> Command {
-        let root =
-            if self.random.one_in(9) { BlobHash::of(b"nobody has this") } else { self.payload().hash() };
-        Command::AttachFs { turn: self.turn(model), root }
+        let root = if self.random.one_in(9) {
+            BlobHash::of(b"nobody has this")
+        } else {
+            self.payload().hash()
+        };
+        Command::AttachFs {
+            turn: self.turn(model),
+            root,
+        }
     }
 
     fn bundle(&mut self) -> Command {
         let number = 1 + self.random.below(5);
         let (id, type_id) = (format!("bundle-{number}"), type_id(number));
-        let kind = if self.random.one_in(3) { "u64" } else { "string" };
+        let kind = if self.random.one_in(3) {
+            "u64"
+        } else {
+            "string"
+        };
         let space = if self.random.one_in(3) { " " } else { "" };
         let fields = format!(r#"{{"1":{space}{{"name":"text","type":"{kind}"}}}}"#);
         let types = format!(r#"{{"{type_id}":{{"versions":{{"1":{{"fields":{fields}}}}}}}}}"#);
-        let json = format!(r#"{{"registry_version":1,"bundle_id":"{id}","types":{types},"enums":{{}}}}"#);
-        Command::PutBundle { id, json: json.into() }
+        let json =
+            format!(r#"{{"registry_version":1,"bundle_id":"{id}","types":{types},"enums":{{}}}}"#);
+        Command::PutBundle {
+            id,
+            json: json.into(),
+        }
     }
 
     fn payload(&mut self) -> NewBlob {
-        self.random.pick(&self.payloads).expect("there are payloads").clone()
+        self.random
+            .pick(&self.payloads)
+            .expect("there are payloads")
+            .clone()
     }
 
     fn key(&mut self) -> Option<Key> {
         let number = self.random.below(60);
-        if number < 20 { None } else { Key::new(Bytes::from(format!("key {number}"))) }
+        if number < 20 {
+            None
+        } else {
+            Key::new(Bytes::from(format!("key {number}")))
+        }
     }
 
     fn labels(&mut self) -> Labels {
         let count = self.random.below(3);
-        (0..count).map(|n| (format!("label {n}"), self.random.below(4).to_string())).collect()
+        (0..count)
+            .map(|n| (format!("label {n}"), self.random.below(4).to_string()))
+            .collect()
     }
 
     fn turn(&mut self, model: &Model) -> TurnId {
         let there = model.facts.turns.len() as u64;
-        let number =
-            if there == 0 || self.random.one_in(12) { NOWHERE } else { 1 + self.random.below(there) };
+        let number = if there == 0 || self.random.one_in(12) {
+            NOWHERE
+        } else {
+            1 + self.random.below(there)
+        };
         TurnId::new(number).expect("from 1 on")
     }
 
     fn context(&mut self, model: &Model) -> ContextId {
         let there = model.facts.contexts.len() as u64;
-        let number =
-            if there == 0 || self.random.one_in(15) { NOWHERE } else { 1 + self.random.below(there) };
+        let number = if there == 0 || self.random.one_in(15) {
+            NOWHERE
+        } else {
+            1 + self.random.below(there)
+        };
         ContextId::new(number).expect("from 1 on")
     }
 }

@@ -1,9 +1,9 @@
-//! Explaining what was seen: an order of steps of the model that gives every answer and ends in what
-//! can be read.
+//! Explaining what was seen: an order of steps of the model that gives every answer and ends in
+//! what can be read.
 //!
 //! Commands that were in flight together may take effect in any order, except that appends to one
-//! context keep theirs. A command without an answer took effect wholly or not at all. Ids are dense, so
-//! an answer's ids leave few orders to try.
+//! context keep theirs. A command without an answer took effect wholly or not at all. Ids are
+//! dense, so an answer's ids leave few orders to try.
 
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::Timestamp;
@@ -30,7 +30,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// A command with its answer. A poisoned writer cannot tell whether what it wrote will be found.
+    /// A command with its answer. A poisoned writer cannot tell whether what it wrote will be
+    /// found.
     pub fn new(command: Command, answer: Result<Outcome, Refusal>) -> Self {
         let known = match answer {
             Err(Refusal::Poisoned(_)) => Known::Unknown,
@@ -49,21 +50,33 @@ impl Sent {
 
     /// Whether it certainly left nothing behind, whatever the state was.
     fn certainly_nothing(&self) -> bool {
-        matches!(self.known, Known::Answered(Err(Refusal::NoSpace { .. } | Refusal::Closed)))
+        matches!(
+            self.known,
+            Known::Answered(Err(Refusal::NoSpace { .. } | Refusal::Closed))
+        )
     }
 
     /// The contexts whose appends keep their order; only where both are known to have been decided.
     fn keeps_order_with(&self, later: &Self) -> bool {
-        let (Known::Answered(_), Known::Answered(_)) = (&self.known, &later.known) else { return false };
-        let (Command::Append(a), Command::Append(b)) = (&self.command, &later.command) else { return false };
-        a.parts.iter().any(|part| b.parts.iter().any(|other| part.context == other.context))
+        let (Known::Answered(_), Known::Answered(_)) = (&self.known, &later.known) else {
+            return false;
+        };
+        let (Command::Append(a), Command::Append(b)) = (&self.command, &later.command) else {
+            return false;
+        };
+        a.parts
+            .iter()
+            .any(|part| b.parts.iter().any(|other| part.context == other.context))
     }
 }
 
 /// The model after `sent`, in an order that explains all answers and gives what was `seen`; none if
 /// there is no such order.
 pub fn linearize(model: &Model, sent: &[Sent], seen: &Snapshot) -> Option<Model> {
-    let open = sent.iter().filter(|sent| !sent.certainly_nothing()).collect();
+    let open = sent
+        .iter()
+        .filter(|sent| !sent.certainly_nothing())
+        .collect();
     search(model, open, seen)
 }
 
@@ -75,43 +88,62 @@ fn search(model: &Model, mut open: Vec<&Sent>, seen: &Snapshot) -> Option<Model>
     while let Some(at) = (0..open.len()).find(|&at| explains_nothing(model, &open, at)) {
         open.remove(at);
     }
-    let answered = open.iter().any(|sent| matches!(sent.known, Known::Answered(_)));
+    let answered = open
+        .iter()
+        .any(|sent| matches!(sent.known, Known::Answered(_)));
     if !answered && model.facts == *seen {
         return Some(model.clone());
     }
-    (0..open.len()).filter(|&at| may_be_next(&open, at)).find_map(|at| {
-        let mut next = model.clone();
-        let answer = next.apply(stamp(model, &open[at].command, seen), &open[at].command);
-        let fits = match &open[at].known {
-            Known::Answered(given) => answer.agrees(given),
-            Known::Unknown => true,
-        };
-        let mut rest = open.clone();
-        rest.remove(at);
-        if fits && answer.changed() { search(&next, rest, seen) } else { None }
-    })
+    (0..open.len())
+        .filter(|&at| may_be_next(&open, at))
+        .find_map(|at| {
+            let mut next = model.clone();
+            let answer = next.apply(stamp(model, &open[at].command, seen), &open[at].command);
+            let fits = match &open[at].known {
+                Known::Answered(given) => answer.agrees(given),
+                Known::Unknown => true,
+            };
+            let mut rest = open.clone();
+            rest.remove(at);
+            if fits && answer.changed() {
+                search(&next, rest, seen)
+            } else {
+                None
+            }
+        })
 }
 
 /// The stamp of what the command would make, as it can be read.
 fn stamp(model: &Model, command: &Command, seen: &Snapshot) -> Timestamp {
     let facts = &model.facts;
     let made = match command {
-        Command::CreateContext(_) => seen.contexts.get(facts.contexts.len()).map(|made| made.created_at),
-        Command::Append(_) => seen.turns.get(facts.turns.len()).map(|made| made.created_at),
+        Command::CreateContext(_) => seen
+            .contexts
+            .get(facts.contexts.len())
+            .map(|made| made.created_at),
+        Command::Append(_) => seen
+            .turns
+            .get(facts.turns.len())
+            .map(|made| made.created_at),
         _ => None,
     };
     made.unwrap_or_default()
 }
 
-/// Whether the answer is right as things are and the command changes nothing: then it may stand here.
+/// Whether the answer is right as things are and the command changes nothing: then it may stand
+/// here.
 fn explains_nothing(model: &Model, open: &[&Sent], at: usize) -> bool {
-    let Known::Answered(given) = &open[at].known else { return false };
+    let Known::Answered(given) = &open[at].known else {
+        return false;
+    };
     let answer = model.clone().apply(Timestamp(0), &open[at].command);
     may_be_next(open, at) && !answer.changed() && answer.agrees(given)
 }
 
 fn may_be_next(open: &[&Sent], at: usize) -> bool {
-    !open[..at].iter().any(|earlier| earlier.keeps_order_with(open[at]))
+    !open[..at]
+        .iter()
+        .any(|earlier| earlier.keeps_order_with(open[at]))
 }
 
 #[cfg(test)]
@@ -128,23 +160,31 @@ mod tests {
 
     fn label(value: &str) -> Command {
         let labels = Labels::from([("label".to_owned(), value.to_owned())]);
-        Command::SetLabels { context: ContextId::new(1).unwrap(), labels }
+        Command::SetLabels {
+            context: ContextId::new(1).unwrap(),
+            labels,
+        }
     }
 
     /// A model after these commands, and the answers that it gave.
     fn run(commands: &[Command]) -> (Model, Vec<Sent>) {
         let mut model = Model::new();
-        let sent = commands.iter().map(|command| match model.apply(Timestamp(5), command) {
-            Answer::Done(outcome, _) => Sent::new(command.clone(), Ok(outcome)),
-            Answer::Refused(reasons) => Sent::new(command.clone(), Err(reasons[0].clone())),
-            Answer::BundleRefused => panic!("no bundle was put"),
-        });
+        let sent = commands
+            .iter()
+            .map(|command| match model.apply(Timestamp(5), command) {
+                Answer::Done(outcome, _) => Sent::new(command.clone(), Ok(outcome)),
+                Answer::Refused(reasons) => Sent::new(command.clone(), Err(reasons[0].clone())),
+                Answer::BundleRefused => panic!("no bundle was put"),
+            });
         let sent = sent.collect();
         (model, sent)
     }
 
     fn unknown(command: Command) -> Sent {
-        Sent { command, known: Known::Unknown }
+        Sent {
+            command,
+            known: Known::Unknown,
+        }
     }
 
     #[test]
@@ -154,10 +194,19 @@ mod tests {
         let explained = linearize(&Model::new(), &sent, &model.facts).unwrap();
         assert_eq!(explained.facts, model.facts);
         let (other, _) = run(&[create(), create(), label("b")]);
-        assert!(linearize(&Model::new(), &sent, &other.facts).is_none(), "a label that nobody set");
+        assert!(
+            linearize(&Model::new(), &sent, &other.facts).is_none(),
+            "a label that nobody set"
+        );
         let (fewer, _) = run(&[create(), label("a")]);
-        assert!(linearize(&Model::new(), &sent, &fewer.facts).is_none(), "an acked context is lost");
-        assert!(linearize(&Model::new(), &sent[1..], &model.facts).is_none(), "a context that nobody made");
+        assert!(
+            linearize(&Model::new(), &sent, &fewer.facts).is_none(),
+            "an acked context is lost"
+        );
+        assert!(
+            linearize(&Model::new(), &sent[1..], &model.facts).is_none(),
+            "a context that nobody made"
+        );
     }
 
     #[test]

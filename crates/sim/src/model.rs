@@ -1,16 +1,16 @@
 //! The reference: what the contract says that each command does, on plain vectors and maps.
 //!
-//! It keeps a [`Snapshot`] of what a reader may see and, beside it, what only a repeated command shows:
-//! the keys. It knows no log, no groups and no index. Where a command breaks several rules at once the
-//! contract does not say which one is named, so the model gives them all.
+//! It keeps a [`Snapshot`] of what a reader may see and, beside it, what only a repeated command
+//! shows: the keys. It knows no log, no groups and no index. Where a command breaks several rules
+//! at once the contract does not say which one is named, so the model gives them all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use turnkeep_store::command::AppendedTurn;
 use turnkeep_store::{
-    Append, AppendPart, Appended, Command, CreateContext, Created, EventKind, Labels, NewBlob, NewTurn,
-    Outcome, Refusal,
+    Append, AppendPart, Appended, Command, CreateContext, Created, EventKind, Labels, NewBlob,
+    NewTurn, Outcome, Refusal,
 };
 use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId, TypeRef};
 
@@ -76,7 +76,8 @@ impl Model {
         Self::default()
     }
 
-    /// Carries a command out. `stamp` is the one of its batch, which the contract leaves to the writer.
+    /// Carries a command out. `stamp` is the one of its batch, which the contract leaves to the
+    /// writer.
     pub fn apply(&mut self, stamp: Timestamp, command: &Command) -> Answer {
         match command {
             Command::CreateContext(create) => self.create(stamp, create),
@@ -93,7 +94,10 @@ impl Model {
         let key = create.key.as_ref().map(|key| key.as_bytes().to_vec());
         if let Some((before, created)) = key.as_ref().and_then(|key| self.create_keys.get(key)) {
             return if *before == asked {
-                done_before(Outcome::Created(Created { replayed: true, ..created.clone() }))
+                done_before(Outcome::Created(Created {
+                    replayed: true,
+                    ..created.clone()
+                }))
             } else {
                 refused(Refusal::KeyReused)
             };
@@ -107,9 +111,20 @@ impl Model {
         };
         let context = context_id(self.facts.contexts.len() + 1);
         let (head, labels) = asked.clone();
-        self.facts.contexts.push(ContextFacts { head, head_depth, created_at, labels });
+        self.facts.contexts.push(ContextFacts {
+            head,
+            head_depth,
+            created_at,
+            labels,
+        });
         self.facts.events.push(EventKind::ContextCreated(context));
-        let created = Created { context, head, head_depth, created_at, replayed: false };
+        let created = Created {
+            context,
+            head,
+            head_depth,
+            created_at,
+            replayed: false,
+        };
         if let Some(key) = key {
             self.create_keys.insert(key, (asked, created.clone()));
         }
@@ -119,10 +134,15 @@ impl Model {
     fn append(&mut self, created_at: Timestamp, append: &Append) -> Answer {
         let asked: AppendAsked = append.parts.iter().map(part_asked).collect();
         let scope = append.parts.first().map(|part| part.context);
-        let key = scope.zip(append.key.as_ref()).map(|(scope, key)| (scope, key.as_bytes().to_vec()));
+        let key = scope
+            .zip(append.key.as_ref())
+            .map(|(scope, key)| (scope, key.as_bytes().to_vec()));
         if let Some((before, turns)) = key.as_ref().and_then(|key| self.append_keys.get(key)) {
             return if *before == asked {
-                done_before(Outcome::Appended(Appended { turns: turns.clone(), replayed: true }))
+                done_before(Outcome::Appended(Appended {
+                    turns: turns.clone(),
+                    replayed: true,
+                }))
             } else {
                 refused(Refusal::KeyReused)
             };
@@ -144,13 +164,17 @@ impl Model {
             next.append_keys.insert(key, (asked, turns.clone()));
         }
         *self = next;
-        done(Outcome::Appended(Appended { turns, replayed: false }))
+        done(Outcome::Appended(Appended {
+            turns,
+            replayed: false,
+        }))
     }
 
     fn broken_by_turns(&self, append: &Append) -> Vec<Refusal> {
         let turns = || append.parts.iter().flat_map(|part| &part.turns);
-        let roots =
-            turns().filter_map(|turn| turn.fs_root).filter(|root| !self.facts.blobs.contains_key(root));
+        let roots = turns()
+            .filter_map(|turn| turn.fs_root)
+            .filter(|root| !self.facts.blobs.contains_key(root));
         let unknown = turns().filter(|turn| append.strict && !self.types.contains(&turn.declared));
         let unknown = unknown.map(|turn| Refusal::UnknownType(turn.declared.clone()));
         roots.map(Refusal::UnknownBlob).chain(unknown).collect()
@@ -158,25 +182,44 @@ impl Model {
 
     fn broken_by_place(&self, part: &AppendPart) -> Vec<Refusal> {
         let context = part.context;
-        let Some(facts) = self.facts.context(context) else { return vec![Refusal::UnknownContext(context)] };
+        let Some(facts) = self.facts.context(context) else {
+            return vec![Refusal::UnknownContext(context)];
+        };
         let actual = facts.head;
         let moved = part.expected_head.filter(|&expected| expected != actual);
-        let moved = moved.map(|expected| Refusal::HeadMoved { context, expected, actual });
-        let orphan =
-            part.parent.filter(|&parent| self.facts.turn(parent).is_none()).map(Refusal::UnknownTurn);
+        let moved = moved.map(|expected| Refusal::HeadMoved {
+            context,
+            expected,
+            actual,
+        });
+        let orphan = part
+            .parent
+            .filter(|&parent| self.facts.turn(parent).is_none())
+            .map(Refusal::UnknownTurn);
         moved.into_iter().chain(orphan).collect()
     }
 
     fn add_part(&mut self, created_at: Timestamp, part: &AppendPart, made: &mut Vec<AppendedTurn>) {
-        let head = self.facts.context(part.context).and_then(|context| context.head);
+        let head = self
+            .facts
+            .context(part.context)
+            .and_then(|context| context.head);
         let mut parent = part.parent.or(head);
         for turn in &part.turns {
-            let depth =
-                parent.and_then(|parent| self.facts.turn(parent)).map_or(0, |parent| parent.depth + 1);
+            let depth = parent
+                .and_then(|parent| self.facts.turn(parent))
+                .map_or(0, |parent| parent.depth + 1);
             let id = turn_id(self.facts.turns.len() + 1);
             self.add_turn(id, part.context, (parent, depth), created_at, turn);
             let hash = turn.payload.hash();
-            made.push(AppendedTurn { context: part.context, turn: id, parent, depth, hash, created_at });
+            made.push(AppendedTurn {
+                context: part.context,
+                turn: id,
+                parent,
+                depth,
+                hash,
+                created_at,
+            });
             self.move_head(part.context, id, depth);
             parent = Some(id);
         }
@@ -221,7 +264,9 @@ impl Model {
         let mut broken = Vec::new();
         broken.extend(facts.is_none().then_some(Refusal::UnknownTurn(turn)));
         broken.extend((!known).then_some(Refusal::UnknownBlob(root)));
-        let Some(facts) = facts.filter(|_| broken.is_empty()) else { return Answer::Refused(broken) };
+        let Some(facts) = facts.filter(|_| broken.is_empty()) else {
+            return Answer::Refused(broken);
+        };
         match facts.fs_root {
             Some(actual) if actual == root => done_before(Outcome::FsAttached),
             Some(actual) => refused(Refusal::FsRootSet { turn, actual }),
@@ -234,7 +279,12 @@ impl Model {
     }
 
     fn put_blob(&mut self, blob: &NewBlob) -> Answer {
-        if self.facts.blobs.insert(blob.hash(), blob.raw_len()).is_some() {
+        if self
+            .facts
+            .blobs
+            .insert(blob.hash(), blob.raw_len())
+            .is_some()
+        {
             return done_before(Outcome::BlobPut { was_new: false });
         }
         done(Outcome::BlobPut { was_new: true })
@@ -282,8 +332,19 @@ fn refused(refusal: Refusal) -> Answer {
 }
 
 fn part_asked(part: &AppendPart) -> (ContextId, Option<TurnId>, Vec<TurnAsked>) {
-    let turn = |turn: &NewTurn| (turn.payload.hash(), turn.declared.clone(), turn.encoding, turn.fs_root);
-    (part.context, part.parent, part.turns.iter().map(turn).collect())
+    let turn = |turn: &NewTurn| {
+        (
+            turn.payload.hash(),
+            turn.declared.clone(),
+            turn.encoding,
+            turn.fs_root,
+        )
+    };
+    (
+        part.context,
+        part.parent,
+        part.turns.iter().map(turn).collect(),
+    )
 }
 
 fn types_of(bundle: &serde_json::Value) -> Vec<TypeRef> {

@@ -13,12 +13,15 @@ pub fn run_alone(store: &Store, command: Command) -> Sent {
     Sent::new(command, answer)
 }
 
-/// Submits commands so that the writer finds them all waiting: it is held by a command that is refused
-/// without a record until the last of them is queued. The groups are the same on every run.
+/// Submits commands so that the writer finds them all waiting: it is held by a command that is
+/// refused without a record until the last of them is queued. The groups are the same on every run.
 pub fn run_together(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
     let (open_gate, gate) = sync_channel::<()>(0);
     let nobody = TurnId::new(u64::MAX >> 8).expect("not zero");
-    let hold = Command::AttachFs { turn: nobody, root: BlobHash([0; 32]) };
+    let hold = Command::AttachFs {
+        turn: nobody,
+        root: BlobHash([0; 32]),
+    };
     // Should the store be closed, nothing is held, and every command below learns the same.
     let held = store.submit(hold, move |_| gate.into_iter().for_each(drop));
     let (answers, answered) = sync_channel(commands.len());
@@ -35,7 +38,10 @@ pub fn run_together(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
     for (at, outcome) in answered {
         sent[at] = Some(Sent::new(commands[at].clone(), outcome));
     }
-    let unanswered = |command| Sent { command, known: crate::linearize::Known::Unknown };
+    let unanswered = |command| Sent {
+        command,
+        known: crate::linearize::Known::Unknown,
+    };
     sent.into_iter()
         .zip(commands)
         .map(|(sent, command)| sent.unwrap_or_else(|| unanswered(command)))

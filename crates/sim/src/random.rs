@@ -31,7 +31,11 @@ impl Random {
     /// One of these; none of nothing.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let len = from.len() as u64;
-        if len == 0 { None } else { from.get(usize::try_from(self.below(len)).ok()?) }
+        if len == 0 {
+            None
+        } else {
+            from.get(usize::try_from(self.below(len)).ok()?)
+        }
     }
 }
 
@@ -43,7 +47,14 @@ mod tests {
     fn a_seed_gives_the_same_numbers_for_ever() {
         let mut random = Random::new(1_234_567);
         let drawn: Vec<u64> = (0..3).map(|_| random.bits()).collect();
-        assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            drawn,
+            [
+                6_457_827_717_110_365_317,
+                3_203_168_211_198_807_973,
+                9_817_491_932_198_370_423
+            ]
+        );
         assert!((0..1000).all(|_| random.below(3) < 3));
         assert_eq!(random.pick::<u8>(&[]), None);
     }

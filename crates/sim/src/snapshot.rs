@@ -1,7 +1,7 @@
 //! Everything that a reader can see of a store, as one value that can be compared and digested.
 //!
-//! Reading it reads every blob's bytes and checks them against their hash, so two equal snapshots of
-//! stores are equal down to the last payload byte.
+//! Reading it reads every blob's bytes and checks them against their hash, so two equal snapshots
+//! of stores are equal down to the last payload byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,10 +71,15 @@ impl Snapshot {
         }
         let kept = store.stats().blobs;
         if kept != snapshot.blobs.len() as u64 {
-            return Err(Violation::StrayBlobs { kept, known: snapshot.blobs.len() as u64 });
+            return Err(Violation::StrayBlobs {
+                kept,
+                known: snapshot.blobs.len() as u64,
+            });
         }
         let registry = store.registry();
-        let bundles = registry.bundles().map(|bundle| (bundle.id.to_string(), bundle.bytes.clone()));
+        let bundles = registry
+            .bundles()
+            .map(|bundle| (bundle.id.to_string(), bundle.bytes.clone()));
         snapshot.bundles = bundles.collect();
         Ok(snapshot)
     }
@@ -82,15 +87,32 @@ impl Snapshot {
     /// The same without reading any blob's bytes.
     pub fn without_bytes(store: &Store, hashes: &BTreeSet<BlobHash>) -> Result<Self, Violation> {
         let stats = store.stats();
-        let turns: Vec<TurnFacts> =
-            (1..=stats.turns).filter_map(TurnId::new).map(|id| turn(store, id)).collect::<Result<_, _>>()?;
-        let contexts = (1..=stats.contexts).filter_map(ContextId::new).map(|id| context(store, id));
+        let turns: Vec<TurnFacts> = (1..=stats.turns)
+            .filter_map(TurnId::new)
+            .map(|id| turn(store, id))
+            .collect::<Result<_, _>>()?;
+        let contexts = (1..=stats.contexts)
+            .filter_map(ContextId::new)
+            .map(|id| context(store, id));
         let contexts = contexts.collect::<Result<_, _>>()?;
         let event = |n| Ok(store.event(n).ok_or(Violation::MissingEvent(n))?.kind);
-        let events = (1..=store.last_position()).map(event).collect::<Result<_, Violation>>()?;
-        let named = turns.iter().map(|turn| turn.hash).chain(hashes.iter().copied());
-        let blobs = named.filter_map(|hash| Some((hash, store.has_blob(hash)?))).collect();
-        Ok(Self { contexts, turns, blobs, events, bundles: BTreeMap::new() })
+        let events = (1..=store.last_position())
+            .map(event)
+            .collect::<Result<_, Violation>>()?;
+        let named = turns
+            .iter()
+            .map(|turn| turn.hash)
+            .chain(hashes.iter().copied());
+        let blobs = named
+            .filter_map(|hash| Some((hash, store.has_blob(hash)?)))
+            .collect();
+        Ok(Self {
+            contexts,
+            turns,
+            blobs,
+            events,
+            bundles: BTreeMap::new(),
+        })
     }
 
     /// A hash of all of it.

@@ -1,7 +1,8 @@
 //! A run of random commands against a store, with the model kept beside it.
 //!
-//! After every step the store must be what the model is. Commands of unknown outcome are set aside: the
-//! live store must not show them, and after a crash [`Trial::recover`] finds out which of them took effect.
+//! After every step the store must be what the model is. Commands of unknown outcome are set aside:
+//! the live store must not show them, and after a crash [`Trial::recover`] finds out which of them
+//! took effect.
 
 use std::sync::Arc;
 
@@ -42,8 +43,12 @@ impl Trial {
         let now = Timestamp(1_700_000_000_000);
         let mut random = [0; 32];
         random[..8].copy_from_slice(&seed.to_le_bytes());
-        let options =
-            Options { segment_bytes: 8 << 10, checkpoint_every_bytes: 3 << 10, random, ..Options::default() };
+        let options = Options {
+            segment_bytes: 8 << 10,
+            checkpoint_every_bytes: 3 << 10,
+            random,
+            ..Options::default()
+        };
         Self {
             model: Model::new(),
             sent: Vec::new(),
@@ -78,11 +83,15 @@ impl Trial {
         self.record(store, sent)
     }
 
-    /// Sends every command again, whatever came of it: keys give their first answers, the rest is done as
-    /// if it were new, and nothing is left unknown.
+    /// Sends every command again, whatever came of it: keys give their first answers, the rest is
+    /// done as if it were new, and nothing is left unknown.
     pub fn repeat_all(&mut self, store: &Store) -> Result<(), Violation> {
         let unknown = std::mem::take(&mut self.unknown);
-        let commands: Vec<_> = unknown.iter().chain(&self.sent).map(|sent| sent.command.clone()).collect();
+        let commands: Vec<_> = unknown
+            .iter()
+            .chain(&self.sent)
+            .map(|sent| sent.command.clone())
+            .collect();
         for command in commands {
             let sent = run_alone(store, command);
             self.record(store, vec![sent])?;
@@ -101,13 +110,21 @@ impl Trial {
         Ok(seen)
     }
 
-    /// This run with what it knew at an earlier moment, and everything sent since then of unknown outcome.
+    /// This run with what it knew at an earlier moment, and everything sent since then of unknown
+    /// outcome.
     #[must_use]
     pub fn back_at(&self, earlier: &Self, unknown: &[Sent]) -> Self {
-        let unknown =
-            unknown.iter().map(|sent| Sent { command: sent.command.clone(), known: Known::Unknown });
+        let unknown = unknown.iter().map(|sent| Sent {
+            command: sent.command.clone(),
+            known: Known::Unknown,
+        });
         let (model, sent) = (earlier.model.clone(), earlier.sent.clone());
-        Self { model, sent, unknown: unknown.collect(), ..self.clone() }
+        Self {
+            model,
+            sent,
+            unknown: unknown.collect(),
+            ..self.clone()
+        }
     }
 
     /// Finds out which of the commands of unknown outcome are in a store that was opened again.
@@ -125,14 +142,19 @@ impl Trial {
     /// Moves the clock, mostly on and now and then back.
     fn tick(&mut self) {
         let step = self.random.below(40);
-        self.now = Timestamp(if step < 5 { self.now.0 - 10 * step } else { self.now.0 + step });
+        self.now = Timestamp(if step < 5 {
+            self.now.0 - 10 * step
+        } else {
+            self.now.0 + step
+        });
         self.latest = self.latest.max(self.now);
         self.clock.set(self.now);
     }
 
     fn record(&mut self, store: &Store, sent: Vec<Sent>) -> Result<(), Violation> {
-        let (answered, unknown): (Vec<Sent>, Vec<Sent>) =
-            sent.into_iter().partition(|sent| matches!(sent.known, Known::Answered(_)));
+        let (answered, unknown): (Vec<Sent>, Vec<Sent>) = sent
+            .into_iter()
+            .partition(|sent| matches!(sent.known, Known::Answered(_)));
         let seen = self.read(store)?;
         self.model = check::nothing_half_visible(&self.model, &answered, &seen)?;
         self.sent.extend(answered);

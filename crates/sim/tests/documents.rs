@@ -1,4 +1,5 @@
-//! Every link between our documents leads somewhere: to a file that exists and, if it names one, a heading.
+//! Every link between our documents leads somewhere: to a file that exists and, if it names one, a
+//! heading.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +12,10 @@ fn root() -> PathBuf {
 }
 
 fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     entries.sort();
     for path in entries {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -47,13 +51,20 @@ fn links(text: &str) -> Vec<String> {
 
 /// A heading's anchor as code forges make it.
 fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>()
+        .trim()
+        .to_lowercase()
+        .replace(' ', "-")
 }
 
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter(|line| line.starts_with('#'));
-    headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
 }
 
 fn check(document: &Path, link: &str) -> Result<(), String> {
@@ -61,7 +72,11 @@ fn check(document: &Path, link: &str) -> Result<(), String> {
         return Ok(());
     }
     let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-    let target = if file.is_empty() { document.to_owned() } else { document.parent().unwrap().join(file) };
+    let target = if file.is_empty() {
+        document.to_owned()
+    } else {
+        document.parent().unwrap().join(file)
+    };
     if !target.exists() {
         return Err(format!("{}: {link}: no such file", document.display()));
     }
@@ -79,7 +94,11 @@ fn every_link_leads_somewhere() {
     let mut broken = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        broken.extend(links(&text).iter().filter_map(|link| check(&file, link).err()));
+        broken.extend(
+            links(&text)
+                .iter()
+                .filter_map(|link| check(&file, link).err()),
+        );
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
@@ -88,7 +107,10 @@ fn every_link_leads_somewhere() {
 fn links_are_found_where_they_are() {
     let text = "see [a](b.md#c) and `[x](y)`\n```\n[no](z)\n```\n[d](e)";
     assert_eq!(links(text), ["b.md#c", "e"]);
-    assert_eq!(anchor(" One process, one directory"), "one-process-one-directory");
+    assert_eq!(
+        anchor(" One process, one directory"),
+        "one-process-one-directory"
+    );
     let here = root().join("README.md");
     assert!(check(&here, "no-such-file.md").is_err());
     assert!(check(&here, "README.md#no-such-heading").is_err());

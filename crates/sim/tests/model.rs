@@ -1,4 +1,5 @@
-//! Random commands against the reference model, with the store opened again in every way in between.
+//! Random commands against the reference model, with the store opened again in every way in
+//! between.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -64,7 +65,9 @@ fn leave(store: Store, disk: &MemoryStorage, how: Reopening, older: &Files) -> F
         }
         Reopening::IndexDamaged => {
             let last = files.iter_mut().rfind(|(name, _)| {
-                Path::new(name.as_str()).extension().is_some_and(|extension| extension == "ckpt")
+                Path::new(name.as_str())
+                    .extension()
+                    .is_some_and(|extension| extension == "ckpt")
             });
             if let Some((_, bytes)) = last {
                 let middle = bytes.len() / 2;
@@ -92,8 +95,12 @@ fn run(seed: u64) -> Result<(), Violation> {
             let files = leave(store, &disk, how, &older);
             older.clone_from(&files);
             disk = MemoryStorage::with_files(files);
-            store = trial.open(Arc::new(disk.clone())).unwrap_or_else(|e| panic!("step {step} {how:?}: {e}"));
-            trial.check(&store).inspect_err(|_| eprintln!("step {step}, {how:?}"))?;
+            store = trial
+                .open(Arc::new(disk.clone()))
+                .unwrap_or_else(|e| panic!("step {step} {how:?}: {e}"));
+            trial
+                .check(&store)
+                .inspect_err(|_| eprintln!("step {step}, {how:?}"))?;
         }
     }
     Ok(())
@@ -114,18 +121,27 @@ fn every_kind_of_reopening_gives_the_state_that_was_live() {
         let store = trial.open(Arc::new(disk.clone())).unwrap();
         let mut older = Files::new();
         for step in 0..40 {
-            trial.together(&store, 4).unwrap_or_else(|e| panic!("{how:?}: {e}"));
+            trial
+                .together(&store, 4)
+                .unwrap_or_else(|e| panic!("{how:?}: {e}"));
             if step == 25 {
                 let copy = MemoryStorage::with_files(disk.files());
                 trial.open(Arc::new(copy.clone())).unwrap().close();
                 older = copy.files();
             }
         }
-        assert!(older.keys().any(|name| is_index(name)), "there is an older index");
+        assert!(
+            older.keys().any(|name| is_index(name)),
+            "there is an older index"
+        );
         let live = trial.check(&store).unwrap();
         let files = leave(store, &disk, how, &older);
-        let store = trial.open(Arc::new(MemoryStorage::with_files(files))).unwrap();
-        let replayed = trial.check(&store).unwrap_or_else(|e| panic!("{how:?}: {e}"));
+        let store = trial
+            .open(Arc::new(MemoryStorage::with_files(files)))
+            .unwrap();
+        let replayed = trial
+            .check(&store)
+            .unwrap_or_else(|e| panic!("{how:?}: {e}"));
         assert_eq!(replayed.digest(), live.digest(), "{how:?}");
     }
 }
@@ -140,12 +156,16 @@ fn every_command_sent_again_after_a_replay_is_answered_as_the_model_says() {
     }
     let mut files = leave(store, &disk, Reopening::IndexDeleted, &Files::new());
     for _ in 0..2 {
-        let store = trial.open(Arc::new(MemoryStorage::with_files(files.clone()))).unwrap();
+        let store = trial
+            .open(Arc::new(MemoryStorage::with_files(files.clone())))
+            .unwrap();
         trial.check(&store).unwrap();
         drop(store);
         files.retain(|name, _| !is_index(name));
     }
-    let store = trial.open(Arc::new(MemoryStorage::with_files(files))).unwrap();
+    let store = trial
+        .open(Arc::new(MemoryStorage::with_files(files)))
+        .unwrap();
     trial.repeat_all(&store).unwrap();
     trial.check(&store).unwrap();
 }

@@ -1,10 +1,10 @@
 //! How far writes were acknowledged: the highest position and the highest ids, beside the index.
 //!
-//! The log alone cannot tell that its end is gone: a log whose last segment was deleted is a shorter
-//! log. Checkpoints tell it, but they are rare. This file is written after every group, in place and
-//! before the group is answered, so a log that went back behind an answer is found out at the next
-//! start. It is not synced: after a power failure it may be some seconds old, but it never names
-//! more than was answered.
+//! The log alone cannot tell that its end is gone: a log whose last segment was deleted is a
+//! shorter log. Checkpoints tell it, but they are rare. This file is written after every group, in
+//! place and before the group is answered, so a log that went back behind an answer is found out at
+//! the next start. It is not synced: after a power failure it may be some seconds old, but it never
+//! names more than was answered.
 //!
 //! ```text
 //! two slots of 512 bytes, written in turn; each begins with
@@ -19,8 +19,8 @@
 //!     56     8  how many turns there were then
 //!     64     8  how many contexts there were then
 //! ```
-//! A slot counts if its checksum holds. A write that a crash cut short spoils one slot; the other one
-//! holds what the write before it said.
+//! A slot counts if its checksum holds. A write that a crash cut short spoils one slot; the other
+//! one holds what the write before it said.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ const COVERED_FROM: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Acknowledged {
     pub(crate) store_id: [u8; 16],
-    /// The last position known to be durable. It is less than `position` only under `--durability os`.
+    /// The last position known to be durable. It is less than `position` only under `--durability
+    /// os`.
     pub(crate) durable: Position,
     pub(crate) position: Position,
     pub(crate) turns: u64,
@@ -51,15 +52,32 @@ pub(crate) struct Acknowledged {
 
 impl Acknowledged {
     /// What a state amounts to at the end of its log.
-    pub(crate) fn now(store_id: [u8; 16], state: &State, position: Position, durable: Position) -> Self {
-        Self { store_id, durable, position, turns: state.turns.len(), contexts: state.contexts.len() }
+    pub(crate) fn now(
+        store_id: [u8; 16],
+        state: &State,
+        position: Position,
+        durable: Position,
+    ) -> Self {
+        Self {
+            store_id,
+            durable,
+            position,
+            turns: state.turns.len(),
+            contexts: state.contexts.len(),
+        }
     }
 
     fn encode(&self, serial: u64) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
         out[..8].copy_from_slice(MAGIC);
         out[16..32].copy_from_slice(&self.store_id);
-        let numbers = [serial, self.durable.0, self.position.0, self.turns, self.contexts];
+        let numbers = [
+            serial,
+            self.durable.0,
+            self.position.0,
+            self.turns,
+            self.contexts,
+        ];
         for (at, number) in numbers.into_iter().enumerate() {
             out[32 + at * 8..][..8].copy_from_slice(&number.to_le_bytes());
         }
@@ -90,7 +108,10 @@ pub(crate) fn read(storage: &dyn Storage) -> Option<Acknowledged> {
 }
 
 fn read_newest(file: &dyn StorageFile) -> Option<(u64, Acknowledged)> {
-    let slot = |number| file.read(number * SLOT_BYTES..(number + 1) * SLOT_BYTES).ok();
+    let slot = |number| {
+        file.read(number * SLOT_BYTES..(number + 1) * SLOT_BYTES)
+            .ok()
+    };
     let slots = (0..SLOTS).filter_map(|number| Acknowledged::decode(&slot(number)?));
     slots.max_by_key(|(serial, _)| *serial)
 }
@@ -107,7 +128,10 @@ impl Keeper {
         let whole = |file: &Arc<dyn StorageFile>| file.len() == SLOTS * SLOT_BYTES;
         let file = storage.open(NAME).ok().filter(whole);
         let file = file.or_else(|| storage.create(NAME, SLOTS * SLOT_BYTES).ok());
-        let serial = file.as_deref().and_then(read_newest).map_or(0, |(serial, _)| serial);
+        let serial = file
+            .as_deref()
+            .and_then(read_newest)
+            .map_or(0, |(serial, _)| serial);
         let mut keeper = Self { file, serial };
         keeper.note(now);
         keeper
@@ -130,7 +154,13 @@ mod tests {
 
     fn at(position: u64) -> Acknowledged {
         let position = Position(position);
-        Acknowledged { store_id: [7; 16], durable: position, position, turns: 5, contexts: 2 }
+        Acknowledged {
+            store_id: [7; 16],
+            durable: position,
+            position,
+            turns: 5,
+            contexts: 2,
+        }
     }
 
     #[test]
@@ -146,7 +176,11 @@ mod tests {
             let mut files = disk.files();
             let slot = usize::try_from(keeper.serial % SLOTS * SLOT_BYTES).unwrap();
             files.get_mut(NAME).unwrap()[slot + bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read(&MemoryStorage::with_files(files)), Some(at(3)), "bit {bit}");
+            assert_eq!(
+                read(&MemoryStorage::with_files(files)),
+                Some(at(3)),
+                "bit {bit}"
+            );
         }
     }
 }

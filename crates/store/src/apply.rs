@@ -14,7 +14,9 @@ use crate::command::{Appended, AppendedTurn, Created, Labels, Outcome, Refusal};
 use crate::decide::{Decision, Place, Plan, Settled, decide};
 use crate::keys::KeyDigest;
 use crate::record::{BlobName, Part, Record, TurnRecord};
-use crate::state::{BlobRow, CREATION_LOST, Declared, EventRow, KeyEntry, State, TurnRow, turn_count};
+use crate::state::{
+    BlobRow, CREATION_LOST, Declared, EventRow, KeyEntry, State, TurnRow, turn_count,
+};
 use crate::walk;
 
 /// The writer's hand on the state. There is one per store.
@@ -52,12 +54,24 @@ impl Applier {
     pub(crate) fn new(state: Arc<State>) -> Self {
         let known = (0_u32..).map_while(|n| Some((state.declared.get(n.into())?.clone(), n)));
         let interned = known.collect();
-        Self { state, interned, last_interned: 0, frame_blobs: Vec::new(), touched: Touched::default() }
+        Self {
+            state,
+            interned,
+            last_interned: 0,
+            frame_blobs: Vec::new(),
+            touched: Touched::default(),
+        }
     }
 
     /// Begins a frame: takes in its stamp and its blobs.
-    pub(crate) fn begin_frame(&mut self, created_at: Timestamp, blobs: impl Iterator<Item = BlobRow>) {
-        self.state.last_stamp.fetch_max(created_at.0, Ordering::Relaxed);
+    pub(crate) fn begin_frame(
+        &mut self,
+        created_at: Timestamp,
+        blobs: impl Iterator<Item = BlobRow>,
+    ) {
+        self.state
+            .last_stamp
+            .fetch_max(created_at.0, Ordering::Relaxed);
         self.frame_blobs.clear();
         for blob in blobs {
             let row = self.take_blob(blob);
@@ -66,33 +80,57 @@ impl Applier {
     }
 
     /// The same for a frame none of whose blobs is there already.
-    pub(crate) fn begin_frame_of_new(&mut self, created_at: Timestamp, blobs: impl Iterator<Item = BlobRow>) {
-        self.state.last_stamp.fetch_max(created_at.0, Ordering::Relaxed);
+    pub(crate) fn begin_frame_of_new(
+        &mut self,
+        created_at: Timestamp,
+        blobs: impl Iterator<Item = BlobRow>,
+    ) {
+        self.state
+            .last_stamp
+            .fetch_max(created_at.0, Ordering::Relaxed);
         self.frame_blobs.clear();
-        self.frame_blobs.extend(blobs.map(|blob| self.state.add_blob(blob)));
+        self.frame_blobs
+            .extend(blobs.map(|blob| self.state.add_blob(blob)));
     }
 
     /// A frame brings a blob that is there already only if the first copy is damaged.
     fn take_blob(&mut self, blob: BlobRow) -> u64 {
-        let known = if blob.locator == Locator::NOWHERE { None } else { self.state.find_blob(&blob.hash) };
-        let Some(row) = known else { return self.state.add_blob(blob) };
+        let known = if blob.locator == Locator::NOWHERE {
+            None
+        } else {
+            self.state.find_blob(&blob.hash)
+        };
+        let Some(row) = known else {
+            return self.state.add_blob(blob);
+        };
         self.state.move_blob(row, blob);
         self.touched.blobs.insert(row);
         row
     }
 
     /// Applies one record of the frame.
-    pub(crate) fn apply(&mut self, created_at: Timestamp, record: &Record) -> Result<Outcome, Refusal> {
+    pub(crate) fn apply(
+        &mut self,
+        created_at: Timestamp,
+        record: &Record,
+    ) -> Result<Outcome, Refusal> {
         match decide(&*self.state, record) {
             Decision::Settled(settled) => answer(&self.state, settled),
             Decision::Do(plan) => Ok(self.carry_out(created_at, record, plan)),
         }
     }
 
-    /// Applies a record that was decided against this state and the batch before it: what `apply` would
-    /// decide again.
-    pub(crate) fn apply_decided(&mut self, created_at: Timestamp, record: &Record, plan: Plan) -> Outcome {
-        debug_assert!(matches!(decide(&*self.state, record), Decision::Do(again) if again.agrees(&plan)));
+    /// Applies a record that was decided against this state and the batch before it: what `apply`
+    /// would decide again.
+    pub(crate) fn apply_decided(
+        &mut self,
+        created_at: Timestamp,
+        record: &Record,
+        plan: Plan,
+    ) -> Outcome {
+        debug_assert!(
+            matches!(decide(&*self.state, record), Decision::Do(again) if again.agrees(&plan))
+        );
         self.carry_out(created_at, record, plan)
     }
 
@@ -104,17 +142,33 @@ impl Applier {
             (Record::Append { parts, .. }, Plan::Append { places, key }) => {
                 self.append(now, parts, &places, key)
             }
-            (Record::AttachFs { turn, root }, Plan::AttachFs) => {
-                self.attach(*turn, BlobName { hash: *root, in_frame: None })
-            }
+            (Record::AttachFs { turn, root }, Plan::AttachFs) => self.attach(
+                *turn,
+                BlobName {
+                    hash: *root,
+                    in_frame: None,
+                },
+            ),
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
-            (Record::SetLabels { context, labels }, Plan::SetLabels) => self.set_labels(*context, labels),
-            (Record::Lost { turns, contexts, in_feed }, Plan::Lost) => {
-                self.lose(now, *turns, *contexts, *in_feed)
+            (Record::SetLabels { context, labels }, Plan::SetLabels) => {
+                self.set_labels(*context, labels)
             }
-            (Record::LostRoot { turn, root, attached }, Plan::LostRoot) => {
-                self.lose_root(*turn, *root, *attached)
-            }
+            (
+                Record::Lost {
+                    turns,
+                    contexts,
+                    in_feed,
+                },
+                Plan::Lost,
+            ) => self.lose(now, *turns, *contexts, *in_feed),
+            (
+                Record::LostRoot {
+                    turn,
+                    root,
+                    attached,
+                },
+                Plan::LostRoot,
+            ) => self.lose_root(*turn, *root, *attached),
             (Record::PutBlob { blob }, Plan::PutBlob) => self.put_blob(*blob),
             (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
@@ -134,10 +188,23 @@ impl Applier {
             self.set_labels(context, labels);
         }
         if let Some((digest, request)) = key {
-            self.state.add_key(digest, KeyEntry { request, first: number, count: 1 });
+            self.state.add_key(
+                digest,
+                KeyEntry {
+                    request,
+                    first: number,
+                    count: 1,
+                },
+            );
         }
         self.state.add_event(EventRow::Context(context));
-        Outcome::Created(Created { context, head: base, head_depth, created_at: now, replayed: false })
+        Outcome::Created(Created {
+            context,
+            head: base,
+            head_depth,
+            created_at: now,
+            replayed: false,
+        })
     }
 
     fn append(
@@ -156,7 +223,10 @@ impl Applier {
             }
             for turn in &part.turns {
                 let appended = self.add_turn(now, part.context, place, turn);
-                place = Place { parent: Some(appended.turn), depth: place.depth.saturating_add(1) };
+                place = Place {
+                    parent: Some(appended.turn),
+                    depth: place.depth.saturating_add(1),
+                };
                 turns.push(appended);
             }
             if let Some(head) = place.parent {
@@ -165,9 +235,19 @@ impl Applier {
             }
         }
         if let Some((digest, request)) = key {
-            self.state.add_key(digest, KeyEntry { request, first, count: turn_count(turns.len()) });
+            self.state.add_key(
+                digest,
+                KeyEntry {
+                    request,
+                    first,
+                    count: turn_count(turns.len()),
+                },
+            );
         }
-        Outcome::Appended(Appended { turns, replayed: false })
+        Outcome::Appended(Appended {
+            turns,
+            replayed: false,
+        })
     }
 
     /// A turn that was put under a lost one tells how deep that one was.
@@ -201,24 +281,42 @@ impl Applier {
             jump: walk::jump_of(&self.state, id, place.parent),
         });
         if let Some(root) = turn.fs_root {
-            let row = self.blob_row(BlobName { hash: root, in_frame: None });
+            let row = self.blob_row(BlobName {
+                hash: root,
+                in_frame: None,
+            });
             self.state.add_fs_root(id, row);
         }
         self.state.add_event(EventRow::Turn(id));
         let (parent, depth, hash) = (place.parent, place.depth, turn.payload.hash);
-        AppendedTurn { context, turn: id, parent, depth, hash, created_at: now }
+        AppendedTurn {
+            context,
+            turn: id,
+            parent,
+            depth,
+            hash,
+            created_at: now,
+        }
     }
 
     fn blob_row(&self, name: BlobName) -> u64 {
-        let in_frame = name.in_frame.and_then(|at| self.frame_blobs.get(at as usize).copied());
+        let in_frame = name
+            .in_frame
+            .and_then(|at| self.frame_blobs.get(at as usize).copied());
         let row = in_frame.or_else(|| self.state.find_blob(&name.hash));
         // A blob that only a damaged frame held: its turns stay, and reading them names the loss.
         row.unwrap_or_else(|| self.state.add_missing_blob(name.hash))
     }
 
     fn intern(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
-        let is_it = |declared: &Declared| declared.turn_type == *turn_type && declared.encoding == encoding;
-        if self.state.declared.get(self.last_interned.into()).is_some_and(is_it) {
+        let is_it =
+            |declared: &Declared| declared.turn_type == *turn_type && declared.encoding == encoding;
+        if self
+            .state
+            .declared
+            .get(self.last_interned.into())
+            .is_some_and(is_it)
+        {
             return self.last_interned;
         }
         self.last_interned = self.look_up_type(turn_type, encoding);
@@ -226,7 +324,10 @@ impl Applier {
     }
 
     fn look_up_type(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
-        let declared = Declared { turn_type: turn_type.clone(), encoding };
+        let declared = Declared {
+            turn_type: turn_type.clone(),
+            encoding,
+        };
         if let Some(&number) = self.interned.get(&declared) {
             return number;
         }
@@ -242,7 +343,8 @@ impl Applier {
         Outcome::FsAttached
     }
 
-    /// A frame brings the blob that it puts. After a repair it may not: then the blob is known as lost.
+    /// A frame brings the blob that it puts. After a repair it may not: then the blob is known as
+    /// lost.
     fn put_blob(&mut self, blob: BlobName) -> Outcome {
         if blob.in_frame.is_none() {
             self.blob_row(blob);
@@ -294,7 +396,10 @@ impl Applier {
 
     /// Keeps the name of a filesystem root whose tree is gone, so that reading it tells the loss.
     fn lose_root(&mut self, turn: TurnId, root: BlobHash, attached: bool) -> Outcome {
-        let row = self.blob_row(BlobName { hash: root, in_frame: None });
+        let row = self.blob_row(BlobName {
+            hash: root,
+            in_frame: None,
+        });
         self.state.add_fs_root(turn, row);
         if attached {
             self.state.add_event(EventRow::Fs(turn));
@@ -319,9 +424,17 @@ fn created_before(state: &State, entry: KeyEntry) -> Outcome {
     let context = ContextId::new(entry.first).expect("a key stands for a real context");
     let [_, created_at, base] = state.contexts.get(entry.first - 1).unwrap_or_default();
     let head = TurnId::new(base);
-    let head_depth = head.and_then(|turn| state.turn(turn)).map_or(0, |row| row.depth);
+    let head_depth = head
+        .and_then(|turn| state.turn(turn))
+        .map_or(0, |row| row.depth);
     let created_at = Timestamp(created_at);
-    Outcome::Created(Created { context, head, head_depth, created_at, replayed: true })
+    Outcome::Created(Created {
+        context,
+        head,
+        head_depth,
+        created_at,
+        replayed: true,
+    })
 }
 
 fn appended_before(state: &State, entry: KeyEntry) -> Outcome {
@@ -337,5 +450,8 @@ fn appended_before(state: &State, entry: KeyEntry) -> Outcome {
             created_at: row.created_at,
         })
     });
-    Outcome::Appended(Appended { turns: turns.collect(), replayed: true })
+    Outcome::Appended(Appended {
+        turns: turns.collect(),
+        replayed: true,
+    })
 }

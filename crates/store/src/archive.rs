@@ -5,8 +5,9 @@
 //! each frame exactly as it is in the log, see the storage format
 //! "TKEXPEND" | hash of the last frame [32]
 //! ```
-//! Frames keep their positions, stamps and chain, so an import gives every id back and `verify` proves
-//! the copy as it proves the original. A file without its end mark is not whole and is refused.
+//! Frames keep their positions, stamps and chain, so an import gives every id back and `verify`
+//! proves the copy as it proves the original. A file without its end mark is not whole and is
+//! refused.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -54,9 +55,13 @@ pub struct Imported {
     pub bytes: u64,
 }
 
-/// Writes everything that is durable now. The store goes on meanwhile. `progress` hears of every frame:
-/// how many are done, and of how many.
-pub fn export(store: &Store, out: &mut dyn Write, mut progress: impl FnMut(u64, u64)) -> io::Result<()> {
+/// Writes everything that is durable now. The store goes on meanwhile. `progress` hears of every
+/// frame: how many are done, and of how many.
+pub fn export(
+    store: &Store,
+    out: &mut dyn Write,
+    mut progress: impl FnMut(u64, u64),
+) -> io::Result<()> {
     let last = store.log().last_durable();
     out.write_all(MAGIC)?;
     out.write_all(&FORMAT.to_le_bytes())?;
@@ -66,7 +71,10 @@ pub fn export(store: &Store, out: &mut dyn Write, mut progress: impl FnMut(u64, 
     for frame in store.log().frames(Position(1), last) {
         let frame = frame.map_err(io::Error::other)?;
         if !frame.blobs_are_sound() {
-            let what = format!("a payload in frame {} is damaged: run `turnkeep verify`", frame.position.0);
+            let what = format!(
+                "a payload in frame {} is damaged: run `turnkeep verify`",
+                frame.position.0
+            );
             return Err(io::Error::other(what));
         }
         out.write_all(frame.raw())?;
@@ -118,11 +126,15 @@ fn fill(
     let mut last_hash = [0; 32];
     for number in 1..=frames {
         let frame = read_frame(&mut input).map_err(not_whole)?;
-        let frame = frame.ok_or_else(|| ImportError::Malformed(format!("it ends before frame {number}")))?;
+        let frame = frame
+            .ok_or_else(|| ImportError::Malformed(format!("it ends before frame {number}")))?;
         if frame.position.0 != number || frame.prev_hash != last_hash {
-            return Err(ImportError::Malformed(format!("frame {number} does not follow the one before it")));
+            return Err(ImportError::Malformed(format!(
+                "frame {number} does not follow the one before it"
+            )));
         }
-        apply_frame(&mut applier, &frame).map_err(|error| ImportError::Malformed(error.to_string()))?;
+        apply_frame(&mut applier, &frame)
+            .map_err(|error| ImportError::Malformed(error.to_string()))?;
         log.append_raw(&frame)?;
         last_hash = frame.hash;
         progress(number, frames);
@@ -130,7 +142,10 @@ fn fill(
     read_end(&mut input, last_hash)?;
     log.sync()?;
     unfinished::clear(&**storage)?;
-    Ok(Imported { frames, bytes: log.reader().bytes_used() })
+    Ok(Imported {
+        frames,
+        bytes: log.reader().bytes_used(),
+    })
 }
 
 fn read_head(input: &mut impl Read) -> Result<([u8; 16], u64), ImportError> {
@@ -141,7 +156,9 @@ fn read_head(input: &mut impl Read) -> Result<([u8; 16], u64), ImportError> {
     }
     let format = u32::from_le_bytes(std::array::from_fn(|i| head[8 + i]));
     if format != FORMAT {
-        return Err(ImportError::Malformed(format!("format {format} is not known to this version")));
+        return Err(ImportError::Malformed(format!(
+            "format {format} is not known to this version"
+        )));
     }
     let frames = u64::from_le_bytes(std::array::from_fn(|i| head[28 + i]));
     Ok((std::array::from_fn(|i| head[12 + i]), frames))
@@ -153,7 +170,9 @@ fn read_end(input: &mut impl Read, last_hash: [u8; 32]) -> Result<(), ImportErro
     if end == [&END[..], &last_hash].concat() {
         return Ok(());
     }
-    Err(ImportError::Malformed("its end mark is missing or wrong".into()))
+    Err(ImportError::Malformed(
+        "its end mark is missing or wrong".into(),
+    ))
 }
 
 fn not_whole(error: io::Error) -> ImportError {

@@ -59,7 +59,8 @@ pub enum BlobError {
     LengthMismatch {
         /// As declared.
         expected: u64,
-        /// As found; for a stream that goes on beyond the declared length, the least that it can be.
+        /// As found; for a stream that goes on beyond the declared length, the least that it can
+        /// be.
         actual: u64,
     },
     /// The bytes are not one sound zstd frame within the bounds.
@@ -108,7 +109,12 @@ impl NewBlob {
             Compression::Zstd => {
                 let raw = decompress(&sent.bytes, sent.raw_len)?;
                 check_hash(sent.hash, &raw)?;
-                Ok(Self::kept(sent.hash, sent.raw_len, Compression::Zstd, sent.bytes))
+                Ok(Self::kept(
+                    sent.hash,
+                    sent.raw_len,
+                    Compression::Zstd,
+                    sent.bytes,
+                ))
             }
         }
     }
@@ -128,17 +134,24 @@ impl NewBlob {
         self.made_bytes
     }
 
-    /// Keeps `guard` for as long as the blob's bytes live: until they are written, or the command fails.
+    /// Keeps `guard` for as long as the blob's bytes live: until they are written, or the command
+    /// fails.
     pub fn keep_with_bytes(&mut self, guard: impl Send + 'static) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.bytes = Bytes::from_owner(GuardedBytes { bytes, _guard: guard });
+        self.bytes = Bytes::from_owner(GuardedBytes {
+            bytes,
+            _guard: guard,
+        });
     }
 
     fn keep_raw(hash: BlobHash, raw_len: u32, bytes: Bytes) -> Self {
         match compress_where_it_pays(&bytes) {
             Some(smaller) => {
                 let made_bytes = smaller.len();
-                Self { made_bytes, ..Self::kept(hash, raw_len, Compression::Zstd, smaller) }
+                Self {
+                    made_bytes,
+                    ..Self::kept(hash, raw_len, Compression::Zstd, smaller)
+                }
             }
             None => Self::kept(hash, raw_len, Compression::None, bytes),
         }
@@ -146,7 +159,14 @@ impl NewBlob {
 
     fn kept(hash: BlobHash, raw_len: u32, form: Compression, bytes: Bytes) -> Self {
         let crc = blob_crc(&bytes);
-        Self { hash, raw_len, form, bytes, crc, made_bytes: 0 }
+        Self {
+            hash,
+            raw_len,
+            form,
+            bytes,
+            crc,
+            made_bytes: 0,
+        }
     }
 }
 
@@ -163,7 +183,10 @@ impl<G> AsRef<[u8]> for GuardedBytes<G> {
 }
 
 fn checked_len(len: usize, max: usize) -> Result<u32, BlobError> {
-    let too_large = BlobError::TooLarge { limit: max as u64, actual: len as u64 };
+    let too_large = BlobError::TooLarge {
+        limit: max as u64,
+        actual: len as u64,
+    };
     if len > max {
         return Err(too_large);
     }
@@ -174,12 +197,19 @@ fn check_len(declared: u32, actual: usize) -> Result<(), BlobError> {
     if declared as usize == actual {
         return Ok(());
     }
-    Err(BlobError::LengthMismatch { expected: declared.into(), actual: actual as u64 })
+    Err(BlobError::LengthMismatch {
+        expected: declared.into(),
+        actual: actual as u64,
+    })
 }
 
 fn check_hash(expected: BlobHash, raw: &[u8]) -> Result<(), BlobError> {
     let actual = BlobHash::of(raw);
-    if actual == expected { Ok(()) } else { Err(BlobError::HashMismatch { expected, actual }) }
+    if actual == expected {
+        Ok(())
+    } else {
+        Err(BlobError::HashMismatch { expected, actual })
+    }
 }
 
 /// The compressed bytes, if they are worth keeping instead: at least a tenth smaller.
@@ -199,7 +229,11 @@ fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
         return None;
     }
     smaller.truncate(len);
-    Some(if len < MAPPED_FROM_BYTES { Bytes::copy_from_slice(&smaller) } else { smaller.into_bytes() })
+    Some(if len < MAPPED_FROM_BYTES {
+        Bytes::copy_from_slice(&smaller)
+    } else {
+        smaller.into_bytes()
+    })
 }
 
 /// Decompresses exactly one frame to exactly the declared length.
@@ -208,9 +242,10 @@ fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
 /// window of its own besides, which may be as long as the blob.
 fn decompress(bytes: &[u8], raw_len: u32) -> Result<LargeBuffer, BlobError> {
     check_frame(bytes, raw_len)?;
-    let mut raw = LargeBuffer::zeroed(raw_len as usize).map_err(|_| BlobError::NoMemory(raw_len.into()))?;
-    let len =
-        zstd::zstd_safe::decompress(&mut raw[..], bytes).map_err(|code| refused_frame(code, raw_len))?;
+    let mut raw =
+        LargeBuffer::zeroed(raw_len as usize).map_err(|_| BlobError::NoMemory(raw_len.into()))?;
+    let len = zstd::zstd_safe::decompress(&mut raw[..], bytes)
+        .map_err(|code| refused_frame(code, raw_len))?;
     check_len(raw_len, len)?;
     Ok(raw)
 }
@@ -218,21 +253,26 @@ fn decompress(bytes: &[u8], raw_len: u32) -> Result<LargeBuffer, BlobError> {
 /// Why zstd refused a frame: it goes on beyond the declared length, or it is damaged.
 fn refused_frame(code: zstd::zstd_safe::ErrorCode, raw_len: u32) -> BlobError {
     match zstd::zstd_safe::get_error_name(code) {
-        "Destination buffer is too small" => {
-            BlobError::LengthMismatch { expected: raw_len.into(), actual: u64::from(raw_len) + 1 }
-        }
+        "Destination buffer is too small" => BlobError::LengthMismatch {
+            expected: raw_len.into(),
+            actual: u64::from(raw_len) + 1,
+        },
         what => BlobError::NotZstd(what.to_owned()),
     }
 }
 
-/// One frame, whole, of the declared length where it says one, without a dictionary and with a bounded window.
+/// One frame, whole, of the declared length where it says one, without a dictionary and with a
+/// bounded window.
 fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
     let not = |what: &str| BlobError::NotZstd(what.to_owned());
     let header = zstd_header::parse(bytes).ok_or_else(|| not("no zstd frame"))?;
     if let Some(actual) = header.content_len
         && actual != u64::from(raw_len)
     {
-        return Err(BlobError::LengthMismatch { expected: raw_len.into(), actual });
+        return Err(BlobError::LengthMismatch {
+            expected: raw_len.into(),
+            actual,
+        });
     }
     if header.needs_dictionary {
         return Err(not("the frame needs a dictionary"));
@@ -274,7 +314,8 @@ mod zstd_header {
             0 => usize::from(single_segment),
             flag => 1 << flag,
         };
-        let size = little_endian(rest.get(id_len..id_len + size_len)?) + if size_len == 2 { 256 } else { 0 };
+        let size = little_endian(rest.get(id_len..id_len + size_len)?)
+            + if size_len == 2 { 256 } else { 0 };
         Some(Header {
             needs_dictionary: id.iter().any(|&b| b != 0),
             window: if single_segment { size } else { window },
@@ -307,7 +348,9 @@ mod tests {
         let form = |bytes: Vec<u8>| NewBlob::from_raw(bytes.into(), MAX).unwrap().form;
         assert_eq!(form(vec![7; 4095]), Compression::None);
         assert_eq!(form(vec![7; 4096]), Compression::Zstd);
-        let noise: Vec<u8> = (0..200_u32).flat_map(|i| BlobHash::of(&i.to_le_bytes()).0).collect();
+        let noise: Vec<u8> = (0..200_u32)
+            .flat_map(|i| BlobHash::of(&i.to_le_bytes()).0)
+            .collect();
         assert_eq!(form(noise), Compression::None);
         assert_eq!(form(vec![]), Compression::None);
     }
@@ -317,7 +360,10 @@ mod tests {
         let raw = vec![1; 100];
         let packed = zstd::bulk::compress(&raw, 19).unwrap();
         let blob = NewBlob::verify(sent(&raw, Compression::Zstd, packed.clone()), MAX).unwrap();
-        assert_eq!((blob.form, &blob.bytes[..]), (Compression::Zstd, &packed[..]));
+        assert_eq!(
+            (blob.form, &blob.bytes[..]),
+            (Compression::Zstd, &packed[..])
+        );
     }
 
     #[test]
@@ -325,16 +371,25 @@ mod tests {
         let raw = b"payload".as_slice();
         let mut wrong_hash = sent(raw, Compression::None, raw.to_vec());
         wrong_hash.hash = BlobHash::of(b"other");
-        assert!(matches!(NewBlob::verify(wrong_hash, MAX), Err(BlobError::HashMismatch { .. })));
+        assert!(matches!(
+            NewBlob::verify(wrong_hash, MAX),
+            Err(BlobError::HashMismatch { .. })
+        ));
         let mut wrong_len = sent(raw, Compression::None, raw.to_vec());
         wrong_len.raw_len = 8;
         assert_eq!(
             NewBlob::verify(wrong_len, MAX).unwrap_err(),
-            BlobError::LengthMismatch { expected: 8, actual: 7 }
+            BlobError::LengthMismatch {
+                expected: 8,
+                actual: 7
+            }
         );
         assert!(matches!(
             NewBlob::verify(sent(raw, Compression::None, raw.to_vec()), 6),
-            Err(BlobError::TooLarge { limit: 6, actual: 7 })
+            Err(BlobError::TooLarge {
+                limit: 6,
+                actual: 7
+            })
         ));
     }
 
@@ -342,12 +397,22 @@ mod tests {
     fn only_one_whole_bounded_frame_without_dictionary_is_zstd() {
         let raw = vec![9; 5000];
         let packed = zstd::bulk::compress(&raw, 1).unwrap();
-        let refused =
-            |bytes: Vec<u8>| NewBlob::verify(sent(&raw, Compression::Zstd, bytes), MAX).unwrap_err();
+        let refused = |bytes: Vec<u8>| {
+            NewBlob::verify(sent(&raw, Compression::Zstd, bytes), MAX).unwrap_err()
+        };
         assert!(matches!(refused(raw.clone()), BlobError::NotZstd(_)));
-        assert!(matches!(refused(packed[..packed.len() - 1].to_vec()), BlobError::NotZstd(_)));
-        assert!(matches!(refused([&packed[..], &packed[..]].concat()), BlobError::NotZstd(_)));
-        assert!(matches!(refused([&packed[..], &[0]].concat()), BlobError::NotZstd(_)));
+        assert!(matches!(
+            refused(packed[..packed.len() - 1].to_vec()),
+            BlobError::NotZstd(_)
+        ));
+        assert!(matches!(
+            refused([&packed[..], &packed[..]].concat()),
+            BlobError::NotZstd(_)
+        ));
+        assert!(matches!(
+            refused([&packed[..], &[0]].concat()),
+            BlobError::NotZstd(_)
+        ));
         let mut with_dictionary = packed.clone();
         with_dictionary[4] |= 1;
         with_dictionary.insert(5, 42);
@@ -368,7 +433,13 @@ mod tests {
                 bytes: packed.into(),
             };
             let refused = NewBlob::verify(bomb, MAX).unwrap_err();
-            assert_eq!(refused, BlobError::LengthMismatch { expected: 10, actual: found });
+            assert_eq!(
+                refused,
+                BlobError::LengthMismatch {
+                    expected: 10,
+                    actual: found
+                }
+            );
         }
     }
 }

@@ -237,7 +237,9 @@ pub enum Refusal {
     #[error(transparent)]
     Bundle(Arc<BundleError>),
     /// No room on the disk; it may be tried again when there is.
-    #[error("no space is left on the disk of the data directory: this write needs {needed_bytes} bytes")]
+    #[error(
+        "no space is left on the disk of the data directory: this write needs {needed_bytes} bytes"
+    )]
     NoSpace {
         /// What it takes to log the group that the command was in, at least.
         needed_bytes: u64,

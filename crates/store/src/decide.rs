@@ -1,7 +1,7 @@
 //! The store's rules: what a command does to a state, or why it is refused.
 //!
-//! `decide` reads and never writes. It runs against the state alone in `apply`, live and in replay, and
-//! against the state plus the batch so far before a command is logged. It sees no clock, no
+//! `decide` reads and never writes. It runs against the state alone in `apply`, live and in replay,
+//! and against the state plus the batch so far before a command is logged. It sees no clock, no
 //! configuration and no payload bytes, so the same log gives the same decisions for ever.
 
 use std::sync::Arc;
@@ -44,8 +44,14 @@ pub(crate) enum Decision {
 /// How a command changes the state.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    Create { head_depth: u32, key: Option<(KeyDigest, u64)> },
-    Append { places: Few<Place>, key: Option<(KeyDigest, u64)> },
+    Create {
+        head_depth: u32,
+        key: Option<(KeyDigest, u64)>,
+    },
+    Append {
+        places: Few<Place>,
+        key: Option<(KeyDigest, u64)>,
+    },
     AttachFs,
     PutBlob,
     PutBundle(Arc<Registry>),
@@ -58,10 +64,16 @@ impl Plan {
     /// Whether two plans do the same.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Create { head_depth: a, key: b }, Self::Create { head_depth, key }) => {
-                (a, b) == (head_depth, key)
+            (
+                Self::Create {
+                    head_depth: a,
+                    key: b,
+                },
+                Self::Create { head_depth, key },
+            ) => (a, b) == (head_depth, key),
+            (Self::Append { places: a, key: b }, Self::Append { places, key }) => {
+                (a, b) == (places, key)
             }
-            (Self::Append { places: a, key: b }, Self::Append { places, key }) => (a, b) == (places, key),
             (ours, theirs) => std::mem::discriminant(ours) == std::mem::discriminant(theirs),
         }
     }
@@ -123,9 +135,16 @@ fn create(
     Ok(Plan::Create { head_depth, key })
 }
 
-fn append(view: &impl View, parts: &[Part], key: Option<&Key>, strict: bool) -> Result<Plan, Settled> {
+fn append(
+    view: &impl View,
+    parts: &[Part],
+    key: Option<&Key>,
+    strict: bool,
+) -> Result<Plan, Settled> {
     let scope = parts.first().map(|part| part.context);
-    let key = key.zip(scope).map(|(key, scope)| (keys::of_append(scope, key), keys::append_request(parts)));
+    let key = key
+        .zip(scope)
+        .map(|(key, scope)| (keys::of_append(scope, key), keys::append_request(parts)));
     if let Some(before) = replay(view, key)? {
         return Err(Settled::AppendedBefore(before));
     }
@@ -152,7 +171,9 @@ fn append(view: &impl View, parts: &[Part], key: Option<&Key>, strict: bool) -> 
 
 /// An equal request with the same key was carried out before, or a different one was.
 fn replay(view: &impl View, key: Option<(KeyDigest, u64)>) -> Result<Option<KeyEntry>, Refusal> {
-    let Some((digest, request)) = key else { return Ok(None) };
+    let Some((digest, request)) = key else {
+        return Ok(None);
+    };
     match view.key(digest) {
         Some(before) if before.request == request => Ok(Some(before)),
         Some(_) => Err(Refusal::KeyReused),
@@ -163,7 +184,11 @@ fn replay(view: &impl View, key: Option<(KeyDigest, u64)>) -> Result<Option<KeyE
 /// Where a part goes; `moved` are the heads that earlier parts of the same command moved.
 fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<Place, Refusal> {
     let context = part.context;
-    let earlier = moved.iter().rev().find(|(id, _)| *id == context).map(|(_, last)| *last);
+    let earlier = moved
+        .iter()
+        .rev()
+        .find(|(id, _)| *id == context)
+        .map(|(_, last)| *last);
     let head = match earlier {
         Some(last) => last.parent,
         None => view.head(context).ok_or(Refusal::UnknownContext(context))?,
@@ -174,31 +199,56 @@ fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<
     if let Some(expected) = part.expected_head
         && expected != head
     {
-        return Err(Refusal::HeadMoved { context, expected, actual: head });
+        return Err(Refusal::HeadMoved {
+            context,
+            expected,
+            actual: head,
+        });
     }
-    let Some(parent) = part.sent_parent.or(head) else { return Ok(Place { parent: None, depth: 0 }) };
+    let Some(parent) = part.sent_parent.or(head) else {
+        return Ok(Place {
+            parent: None,
+            depth: 0,
+        });
+    };
     let parent_depth = match earlier {
         Some(last) if last.parent == Some(parent) => last.depth,
         _ => view.depth(parent).ok_or(Refusal::UnknownTurn(parent))?,
     };
-    Ok(Place { parent: Some(parent), depth: parent_depth.checked_add(1).ok_or(Refusal::TooDeep)? })
+    Ok(Place {
+        parent: Some(parent),
+        depth: parent_depth.checked_add(1).ok_or(Refusal::TooDeep)?,
+    })
 }
 
 /// Where repair put a part, whatever the head; its parent must be there all the same.
 fn placed(view: &impl View, part: &Part) -> Result<Place, Refusal> {
     let unknown = part.parent.filter(|&parent| view.depth(parent).is_none());
-    unknown
-        .map_or(Ok(Place { parent: part.parent, depth: part.depth }), |turn| Err(Refusal::UnknownTurn(turn)))
+    unknown.map_or(
+        Ok(Place {
+            parent: part.parent,
+            depth: part.depth,
+        }),
+        |turn| Err(Refusal::UnknownTurn(turn)),
+    )
 }
 
 fn check_turns(view: &impl View, part: &Part, strict: bool) -> Result<(), Refusal> {
-    let missing_root = part.turns.iter().filter_map(|turn| turn.fs_root).find(|root| !view.has_blob(root));
+    let missing_root = part
+        .turns
+        .iter()
+        .filter_map(|turn| turn.fs_root)
+        .find(|root| !view.has_blob(root));
     if let Some(root) = missing_root {
         return Err(Refusal::UnknownBlob(root));
     }
     if strict {
         let registry = view.registry();
-        if let Some(turn) = part.turns.iter().find(|turn| !registry.knows(&turn.declared)) {
+        if let Some(turn) = part
+            .turns
+            .iter()
+            .find(|turn| !registry.knows(&turn.declared))
+        {
             return Err(Refusal::UnknownType(turn.declared.clone()));
         }
     }
@@ -228,7 +278,11 @@ fn lose_root(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Se
 }
 
 fn put_blob(is_new: bool) -> Result<Plan, Settled> {
-    if is_new { Ok(Plan::PutBlob) } else { Err(Settled::BlobThere) }
+    if is_new {
+        Ok(Plan::PutBlob)
+    } else {
+        Err(Settled::BlobThere)
+    }
 }
 
 fn put_bundle(view: &impl View, bundle: &ParsedBundle) -> Result<Plan, Settled> {

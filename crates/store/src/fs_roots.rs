@@ -1,18 +1,18 @@
 //! The filesystem root that counts for a turn: its own, or that of its nearest ancestor.
 //!
-//! A walk from parent to parent costs as many steps as history is long. Here it costs O(log depth): one
-//! bit per turn says whether a root lies in the turn's *span*, which is the turn and its ancestors below
-//! its jump pointer. A span without a root is passed in one jump. A span with one is entered at the
-//! parent, whose own span is about half as long.
+//! A walk from parent to parent costs as many steps as history is long. Here it costs O(log depth):
+//! one bit per turn says whether a root lies in the turn's *span*, which is the turn and its
+//! ancestors below its jump pointer. A span without a root is passed in one jump. A span with one
+//! is entered at the parent, whose own span is about half as long.
 //!
-//! Example: turns 1 to 8 in a row, and only turn 2 has a root. The jump of turn 8 leads to turn 1 (see
-//! `walk`), so its span is 8 to 2 and has the bit. The parent 7 jumps to 4, and 7 to 5 have no root:
-//! jump. Turn 4 jumps to 1 and has the bit: go to its parent 3, which jumps to 2: found.
+//! Example: turns 1 to 8 in a row, and only turn 2 has a root. The jump of turn 8 leads to turn 1
+//! (see `walk`), so its span is 8 to 2 and has the bit. The parent 7 jumps to 4, and 7 to 5 have no
+//! root: jump. Turn 4 jumps to 1 and has the bit: go to its parent 3, which jumps to 2: found.
 //!
-//! The bits are derived when somebody asks, so appends pay nothing and the disk holds none. A root may be
-//! attached to a turn long after its descendants were appended: then the bits from that turn on are
-//! derived again by the next reader. Invariant: a set bit is always right, because a root is never
-//! removed; a bit that may have become wrong lies at or after `changed_from`.
+//! The bits are derived when somebody asks, so appends pay nothing and the disk holds none. A root
+//! may be attached to a turn long after its descendants were appended: then the bits from that turn
+//! on are derived again by the next reader. Invariant: a set bit is always right, because a root is
+//! never removed; a bit that may have become wrong lies at or after `changed_from`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,18 +49,23 @@ struct DerivedBits {
 
 impl FsSpans {
     pub(crate) fn new() -> Self {
-        Self { derived: Mutex::default(), changed_from: AtomicU64::new(u64::MAX) }
+        Self {
+            derived: Mutex::default(),
+            changed_from: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Takes note of a new root. The turn's row must say so already. Only the writer may call this.
     pub(crate) fn note_root(&self, turn: TurnId) {
-        self.changed_from.fetch_min(turn.get() - 1, Ordering::AcqRel);
+        self.changed_from
+            .fetch_min(turn.get() - 1, Ordering::AcqRel);
     }
 
     /// The bits of every turn that there is now.
     fn derive(&self, state: &State) -> MutexGuard<'_, DerivedBits> {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken before any row is read: a root that is attached meanwhile is noted for the next reader.
+        // Taken before any row is read: a root that is attached meanwhile is noted for the next
+        // reader.
         let changed_from = self.changed_from.swap(u64::MAX, Ordering::AcqRel);
         let rows = state.turns.len();
         let first = derived.rows.min(changed_from);
@@ -81,21 +86,28 @@ impl DerivedBits {
     }
 
     fn get(&self, row: u64) -> bool {
-        let word = usize::try_from(row / WORD_BITS).ok().and_then(|at| self.words.get(at));
+        let word = usize::try_from(row / WORD_BITS)
+            .ok()
+            .and_then(|at| self.words.get(at));
         word.is_some_and(|word| word >> (row % WORD_BITS) & 1 == 1)
     }
 
     fn set(&mut self, row: u64, has_root: bool) {
-        let word = usize::try_from(row / WORD_BITS).ok().and_then(|at| self.words.get_mut(at));
+        let word = usize::try_from(row / WORD_BITS)
+            .ok()
+            .and_then(|at| self.words.get_mut(at));
         if let Some(word) = word {
             let bit = 1 << (row % WORD_BITS);
             *word = if has_root { *word | bit } else { *word & !bit };
         }
     }
 
-    /// A long span is the turn, its parent's span and the span that follows it; a short one is the turn.
+    /// A long span is the turn, its parent's span and the span that follows it; a short one is the
+    /// turn.
     fn has_root_in_span(&self, state: &State, row: u64) -> bool {
-        let Some(turn) = state.turns.get(row).map(TurnRow::from_words) else { return false };
+        let Some(turn) = state.turns.get(row).map(TurnRow::from_words) else {
+            return false;
+        };
         let parent = turn.parent.filter(|parent| parent.get() != turn.jump);
         let in_parts = parent.and_then(|parent| {
             let after_parent = state.turn(parent)?.jump;
@@ -158,7 +170,9 @@ mod tests {
         fn append(&self, parent: Option<TurnId>) -> TurnId {
             let state = &self.0;
             let id = TurnId::new(state.turns.len() + 1).unwrap();
-            let depth = parent.and_then(|parent| state.turn(parent)).map_or(0, |row| row.depth + 1);
+            let depth = parent
+                .and_then(|parent| state.turn(parent))
+                .map_or(0, |row| row.depth + 1);
             let row = TurnRow {
                 parent,
                 context: 1,
@@ -180,16 +194,24 @@ mod tests {
 
         fn nearest(&self, turn: TurnId) -> Option<TurnId> {
             let derived = self.0.fs_spans.derive(&self.0);
-            derived.search_path(&self.0, turn).find(|(_, row)| row.has_fs_root).map(|(id, _)| id)
+            derived
+                .search_path(&self.0, turn)
+                .find(|(_, row)| row.has_fs_root)
+                .map(|(id, _)| id)
         }
 
         fn nearest_by_parents(&self, turn: TurnId) -> Option<TurnId> {
-            walk::towards_root(&self.0, Some(turn)).find(|(_, row)| row.has_fs_root).map(|(id, _)| id)
+            walk::towards_root(&self.0, Some(turn))
+                .find(|(_, row)| row.has_fs_root)
+                .map(|(id, _)| id)
         }
 
         fn steps(&self, turn: TurnId) -> usize {
             let derived = self.0.fs_spans.derive(&self.0);
-            derived.search_path(&self.0, turn).take_while(|(_, row)| !row.has_fs_root).count()
+            derived
+                .search_path(&self.0, turn)
+                .take_while(|(_, row)| !row.has_fs_root)
+                .count()
         }
     }
 
@@ -198,7 +220,10 @@ mod tests {
 
     impl Numbers {
         fn below(&mut self, end: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) % end
         }
     }
@@ -212,11 +237,15 @@ mod tests {
                 let newest = turns.last().copied();
                 let parent = match numbers.below(10) {
                     0 => None,
-                    1 => turns.get(usize::try_from(numbers.below(turns.len() as u64 + 1)).unwrap()).copied(),
+                    1 => turns
+                        .get(usize::try_from(numbers.below(turns.len() as u64 + 1)).unwrap())
+                        .copied(),
                     _ => newest,
                 };
                 turns.push(forest.append(parent));
-                let any = |numbers: &mut Numbers| TurnId::new(1 + numbers.below(turns.len() as u64)).unwrap();
+                let any = |numbers: &mut Numbers| {
+                    TurnId::new(1 + numbers.below(turns.len() as u64)).unwrap()
+                };
                 let attached = any(&mut numbers);
                 if numbers.below(20) == 0 && !forest.0.turn(attached).unwrap().has_fs_root {
                     forest.attach(attached);
@@ -241,19 +270,32 @@ mod tests {
         }
         let head = head.unwrap();
         let steps_max = 4 * usize::try_from(TURNS.ilog2()).unwrap();
-        assert!(forest.steps(head) <= steps_max, "{} steps without any root", forest.steps(head));
+        assert!(
+            forest.steps(head) <= steps_max,
+            "{} steps without any root",
+            forest.steps(head)
+        );
         for turn in [1, 2, 3, 777, 65_536, 99_999].map(|turn| TurnId::new(turn).unwrap()) {
             forest.attach(turn);
             assert_eq!(forest.nearest(head), forest.nearest_by_parents(head));
-            assert!(forest.steps(head) <= steps_max, "{} steps to turn {turn}", forest.steps(head));
+            assert!(
+                forest.steps(head) <= steps_max,
+                "{} steps to turn {turn}",
+                forest.steps(head)
+            );
         }
     }
 
     #[test]
     fn the_bits_take_an_eighth_of_a_byte_per_turn() {
         let forest = Forest::new();
-        let last = (0..1000).fold(None, |head, _| Some(forest.append(head))).unwrap();
+        let last = (0..1000)
+            .fold(None, |head, _| Some(forest.append(head)))
+            .unwrap();
         assert_eq!(forest.nearest(last), None);
-        assert_eq!(forest.0.fs_spans.derive(&forest.0).words.len(), 1000_usize.div_ceil(64));
+        assert_eq!(
+            forest.0.fs_spans.derive(&forest.0).words.len(),
+            1000_usize.div_ceil(64)
+        );
     }
 }

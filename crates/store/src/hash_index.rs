@@ -1,8 +1,8 @@
 //! An index from hashes to row numbers that one writer extends while readers look up without locks.
 //!
-//! A slot packs 24 bits of the hash with the row number, so that a probe rarely touches the table that
-//! it indexes. The index is split into shards which grow one at a time: growing copies one shard of the
-//! index, never all of it, and readers go on in the old copy meanwhile.
+//! A slot packs 24 bits of the hash with the row number, so that a probe rarely touches the table
+//! that it indexes. The index is split into shards which grow one at a time: growing copies one
+//! shard of the index, never all of it, and readers go on in the old copy meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -28,8 +28,13 @@ struct Shard {
 
 impl HashIndex {
     pub(crate) fn new() -> Self {
-        let shard = || Shard { slots: ArcSwap::from_pointee(empty(FIRST_SLOTS)), used: AtomicUsize::new(0) };
-        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+        let shard = || Shard {
+            slots: ArcSwap::from_pointee(empty(FIRST_SLOTS)),
+            used: AtomicUsize::new(0),
+        };
+        Self {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+        }
     }
 
     /// The row whose hash this is and that `is_it` confirms.
@@ -48,8 +53,8 @@ impl HashIndex {
         None
     }
 
-    /// Adds a row that is not in the index. `hash_of` gives back any indexed row's hash, for growing.
-    /// Only the writer may call this.
+    /// Adds a row that is not in the index. `hash_of` gives back any indexed row's hash, for
+    /// growing. Only the writer may call this.
     pub(crate) fn insert(&self, hash: u64, row: u64, hash_of: impl Fn(u64) -> u64) {
         let shard = self.shard(hash);
         let used = shard.used.fetch_add(1, Ordering::Relaxed) + 1;
@@ -79,21 +84,29 @@ fn empty(slots: usize) -> Slots {
     (0..slots).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Puts a row into the first free slot of its probe sequence; there is one, for a quarter is always free.
+/// Puts a row into the first free slot of its probe sequence; there is one, for a quarter is always
+/// free.
 fn place(slots: &Slots, hash: u64, row: u64) {
     assert!(row < ROW_MASK, "an index is full");
     let free = probe(hash, slots.len()).find(|&at| slots[at].load(Ordering::Relaxed) == 0);
     if let Some(at) = free {
-        slots[at].store((fingerprint(hash) << ROW_BITS) | (row + 1), Ordering::Release);
+        slots[at].store(
+            (fingerprint(hash) << ROW_BITS) | (row + 1),
+            Ordering::Release,
+        );
     }
 }
 
-/// Bits that neither choose the shard (the top ones) nor, for all but huge shards, the first slot (the low ones).
+/// Bits that neither choose the shard (the top ones) nor, for all but huge shards, the first slot
+/// (the low ones).
 fn fingerprint(hash: u64) -> u64 {
     (hash >> 32) & 0xff_ffff
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "masked by the number of slots")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "masked by the number of slots"
+)]
 fn probe(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
     let first = hash as usize;
     (0..slots).map(move |step| first.wrapping_add(step) & (slots - 1))
@@ -104,7 +117,11 @@ mod tests {
     use super::*;
 
     fn spread(n: u64) -> u64 {
-        u64::from_le_bytes(blake3::hash(&n.to_le_bytes()).as_bytes()[..8].try_into().unwrap())
+        u64::from_le_bytes(
+            blake3::hash(&n.to_le_bytes()).as_bytes()[..8]
+                .try_into()
+                .unwrap(),
+        )
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Idempotency keys: what is kept of them, for ever, is two digests.
 //!
-//! Keys may be long and come from outside, so tables hold 128 bits of BLAKE3 over the key in its scope,
-//! and 64 bits over what was asked with it: equal requests replay, others conflict.
+//! Keys may be long and come from outside, so tables hold 128 bits of BLAKE3 over the key in its
+//! scope, and 64 bits over what was asked with it: equal requests replay, others conflict.
 
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
@@ -37,7 +37,12 @@ pub(crate) fn append_request(parts: &[Part]) -> u64 {
             put_bytes(&mut asked, turn.declared.id.as_bytes());
             put(&mut asked, turn.declared.version.into());
             put(&mut asked, turn.encoding.into());
-            put_bytes(&mut asked, turn.fs_root.as_ref().map_or(&[], |root: &BlobHash| root.as_bytes()));
+            put_bytes(
+                &mut asked,
+                turn.fs_root
+                    .as_ref()
+                    .map_or(&[], |root: &BlobHash| root.as_bytes()),
+            );
         }
     }
     words(&asked)[0]
@@ -61,5 +66,7 @@ fn digest(domain: &[u8], scope: u64, key: &Key) -> KeyDigest {
 
 fn words(bytes: &[u8]) -> [u64; 2] {
     let hash = BlobHash::of(bytes);
-    std::array::from_fn(|i| u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes")))
+    std::array::from_fn(|i| {
+        u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes"))
+    })
 }

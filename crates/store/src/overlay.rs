@@ -67,25 +67,46 @@ impl Overlay {
     /// Takes in a command that was added to the batch.
     pub(crate) fn absorb(&mut self, state: &State, record: &Record, plan: &Plan) {
         match (record, plan) {
-            (Record::Create { base, .. }, Plan::Create { key, .. }) => self.absorb_create(state, *base, *key),
-            (Record::Append { .. }, Plan::Append { key, .. }) => self.absorb_append(state, record, *key),
+            (Record::Create { base, .. }, Plan::Create { key, .. }) => {
+                self.absorb_create(state, *base, *key)
+            }
+            (Record::Append { .. }, Plan::Append { key, .. }) => {
+                self.absorb_append(state, record, *key)
+            }
             (Record::AttachFs { turn, root }, _) => _ = self.fs_roots.insert(*turn, *root),
-            (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.registry = Some(registry.clone()),
+            (Record::PutBundle { .. }, Plan::PutBundle(registry)) => {
+                self.registry = Some(registry.clone())
+            }
             _ => {}
         }
     }
 
-    fn absorb_create(&mut self, state: &State, base: Option<TurnId>, key: Option<(KeyDigest, u64)>) {
+    fn absorb_create(
+        &mut self,
+        state: &State,
+        base: Option<TurnId>,
+        key: Option<(KeyDigest, u64)>,
+    ) {
         self.new_contexts += 1;
         let number = state.contexts.len() + self.new_contexts;
-        self.heads.extend(ContextId::new(number).map(|context| (context, base)));
+        self.heads
+            .extend(ContextId::new(number).map(|context| (context, base)));
         if let Some((digest, request)) = key {
-            self.keys.insert(digest, KeyEntry { request, first: number, count: 1 });
+            self.keys.insert(
+                digest,
+                KeyEntry {
+                    request,
+                    first: number,
+                    count: 1,
+                },
+            );
         }
     }
 
     fn absorb_append(&mut self, state: &State, record: &Record, key: Option<(KeyDigest, u64)>) {
-        let Record::Append { parts, .. } = record else { return };
+        let Record::Append { parts, .. } = record else {
+            return;
+        };
         let before = state.turns.len() + self.depths.len() as u64;
         for part in parts {
             for (turn, depth) in part.turns.iter().zip(part.depth..) {
@@ -97,13 +118,24 @@ impl Overlay {
         }
         if let Some((digest, request)) = key {
             let count = turn_count(parts.iter().map(|part| part.turns.len()).sum());
-            self.keys.insert(digest, KeyEntry { request, first: before + 1, count });
+            self.keys.insert(
+                digest,
+                KeyEntry {
+                    request,
+                    first: before + 1,
+                    count,
+                },
+            );
         }
     }
 }
 
 fn contexts_of(record: &Record) -> impl Iterator<Item = ContextId> + '_ {
-    let parts = if let Record::Append { parts, .. } = record { &parts[..] } else { &[] };
+    let parts = if let Record::Append { parts, .. } = record {
+        &parts[..]
+    } else {
+        &[]
+    };
     parts.iter().map(|part| part.context)
 }
 
@@ -121,7 +153,11 @@ impl View for Pending<'_> {
     }
 
     fn head(&self, context: ContextId) -> Option<Option<TurnId>> {
-        self.overlay.heads.get(&context).copied().or_else(|| self.state.head(context))
+        self.overlay
+            .heads
+            .get(&context)
+            .copied()
+            .or_else(|| self.state.head(context))
     }
 
     fn has_blob(&self, hash: &BlobHash) -> bool {
@@ -129,15 +165,26 @@ impl View for Pending<'_> {
     }
 
     fn key(&self, key: KeyDigest) -> Option<KeyEntry> {
-        self.overlay.keys.get(&key).copied().or_else(|| self.state.find_key(key))
+        self.overlay
+            .keys
+            .get(&key)
+            .copied()
+            .or_else(|| self.state.find_key(key))
     }
 
     fn fs_root(&self, turn: TurnId) -> Option<BlobHash> {
-        self.overlay.fs_roots.get(&turn).copied().or_else(|| self.state.fs_root(turn))
+        self.overlay
+            .fs_roots
+            .get(&turn)
+            .copied()
+            .or_else(|| self.state.fs_root(turn))
     }
 
     fn registry(&self) -> Arc<Registry> {
-        self.overlay.registry.clone().unwrap_or_else(|| self.state.registry.load_full())
+        self.overlay
+            .registry
+            .clone()
+            .unwrap_or_else(|| self.state.registry.load_full())
     }
 }
 
@@ -175,6 +222,8 @@ impl Hasher for Spread {
     }
 
     fn write_u64(&mut self, id: u64) {
-        self.0 = (self.0 ^ id).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+        self.0 = (self.0 ^ id)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(32);
     }
 }

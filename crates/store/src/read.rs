@@ -27,8 +27,8 @@ pub struct Context {
     pub created_at: Timestamp,
     /// Its labels.
     pub labels: Arc<Labels>,
-    /// Whether the record that created it was lost to damage: then its labels and its base turn are not
-    /// known, and its head only if a turn was appended since.
+    /// Whether the record that created it was lost to damage: then its labels and its base turn are
+    /// not known, and its head only if a turn was appended since.
     pub creation_lost: bool,
     /// Whether the turn at its head was lost to damage.
     pub head_lost: bool,
@@ -94,14 +94,17 @@ impl Payload {
             Compression::None => Ok(Cow::Borrowed(&self.bytes)),
             Compression::Zstd => {
                 let raw = zstd::bulk::decompress(&self.bytes, self.raw_len as usize);
-                let raw = raw.map_err(|e| ReadError::Corrupt { hash: self.hash, what: e.to_string() })?;
+                let raw = raw.map_err(|e| ReadError::Corrupt {
+                    hash: self.hash,
+                    what: e.to_string(),
+                })?;
                 Ok(Cow::Owned(raw))
             }
         }
     }
 
-    /// The uncompressed bytes. A large blob is unpacked into memory that goes back to the system when
-    /// the last part of the bytes is dropped, on whichever thread.
+    /// The uncompressed bytes. A large blob is unpacked into memory that goes back to the system
+    /// when the last part of the bytes is dropped, on whichever thread.
     pub fn into_raw_bytes(self) -> Result<Bytes, ReadError> {
         match self.form {
             Compression::None => Ok(self.into_stored_bytes()),
@@ -117,7 +120,10 @@ impl Payload {
     fn unpack(&self) -> Result<LargeBuffer, ReadError> {
         let len = self.raw_len as usize;
         let mut raw = LargeBuffer::zeroed(len).map_err(|_| ReadError::NoMemory(len as u64))?;
-        let damaged = |what: String| ReadError::Corrupt { hash: self.hash, what };
+        let damaged = |what: String| ReadError::Corrupt {
+            hash: self.hash,
+            what,
+        };
         let unpacked = zstd::bulk::decompress_to_buffer(&self.bytes, &mut raw[..]);
         match unpacked.map_err(|error| damaged(error.to_string()))? {
             unpacked if unpacked == len => Ok(raw),
@@ -179,7 +185,11 @@ pub struct LostTurn {
 impl LostTurn {
     /// A lost turn of which nothing else is known.
     pub fn new(turn: TurnId) -> Self {
-        Self { turn, earlier: None, next_depth: None }
+        Self {
+            turn,
+            earlier: None,
+            next_depth: None,
+        }
     }
 }
 
@@ -197,8 +207,11 @@ pub(crate) struct Reading<'a> {
 
 impl Reading<'_> {
     pub(crate) fn context(&self, id: ContextId) -> Result<Context, ReadError> {
-        let [head, created_at, base] =
-            self.state.contexts.get(id.get() - 1).ok_or(ReadError::UnknownContext(id))?;
+        let [head, created_at, base] = self
+            .state
+            .contexts
+            .get(id.get() - 1)
+            .ok_or(ReadError::UnknownContext(id))?;
         let head = TurnId::new(head);
         let head_row = head.and_then(|turn| self.state.turn(turn));
         Ok(Context {
@@ -237,7 +250,12 @@ impl Reading<'_> {
         }
     }
 
-    pub(crate) fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
+    pub(crate) fn range(
+        &self,
+        context: ContextId,
+        start: u32,
+        limit: usize,
+    ) -> Result<Vec<Turn>, ReadError> {
         let context = self.context(context)?;
         context.check_head()?;
         let head_depth = context.head_depth;
@@ -253,9 +271,12 @@ impl Reading<'_> {
         let turns = self.page(newest, (end - start) as usize + 1)?;
         match turns.first() {
             // The page must begin where it was asked to begin: a gap is no shorter page.
-            Some(Turn { depth, id, parent: Some(lost), .. }) if *depth > start => {
-                Err(self.gap(*id, *lost).into())
-            }
+            Some(Turn {
+                depth,
+                id,
+                parent: Some(lost),
+                ..
+            }) if *depth > start => Err(self.gap(*id, *lost).into()),
             _ => Ok(turns),
         }
     }
@@ -267,19 +288,28 @@ impl Reading<'_> {
     /// What a reader is told who comes from `child` to its lost parent.
     fn gap(&self, child: TurnId, lost: TurnId) -> LostTurn {
         let next_depth = self.state.turn(child).map(|row| row.depth);
-        LostTurn { turn: lost, earlier: walk::before_lost(self.state, child, lost), next_depth }
+        LostTurn {
+            turn: lost,
+            earlier: walk::before_lost(self.state, child, lost),
+            next_depth,
+        }
     }
 
     /// The same for a lost turn on the path to a head, or the head itself.
     fn gap_below(&self, head: TurnId, lost: TurnId) -> LostTurn {
-        let child = walk::towards_root(self.state, Some(head)).find(|(_, row)| row.parent == Some(lost));
+        let child =
+            walk::towards_root(self.state, Some(head)).find(|(_, row)| row.parent == Some(lost));
         child.map_or(LostTurn::new(lost), |(child, _)| self.gap(child, lost))
     }
 
     /// The `limit` turns from `newest` on towards the root, oldest first.
     fn page(&self, newest: Option<TurnId>, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        let nearest = walk::towards_root(self.state, newest).take(limit).take_while(|(_, row)| !row.lost);
-        let mut turns = nearest.map(|(id, row)| self.fill(id, row)).collect::<Result<Vec<_>, _>>()?;
+        let nearest = walk::towards_root(self.state, newest)
+            .take(limit)
+            .take_while(|(_, row)| !row.lost);
+        let mut turns = nearest
+            .map(|(id, row)| self.fill(id, row))
+            .collect::<Result<Vec<_>, _>>()?;
         turns.reverse();
         match newest {
             // Where history breaks off is said, not shown as its beginning.
@@ -290,8 +320,14 @@ impl Reading<'_> {
 
     fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
         let lost = ReadError::from(LostTurn::new(id));
-        let context = ContextId::new(row.context).filter(|_| !row.lost).ok_or(lost.clone())?;
-        let declared = self.state.declared.get(row.declared.into()).ok_or(lost.clone())?;
+        let context = ContextId::new(row.context)
+            .filter(|_| !row.lost)
+            .ok_or(lost.clone())?;
+        let declared = self
+            .state
+            .declared
+            .get(row.declared.into())
+            .ok_or(lost.clone())?;
         let blob = self.state.blob(row.blob).ok_or(lost)?;
         Ok(Turn {
             id,
@@ -303,7 +339,11 @@ impl Reading<'_> {
             hash: blob.hash,
             raw_len: blob.raw_len,
             created_at: row.created_at,
-            fs_root: if row.has_fs_root { self.state.fs_root(id) } else { None },
+            fs_root: if row.has_fs_root {
+                self.state.fs_root(id)
+            } else {
+                None
+            },
             blob: row.blob,
         })
     }
@@ -321,22 +361,36 @@ impl Reading<'_> {
     }
 
     fn blob_row(&self, hash: BlobHash) -> Result<BlobRow, ReadError> {
-        let row = self.state.find_blob(&hash).and_then(|row| self.state.blob(row));
+        let row = self
+            .state
+            .find_blob(&hash)
+            .and_then(|row| self.state.blob(row));
         let is_lost = || self.state.is_lost_blob(&hash);
         match row {
             Some(row) => Ok(row),
-            None if is_lost() => Err(ReadError::Corrupt { hash, what: LOST_BYTES.to_owned() }),
+            None if is_lost() => Err(ReadError::Corrupt {
+                hash,
+                what: LOST_BYTES.to_owned(),
+            }),
             None => Err(ReadError::UnknownBlob(hash)),
         }
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
-        let corrupt = |what| ReadError::Corrupt { hash: blob.hash, what };
+        let corrupt = |what| ReadError::Corrupt {
+            hash: blob.hash,
+            what,
+        };
         if blob.locator == Locator::NOWHERE {
             return Err(corrupt(LOST_BYTES.to_owned()));
         }
         let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
         let bytes = bytes.map_err(|e| corrupt(e.to_string()))?;
-        Ok(Payload { form: blob.form, raw_len: blob.raw_len, hash: blob.hash, bytes })
+        Ok(Payload {
+            form: blob.form,
+            raw_len: blob.raw_len,
+            hash: blob.hash,
+            bytes,
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! What the log holds of a command: one record per command, its bytes frozen per kind and version.
 //!
 //! A record names payloads by hash (or, to save space, by their place among the blobs of its own
-//! frame) and never holds their bytes. Numbers are LEB128, `bytes` are a length and that many bytes,
-//! optional ids are 0 for none.
+//! frame) and never holds their bytes. Numbers are LEB128, `bytes` are a length and that many
+//! bytes, optional ids are 0 for none.
 //!
 //! | kind | command | body |
 //! |---|---|---|
@@ -15,10 +15,10 @@
 //! | 7 | lost | turns, contexts; version 2 also has an event for each of them |
 //! | 8 | lost root (written by repair only) | turn, hash, flags u8 (1 it was attached after the append) |
 //!
-//! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n − 1 of
-//! the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does not need
-//! them, for `apply` comes to the same; they let `verify` check it. When a frame before it is lost,
-//! `repair` marks the part as placed, and `apply` takes them as they are.
+//! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n −
+//! 1 of the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does
+//! not need them, for `apply` comes to the same; they let `verify` check it. When a frame before it
+//! is lost, `repair` marks the part as placed, and `apply` takes them as they are.
 
 use std::sync::Arc;
 
@@ -44,14 +44,40 @@ pub(crate) type Few<T> = smallvec::SmallVec<[T; 1]>;
 /// A command as the log holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    Create { base: Option<TurnId>, labels: Labels, key: Option<Key> },
-    Append { parts: Few<Part>, key: Option<Key>, strict: bool },
-    AttachFs { turn: TurnId, root: BlobHash },
-    PutBlob { blob: BlobName },
-    PutBundle { bundle: ParsedBundle },
-    SetLabels { context: ContextId, labels: Labels },
-    Lost { turns: u64, contexts: u64, in_feed: bool },
-    LostRoot { turn: TurnId, root: BlobHash, attached: bool },
+    Create {
+        base: Option<TurnId>,
+        labels: Labels,
+        key: Option<Key>,
+    },
+    Append {
+        parts: Few<Part>,
+        key: Option<Key>,
+        strict: bool,
+    },
+    AttachFs {
+        turn: TurnId,
+        root: BlobHash,
+    },
+    PutBlob {
+        blob: BlobName,
+    },
+    PutBundle {
+        bundle: ParsedBundle,
+    },
+    SetLabels {
+        context: ContextId,
+        labels: Labels,
+    },
+    Lost {
+        turns: u64,
+        contexts: u64,
+        in_feed: bool,
+    },
+    LostRoot {
+        turn: TurnId,
+        root: BlobHash,
+        attached: bool,
+    },
 }
 
 /// A record's kind and version, which tell how its body is read.
@@ -85,7 +111,8 @@ pub(crate) struct TurnRecord {
     pub(crate) fs_root: Option<BlobHash>,
 }
 
-/// How a record names a blob. `hash` is always there; `in_frame` says that the frame itself brings it.
+/// How a record names a blob. `hash` is always there; `in_frame` says that the frame itself brings
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlobName {
     pub(crate) hash: BlobHash,
@@ -128,7 +155,10 @@ impl Record {
             Self::PutBundle { bundle } if bundle.has_other_spellings() => VERSION_OTHER_SPELLINGS,
             _ => VERSION,
         };
-        Tag { kind: self.encode_body(out), version }
+        Tag {
+            kind: self.encode_body(out),
+            version,
+        }
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
@@ -139,8 +169,14 @@ impl Record {
             Self::PutBlob { blob } => encode_put_blob(out, blob),
             Self::PutBundle { bundle } => encode_bundle(out, bundle),
             Self::SetLabels { context, labels } => encode_set_labels(out, *context, labels),
-            Self::Lost { turns, contexts, .. } => encode_lost(out, *turns, *contexts),
-            Self::LostRoot { turn, root, attached } => encode_lost_root(out, *turn, root, *attached),
+            Self::Lost {
+                turns, contexts, ..
+            } => encode_lost(out, *turns, *contexts),
+            Self::LostRoot {
+                turn,
+                root,
+                attached,
+            } => encode_lost_root(out, *turn, root, *attached),
         }
     }
 
@@ -167,11 +203,18 @@ impl Record {
             kind::LOST_ROOT => decode_lost_root(&mut reader),
             _ => return Err(RecordError::UnknownKind),
         };
-        record.filter(|_| reader.end().is_some()).ok_or(RecordError::Malformed)
+        record
+            .filter(|_| reader.end().is_some())
+            .ok_or(RecordError::Malformed)
     }
 }
 
-fn encode_create(out: &mut Vec<u8>, base: Option<TurnId>, labels: &Labels, key: Option<&Key>) -> u8 {
+fn encode_create(
+    out: &mut Vec<u8>,
+    base: Option<TurnId>,
+    labels: &Labels,
+    key: Option<&Key>,
+) -> u8 {
     put(out, TurnId::to_wire(base));
     put_labels(out, labels);
     put_bytes(out, key.map_or(&[], Key::as_bytes));
@@ -199,8 +242,16 @@ fn encode_append(out: &mut Vec<u8>, parts: &[Part], key: Option<&Key>, strict: b
 
 fn encode_part(out: &mut Vec<u8>, part: &Part) {
     put(out, part.context.get());
-    let explicit = if part.sent_parent.is_some() { EXPLICIT_PARENT } else { 0 };
-    let expected = if part.expected_head.is_some() { EXPECTED_HEAD } else { 0 };
+    let explicit = if part.sent_parent.is_some() {
+        EXPLICIT_PARENT
+    } else {
+        0
+    };
+    let expected = if part.expected_head.is_some() {
+        EXPECTED_HEAD
+    } else {
+        0
+    };
     out.push(explicit | expected | if part.placed { PLACED } else { 0 });
     put(out, TurnId::to_wire(part.parent));
     put(out, part.depth.into());
@@ -220,13 +271,26 @@ fn encode_part(out: &mut Vec<u8>, part: &Part) {
     }
 }
 
-fn decode_append(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Record> {
+fn decode_append(
+    reader: &mut Reader<'_>,
+    frame: &impl Fn(u32) -> Option<BlobHash>,
+) -> Option<Record> {
     let flags = reader.u8()?;
     let count = reader.u64()?;
-    let key = if flags & KEYED != 0 { Key::new(Bytes::copy_from_slice(reader.bytes()?)) } else { None };
-    let parts: Few<_> = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
+    let key = if flags & KEYED != 0 {
+        Key::new(Bytes::copy_from_slice(reader.bytes()?))
+    } else {
+        None
+    };
+    let parts: Few<_> = (0..count)
+        .map(|_| part(reader, frame))
+        .collect::<Option<_>>()?;
     let whole = !parts.is_empty() && parts.iter().all(|part| !part.turns.is_empty());
-    whole.then_some(Record::Append { parts, key, strict: flags & STRICT != 0 })
+    whole.then_some(Record::Append {
+        parts,
+        key,
+        strict: flags & STRICT != 0,
+    })
 }
 
 fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Part> {
@@ -234,21 +298,51 @@ fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Op
     let flags = reader.u8()?;
     let parent = TurnId::new(reader.u64()?);
     let depth = reader.u32()?;
-    let sent_parent = if flags & EXPLICIT_PARENT != 0 { Some(parent?) } else { None };
-    let expected_head = if flags & EXPECTED_HEAD != 0 { Some(TurnId::new(reader.u64()?)) } else { None };
+    let sent_parent = if flags & EXPLICIT_PARENT != 0 {
+        Some(parent?)
+    } else {
+        None
+    };
+    let expected_head = if flags & EXPECTED_HEAD != 0 {
+        Some(TurnId::new(reader.u64()?))
+    } else {
+        None
+    };
     let count = reader.u64()?;
-    let turns = (0..count).map(|_| turn(reader, frame)).collect::<Option<_>>()?;
+    let turns = (0..count)
+        .map(|_| turn(reader, frame))
+        .collect::<Option<_>>()?;
     let placed = flags & PLACED != 0;
-    Some(Part { context, sent_parent, expected_head, parent, depth, placed, turns })
+    Some(Part {
+        context,
+        sent_parent,
+        expected_head,
+        parent,
+        depth,
+        placed,
+        turns,
+    })
 }
 
 fn turn(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<TurnRecord> {
     let id: Arc<str> = reader.str()?.into();
-    let declared = TypeRef { id, version: reader.u32()? };
+    let declared = TypeRef {
+        id,
+        version: reader.u32()?,
+    };
     let encoding = reader.u32()?;
     let payload = blob_name(reader, frame)?;
-    let fs_root = if reader.u8()? != 0 { Some(hash(reader)?) } else { None };
-    Some(TurnRecord { declared, encoding, payload, fs_root })
+    let fs_root = if reader.u8()? != 0 {
+        Some(hash(reader)?)
+    } else {
+        None
+    };
+    Some(TurnRecord {
+        declared,
+        encoding,
+        payload,
+        fs_root,
+    })
 }
 
 fn encode_attach(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash) -> u8 {
@@ -258,7 +352,10 @@ fn encode_attach(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash) -> u8 {
 }
 
 fn decode_attach(reader: &mut Reader<'_>) -> Option<Record> {
-    Some(Record::AttachFs { turn: TurnId::new(reader.u64()?)?, root: hash(reader)? })
+    Some(Record::AttachFs {
+        turn: TurnId::new(reader.u64()?)?,
+        root: hash(reader)?,
+    })
 }
 
 fn encode_put_blob(out: &mut Vec<u8>, blob: &BlobName) -> u8 {
@@ -285,7 +382,10 @@ fn encode_set_labels(out: &mut Vec<u8>, context: ContextId, labels: &Labels) -> 
 }
 
 fn decode_set_labels(reader: &mut Reader<'_>) -> Option<Record> {
-    Some(Record::SetLabels { context: ContextId::new(reader.u64()?)?, labels: labels(reader)? })
+    Some(Record::SetLabels {
+        context: ContextId::new(reader.u64()?)?,
+        labels: labels(reader)?,
+    })
 }
 
 fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
@@ -296,7 +396,11 @@ fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
 
 fn decode_lost(reader: &mut Reader<'_>, in_feed: bool) -> Option<Record> {
     let (turns, contexts) = (reader.u64()?, reader.u64()?);
-    (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost { turns, contexts, in_feed })
+    (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost {
+        turns,
+        contexts,
+        in_feed,
+    })
 }
 
 fn encode_lost_root(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash, attached: bool) -> u8 {
@@ -308,7 +412,11 @@ fn encode_lost_root(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash, attached: 
 
 fn decode_lost_root(reader: &mut Reader<'_>) -> Option<Record> {
     let (turn, root) = (TurnId::new(reader.u64()?)?, hash(reader)?);
-    Some(Record::LostRoot { turn, root, attached: reader.u8()? & ATTACHED != 0 })
+    Some(Record::LostRoot {
+        turn,
+        root,
+        attached: reader.u8()? & ATTACHED != 0,
+    })
 }
 
 pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
@@ -321,7 +429,9 @@ pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
 
 pub(crate) fn labels(reader: &mut Reader<'_>) -> Option<Labels> {
     let count = reader.u64()?;
-    (0..count).map(|_| Some((reader.str()?.to_owned(), reader.str()?.to_owned()))).collect()
+    (0..count)
+        .map(|_| Some((reader.str()?.to_owned(), reader.str()?.to_owned())))
+        .collect()
 }
 
 fn put_blob_name(out: &mut Vec<u8>, name: &BlobName) {
@@ -332,10 +442,19 @@ fn put_blob_name(out: &mut Vec<u8>, name: &BlobName) {
     out.extend_from_slice(name.hash.as_bytes());
 }
 
-fn blob_name(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<BlobName> {
+fn blob_name(
+    reader: &mut Reader<'_>,
+    frame: &impl Fn(u32) -> Option<BlobHash>,
+) -> Option<BlobName> {
     match reader.u32()? {
-        0 => Some(BlobName { hash: hash(reader)?, in_frame: None }),
-        n => Some(BlobName { hash: frame(n - 1)?, in_frame: Some(n - 1) }),
+        0 => Some(BlobName {
+            hash: hash(reader)?,
+            in_frame: None,
+        }),
+        n => Some(BlobName {
+            hash: frame(n - 1)?,
+            in_frame: Some(n - 1),
+        }),
     }
 }
 
@@ -355,7 +474,10 @@ mod tests {
         let turn = |in_frame, fs_root| TurnRecord {
             declared: TypeRef::new("com.example.Message", 3),
             encoding: 1,
-            payload: BlobName { hash: BlobHash::of(b"blob 0"), in_frame },
+            payload: BlobName {
+                hash: BlobHash::of(b"blob 0"),
+                in_frame,
+            },
             fs_root,
         };
         let part = Part {
@@ -365,9 +487,16 @@ mod tests {
             parent: Some(id(9)),
             depth: 4,
             placed: false,
-            turns: [turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))].into_iter().collect(),
+            turns: [turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))]
+                .into_iter()
+                .collect(),
         };
-        let onto_head = Part { sent_parent: None, expected_head: None, placed: true, ..part.clone() };
+        let onto_head = Part {
+            sent_parent: None,
+            expected_head: None,
+            placed: true,
+            ..part.clone()
+        };
         vec![
             Record::Create { base: None, labels: Labels::new(), key: None },
             Record::Create { base: Some(id(5)), labels: labels.clone(), key: key.clone() },
@@ -418,7 +547,10 @@ mod tests {
                 assert_eq!(read, Err(RecordError::Malformed), "{record:?} at {cut}");
             }
             body.push(0);
-            assert_eq!(Record::decode(tag, &body, &in_frame), Err(RecordError::Malformed));
+            assert_eq!(
+                Record::decode(tag, &body, &in_frame),
+                Err(RecordError::Malformed)
+            );
         }
     }
 
@@ -435,6 +567,9 @@ mod tests {
     fn only_a_bundle_with_other_spellings_and_losses_in_the_feed_need_a_newer_reader() {
         let newer = |record: &Record| record.encode(&mut Vec::new()).version > VERSION;
         let needs_newer: Vec<Record> = samples().into_iter().filter(newer).collect();
-        assert!(matches!(needs_newer[..], [Record::PutBundle { .. }, Record::Lost { in_feed: true, .. }]));
+        assert!(matches!(
+            needs_newer[..],
+            [Record::PutBundle { .. }, Record::Lost { in_feed: true, .. }]
+        ));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use turnkeep_journal::{
-    Batch, FileLog, Frame, Log, LogOptions, LogReader, Position, Recovered, Stamp, Storage, SyncPolicy,
-    inspect,
+    Batch, FileLog, Frame, Log, LogOptions, LogReader, Position, Recovered, Stamp, Storage,
+    SyncPolicy, inspect,
 };
 use turnkeep_types::Timestamp;
 
@@ -27,8 +27,8 @@ pub(crate) struct Opened {
     pub(crate) went_back: Option<WentBack>,
 }
 
-/// Ids that were acknowledged and that the log does not hold: their frames were not durable when the
-/// power failed, as `--durability os` allows.
+/// Ids that were acknowledged and that the log does not hold: their frames were not durable when
+/// the power failed, as `--durability os` allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WentBack {
     /// The turns, if there are any.
@@ -50,19 +50,32 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
     let (mut log, recovered) = FileLog::open(storage.clone(), log_options(options, known_durable))?;
     let reader = log.reader();
     if known.position > reader.last().0 {
-        return Err(OpenError::MissingFrames { last: reader.last().0, known: known.position });
+        return Err(OpenError::MissingFrames {
+            last: reader.last().0,
+            known: known.position,
+        });
     }
     let loaded = vet(loaded, &reader, &recovered);
     checkpoint::remove_rest(&**storage, &loaded);
     let mut applier = Applier::new(Arc::new(loaded.state));
     applier.touched = loaded.touched;
-    replay(&reader, &mut applier, Position(loaded.progress.done.position + 1))?;
+    replay(
+        &reader,
+        &mut applier,
+        Position(loaded.progress.done.position + 1),
+    )?;
     let went_back = keep_lost_ids(&mut log, &mut applier, &known)?;
-    Ok(Opened { log, recovered, applier, progress: loaded.progress, went_back })
+    Ok(Opened {
+        log,
+        recovered,
+        applier,
+        progress: loaded.progress,
+        went_back,
+    })
 }
 
-/// Keeps acknowledged ids that the log does not hold from being given again. The loss becomes a record
-/// of the log, so every later replay comes to the same ids, whatever the index says then.
+/// Keeps acknowledged ids that the log does not hold from being given again. The loss becomes a
+/// record of the log, so every later replay comes to the same ids, whatever the index says then.
 fn keep_lost_ids(
     log: &mut FileLog,
     applier: &mut Applier,
@@ -72,8 +85,10 @@ fn keep_lost_ids(
     let marks = [state.turns.len(), state.contexts.len()];
     let lost = |held: u64, given: u64| (given > held).then(|| held + 1..=given);
     let (turns, contexts) = (lost(marks[0], known.turns), lost(marks[1], known.contexts));
-    let (lost_turns, lost_contexts) =
-        (known.turns.saturating_sub(marks[0]), known.contexts.saturating_sub(marks[1]));
+    let (lost_turns, lost_contexts) = (
+        known.turns.saturating_sub(marks[0]),
+        known.contexts.saturating_sub(marks[1]),
+    );
     if lost_turns + lost_contexts == 0 {
         return Ok(None);
     }
@@ -86,7 +101,9 @@ fn keep_lost_ids(
         let tag = record.encode(&mut body);
         batch.push_command(tag.kind, tag.version, &body);
     }
-    log.append(&batch).and_then(|_| log.sync()).map_err(turnkeep_journal::OpenError::from)?;
+    log.append(&batch)
+        .and_then(|_| log.sync())
+        .map_err(turnkeep_journal::OpenError::from)?;
     applier.begin_frame(created_at, std::iter::empty());
     for record in &records {
         // Nothing refuses it: ids that nobody uses are always free.
@@ -100,7 +117,11 @@ pub(crate) fn lost_records(mut turns: u64, mut contexts: u64) -> Vec<Record> {
     let mut records = Vec::new();
     while turns + contexts > 0 {
         let (some_turns, some_contexts) = (turns.min(LOST_MAX), contexts.min(LOST_MAX));
-        records.push(Record::Lost { turns: some_turns, contexts: some_contexts, in_feed: true });
+        records.push(Record::Lost {
+            turns: some_turns,
+            contexts: some_contexts,
+            in_feed: true,
+        });
         (turns, contexts) = (turns - some_turns, contexts - some_contexts);
     }
     records
@@ -122,9 +143,12 @@ fn log_options(options: &Options, known_durable: Option<Position>) -> LogOptions
 
 /// Keeps the checkpoints only if they are of this log.
 fn vet(loaded: Loaded, log: &LogReader, recovered: &Recovered) -> Loaded {
-    let Some(header) = &loaded.last else { return loaded };
+    let Some(header) = &loaded.last else {
+        return loaded;
+    };
     let reflected = Position(header.to.position);
-    let ours = header.store_id == recovered.store_id && log.frame_hash(reflected) == Some(header.frame_hash);
+    let ours = header.store_id == recovered.store_id
+        && log.frame_hash(reflected) == Some(header.frame_hash);
     if ours { loaded } else { Loaded::nothing() }
 }
 
@@ -139,7 +163,9 @@ fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), 
 pub(crate) fn apply_frame(applier: &mut Applier, frame: &Frame) -> Result<(), OpenError> {
     let created_at = frame.stamp.created_at;
     if frame.stamp.marks != [applier.state.turns.len(), applier.state.contexts.len()] {
-        return Err(OpenError::Diverged { position: frame.position.0 });
+        return Err(OpenError::Diverged {
+            position: frame.position.0,
+        });
     }
     applier.begin_frame(created_at, frame.blobs.iter().map(blob_row));
     for record in records(frame) {
@@ -155,7 +181,11 @@ pub(crate) fn records(frame: &Frame) -> impl Iterator<Item = Result<Record, Open
     let in_frame = |at: u32| frame.blobs.get(at as usize).map(|blob| blob.hash);
     frame.commands().map(move |(kind, version, body)| {
         Record::decode(Tag { kind, version }, body, &in_frame).map_err(|error| match error {
-            RecordError::UnknownKind => OpenError::UnknownCommand { kind, version, position },
+            RecordError::UnknownKind => OpenError::UnknownCommand {
+                kind,
+                version,
+                position,
+            },
             RecordError::Malformed => OpenError::MalformedCommand { position },
         })
     })
@@ -186,7 +216,8 @@ mod tests {
     }
 
     fn create(store: &Store) -> u64 {
-        let Ok(Outcome::Created(created)) = store.run(Command::CreateContext(CreateContext::default()))
+        let Ok(Outcome::Created(created)) =
+            store.run(Command::CreateContext(CreateContext::default()))
         else {
             panic!("a context")
         };
@@ -211,9 +242,18 @@ mod tests {
         drop(store);
         Keeper::start(&disk, &acked);
         let store = open_store(&disk);
-        assert_eq!(store.went_back(), Some(&WentBack { turns: Some(1..=4), contexts: Some(2..=3) }));
+        assert_eq!(
+            store.went_back(),
+            Some(&WentBack {
+                turns: Some(1..=4),
+                contexts: Some(2..=3)
+            })
+        );
         assert_eq!(create(&store), 4);
-        assert_eq!((store.stats().lost_turns, store.stats().lost_contexts), (4, 2));
+        assert_eq!(
+            (store.stats().lost_turns, store.stats().lost_contexts),
+            (4, 2)
+        );
         store.close();
         // The log itself says so now: without the index, every id is the same.
         let mut files = disk.files();

@@ -1,7 +1,8 @@
 //! A list of numbers most of which are the one before plus one, kept as the runs that they form.
 //!
-//! It gives what a [`Table`] gives: one writer, any number of readers without locks. Invariant: a run is
-//! in the table before the length covers its first number, so a reader always finds the run it needs.
+//! It gives what a [`Table`] gives: one writer, any number of readers without locks. Invariant: a
+//! run is in the table before the length covers its first number, so a reader always finds the run
+//! it needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +17,10 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn new() -> Self {
-        Self { runs: Table::new(), len: AtomicU64::new(0) }
+        Self {
+            runs: Table::new(),
+            len: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -26,7 +30,11 @@ impl Runs {
     /// Appends a number. Only the writer may call this.
     pub(crate) fn push(&self, number: u64) {
         let at = self.len.load(Ordering::Relaxed);
-        let last = self.runs.len().checked_sub(1).and_then(|run| self.runs.get(run));
+        let last = self
+            .runs
+            .len()
+            .checked_sub(1)
+            .and_then(|run| self.runs.get(run));
         if last.is_none_or(|[begin, first]| first.wrapping_add(at - begin) != number) {
             self.runs.push([at, number]);
         }
@@ -41,7 +49,11 @@ impl Runs {
         let (mut low, mut high) = (0, self.runs.len());
         while high - low > 1 {
             let middle = low.midpoint(high);
-            *if self.runs.word(middle, 0)? <= at { &mut low } else { &mut high } = middle;
+            *if self.runs.word(middle, 0)? <= at {
+                &mut low
+            } else {
+                &mut high
+            } = middle;
         }
         let [begin, first] = self.runs.get(low)?;
         Some(first.wrapping_add(at - begin))

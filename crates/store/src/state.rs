@@ -78,14 +78,24 @@ const LOST: u64 = 1 << 62;
 
 impl TurnRow {
     pub(crate) fn to_words(self) -> [u64; 6] {
-        let flags = if self.has_fs_root { HAS_FS_ROOT } else { 0 } | if self.lost { LOST } else { 0 };
+        let flags =
+            if self.has_fs_root { HAS_FS_ROOT } else { 0 } | if self.lost { LOST } else { 0 };
         let parent = TurnId::to_wire(self.parent);
         let depth_and_type = (u64::from(self.depth) << 32) | u64::from(self.declared);
-        [parent, self.context, depth_and_type, self.blob | flags, self.created_at.0, self.jump]
+        [
+            parent,
+            self.context,
+            depth_and_type,
+            self.blob | flags,
+            self.created_at.0,
+            self.jump,
+        ]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "two halves of a word")]
-    pub(crate) fn from_words([parent, context, depth_and_type, blob, created_at, jump]: [u64; 6]) -> Self {
+    pub(crate) fn from_words(
+        [parent, context, depth_and_type, blob, created_at, jump]: [u64; 6],
+    ) -> Self {
         Self {
             parent: TurnId::new(parent),
             context,
@@ -127,13 +137,19 @@ impl BlobRow {
             raw_len: (lengths >> 32) as u32,
             crc: lengths as u32,
             stored_len: (stored >> 1) as u32,
-            form: if stored & 1 == 0 { Compression::None } else { Compression::Zstd },
+            form: if stored & 1 == 0 {
+                Compression::None
+            } else {
+                Compression::Zstd
+            },
         }
     }
 }
 
 fn hash_words(hash: &BlobHash) -> [u64; 4] {
-    std::array::from_fn(|i| u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes")))
+    std::array::from_fn(|i| {
+        u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes"))
+    })
 }
 
 fn hash_of_words(words: [u64; 4]) -> BlobHash {
@@ -157,7 +173,10 @@ const COUNT_BITS: u32 = 24;
 
 /// A number of turns as a key's entry holds it. A batch is bounded far below this.
 pub(crate) fn turn_count(turns: usize) -> u32 {
-    u32::try_from(turns).ok().filter(|&count| count < 1 << COUNT_BITS).expect("a batch is bounded")
+    u32::try_from(turns)
+        .ok()
+        .filter(|&count| count < 1 << COUNT_BITS)
+        .expect("a batch is bounded")
 }
 
 mod event_kind {
@@ -219,7 +238,9 @@ impl State {
         if blob.locator != Locator::NOWHERE {
             return Some(blob);
         }
-        let put_again = self.find_blob(&blob.hash).and_then(|row| self.blobs.get(row));
+        let put_again = self
+            .find_blob(&blob.hash)
+            .and_then(|row| self.blobs.get(row));
         Some(put_again.map_or(blob, BlobRow::from_words))
     }
 
@@ -230,13 +251,17 @@ impl State {
         self.blob_index.find(words[0], is_it)
     }
 
-    /// The blobs whose hashes begin with these digits, each once, at most so many. Looks at all blobs.
+    /// The blobs whose hashes begin with these digits, each once, at most so many. Looks at all
+    /// blobs.
     pub(crate) fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
         let rows = (0..self.blobs.len()).filter_map(|row| self.blobs.get(row));
         let mut found: Vec<BlobHash> = Vec::new();
         for blob in rows.map(BlobRow::from_words) {
             // A blob that was lost and put again has two rows.
-            if prefix.is_of(&blob.hash) && blob.locator != Locator::NOWHERE && !found.contains(&blob.hash) {
+            if prefix.is_of(&blob.hash)
+                && blob.locator != Locator::NOWHERE
+                && !found.contains(&blob.hash)
+            {
                 found.push(blob.hash);
                 if found.len() == max {
                     break;
@@ -253,9 +278,12 @@ impl State {
         }
         let words = blob.to_words();
         let row = self.blobs.push(words);
-        self.blob_index.insert(words[0], row, |row| self.blobs.word(row, 0).unwrap_or(0));
-        self.blob_raw_bytes.fetch_add(blob.raw_len.into(), Ordering::Relaxed);
-        self.blob_stored_bytes.fetch_add(blob.stored_len.into(), Ordering::Relaxed);
+        self.blob_index
+            .insert(words[0], row, |row| self.blobs.word(row, 0).unwrap_or(0));
+        self.blob_raw_bytes
+            .fetch_add(blob.raw_len.into(), Ordering::Relaxed);
+        self.blob_stored_bytes
+            .fetch_add(blob.stored_len.into(), Ordering::Relaxed);
         row
     }
 
@@ -266,48 +294,80 @@ impl State {
         }
     }
 
-    /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be put again.
+    /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be
+    /// put again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
-        let mut lost = self.lost_blobs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self
+            .lost_blobs
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let (locator, form) = (Locator::NOWHERE, Compression::None);
-        let row = BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form };
-        *lost.entry(hash).or_insert_with(|| self.blobs.push(row.to_words()))
+        let row = BlobRow {
+            hash,
+            locator,
+            raw_len: 0,
+            crc: 0,
+            stored_len: 0,
+            form,
+        };
+        *lost
+            .entry(hash)
+            .or_insert_with(|| self.blobs.push(row.to_words()))
     }
 
     /// Whether a blob was lost to damage and not put again since.
     pub(crate) fn is_lost_blob(&self, hash: &BlobHash) -> bool {
-        let lost = self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner);
+        let lost = self
+            .lost_blobs
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         lost.contains_key(hash) && self.find_blob(hash).is_none()
     }
 
     /// The blobs that were lost to damage and not put again since.
     pub(crate) fn lost_blobs(&self) -> Vec<BlobHash> {
-        let lost = self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner);
-        lost.keys().filter(|hash| self.find_blob(hash).is_none()).copied().collect()
+        let lost = self
+            .lost_blobs
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        lost.keys()
+            .filter(|hash| self.find_blob(hash).is_none())
+            .copied()
+            .collect()
     }
 
     /// How many rows of `blobs` are only a name.
     pub(crate) fn lost_blob_rows(&self) -> u64 {
-        self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+        self.lost_blobs
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len() as u64
     }
 
     /// Adds a turn's row.
     pub(crate) fn push_turn(&self, row: TurnRow) {
-        self.lost_turns.fetch_add(u64::from(row.lost), Ordering::Relaxed);
+        self.lost_turns
+            .fetch_add(u64::from(row.lost), Ordering::Relaxed);
         self.turns.push(row.to_words());
     }
 
     /// Adds a context's row: its head is its base turn. `CREATION_LOST` as the base gives it none.
     pub(crate) fn push_context(&self, created_at: Timestamp, base: u64) -> u64 {
         let is_lost = base == CREATION_LOST;
-        self.lost_contexts.fetch_add(u64::from(is_lost), Ordering::Relaxed);
-        self.contexts.push([if is_lost { 0 } else { base }, created_at.0, base])
+        self.lost_contexts
+            .fetch_add(u64::from(is_lost), Ordering::Relaxed);
+        self.contexts
+            .push([if is_lost { 0 } else { base }, created_at.0, base])
     }
 
     pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {
         let is_it = |row| self.keys.get(row).is_some_and(|found| found[..2] == [a, b]);
         let [_, _, request, made] = self.keys.get(self.key_index.find(a, is_it)?)?;
-        Some(KeyEntry { request, first: made >> COUNT_BITS, count: (made & ((1 << COUNT_BITS) - 1)) as u32 })
+        Some(KeyEntry {
+            request,
+            first: made >> COUNT_BITS,
+            count: (made & ((1 << COUNT_BITS) - 1)) as u32,
+        })
     }
 
     pub(crate) fn add_key(&self, digest: KeyDigest, entry: KeyEntry) {
@@ -318,7 +378,8 @@ impl State {
 
     pub(crate) fn add_key_row(&self, words: [u64; 4]) {
         let row = self.keys.push(words);
-        self.key_index.insert(words[0], row, |row| self.keys.word(row, 0).unwrap_or(0));
+        self.key_index
+            .insert(words[0], row, |row| self.keys.word(row, 0).unwrap_or(0));
     }
 
     /// The root that a turn has, if its row says that it has one.
@@ -330,9 +391,12 @@ impl State {
 
     pub(crate) fn add_fs_root(&self, turn: TurnId, blob: u64) {
         let row = self.fs_roots.push([turn.get(), blob]);
-        self.fs_index.insert(spread(turn.get()), row, |row| spread(self.fs_roots.word(row, 0).unwrap_or(0)));
+        self.fs_index.insert(spread(turn.get()), row, |row| {
+            spread(self.fs_roots.word(row, 0).unwrap_or(0))
+        });
         if let Some(word) = self.turns.word(turn.get() - 1, BLOB_COLUMN) {
-            self.turns.set(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
+            self.turns
+                .set(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
         }
         self.fs_spans.note_root(turn);
     }
@@ -352,7 +416,10 @@ impl State {
     }
 
     pub(crate) fn set_labels(&self, context: ContextId, labels: Arc<Labels>) {
-        self.labels.write().unwrap_or_else(PoisonError::into_inner).insert(context, labels);
+        self.labels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(context, labels);
     }
 
     pub(crate) fn add_event(&self, event: EventRow) {

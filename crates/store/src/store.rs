@@ -88,9 +88,12 @@ pub enum OpenError {
         position: u64,
     },
     /// An import or a repair into this directory was interrupted.
-    #[error("an import or repair into this directory did not end: delete the directory and run it again")]
+    #[error(
+        "an import or repair into this directory did not end: delete the directory and run it again"
+    )]
     Unfinished,
-    /// A record whose frame is sound but which is not what its kind says: our own bug, or a forgery.
+    /// A record whose frame is sound but which is not what its kind says: our own bug, or a
+    /// forgery.
     #[error("the log holds a malformed command at frame {position}: run `turnkeep verify`")]
     MalformedCommand {
         /// The frame.
@@ -158,8 +161,8 @@ pub struct Stats {
     pub poisoned: bool,
 }
 
-/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called or the
-/// last handle is dropped.
+/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called or
+/// the last handle is dropped.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -175,13 +178,20 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens the data directory behind `storage`, which must be locked by the caller, and starts the writer.
+    /// Opens the data directory behind `storage`, which must be locked by the caller, and starts
+    /// the writer.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: &Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let Opened { log, recovered, applier, progress, went_back } = recovery::open(&storage, options)?;
+        let Opened {
+            log,
+            recovered,
+            applier,
+            progress,
+            went_back,
+        } = recovery::open(&storage, options)?;
         let reader = log.reader();
         let state = applier.state.clone();
         let hook = Arc::new(OnceLock::new());
@@ -200,20 +210,35 @@ impl Store {
             store_id,
             log: reader.clone(),
         });
-        let bounds = Bounds { queue: options.queue_commands_max, group: options.group_commands_max };
+        let bounds = Bounds {
+            queue: options.queue_commands_max,
+            group: options.group_commands_max,
+        };
         let committer = spawn_committer(log, writer, bounds)?;
         let log = reader;
-        let inner = Inner { state, log, storage, hook, counters, recovered, went_back, committer };
+        let inner = Inner {
+            state,
+            log,
+            storage,
+            hook,
+            counters,
+            recovered,
+            went_back,
+            committer,
+        };
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not block.
+    /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not
+    /// block.
     pub fn submit(
         &self,
         command: Command,
         reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let Some(submission) = Submission::new(command, Box::new(reply)) else { return Ok(()) };
+        let Some(submission) = Submission::new(command, Box::new(reply)) else {
+            return Ok(());
+        };
         self.0.committer.submit(submission).map_err(|e| match e {
             CommitterError::Full => SubmitError::Full,
             CommitterError::Closed => SubmitError::Closed,
@@ -244,14 +269,17 @@ impl Store {
         self.0.committer.close();
     }
 
-    /// Calls `hook` with the last event's position after every commit, on the writer's thread. The first
-    /// hook stays.
+    /// Calls `hook` with the last event's position after every commit, on the writer's thread. The
+    /// first hook stays.
     pub fn on_commit(&self, hook: impl Fn(u64) + Send + Sync + 'static) {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
 
     fn reading(&self) -> Reading<'_> {
-        Reading { state: &self.0.state, log: &self.0.log }
+        Reading {
+            state: &self.0.state,
+            log: &self.0.log,
+        }
     }
 
     /// A context as it is now.
@@ -263,7 +291,10 @@ impl Store {
     pub fn contexts(&self, before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
         let newest = self.0.state.contexts.len();
         let from = before.map_or(newest, |id| newest.min(id.get() - 1));
-        (1..=from).rev().filter_map(ContextId::new).filter_map(|id| self.context(id).ok())
+        (1..=from)
+            .rev()
+            .filter_map(ContextId::new)
+            .filter_map(|id| self.context(id).ok())
     }
 
     /// One turn.
@@ -287,7 +318,12 @@ impl Store {
     }
 
     /// The turns of depths `start..start + limit` on the head's path, oldest first.
-    pub fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
+    pub fn range(
+        &self,
+        context: ContextId,
+        start: u32,
+        limit: usize,
+    ) -> Result<Vec<Turn>, ReadError> {
         self.reading().range(context, start, limit)
     }
 
@@ -317,7 +353,8 @@ impl Store {
         Some(self.0.state.blob(row)?.raw_len)
     }
 
-    /// The blobs whose hashes begin with these digits, at most so many. Takes longer the more blobs there are.
+    /// The blobs whose hashes begin with these digits, at most so many. Takes longer the more blobs
+    /// there are.
     pub fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
         self.0.state.blobs_with_prefix(prefix, max)
     }
@@ -342,13 +379,14 @@ impl Store {
         self.0.recovered.torn.as_ref()
     }
 
-    /// The acknowledged ids that the log did not hold any more when the store was opened, if there were
-    /// any. They are kept as lost.
+    /// The acknowledged ids that the log did not hold any more when the store was opened, if there
+    /// were any. They are kept as lost.
     pub fn went_back(&self) -> Option<&WentBack> {
         self.0.went_back.as_ref()
     }
 
-    /// Where its files are, for what others keep beside them; names under `index/` and `log/` are its own.
+    /// Where its files are, for what others keep beside them; names under `index/` and `log/` are
+    /// its own.
     pub fn storage(&self) -> &dyn Storage {
         &*self.0.storage
     }

@@ -1,8 +1,9 @@
 //! Append-only tables of fixed-width rows that one writer extends while any number of readers read,
 //! without locks and without copies.
 //!
-//! Invariant: a row below [`Table::len`] is complete, because `len` is raised (release) only after the
-//! row's words are stored, and read (acquire) before them. Words of such a row change only through
+//! Invariant: a row below [`Table::len`] is complete, because `len` is raised (release) only after
+//! the row's words are stored, and read (acquire) before them. Words of such a row change only
+//! through
 //! [`Table::set`]. Rows live in chunks that never move, so growing costs no copy and no pause.
 
 use std::sync::OnceLock;
@@ -26,7 +27,10 @@ pub(crate) struct Table<const W: usize> {
 
 impl<const W: usize> Table<W> {
     pub(crate) fn new() -> Self {
-        Self { blocks: empty(BLOCKS), len: AtomicU64::new(0) }
+        Self {
+            blocks: empty(BLOCKS),
+            len: AtomicU64::new(0),
+        }
     }
 
     /// The number of rows.
@@ -40,7 +44,8 @@ impl<const W: usize> Table<W> {
         assert!(number < ROWS_MAX, "a table is full");
         let (block, chunk, at) = place(number);
         let block = self.blocks[block].get_or_init(|| empty(CHUNKS_PER_BLOCK));
-        let chunk = block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
+        let chunk =
+            block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
         for (slot, word) in chunk[at * W..].iter().zip(row) {
             slot.store(word, Ordering::Relaxed);
         }
@@ -61,7 +66,9 @@ impl<const W: usize> Table<W> {
 
     /// Changes one word of a row that is there. Only the writer may call this.
     pub(crate) fn set(&self, number: u64, column: usize, word: u64) {
-        let words = self.words(number).expect("only rows that exist are changed");
+        let words = self
+            .words(number)
+            .expect("only rows that exist are changed");
         words[column].store(word, Ordering::Release);
     }
 
@@ -75,14 +82,22 @@ impl<const W: usize> Table<W> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "rows are below ROWS_MAX, which fits usize")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rows are below ROWS_MAX, which fits usize"
+)]
 fn place(number: u64) -> (usize, usize, usize) {
     let number = number as usize;
     let chunk = number / CHUNK_ROWS;
-    (chunk / CHUNKS_PER_BLOCK, chunk % CHUNKS_PER_BLOCK, number % CHUNK_ROWS)
+    (
+        chunk / CHUNKS_PER_BLOCK,
+        chunk % CHUNKS_PER_BLOCK,
+        number % CHUNK_ROWS,
+    )
 }
 
-/// An append-only list of values that are too big for words, with the same guarantees and the same room.
+/// An append-only list of values that are too big for words, with the same guarantees and the same
+/// room.
 pub(crate) struct List<T> {
     blocks: Box<[OnceLock<ListBlock<T>>]>,
     len: AtomicU64,
@@ -92,7 +107,10 @@ type ListBlock<T> = Box<[OnceLock<Box<[OnceLock<T>]>>]>;
 
 impl<T> List<T> {
     pub(crate) fn new() -> Self {
-        Self { blocks: empty(BLOCKS), len: AtomicU64::new(0) }
+        Self {
+            blocks: empty(BLOCKS),
+            len: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn len(&self) -> u64 {

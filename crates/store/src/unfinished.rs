@@ -1,5 +1,5 @@
-//! A mark in a directory that an import or a repair is filling. It goes when the filling is complete and
-//! durable, so that a part of a store is never opened as the whole.
+//! A mark in a directory that an import or a repair is filling. It goes when the filling is
+//! complete and durable, so that a part of a store is never opened as the whole.
 
 use std::io;
 

@@ -1,16 +1,19 @@
 //! The writer: decides what is logged, applies what is durable, answers whoever asked.
 //!
-//! It runs on the journal's committer thread, one group at a time. A command that the state plus the
-//! batch so far accepts is logged. One that they refuse, or find done already, is answered at once if
-//! the durable state alone says the same; otherwise the answer hangs on a batch that may still fail, so
-//! the command waits for the next group, and with it every later command to the same contexts.
+//! It runs on the journal's committer thread, one group at a time. A command that the state plus
+//! the batch so far accepts is logged. One that they refuse, or find done already, is answered at
+//! once if the durable state alone says the same; otherwise the answer hangs on a batch that may
+//! still fail, so the command waits for the next group, and with it every later command to the same
+//! contexts.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::smallvec;
-use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp};
+use turnkeep_journal::{
+    AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp,
+};
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
 use crate::acknowledged::{Acknowledged, Keeper};
@@ -43,7 +46,11 @@ impl Submission {
     /// answered here.
     pub(crate) fn new(command: Command, reply: Reply) -> Option<Self> {
         match split(command) {
-            Ok((record, blobs)) => Some(Self { record, blobs, reply }),
+            Ok((record, blobs)) => Some(Self {
+                record,
+                blobs,
+                reply,
+            }),
             Err(refusal) => {
                 reply(Err(refusal));
                 None
@@ -98,7 +105,10 @@ impl Machine for Writer {
         let state = &self.applier.state;
         let last = state.last_stamp.load(Relaxed);
         self.stamp = self.clock.now().max(Timestamp(last));
-        Stamp { created_at: self.stamp, marks: [state.turns.len(), state.contexts.len()] }
+        Stamp {
+            created_at: self.stamp,
+            marks: [state.turns.len(), state.contexts.len()],
+        }
     }
 
     fn admit(&mut self, mut submission: Submission, batch: &mut Batch) -> Option<Submission> {
@@ -113,7 +123,13 @@ impl Machine for Writer {
             blob.in_frame = Some(0);
         }
         let state = &*self.applier.state;
-        match decide(&Pending { state, overlay: &self.overlay }, &submission.record) {
+        match decide(
+            &Pending {
+                state,
+                overlay: &self.overlay,
+            },
+            &submission.record,
+        ) {
             Decision::Do(plan) => self.log(submission, plan, batch),
             Decision::Settled(settled) => {
                 let certain = batch.is_empty()
@@ -129,14 +145,18 @@ impl Machine for Writer {
     }
 
     fn commit(&mut self, appended: &Appended, batch: &Batch) {
-        let blobs = batch.blobs().iter().zip(&appended.locators).map(|(blob, &locator)| BlobRow {
-            hash: blob.hash,
-            locator,
-            raw_len: blob.raw_len,
-            crc: blob.crc,
-            stored_len: blob.stored_len(),
-            form: blob.form,
-        });
+        let blobs = batch
+            .blobs()
+            .iter()
+            .zip(&appended.locators)
+            .map(|(blob, &locator)| BlobRow {
+                hash: blob.hash,
+                locator,
+                raw_len: blob.raw_len,
+                crc: blob.crc,
+                stored_len: blob.stored_len(),
+                form: blob.form,
+            });
         if std::mem::take(&mut self.replaces) {
             self.applier.begin_frame(self.stamp, blobs);
         } else {
@@ -149,23 +169,30 @@ impl Machine for Writer {
         self.note_acknowledged(appended.position);
         self.overlay.clear();
         self.counters.groups.fetch_add(1, Relaxed);
-        self.counters.commands.fetch_add(answers.len() as u64, Relaxed);
+        self.counters
+            .commands
+            .fetch_add(answers.len() as u64, Relaxed);
         if let Some(hook) = self.hook.get() {
             hook(self.applier.state.events.len());
         }
-        // Newest first: whoever waits for the oldest of its answers finds all of them when it wakes.
+        // Newest first: whoever waits for the oldest of its answers finds all of them when it
+        // wakes.
         for (reply, outcome) in answers.into_iter().rev() {
             reply(Ok(outcome));
         }
     }
 
     fn abort(&mut self, error: &AppendError) {
-        self.counters.poisoned.fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
+        self.counters
+            .poisoned
+            .fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
         self.overlay.clear();
         self.replaces = false;
         for (.., reply) in self.pending.drain(..).rev() {
             reply(Err(match error {
-                AppendError::NoSpace { needed_bytes } => Refusal::NoSpace { needed_bytes: *needed_bytes },
+                AppendError::NoSpace { needed_bytes } => Refusal::NoSpace {
+                    needed_bytes: *needed_bytes,
+                },
                 AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
             }));
         }
@@ -186,7 +213,16 @@ impl Machine for Writer {
 
 impl Writer {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { applier, clock, hook, counters, checkpointer, acknowledged, store_id, log } = parts;
+        let Parts {
+            applier,
+            clock,
+            hook,
+            counters,
+            checkpointer,
+            acknowledged,
+            store_id,
+            log,
+        } = parts;
         Self {
             applier,
             clock,
@@ -207,11 +243,20 @@ impl Writer {
     /// Writes down what the answers will say, before any of them is given.
     fn note_acknowledged(&mut self, position: Position) {
         let durable = self.log.last_durable().min(position);
-        self.acknowledged.note(&Acknowledged::now(self.store_id, &self.applier.state, position, durable));
+        self.acknowledged.note(&Acknowledged::now(
+            self.store_id,
+            &self.applier.state,
+            position,
+            durable,
+        ));
     }
 
     fn log(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
-        let Submission { mut record, blobs, reply } = submission;
+        let Submission {
+            mut record,
+            blobs,
+            reply,
+        } = submission;
         resolve(&mut record, &plan);
         self.bring_all(&mut record, blobs, batch);
         self.overlay.absorb(&self.applier.state, &record, &plan);
@@ -243,10 +288,15 @@ impl Writer {
     fn is_damaged(&self, hash: &BlobHash) -> bool {
         let state = &self.applier.state;
         let blob = state.find_blob(hash).and_then(|row| state.blob(row));
-        blob.is_some_and(|blob| self.log.blob(blob.locator, blob.stored_len, blob.crc).is_err())
+        blob.is_some_and(|blob| {
+            self.log
+                .blob(blob.locator, blob.stored_len, blob.crc)
+                .is_err()
+        })
     }
 
-    /// Adds a blob to the batch unless the store or the batch has it; its place in the batch if it is there.
+    /// Adds a blob to the batch unless the store or the batch has it; its place in the batch if it
+    /// is there.
     fn bring(&mut self, blob: NewBlob, batch: &mut Batch) -> Option<u32> {
         if let Some(at) = self.overlay.blob(&blob.hash) {
             return Some(at);
@@ -259,8 +309,21 @@ impl Writer {
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);
-        let NewBlob { hash, raw_len, form, bytes, crc, .. } = blob;
-        batch.push_blob(BlobRecord { hash, raw_len, form, crc, bytes });
+        let NewBlob {
+            hash,
+            raw_len,
+            form,
+            bytes,
+            crc,
+            ..
+        } = blob;
+        batch.push_blob(BlobRecord {
+            hash,
+            raw_len,
+            form,
+            crc,
+            bytes,
+        });
         Some(at)
     }
 }
@@ -278,14 +341,26 @@ fn resolve(record: &mut Record, plan: &Plan) {
 /// Parts what is logged as a command from what is logged as blobs.
 fn split(command: Command) -> Result<(Record, Few<NewBlob>), Refusal> {
     Ok(match command {
-        Command::CreateContext(new) => {
-            (Record::Create { base: new.base, labels: new.labels, key: new.key }, Few::new())
-        }
+        Command::CreateContext(new) => (
+            Record::Create {
+                base: new.base,
+                labels: new.labels,
+                key: new.key,
+            },
+            Few::new(),
+        ),
         Command::Append(append) => split_append(append),
         Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, Few::new()),
-        Command::PutBlob(blob) => (Record::PutBlob { blob: name_of(&blob) }, smallvec![blob]),
+        Command::PutBlob(blob) => (
+            Record::PutBlob {
+                blob: name_of(&blob),
+            },
+            smallvec![blob],
+        ),
         Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, Few::new()),
-        Command::SetLabels { context, labels } => (Record::SetLabels { context, labels }, Few::new()),
+        Command::SetLabels { context, labels } => {
+            (Record::SetLabels { context, labels }, Few::new())
+        }
     })
 }
 
@@ -296,15 +371,31 @@ fn parse_bundle(id: &str, json: &[u8]) -> Result<Record, Refusal> {
 
 fn split_append(append: Append) -> (Record, Few<NewBlob>) {
     let mut blobs = Few::new();
-    let parts = append.parts.into_iter().map(|part| split_part(part, &mut blobs)).collect();
-    (Record::Append { parts, key: append.key, strict: append.strict }, blobs)
+    let parts = append
+        .parts
+        .into_iter()
+        .map(|part| split_part(part, &mut blobs))
+        .collect();
+    (
+        Record::Append {
+            parts,
+            key: append.key,
+            strict: append.strict,
+        },
+        blobs,
+    )
 }
 
 fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
     let turns = part.turns.into_iter().map(|turn| {
         let payload = name_of(&turn.payload);
         blobs.push(turn.payload);
-        TurnRecord { declared: turn.declared, encoding: turn.encoding, payload, fs_root: turn.fs_root }
+        TurnRecord {
+            declared: turn.declared,
+            encoding: turn.encoding,
+            payload,
+            fs_root: turn.fs_root,
+        }
     });
     Part {
         context: part.context,
@@ -318,5 +409,8 @@ fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
 }
 
 fn name_of(blob: &NewBlob) -> BlobName {
-    BlobName { hash: blob.hash, in_frame: None }
+    BlobName {
+        hash: blob.hash,
+        in_frame: None,
+    }
 }

@@ -17,8 +17,16 @@ use turnkeep_types::{BlobHash, ContextId, ManualClock, Timestamp, TurnId, TypeRe
 const SEGMENT_BYTES: u64 = 1 << 16;
 
 fn open(disk: &MemoryStorage) -> Store {
-    let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-    Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7)))).unwrap()
+    let options = Options {
+        segment_bytes: SEGMENT_BYTES,
+        ..Options::default()
+    };
+    Store::open(
+        Arc::new(disk.clone()),
+        &options,
+        Arc::new(ManualClock::new(Timestamp(7))),
+    )
+    .unwrap()
 }
 
 fn turn(id: u64) -> TurnId {
@@ -39,13 +47,30 @@ fn hash(text: &str) -> BlobHash {
 
 fn create(label: &str) -> Command {
     let labels = Labels::from([("name".to_owned(), label.to_owned())]);
-    Command::CreateContext(CreateContext { labels, ..CreateContext::default() })
+    Command::CreateContext(CreateContext {
+        labels,
+        ..CreateContext::default()
+    })
 }
 
 fn append(to: u64, text: &str, fs_root: Option<BlobHash>) -> Command {
-    let turn = NewTurn { declared: TypeRef::new("t", 1), encoding: 1, payload: blob(text), fs_root };
-    let part = AppendPart { context: context(to), parent: None, expected_head: None, turns: vec![turn] };
-    Command::Append(Append { parts: vec![part], key: None, strict: false })
+    let turn = NewTurn {
+        declared: TypeRef::new("t", 1),
+        encoding: 1,
+        payload: blob(text),
+        fs_root,
+    };
+    let part = AppendPart {
+        context: context(to),
+        parent: None,
+        expected_head: None,
+        turns: vec![turn],
+    };
+    Command::Append(Append {
+        parts: vec![part],
+        key: None,
+        strict: false,
+    })
 }
 
 /// One frame each, so that a test can lose one by its number, from 1.
@@ -78,7 +103,10 @@ fn healthy() -> MemoryStorage {
 
 /// Where each frame begins.
 fn frame_offsets(segment: &[u8]) -> Vec<usize> {
-    (64..segment.len()).step_by(8).filter(|&at| segment[at..].starts_with(b"TKF1")).collect()
+    (64..segment.len())
+        .step_by(8)
+        .filter(|&at| segment[at..].starts_with(b"TKF1"))
+        .collect()
 }
 
 /// A store without the frames of these numbers, repaired; and what the repair reported.
@@ -92,8 +120,13 @@ fn repaired_without(frames: &[usize]) -> (MemoryStorage, Report) {
     }
     let from: Arc<dyn Storage> = Arc::new(MemoryStorage::with_files(files));
     let to = MemoryStorage::new();
-    let report =
-        repair(&from, &(Arc::new(to.clone()) as Arc<dyn Storage>), SEGMENT_BYTES, |_, _| ()).unwrap();
+    let report = repair(
+        &from,
+        &(Arc::new(to.clone()) as Arc<dyn Storage>),
+        SEGMENT_BYTES,
+        |_, _| (),
+    )
+    .unwrap();
     (to, report)
 }
 
@@ -108,8 +141,16 @@ fn look_twice(disk: &MemoryStorage, look: impl Fn(&Store)) {
 
 fn check_missing(disk: &MemoryStorage, report: &Report, missing: &Missing) {
     assert_eq!(&report.missing, missing, "what the repair says");
-    let again = verify(&(Arc::new(disk.clone()) as Arc<dyn Storage>), Writers::None, |_, _| ()).unwrap();
-    assert_eq!(&again.missing, missing, "what a verification of the new directory says");
+    let again = verify(
+        &(Arc::new(disk.clone()) as Arc<dyn Storage>),
+        Writers::None,
+        |_, _| (),
+    )
+    .unwrap();
+    assert_eq!(
+        &again.missing, missing,
+        "what a verification of the new directory says"
+    );
     assert!(again.is_intact() && !again.is_sound(), "{again:?}");
     assert_eq!(again.dropped, Vec::<String>::new());
 }
@@ -119,26 +160,42 @@ fn ids(turns: Result<Vec<turnkeep_store::Turn>, ReadError>) -> Result<Vec<u64>, 
 }
 
 fn events(store: &Store) -> Vec<Event> {
-    (1..=store.last_position()).map(|position| store.event(position).unwrap()).collect()
+    (1..=store.last_position())
+        .map(|position| store.event(position).unwrap())
+        .collect()
 }
 
 #[test]
 fn a_lost_turn_is_an_error_wherever_a_read_would_cross_it() {
     let (disk, report) = repaired_without(&[3]);
-    let payload = MissingBlob { hash: hash("two"), turns: vec![turn(5)] };
+    let payload = MissingBlob {
+        hash: hash("two"),
+        turns: vec![turn(5)],
+    };
     check_missing(
         &disk,
         &report,
-        &Missing { turns: vec![2..=2], payloads: vec![payload], ..Missing::default() },
+        &Missing {
+            turns: vec![2..=2],
+            payloads: vec![payload],
+            ..Missing::default()
+        },
     );
     let every_event = events(&open(&healthy()));
     look_twice(&disk, |store| {
         let one = context(1);
-        let gap =
-            ReadError::LostTurn(LostTurn { turn: turn(2), earlier: Some(turn(1)), next_depth: Some(2) });
+        let gap = ReadError::LostTurn(LostTurn {
+            turn: turn(2),
+            earlier: Some(turn(1)),
+            next_depth: Some(2),
+        });
         let lost = ReadError::LostTurn(LostTurn::new(turn(2)));
         for (start, limit) in [(0, 1), (0, 2), (0, 100), (1, 1), (1, 100)] {
-            assert_eq!(ids(store.range(one, start, limit)), Err(gap.clone()), "depth {start}, limit {limit}");
+            assert_eq!(
+                ids(store.range(one, start, limit)),
+                Err(gap.clone()),
+                "depth {start}, limit {limit}"
+            );
         }
         assert_eq!(ids(store.range(one, 2, 100)), Ok(vec![3, 5, 6, 7]));
         assert_eq!(ids(store.range(one, 6, 100)), Ok(vec![]), "beyond the head");
@@ -151,27 +208,61 @@ fn a_lost_turn_is_an_error_wherever_a_read_would_cross_it() {
         assert_eq!((page[0].id, page[0].parent), (turn(3), Some(turn(2))));
         // The payload that only the lost frame held.
         let corrupt = |read: Result<_, ReadError>| matches!(read, Err(ReadError::Corrupt { hash: h, .. }) if h == hash("two"));
-        assert!(corrupt(store.payload(&store.turn(turn(5)).unwrap()).map(drop)));
+        assert!(corrupt(
+            store.payload(&store.turn(turn(5)).unwrap()).map(drop)
+        ));
         assert!(corrupt(store.blob(hash("two")).map(drop)));
         assert!(corrupt(store.blob_len(hash("two")).map(drop)));
-        assert_eq!(store.has_blob(hash("two")), None, "so that it is sent again");
+        assert_eq!(
+            store.has_blob(hash("two")),
+            None,
+            "so that it is sent again"
+        );
         // The feed has the lost turn's place.
         assert_eq!(events(store), every_event);
-        assert_eq!((store.stats().lost_turns, store.stats().lost_contexts), (1, 0));
+        assert_eq!(
+            (store.stats().lost_turns, store.stats().lost_contexts),
+            (1, 0)
+        );
     });
     // A payload that is sent again heals the turns that use it.
     let store = open(&disk);
     store.run(Command::PutBlob(blob("two"))).unwrap();
-    assert_eq!(&*store.payload(&store.turn(turn(5)).unwrap()).unwrap().raw().unwrap(), b"two");
+    assert_eq!(
+        &*store
+            .payload(&store.turn(turn(5)).unwrap())
+            .unwrap()
+            .raw()
+            .unwrap(),
+        b"two"
+    );
     store.close();
-    let again = verify(&(Arc::new(disk.clone()) as Arc<dyn Storage>), Writers::None, |_, _| ()).unwrap();
-    assert_eq!(again.missing, Missing { turns: vec![2..=2], ..Missing::default() });
+    let again = verify(
+        &(Arc::new(disk.clone()) as Arc<dyn Storage>),
+        Writers::None,
+        |_, _| (),
+    )
+    .unwrap();
+    assert_eq!(
+        again.missing,
+        Missing {
+            turns: vec![2..=2],
+            ..Missing::default()
+        }
+    );
 }
 
 #[test]
 fn of_a_lost_creation_only_the_labels_and_the_base_are_gone() {
     let (disk, report) = repaired_without(&[5]);
-    check_missing(&disk, &report, &Missing { creations: vec![2..=2], ..Missing::default() });
+    check_missing(
+        &disk,
+        &report,
+        &Missing {
+            creations: vec![2..=2],
+            ..Missing::default()
+        },
+    );
     look_twice(&disk, |store| {
         let second = store.context(context(2)).unwrap();
         assert!(second.creation_lost && second.labels.is_empty());
@@ -184,7 +275,14 @@ fn of_a_lost_creation_only_the_labels_and_the_base_are_gone() {
 #[test]
 fn a_context_of_which_nothing_is_left_is_not_an_empty_one() {
     let (disk, report) = repaired_without(&[10]);
-    check_missing(&disk, &report, &Missing { creations: vec![3..=3], ..Missing::default() });
+    check_missing(
+        &disk,
+        &report,
+        &Missing {
+            creations: vec![3..=3],
+            ..Missing::default()
+        },
+    );
     look_twice(&disk, |store| {
         let lost = ReadError::LostContext(context(3));
         assert!(store.context(context(3)).unwrap().creation_lost);
@@ -196,18 +294,34 @@ fn a_context_of_which_nothing_is_left_is_not_an_empty_one() {
 #[test]
 fn a_lost_tree_keeps_its_name() {
     let (disk, report) = repaired_without(&[8]);
-    let root = MissingBlob { hash: hash("tree"), turns: vec![turn(6)] };
-    check_missing(&disk, &report, &Missing { roots: vec![root], ..Missing::default() });
+    let root = MissingBlob {
+        hash: hash("tree"),
+        turns: vec![turn(6)],
+    };
+    check_missing(
+        &disk,
+        &report,
+        &Missing {
+            roots: vec![root],
+            ..Missing::default()
+        },
+    );
     look_twice(&disk, |store| {
         assert_eq!(store.turn(turn(6)).unwrap().fs_root, Some(hash("tree")));
-        assert!(matches!(store.blob(hash("tree")), Err(ReadError::Corrupt { .. })));
+        assert!(matches!(
+            store.blob(hash("tree")),
+            Err(ReadError::Corrupt { .. })
+        ));
     });
 }
 
 #[test]
 fn several_losses_are_each_named() {
     let (disk, report) = repaired_without(&[2, 3, 5, 6, 10]);
-    let payload = MissingBlob { hash: hash("two"), turns: vec![turn(5)] };
+    let payload = MissingBlob {
+        hash: hash("two"),
+        turns: vec![turn(5)],
+    };
     let missing = Missing {
         turns: vec![1..=2, 4..=4],
         creations: vec![2..=3],
@@ -216,9 +330,16 @@ fn several_losses_are_each_named() {
     };
     check_missing(&disk, &report, &missing);
     look_twice(&disk, |store| {
-        let gap = LostTurn { turn: turn(2), earlier: None, next_depth: Some(2) };
+        let gap = LostTurn {
+            turn: turn(2),
+            earlier: None,
+            next_depth: Some(2),
+        };
         assert_eq!(ids(store.range(context(1), 0, 9)), Err(gap.into()));
-        assert_eq!(ids(store.last(context(2), 9)), Err(ReadError::LostContext(context(2))));
+        assert_eq!(
+            ids(store.last(context(2), 9)),
+            Err(ReadError::LostContext(context(2)))
+        );
     });
 }
 
@@ -226,7 +347,9 @@ fn several_losses_are_each_named() {
 fn a_sound_store_misses_nothing() {
     let (disk, report) = repaired_without(&[]);
     assert!(report.is_sound() && report.missing.is_empty(), "{report:?}");
-    let same: BTreeMap<_, _> =
-        events(&open(&disk)).into_iter().map(|event| (event.position, event)).collect();
+    let same: BTreeMap<_, _> = events(&open(&disk))
+        .into_iter()
+        .map(|event| (event.position, event))
+        .collect();
     assert_eq!(same.len(), 10, "three contexts, seven turns");
 }

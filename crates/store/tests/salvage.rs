@@ -1,4 +1,5 @@
-//! Damage at every byte: it is always named, never served, and a repair keeps every other turn as it was.
+//! Damage at every byte: it is always named, never served, and a repair keeps every other turn as
+//! it was.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
@@ -16,8 +17,15 @@ use turnkeep_types::{ContextId, ManualClock, Timestamp, TurnId, TypeRef};
 type Seen = BTreeMap<TurnId, (Option<TurnId>, u32, ContextId, Vec<u8>)>;
 
 fn open(disk: &MemoryStorage) -> Result<Store, turnkeep_store::OpenError> {
-    let options = Options { segment_bytes: 2048, ..Options::default() };
-    Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7))))
+    let options = Options {
+        segment_bytes: 2048,
+        ..Options::default()
+    };
+    Store::open(
+        Arc::new(disk.clone()),
+        &options,
+        Arc::new(ManualClock::new(Timestamp(7))),
+    )
 }
 
 fn disk(files: BTreeMap<String, Vec<u8>>) -> (MemoryStorage, Arc<dyn Storage>) {
@@ -30,9 +38,14 @@ fn sample() -> BTreeMap<String, Vec<u8>> {
     let disk = MemoryStorage::new();
     let store = open(&disk).unwrap();
     let context = |n| ContextId::new(n).unwrap();
-    let create =
-        |base| Command::CreateContext(CreateContext { base: TurnId::new(base), ..Default::default() });
-    let blob = |text: &str| NewBlob::from_raw(Bytes::copy_from_slice(text.as_bytes()), 1000).unwrap();
+    let create = |base| {
+        Command::CreateContext(CreateContext {
+            base: TurnId::new(base),
+            ..Default::default()
+        })
+    };
+    let blob =
+        |text: &str| NewBlob::from_raw(Bytes::copy_from_slice(text.as_bytes()), 1000).unwrap();
     let turn = |text: &str| NewTurn {
         declared: TypeRef::new("t", 1),
         encoding: 1,
@@ -41,13 +54,25 @@ fn sample() -> BTreeMap<String, Vec<u8>> {
     };
     let append = |context, texts: &[&str]| {
         let turns = texts.iter().map(|text| turn(text)).collect();
-        let part = AppendPart { context, parent: None, expected_head: None, turns };
+        let part = AppendPart {
+            context,
+            parent: None,
+            expected_head: None,
+            turns,
+        };
         let key = Key::new(Bytes::copy_from_slice(texts.concat().as_bytes()));
-        Command::Append(Append { parts: vec![part], key, strict: true })
+        Command::Append(Append {
+            parts: vec![part],
+            key,
+            strict: true,
+        })
     };
     let json = br#"{"registry_version":1,"bundle_id":"b","types":{"t":{"versions":{"1":{"fields":{}}}}},"enums":{}}"#;
     for command in [
-        Command::PutBundle { id: "b".into(), json: Bytes::from_static(json) },
+        Command::PutBundle {
+            id: "b".into(),
+            json: Bytes::from_static(json),
+        },
         Command::PutBlob(blob("root")),
         create(0),
         append(context(1), &["one", "two"]),
@@ -57,7 +82,10 @@ fn sample() -> BTreeMap<String, Vec<u8>> {
         append(context(1), &["five"]),
         create(5),
         append(context(3), &["six"]),
-        Command::AttachFs { turn: TurnId::new(1).unwrap(), root: blob("root").hash() },
+        Command::AttachFs {
+            turn: TurnId::new(1).unwrap(),
+            root: blob("root").hash(),
+        },
         append(context(2), &["seven"]),
     ] {
         store.run(command).unwrap();
@@ -80,13 +108,23 @@ fn seen(store: &Store) -> Seen {
         let bytes = store.payload(&turn).ok()?.raw().ok()?.into_owned();
         Some((id, (turn.parent, turn.depth, turn.context, bytes)))
     };
-    (1..=store.stats().turns).filter_map(TurnId::new).filter_map(turn).collect()
+    (1..=store.stats().turns)
+        .filter_map(TurnId::new)
+        .filter_map(turn)
+        .collect()
 }
 
 /// The turns that a report names.
 fn named(report: &Report) -> BTreeSet<TurnId> {
-    let lost = report.damage.iter().filter_map(|damage| damage.turns.clone()).flatten();
-    let bad = report.bad_blobs.iter().flat_map(|blob| blob.turns.iter().copied());
+    let lost = report
+        .damage
+        .iter()
+        .filter_map(|damage| damage.turns.clone())
+        .flatten();
+    let bad = report
+        .bad_blobs
+        .iter()
+        .flat_map(|blob| blob.turns.iter().copied());
     lost.filter_map(TurnId::new).chain(bad).collect()
 }
 
@@ -98,7 +136,10 @@ fn a_sound_log_is_found_sound_and_repairs_to_itself() {
     assert_eq!((report.turns, report.contexts, report.frames), (8, 3, 12));
     let (repaired, to) = disk(BTreeMap::new());
     repair(&storage, &to, 2048, |_, _| ()).unwrap();
-    assert_eq!(seen(&open(&repaired).unwrap()), seen(&open(&healthy).unwrap()));
+    assert_eq!(
+        seen(&open(&repaired).unwrap()),
+        seen(&open(&healthy).unwrap())
+    );
 }
 
 #[test]
@@ -128,10 +169,17 @@ fn check(all: &Seen, files: BTreeMap<String, Vec<u8>>, place: &str) {
     let report = verify(&storage, Writers::None, |_, _| ()).unwrap();
     if let Ok(store) = open(&disk(files).0) {
         for (id, content) in seen(&store) {
-            assert_eq!(Some(&content), all.get(&id), "{place}: a wrong turn is served");
+            assert_eq!(
+                Some(&content),
+                all.get(&id),
+                "{place}: a wrong turn is served"
+            );
         }
     } else {
-        assert!(!report.damage.is_empty(), "{place}: the start is refused, but verify finds nothing");
+        assert!(
+            !report.damage.is_empty(),
+            "{place}: the start is refused, but verify finds nothing"
+        );
     }
     let (repaired, to) = disk(BTreeMap::new());
     repair(&storage, &to, 2048, |_, _| ()).unwrap();
@@ -139,7 +187,11 @@ fn check(all: &Seen, files: BTreeMap<String, Vec<u8>>, place: &str) {
     let after = seen(&store);
     let named = named(&report);
     if report.torn.is_none() {
-        assert_eq!(store.stats().turns, all.len() as u64, "{place}: every id is kept, {report:?}");
+        assert_eq!(
+            store.stats().turns,
+            all.len() as u64,
+            "{place}: every id is kept, {report:?}"
+        );
     }
     for (id, content) in all {
         let torn_away = report.torn.is_some() && id.get() == all.len() as u64;
@@ -155,7 +207,10 @@ fn check(all: &Seen, files: BTreeMap<String, Vec<u8>>, place: &str) {
 
 /// A payload that was kept once, in the lost frame, is lost for every turn that uses it.
 fn depends_on_lost(all: &Seen, named: &BTreeSet<TurnId>, id: TurnId) -> bool {
-    named.iter().filter_map(|lost| all.get(lost)).any(|lost| lost.3 == all[&id].3)
+    named
+        .iter()
+        .filter_map(|lost| all.get(lost))
+        .any(|lost| lost.3 == all[&id].3)
 }
 
 #[test]
@@ -175,7 +230,10 @@ fn an_export_imports_to_the_same_store_and_a_cut_one_to_nothing() {
     ));
     for cut in 0..file.len() {
         let (empty, storage) = disk(BTreeMap::new());
-        assert!(archive::import(&storage, 2048, &mut &file[..cut], |_, _| ()).is_err(), "cut at {cut}");
+        assert!(
+            archive::import(&storage, 2048, &mut &file[..cut], |_, _| ()).is_err(),
+            "cut at {cut}"
+        );
         assert!(empty.files().is_empty(), "cut at {cut} leaves nothing");
     }
 }

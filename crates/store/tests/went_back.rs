@@ -10,7 +10,8 @@ use bytes::Bytes;
 use turnkeep_journal::{MemoryStorage, OpenError as LogError, Storage};
 use turnkeep_store::salvage::{Writers, repair, verify};
 use turnkeep_store::{
-    Append, AppendPart, Command, CreateContext, NewBlob, NewTurn, OpenError, Options, Outcome, Store,
+    Append, AppendPart, Command, CreateContext, NewBlob, NewTurn, OpenError, Options, Outcome,
+    Store,
 };
 use turnkeep_types::{ContextId, ManualClock, Timestamp, TypeRef};
 
@@ -18,8 +19,15 @@ const SEGMENT_BYTES: u64 = 1024;
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn open(disk: &MemoryStorage) -> Result<Store, OpenError> {
-    let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-    Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7))))
+    let options = Options {
+        segment_bytes: SEGMENT_BYTES,
+        ..Options::default()
+    };
+    Store::open(
+        Arc::new(disk.clone()),
+        &options,
+        Arc::new(ManualClock::new(Timestamp(7))),
+    )
 }
 
 fn storage(files: &Files) -> Arc<dyn Storage> {
@@ -28,37 +36,67 @@ fn storage(files: &Files) -> Arc<dyn Storage> {
 
 fn append(store: &Store, text: &str) -> u64 {
     let payload = NewBlob::from_raw(Bytes::copy_from_slice(text.as_bytes()), 1000).unwrap();
-    let turn = NewTurn { declared: TypeRef::new("t", 1), encoding: 1, payload, fs_root: None };
+    let turn = NewTurn {
+        declared: TypeRef::new("t", 1),
+        encoding: 1,
+        payload,
+        fs_root: None,
+    };
     let context = ContextId::new(1).unwrap();
-    let part = AppendPart { context, parent: None, expected_head: None, turns: vec![turn] };
-    let append = Command::Append(Append { parts: vec![part], key: None, strict: false });
-    let Outcome::Appended(appended) = store.run(append).unwrap() else { panic!("an append") };
+    let part = AppendPart {
+        context,
+        parent: None,
+        expected_head: None,
+        turns: vec![turn],
+    };
+    let append = Command::Append(Append {
+        parts: vec![part],
+        key: None,
+        strict: false,
+    });
+    let Outcome::Appended(appended) = store.run(append).unwrap() else {
+        panic!("an append")
+    };
     appended.turns[0].turn.get()
 }
 
 fn has_extension(name: &str, extension: &str) -> bool {
-    Path::new(name).extension().is_some_and(|found| found == extension)
+    Path::new(name)
+        .extension()
+        .is_some_and(|found| found == extension)
 }
 
-/// What is on the disk when a server is killed that had acknowledged ten turns. No checkpoint was due.
+/// What is on the disk when a server is killed that had acknowledged ten turns. No checkpoint was
+/// due.
 fn killed() -> Files {
     let disk = MemoryStorage::new();
     let store = open(&disk).unwrap();
-    store.run(Command::CreateContext(CreateContext::default())).unwrap();
+    store
+        .run(Command::CreateContext(CreateContext::default()))
+        .unwrap();
     for n in 1..=10 {
         assert_eq!(append(&store, &format!("turn {n} {}", "x".repeat(100))), n);
     }
     let files = disk.files();
-    assert!(files.keys().all(|name| !has_extension(name, "ckpt")), "{:?}", files.keys());
+    assert!(
+        files.keys().all(|name| !has_extension(name, "ckpt")),
+        "{:?}",
+        files.keys()
+    );
     store.close();
     files
 }
 
 fn last_segment(files: &Files) -> String {
-    files.keys().rfind(|name| has_extension(name, "seg")).unwrap().clone()
+    files
+        .keys()
+        .rfind(|name| has_extension(name, "seg"))
+        .unwrap()
+        .clone()
 }
 
-/// The loss is reported at the start, named by a verification, and after a repair ids go on behind it.
+/// The loss is reported at the start, named by a verification, and after a repair ids go on behind
+/// it.
 fn check_loss(files: &Files, first_lost: u64) {
     let report = verify(&storage(files), Writers::None, |_, _| ()).unwrap();
     assert!(!report.is_sound());
@@ -74,9 +112,16 @@ fn check_loss(files: &Files, first_lost: u64) {
 fn a_deleted_last_segment_is_reported_and_its_ids_stay_taken() {
     let mut files = killed();
     files.remove(&last_segment(&files)).unwrap();
-    let refused = open(&MemoryStorage::with_files(files.clone())).err().unwrap();
-    let OpenError::MissingFrames { last, known } = refused else { panic!("{refused}") };
-    assert!(refused.to_string().contains("the log went back"), "{refused}");
+    let refused = open(&MemoryStorage::with_files(files.clone()))
+        .err()
+        .unwrap();
+    let OpenError::MissingFrames { last, known } = refused else {
+        panic!("{refused}")
+    };
+    assert!(
+        refused.to_string().contains("the log went back"),
+        "{refused}"
+    );
     assert_eq!(known, 11);
     // Frame n + 1 holds turn n.
     check_loss(&files, last);
@@ -87,7 +132,10 @@ fn all_segments_deleted_is_no_new_store() {
     let mut files = killed();
     files.retain(|name, _| !name.starts_with("log/"));
     let refused = open(&MemoryStorage::with_files(files)).err().unwrap();
-    assert!(matches!(refused, OpenError::MissingFrames { last: 0, known: 11 }), "{refused}");
+    assert!(
+        matches!(refused, OpenError::MissingFrames { last: 0, known: 11 }),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -101,9 +149,14 @@ fn a_cut_or_garbled_tail_that_was_acknowledged_is_damage() {
         } else {
             segment.truncate(end - 150);
         }
-        let refused = open(&MemoryStorage::with_files(files.clone())).err().unwrap();
+        let refused = open(&MemoryStorage::with_files(files.clone()))
+            .err()
+            .unwrap();
         let is_damage = matches!(refused, OpenError::Log(LogError::Damaged { .. }));
-        assert!(is_damage || matches!(refused, OpenError::MissingFrames { .. }), "{refused}");
+        assert!(
+            is_damage || matches!(refused, OpenError::MissingFrames { .. }),
+            "{refused}"
+        );
         let report = verify(&storage(&files), Writers::None, |_, _| ()).unwrap();
         assert!(report.torn.is_none(), "it was acknowledged: {report:?}");
         check_loss(&files, *report.missing.turns[0].start());
@@ -129,27 +182,48 @@ fn a_killed_store_starts_and_one_of_another_store_does_not_count() {
     store.close();
     // The record of another store's writes says nothing about this one.
     let disk = MemoryStorage::new();
-    let options = Options { random: [9; 32], ..Options::default() };
-    let other =
-        Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7)))).unwrap();
-    other.run(Command::CreateContext(CreateContext::default())).unwrap();
+    let options = Options {
+        random: [9; 32],
+        ..Options::default()
+    };
+    let other = Store::open(
+        Arc::new(disk.clone()),
+        &options,
+        Arc::new(ManualClock::new(Timestamp(7))),
+    )
+    .unwrap();
+    other
+        .run(Command::CreateContext(CreateContext::default()))
+        .unwrap();
     other.close();
     let mut mixed = disk.files();
     mixed.retain(|name, _| name.starts_with("log/"));
-    mixed.insert("index/acknowledged".into(), files["index/acknowledged"].clone());
-    assert_eq!(append(&open(&MemoryStorage::with_files(mixed)).unwrap(), "first"), 1);
+    mixed.insert(
+        "index/acknowledged".into(),
+        files["index/acknowledged"].clone(),
+    );
+    assert_eq!(
+        append(&open(&MemoryStorage::with_files(mixed)).unwrap(), "first"),
+        1
+    );
 }
 
 #[test]
 fn a_log_is_verified_while_its_server_writes() {
     let disk = MemoryStorage::new();
     let store = open(&disk).unwrap();
-    store.run(Command::CreateContext(CreateContext::default())).unwrap();
+    store
+        .run(Command::CreateContext(CreateContext::default()))
+        .unwrap();
     append(&store, "one");
     // A frame that is being written: only its beginning is there.
     let mut files = disk.files();
     let segment = files.get_mut(&last_segment(&files)).unwrap();
-    let end = segment.iter().rposition(|&byte| byte != 0).unwrap().next_multiple_of(8);
+    let end = segment
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .unwrap()
+        .next_multiple_of(8);
     segment[end..end + 40].fill(0xee);
     let report = verify(&storage(&files), Writers::Running, |_, _| ()).unwrap();
     assert!(report.is_sound() && report.torn.is_none(), "{report:?}");
@@ -163,5 +237,8 @@ fn a_log_is_verified_while_its_server_writes() {
 }
 
 fn segment_position(files: &Files, text: &[u8]) -> usize {
-    files[&last_segment(files)].windows(text.len()).position(|window| window == text).unwrap()
+    files[&last_segment(files)]
+        .windows(text.len())
+        .position(|window| window == text)
+        .unwrap()
 }

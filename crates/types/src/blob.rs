@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The BLAKE3-256 of a blob's uncompressed bytes; its name everywhere. Text form: 64 lower-case hex digits.
+/// The BLAKE3-256 of a blob's uncompressed bytes; its name everywhere. Text form: 64 lower-case hex
+/// digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobHash(pub [u8; 32]);
 
@@ -45,7 +46,9 @@ impl FromStr for BlobHash {
     type Err = ParseHashError;
 
     fn from_str(text: &str) -> Result<Self, ParseHashError> {
-        let lower = text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let lower = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let mut hash = [0; 32];
         match hex::decode_to_slice(text, &mut hash) {
             Ok(()) if lower => Ok(Self(hash)),
@@ -76,9 +79,14 @@ impl BlobPrefix {
     /// Whether a hash begins with these digits.
     pub fn is_of(&self, hash: &BlobHash) -> bool {
         let digit = |byte: u8, is_second: bool| if is_second { byte & 0x0f } else { byte >> 4 };
-        let digits = hash.0.iter().flat_map(|byte| [digit(*byte, false), digit(*byte, true)]);
+        let digits = hash
+            .0
+            .iter()
+            .flat_map(|byte| [digit(*byte, false), digit(*byte, true)]);
         let wanted = self.0.chars().filter_map(|c| c.to_digit(16));
-        wanted.zip(digits).all(|(wanted, digit)| wanted == u32::from(digit))
+        wanted
+            .zip(digits)
+            .all(|(wanted, digit)| wanted == u32::from(digit))
     }
 }
 
@@ -143,7 +151,10 @@ mod tests {
         let text = hash.to_string();
         for digits in [4, 5, 17, 63, 64] {
             let prefix: BlobPrefix = text[..digits].parse().unwrap();
-            assert!(prefix.is_of(&hash) && !prefix.is_of(&BlobHash::of(b"x")), "{prefix}");
+            assert!(
+                prefix.is_of(&hash) && !prefix.is_of(&BlobHash::of(b"x")),
+                "{prefix}"
+            );
             assert_eq!(prefix.whole(), (digits == 64).then_some(hash), "{prefix}");
         }
         for bad in ["", "af1", "AF13", "af1g", &format!("{text}0")] {

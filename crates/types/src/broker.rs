@@ -1,8 +1,8 @@
 //! The vocabulary of the broker: what wrappers and clients say to it, and what it answers.
 //!
-//! Values only: how they lie on the socket is in `wire`, what they do is in `session`. Names of sessions
-//! and turns are texts here, because whoever asks must not read anything out of them; an id that names
-//! nothing is an ordinary answer, not a malformed question.
+//! Values only: how they lie on the socket is in `wire`, what they do is in `session`. Names of
+//! sessions and turns are texts here, because whoever asks must not read anything out of them; an
+//! id that names nothing is an ordinary answer, not a malformed question.
 
 mod reason;
 mod reply;
@@ -15,8 +15,8 @@ use std::time::Duration;
 pub use reason::{Reason, Refusal};
 pub use reply::{FoundTurn, Inject, Reply, ServerMessage, SessionInfo, Stored, TurnInfo};
 pub use request::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint, Paste,
-    Register, Request, Role, Shown, StateChange, TurnForm,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint,
+    Paste, Register, Request, Role, Shown, StateChange, TurnForm,
 };
 pub use session_id::{BadSessionId, SessionId};
 pub use session_name::{BadSessionName, check_session_name};
@@ -27,7 +27,8 @@ pub const VERSION: u64 = 1;
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// What waits to be injected into one session.
 pub const INJECT_BYTES_MAX: usize = 16 << 20;
-/// The most that a turn's content, text or raw bytes may be configured to: two of them fit in a message.
+/// The most that a turn's content, text or raw bytes may be configured to: two of them fit in a
+/// message.
 pub const TURN_BYTES_CEILING: usize = 7 << 20;
 /// A name, a path, a pattern.
 pub const TEXT_BYTES_MAX: usize = 4096;

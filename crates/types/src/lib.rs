@@ -1,4 +1,5 @@
-//! The vocabulary that every room of Turnkeep shares: ids, hashes, type references, time and limits.
+//! The vocabulary that every room of Turnkeep shares: ids, hashes, type references, time and
+//! limits.
 //!
 //! Nothing here does I/O, reads a clock or knows a wire format. A value of one of these types is
 //! valid by construction, so the rooms behind the edge never check it again.

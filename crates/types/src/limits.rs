@@ -1,6 +1,8 @@
-//! Every limit has a name. They are configurable, are checked before the log, and never change what is already in it.
+//! Every limit has a name. They are configurable, are checked before the log, and never change what
+//! is already in it.
 
-/// The limits that the edge and the store check before anything is logged. `Default` is the contract's set.
+/// The limits that the edge and the store check before anything is logged. `Default` is the
+/// contract's set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Payload bytes of one binary frame.
@@ -25,7 +27,8 @@ pub struct Limits {
     pub labels_max: usize,
     /// One label's key or value, in UTF-8.
     pub label_bytes_max: usize,
-    /// Nesting of JSON bodies; at most 128 takes effect, which is what payloads and bundles may have.
+    /// Nesting of JSON bodies; at most 128 takes effect, which is what payloads and bundles may
+    /// have.
     pub nesting_max: usize,
     /// Turns that one read returns.
     pub page_turns_max: usize,

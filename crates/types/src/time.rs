@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
-/// Where the writer gets the time that it stamps on a batch. Implemented by the edge's wall clock and by tests.
+/// Where the writer gets the time that it stamps on a batch. Implemented by the edge's wall clock
+/// and by tests.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;

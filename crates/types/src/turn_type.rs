@@ -9,14 +9,18 @@ use std::sync::Arc;
 pub struct TypeRef {
     /// The stable type id, at most `type_id_bytes_max` bytes of UTF-8.
     pub id: Arc<str>,
-    /// The version, increasing per id. Zero only together with an undeclared id or from a careless writer.
+    /// The version, increasing per id. Zero only together with an undeclared id or from a careless
+    /// writer.
     pub version: u32,
 }
 
 impl TypeRef {
     /// A reference to `id` at `version`.
     pub fn new(id: impl Into<Arc<str>>, version: u32) -> Self {
-        Self { id: id.into(), version }
+        Self {
+            id: id.into(),
+            version,
+        }
     }
 
     /// Whether the writer declared a type at all.
@@ -40,7 +44,9 @@ impl FromStr for TypeRef {
     type Err = ParseTypeError;
 
     fn from_str(text: &str) -> Result<Self, ParseTypeError> {
-        let parsed = text.rsplit_once('@').and_then(|(id, v)| Some((id, v.parse().ok()?)));
+        let parsed = text
+            .rsplit_once('@')
+            .and_then(|(id, v)| Some((id, v.parse().ok()?)));
         match parsed {
             Some((id, version)) if !id.is_empty() => Ok(Self::new(id, version)),
             _ => Err(ParseTypeError(text.to_owned())),

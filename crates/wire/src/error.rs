@@ -122,12 +122,17 @@ impl ErrorCode {
 
     /// The code with this status and word, if there is one.
     pub fn from_wire(status: u32, word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| u32::from(code.status()) == status && code.word() == word)
+        Self::ALL
+            .into_iter()
+            .find(|code| u32::from(code.status()) == status && code.word() == word)
     }
 
     /// Whether the same request may succeed later, unchanged.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::TooManyRequests | Self::Unavailable | Self::InsufficientStorage)
+        matches!(
+            self,
+            Self::TooManyRequests | Self::Unavailable | Self::InsufficientStorage
+        )
     }
 }
 
@@ -153,14 +158,23 @@ mod tests {
     #[test]
     fn status_and_word_together_name_one_code() {
         for code in ErrorCode::ALL {
-            assert_eq!(ErrorCode::from_wire(code.status().into(), code.word()), Some(code));
+            assert_eq!(
+                ErrorCode::from_wire(code.status().into(), code.word()),
+                Some(code)
+            );
         }
         assert_eq!(ErrorCode::from_wire(404, "Conflict"), None);
     }
 
     #[test]
     fn only_what_may_pass_by_itself_is_retryable() {
-        let retryable: Vec<_> = ErrorCode::ALL.into_iter().filter(|c| c.is_retryable()).collect();
-        assert_eq!(retryable.iter().map(|c| c.status()).collect::<Vec<_>>(), [429, 503, 507]);
+        let retryable: Vec<_> = ErrorCode::ALL
+            .into_iter()
+            .filter(|c| c.is_retryable())
+            .collect();
+        assert_eq!(
+            retryable.iter().map(|c| c.status()).collect::<Vec<_>>(),
+            [429, 503, 507]
+        );
     }
 }

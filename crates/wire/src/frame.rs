@@ -7,8 +7,8 @@
 //! | 6..8 | `flags` u16 |
 //! | 8..16 | `req_id` u64: chosen by the requester, repeated in every answer |
 //!
-//! All numbers are little-endian. A frame over the limit is not read at all: after it nothing on the
-//! connection can be trusted to be a frame, so the connection ends.
+//! All numbers are little-endian. A frame over the limit is not read at all: after it nothing on
+//! the connection can be trusted to be a frame, so the connection ends.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -48,7 +48,8 @@ pub struct FrameTooLong {
 }
 
 impl Header {
-    /// Reads the header at the start of `bytes`; `None` while there are fewer than [`HEADER_BYTES`].
+    /// Reads the header at the start of `bytes`; `None` while there are fewer than
+    /// [`HEADER_BYTES`].
     pub fn peek(bytes: &[u8]) -> Option<Self> {
         let mut bytes = bytes.get(..HEADER_BYTES)?;
         Some(Self {
@@ -70,11 +71,19 @@ impl Header {
 
 impl Frame {
     /// Splits the first frame off `buffer` without copying; `None` while it is not whole.
-    pub fn take(buffer: &mut BytesMut, frame_bytes_max: usize) -> Result<Option<Self>, FrameTooLong> {
-        let Some(header) = Header::peek(buffer) else { return Ok(None) };
+    pub fn take(
+        buffer: &mut BytesMut,
+        frame_bytes_max: usize,
+    ) -> Result<Option<Self>, FrameTooLong> {
+        let Some(header) = Header::peek(buffer) else {
+            return Ok(None);
+        };
         let len = header.len as usize;
         if len > frame_bytes_max {
-            return Err(FrameTooLong { header, limit: frame_bytes_max });
+            return Err(FrameTooLong {
+                header,
+                limit: frame_bytes_max,
+            });
         }
         if buffer.len() < HEADER_BYTES + len {
             return Ok(None);
@@ -93,7 +102,13 @@ pub(crate) struct OpenFrame {
 impl OpenFrame {
     pub(crate) fn begin(out: &mut BytesMut, msg_type: MsgType, flags: u16, req_id: u64) -> Self {
         let start = out.len();
-        Header { len: 0, msg_type: msg_type.to_wire(), flags, req_id }.encode(out);
+        Header {
+            len: 0,
+            msg_type: msg_type.to_wire(),
+            flags,
+            req_id,
+        }
+        .encode(out);
         Self { start }
     }
 
@@ -218,7 +233,12 @@ mod tests {
     use super::*;
 
     fn header(len: u32) -> Header {
-        Header { len, msg_type: 4, flags: 0, req_id: 7 }
+        Header {
+            len,
+            msg_type: 4,
+            flags: 0,
+            req_id: 7,
+        }
     }
 
     #[test]
@@ -232,14 +252,23 @@ mod tests {
             assert_eq!(part.len(), cut, "an unfinished frame stays in the buffer");
         }
         let frame = Frame::take(&mut whole, 10).unwrap().unwrap();
-        assert_eq!((frame.header, &frame.payload[..], &whole[..]), (header(3), &b"abc"[..], &b"rest"[..]));
+        assert_eq!(
+            (frame.header, &frame.payload[..], &whole[..]),
+            (header(3), &b"abc"[..], &b"rest"[..])
+        );
     }
 
     #[test]
     fn a_frame_over_the_limit_is_refused_by_its_header_alone() {
         let mut buffer = BytesMut::new();
         header(11).encode(&mut buffer);
-        assert_eq!(Frame::take(&mut buffer, 10), Err(FrameTooLong { header: header(11), limit: 10 }));
+        assert_eq!(
+            Frame::take(&mut buffer, 10),
+            Err(FrameTooLong {
+                header: header(11),
+                limit: 10
+            })
+        );
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! A tag is an integer or the same digit as a text: many msgpack libraries write the fields of a
 //! struct with text keys. A writer that omits zeros omits kind, mode and size; name and hash are
 //! always present. The store accepts any blob as a tree, so the decoder trusts nothing: it returns
-//! an error for anything else, without recursion and without allocating more than the bytes can hold.
+//! an error for anything else, without recursion and without allocating more than the bytes can
+//! hold.
 
 use turnkeep_types::BlobHash;
 
@@ -75,7 +76,9 @@ pub enum TreeError {
 /// Decodes a tree.
 pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
     let mut unpacker = Unpacker(bytes);
-    let Some(Value::Array(count)) = unpacker.value() else { return Err(TreeError::NotMsgpack) };
+    let Some(Value::Array(count)) = unpacker.value() else {
+        return Err(TreeError::NotMsgpack);
+    };
     if count > TREE_ENTRIES_MAX {
         return Err(TreeError::TooMany { actual: count });
     }
@@ -83,11 +86,17 @@ pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
     for _ in 0..count {
         entries.push(decode_entry(&mut unpacker)?);
     }
-    if unpacker.0.is_empty() { Ok(entries) } else { Err(TreeError::LeftOver) }
+    if unpacker.0.is_empty() {
+        Ok(entries)
+    } else {
+        Err(TreeError::LeftOver)
+    }
 }
 
 fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
-    let Some(Value::Map(fields)) = unpacker.value() else { return Err(TreeError::NotMsgpack) };
+    let Some(Value::Map(fields)) = unpacker.value() else {
+        return Err(TreeError::NotMsgpack);
+    };
     let (mut name, mut hash) = (None, None);
     let (mut kind, mut mode, mut size) = (TreeEntryKind::File, 0, 0);
     for _ in 0..fields {
@@ -102,7 +111,13 @@ fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
     }
     let name = name.ok_or(TreeError::Missing("name"))?;
     let hash = hash.ok_or(TreeError::Missing("hash"))?;
-    Ok(TreeEntry { name, kind, mode, size, hash })
+    Ok(TreeEntry {
+        name,
+        kind,
+        mode,
+        size,
+        hash,
+    })
 }
 
 /// A tag as an integer or as its digit. All tags have one digit, so `"01"` is not a tag.
@@ -131,17 +146,23 @@ fn decode_kind(unpacker: &mut Unpacker<'_>) -> Result<TreeEntryKind, TreeError> 
 }
 
 fn decode_mode(unpacker: &mut Unpacker<'_>) -> Result<u32, TreeError> {
-    let mode = u32::try_from(decode_number(unpacker, "mode")?).map_err(|_| TreeError::Bad("mode"))?;
+    let mode =
+        u32::try_from(decode_number(unpacker, "mode")?).map_err(|_| TreeError::Bad("mode"))?;
     Ok(mode & MODE_BITS)
 }
 
 fn decode_hash(unpacker: &mut Unpacker<'_>) -> Result<BlobHash, TreeError> {
     let bytes = decode_bytes(unpacker, "hash")?;
-    Ok(BlobHash(bytes.try_into().map_err(|_| TreeError::Bad("hash"))?))
+    Ok(BlobHash(
+        bytes.try_into().map_err(|_| TreeError::Bad("hash"))?,
+    ))
 }
 
 /// The bytes of a str or a bin, borrowed.
-fn decode_bytes<'a>(unpacker: &mut Unpacker<'a>, what: &'static str) -> Result<&'a [u8], TreeError> {
+fn decode_bytes<'a>(
+    unpacker: &mut Unpacker<'a>,
+    what: &'static str,
+) -> Result<&'a [u8], TreeError> {
     match unpacker.value().ok_or(TreeError::NotMsgpack)? {
         Value::Text(bytes) | Value::Binary(bytes) => Ok(bytes),
         _ => Err(TreeError::Bad(what)),
@@ -210,9 +231,15 @@ mod tests {
     #[test]
     fn only_the_five_tags_are_read() {
         let bad_tag = Err(TreeError::Bad("tag"));
-        for key in
-            [&[0xa1, b'0'][..], &[0xa1, b'6'], &[0xa1, b'x'], &[0xa2, b'0', b'1'], &[0xa0], &[6], &[0xc0]]
-        {
+        for key in [
+            &[0xa1, b'0'][..],
+            &[0xa1, b'6'],
+            &[0xa1, b'x'],
+            &[0xa2, b'0', b'1'],
+            &[0xa0],
+            &[6],
+            &[0xc0],
+        ] {
             let tree = [&[0x91, 0x81], key, &[0xa1, b'a']].concat();
             assert_eq!(decode_tree(&tree), bad_tag, "{key:x?}");
         }
@@ -234,7 +261,10 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(decode_tree(&[&whole[..], &[0]].concat()), Err(TreeError::LeftOver));
+            assert_eq!(
+                decode_tree(&[&whole[..], &[0]].concat()),
+                Err(TreeError::LeftOver)
+            );
         }
         assert_eq!(
             decode_tree(&[0xdd, 0xff, 0xff, 0xff, 0xff]),

@@ -2,8 +2,8 @@
 //!
 //! Nothing here decides anything. A decoder takes bytes and gives a value or a [`DecodeError`]; it
 //! checks every length before it allocates and refuses bytes left over, so that whatever decodes
-//! also encodes to the same bytes again. Payloads are slices of the buffer they arrived in. What the
-//! messages mean, byte by byte, is in `docs/binary-protocol.md`.
+//! also encodes to the same bytes again. Payloads are slices of the buffer they arrived in. What
+//! the messages mean, byte by byte, is in `docs/binary-protocol.md`.
 
 pub mod broker;
 pub mod error;

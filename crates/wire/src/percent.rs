@@ -3,7 +3,9 @@
 /// Encodes a text as one segment of a path, or as a value of a query.
 pub fn percent_encode(text: &str) -> String {
     let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         other => format!("%{other:02X}"),
     };
     text.bytes().map(encode).collect()
@@ -15,8 +17,12 @@ mod tests {
 
     #[test]
     fn everything_but_unreserved_letters_is_encoded() {
-        for (text, expect) in [("", ""), ("aZ09-._~", "aZ09-._~"), ("1 2", "1%202"), ("#/é", "%23%2F%C3%A9")]
-        {
+        for (text, expect) in [
+            ("", ""),
+            ("aZ09-._~", "aZ09-._~"),
+            ("1 2", "1%202"),
+            ("#/é", "%23%2F%C3%A9"),
+        ] {
             assert_eq!(percent_encode(text), expect, "{text}");
         }
     }

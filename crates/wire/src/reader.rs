@@ -89,7 +89,11 @@ impl Reader {
         if needed <= left {
             return Ok(());
         }
-        Err(DecodeError::Truncated { field, needed: needed as u64, left: left as u64 })
+        Err(DecodeError::Truncated {
+            field,
+            needed: needed as u64,
+            left: left as u64,
+        })
     }
 
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
@@ -136,7 +140,10 @@ impl Reader {
         TurnId::new(self.u64(field)?).ok_or(DecodeError::ZeroId { field })
     }
 
-    pub(crate) fn turn_or_none(&mut self, field: &'static str) -> Result<Option<TurnId>, DecodeError> {
+    pub(crate) fn turn_or_none(
+        &mut self,
+        field: &'static str,
+    ) -> Result<Option<TurnId>, DecodeError> {
         self.u64(field).map(TurnId::new)
     }
 
@@ -166,7 +173,11 @@ impl Reader {
     ) -> Result<usize, DecodeError> {
         let count = self.u32(field)? as usize;
         if count > limit {
-            return Err(DecodeError::TooMany { field, limit: limit as u64, actual: count as u64 });
+            return Err(DecodeError::TooMany {
+                field,
+                limit: limit as u64,
+                actual: count as u64,
+            });
         }
         self.need(field, count.saturating_mul(element_bytes_min))?;
         Ok(count)
@@ -176,6 +187,8 @@ impl Reader {
         if self.rest.is_empty() {
             return Ok(());
         }
-        Err(DecodeError::LeftOver { bytes: self.rest.len() as u64 })
+        Err(DecodeError::LeftOver {
+            bytes: self.rest.len() as u64,
+        })
     }
 }

@@ -11,7 +11,10 @@ use crate::reader::DecodeError;
 pub fn whole_frame(bytes: &[u8]) -> Option<Frame> {
     let header = Header::peek(bytes)?;
     let payload = bytes.get(HEADER_BYTES..)?;
-    (payload.len() == header.len as usize).then(|| Frame { header, payload: Bytes::copy_from_slice(payload) })
+    (payload.len() == header.len as usize).then(|| Frame {
+        header,
+        payload: Bytes::copy_from_slice(payload),
+    })
 }
 
 /// Decodes a frame as a request and encodes what came of it. Equal to the frame, or a bug.
@@ -32,13 +35,19 @@ pub fn response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
 
 /// Holds arbitrary bytes against every decoder; panics if one of them loses something.
 pub fn check(bytes: &[u8]) {
-    let Some(frame) = whole_frame(bytes) else { return };
+    let Some(frame) = whole_frame(bytes) else {
+        return;
+    };
     let answers = [
         request(frame.clone()),
         response(frame.clone(), ItemForm::Plain),
         response(frame, ItemForm::Extended),
     ];
     for encoded in answers.into_iter().flatten() {
-        assert_eq!(&encoded[..], bytes, "a frame that decodes must encode to the same bytes");
+        assert_eq!(
+            &encoded[..],
+            bytes,
+            "a frame that decodes must encode to the same bytes"
+        );
     }
 }

@@ -12,7 +12,11 @@ pub struct Text(Bytes);
 impl Text {
     /// Takes bytes that must be UTF-8; gives them back if they are not.
     pub fn new(bytes: Bytes) -> Result<Self, Bytes> {
-        if std::str::from_utf8(&bytes).is_ok() { Ok(Self(bytes)) } else { Err(bytes) }
+        if std::str::from_utf8(&bytes).is_ok() {
+            Ok(Self(bytes))
+        } else {
+            Err(bytes)
+        }
     }
 
     /// The text.

@@ -68,7 +68,10 @@ impl<'a> Unpacker<'a> {
             0xc4..=0xc6 => Value::Binary(self.sized(1 << (marker - 0xc4))?),
             0xc7..=0xc9 => self.extension(1 << (marker - 0xc7))?,
             0xca | 0xcb => self.skipped(4 << (marker - 0xca))?,
-            0xcc..=0xcf => Value::Number(self.take(1 << (marker - 0xcc))?.get_uint(1 << (marker - 0xcc))),
+            0xcc..=0xcf => Value::Number(
+                self.take(1 << (marker - 0xcc))?
+                    .get_uint(1 << (marker - 0xcc)),
+            ),
             0xd0..=0xd3 => self.signed(1 << (marker - 0xd0))?,
             0xd4..=0xd8 => self.skipped(1 + (1 << (marker - 0xd4)))?,
             0xd9..=0xdb => Value::Text(self.sized(1 << (marker - 0xd9))?),
@@ -147,6 +150,9 @@ mod tests {
         let mut unpacker = Unpacker(&deep);
         assert_eq!(unpacker.whole().unwrap().len(), 100_001);
         assert_eq!(unpacker.0, [0x07]);
-        assert_eq!(Unpacker(&[0xdf, 0xff, 0xff, 0xff, 0xff, 0xc0]).whole(), None);
+        assert_eq!(
+            Unpacker(&[0xdf, 0xff, 0xff, 0xff, 0xff, 0xc0]).whole(),
+            None
+        );
     }
 }

@@ -9,7 +9,13 @@ use turnkeep_wire::{Header, roundtrip};
 fn framed(msg_type: u16, flags: u16, payload: &[u8]) -> BytesMut {
     let len = u32::try_from(payload.len()).unwrap();
     let mut out = BytesMut::new();
-    Header { len, msg_type, flags, req_id: 1 }.encode(&mut out);
+    Header {
+        len,
+        msg_type,
+        flags,
+        req_id: 1,
+    }
+    .encode(&mut out);
     out.extend_from_slice(payload);
     out
 }

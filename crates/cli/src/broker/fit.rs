@@ -3,7 +3,8 @@
 use turnkeep_session::detector::GENERIC;
 use turnkeep_types::broker::SessionInfo;
 
-/// How often Enter is pressed without a turn before that is worth a word: the first answer may be on its way.
+/// How often Enter is pressed without a turn before that is worth a word: the first answer may be
+/// on its way.
 const UNANSWERED_MIN: u32 = 2;
 
 /// How a profile is written.
@@ -30,7 +31,11 @@ pub(crate) fn wrap_hint(preset: &str, turns: u32, unanswered: u32) -> Option<Str
     if turns > 0 || unanswered < UNANSWERED_MIN {
         return None;
     }
-    let profile = if preset == GENERIC { missing_profile() } else { unfit_profile(preset) };
+    let profile = if preset == GENERIC {
+        missing_profile()
+    } else {
+        unfit_profile(preset)
+    };
     Some(format!("{}: {HOW}", no_turn(unanswered, &profile)))
 }
 
@@ -60,13 +65,23 @@ mod tests {
         };
         let hint = |session: &SessionInfo| session_hint(session, "mine").unwrap_or_default();
         assert!(
-            hint(&session("generic", 0)).starts_with("mine: no prompt was seen; the program has no profile")
+            hint(&session("generic", 0))
+                .starts_with("mine: no prompt was seen; the program has no profile")
         );
         assert!(hint(&session("generic", 3)).contains("Enter was pressed 3 times"));
         assert!(hint(&session("claude", 3)).contains("`claude` may not fit"));
         assert!(hint(&session("claude", 3)).contains("--record"));
         assert_eq!(session_hint(&session("claude", 1), "mine"), None);
-        assert_eq!(session_hint(&SessionInfo { has_turn: true, ..session("generic", 9) }, "mine"), None);
+        assert_eq!(
+            session_hint(
+                &SessionInfo {
+                    has_turn: true,
+                    ..session("generic", 9)
+                },
+                "mine"
+            ),
+            None
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Finds the session or the turn that a person names, and makes short names for both.
 //!
-//! A short id is the shortest head of a session's id, four characters or more, by which the grammar of
+//! A short id is the shortest head of a session's id, four characters or more, by which the grammar
+//! of
 //! [`crate::names`] finds this session and no other.
 
 use anyhow::Result;
@@ -21,7 +22,11 @@ pub(crate) struct Sessions(Vec<SessionInfo>);
 impl Sessions {
     /// Asks the broker. Right after its start this waits for the wrappers to come back.
     pub(crate) fn ask(broker: &mut Connection) -> Result<Self> {
-        let list = ListSessions { gone: true, preview: true, settled: true };
+        let list = ListSessions {
+            gone: true,
+            preview: true,
+            settled: true,
+        };
         Ok(Self(broker.list_sessions(list).map_err(explained)?))
     }
 
@@ -56,27 +61,43 @@ impl Sessions {
         }
     }
 
-    /// The sessions that a name may mean. A name may be used again when its session has ended: those that
-    /// run come first.
+    /// The sessions that a name may mean. A name may be used again when its session has ended:
+    /// those that run come first.
     fn matching(&self, name: &str) -> Vec<&SessionInfo> {
         let is_id = |session: &&SessionInfo| session.session == name;
         let is_name = |session: &&SessionInfo| session.name.as_deref() == Some(name);
         let is_running = |session: &&SessionInfo| is_name(session) && session.connected;
-        let is_head = |session: &&SessionInfo| !name.is_empty() && session.session.starts_with(name);
+        let is_head =
+            |session: &&SessionInfo| !name.is_empty() && session.session.starts_with(name);
         let ways: [&dyn Fn(&&SessionInfo) -> bool; 4] = [&is_id, &is_running, &is_name, &is_head];
-        let found = ways.iter().map(|way| self.0.iter().filter(way).collect::<Vec<_>>());
-        found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+        let found = ways
+            .iter()
+            .map(|way| self.0.iter().filter(way).collect::<Vec<_>>());
+        found
+            .into_iter()
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
     }
 
     fn ambiguous(&self, name: &str, found: &[&SessionInfo]) -> Failure {
-        let ids: Vec<String> = found.iter().map(|session| self.short(&session.session)).collect();
-        let failure = Failure::new(format!("`{}` may be any of {} sessions", printable(name), found.len()));
+        let ids: Vec<String> = found
+            .iter()
+            .map(|session| self.short(&session.session))
+            .collect();
+        let failure = Failure::new(format!(
+            "`{}` may be any of {} sessions",
+            printable(name),
+            found.len()
+        ));
         failure.hint(format!("name one by its id: {}", ids.join(", ")))
     }
 
     /// The shortest head of an id that names this session and no other.
     pub(crate) fn short(&self, id: &str) -> String {
-        let ends = id.char_indices().map(|(at, c)| at + c.len_utf8()).skip(SHORT_CHARS_MIN - 1);
+        let ends = id
+            .char_indices()
+            .map(|(at, c)| at + c.len_utf8())
+            .skip(SHORT_CHARS_MIN - 1);
         let mut heads = ends.filter_map(|end| id.get(..end));
         let names_it = |head: &&str| matches!(self.matching(head)[..], [one] if one.session == id);
         printable(heads.find(names_it).unwrap_or(id))
@@ -92,7 +113,10 @@ impl Sessions {
 
     /// What a person calls a session: its name, or else its short id.
     pub(crate) fn call(&self, session: &SessionInfo) -> String {
-        session.name.as_deref().map_or_else(|| self.short(&session.session), printable)
+        session
+            .name
+            .as_deref()
+            .map_or_else(|| self.short(&session.session), printable)
     }
 
     /// The full id of the turn that is meant; a session alone means its latest.
@@ -101,7 +125,11 @@ impl Sessions {
         if let Some(number) = name.number {
             return Ok(format!("{session}:{number}"));
         }
-        let latest = broker.turns(session, Some(1)).map_err(explained)?.into_iter().next();
+        let latest = broker
+            .turns(session, Some(1))
+            .map_err(explained)?
+            .into_iter()
+            .next();
         let latest = latest.ok_or_else(|| {
             Failure::new("the session has completed no turn yet")
                 .hint("wait until its agent has answered: `turnkeep sessions` says what it does")
@@ -151,7 +179,9 @@ mod tests {
             ("twin", None),
             ("nobody", None),
         ] {
-            let found = sessions.find(&name.parse().unwrap()).map(|session| session.session.as_str());
+            let found = sessions
+                .find(&name.parse().unwrap())
+                .map(|session| session.session.as_str());
             assert_eq!(found.ok(), expect, "{name}");
         }
         assert!(Sessions(Vec::new()).find(&SessionName::Last).is_err());

@@ -21,9 +21,18 @@ const LABEL_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The outlets that this process can offer. To be called on the runtime that serves them.
 pub(crate) fn outlets(config: &Config) -> Outlets {
-    let clipboard = DesktopClipboard { adapter: config.desktop.clipboard.value, open: Mutex::new(None) };
-    let keeper = StoreKeeper { config: config.clone(), runtime: Handle::current() };
-    Outlets { clipboard: Some(Arc::new(clipboard)), keeper: Some(Arc::new(keeper)) }
+    let clipboard = DesktopClipboard {
+        adapter: config.desktop.clipboard.value,
+        open: Mutex::new(None),
+    };
+    let keeper = StoreKeeper {
+        config: config.clone(),
+        runtime: Handle::current(),
+    };
+    Outlets {
+        clipboard: Some(Arc::new(clipboard)),
+        keeper: Some(Arc::new(keeper)),
+    }
 }
 
 /// The clipboard of the desktop that is there when it is first needed.
@@ -36,7 +45,9 @@ struct DesktopClipboard {
 impl DesktopClipboard {
     fn provider(&self) -> Result<Box<dyn ClipboardProvider>, Refusal> {
         let opened = surroundings().clipboard(self.adapter);
-        Ok(opened.map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?.part)
+        Ok(opened
+            .map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?
+            .part)
     }
 }
 
@@ -64,7 +75,10 @@ struct StoreKeeper {
 impl Keeper for StoreKeeper {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         let kept = self.runtime.block_on(keep(&self.config, turn));
-        let stored = kept.map(|kept| Stored { context: kept.context, turn: kept.ack.turn });
+        let stored = kept.map(|kept| Stored {
+            context: kept.context,
+            turn: kept.ack.turn,
+        });
         stored.map_err(|error| format!("{error:#}"))
     }
 }
@@ -82,24 +96,31 @@ async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
     let context = store.context(&turn.session).await?;
     // A label that cannot be set, or not soon, is no reason not to keep the turn.
     let path = format!("/v1/contexts/{context}");
-    let labelled = tokio::time::timeout(LABEL_TIME_MAX, label(&mut session.http, &path, turn)).await;
+    let labelled =
+        tokio::time::timeout(LABEL_TIME_MAX, label(&mut session.http, &path, turn)).await;
     if let Err(error) = labelled.unwrap_or_else(|_| Err(anyhow!("the server does not answer"))) {
         tracing::warn!(error = format!("{error:#}"), %context, "a context has no labels");
     }
     Ok(store.keep(turn).await?)
 }
 
-/// Writes on a context that is still empty whose turns it will hold. From the first turn on its labels are
-/// its owner's: what is changed or taken off stays so.
+/// Writes on a context that is still empty whose turns it will hold. From the first turn on its
+/// labels are its owner's: what is changed or taken off stays so.
 async fn label(http: &mut Http, path: &str, turn: &FoundTurn) -> Result<()> {
     let found = http.json(Call::get(path)).await?;
     if found["head_turn_id"] != "0" {
         return Ok(());
     }
-    let wanted =
-        [("session", Some(&turn.session)), ("name", turn.name.as_ref()), ("preset", turn.preset.as_ref())];
-    let wanted = wanted.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.as_str().into())));
+    let wanted = [
+        ("session", Some(&turn.session)),
+        ("name", turn.name.as_ref()),
+        ("preset", turn.preset.as_ref()),
+    ];
+    let wanted = wanted
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?.as_str().into())));
     let labels: Map<String, Value> = wanted.collect();
-    http.json(Call::patch(path, &json!({ "labels": labels }))).await?;
+    http.json(Call::patch(path, &json!({ "labels": labels })))
+        .await?;
     Ok(())
 }

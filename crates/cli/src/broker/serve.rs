@@ -14,7 +14,10 @@ use crate::local::WallClock;
 /// Starts the broker on the current runtime.
 pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
     let settings = config.broker.with(flags)?;
-    let broker = BrokerConfig { settings, ..BrokerConfig::new(socket()?) };
+    let broker = BrokerConfig {
+        settings,
+        ..BrokerConfig::new(socket()?)
+    };
     start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))
 }
 
@@ -28,7 +31,9 @@ fn explained(error: &BrokerError) -> anyhow::Error {
         BrokerError::Socket(SocketError::NotOurs(_)) => {
             "XDG_RUNTIME_DIR must name a directory of the user who runs the broker"
         }
-        BrokerError::Socket(SocketError::Io { .. }) => "check XDG_RUNTIME_DIR: it must be there and writable",
+        BrokerError::Socket(SocketError::Io { .. }) => {
+            "check XDG_RUNTIME_DIR: it must be there and writable"
+        }
         BrokerError::Settings(_) => "see `turnkeep broker --help`",
     };
     failure.hint(hint).into()

@@ -22,8 +22,8 @@ use crate::session::{Need, Session, input_name, read_input};
 ///
 /// With --data the turn is JSON by field names, which the registry's type turns into msgpack. With
 /// --msgpack the bytes are kept as they are, whether the type is known or not. When the command
-/// returns, the turn is durable. The type turnkeep.Note@1, with a text and perhaps a role, is published
-/// when it is first used; others are published with `turnkeep registry put`.
+/// returns, the turn is durable. The type turnkeep.Note@1, with a text and perhaps a role, is
+/// published when it is first used; others are published with `turnkeep registry put`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   echo '{\"text\":\"hi\"}' | turnkeep append 1 --type turnkeep.Note@1 --data -
@@ -74,14 +74,27 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = append(&mut session.http, args, body).await;
     session.close().await;
-    let Written { answer: ack, replayed, .. } = done?;
+    let Written {
+        answer: ack,
+        replayed,
+        ..
+    } = done?;
     if app.out.is_json() {
         return app.out.json(&ack);
     }
-    let turn = app.out.paint(Style::Id, &format!("turn:{}", text_of(&ack, "turn_id")));
+    let turn = app
+        .out
+        .paint(Style::Id, &format!("turn:{}", text_of(&ack, "turn_id")));
     let depth = ack.get("depth").and_then(Value::as_u64).unwrap_or_default();
-    let done = if replayed { "already appended" } else { "appended" };
-    app.out.line(format!("{done} {turn} to ctx:{}, depth {depth}", args.context.0))
+    let done = if replayed {
+        "already appended"
+    } else {
+        "appended"
+    };
+    app.out.line(format!(
+        "{done} {turn} to ctx:{}, depth {depth}",
+        args.context.0
+    ))
 }
 
 async fn append(http: &mut Http, args: &Args, mut body: Value) -> Result<Written> {
@@ -91,7 +104,11 @@ async fn append(http: &mut Http, args: &Args, mut body: Value) -> Result<Written
     if args.payload.data.is_some() && args.declared.as_ref().is_some_and(is_note) {
         http.bytes(publish_note()).await?;
     }
-    http.write(Call::post(format!("/v1/contexts/{}/turns", args.context.0), &body)).await
+    http.write(Call::post(
+        format!("/v1/contexts/{}/turns", args.context.0),
+        &body,
+    ))
+    .await
 }
 
 /// A type for first steps, which needs no bundle of one's own.
@@ -106,14 +123,20 @@ fn is_note(declared: &TypeRef) -> bool {
 /// Publishes the type of notes; doing so again changes nothing.
 fn publish_note() -> Call {
     let path = format!("/v1/registry/bundles/{}", percent_encode(NOTE_BUNDLE_ID));
-    Call::put(path, "application/json", Bytes::from_static(NOTE_BUNDLE.as_bytes()))
+    Call::put(
+        path,
+        "application/json",
+        Bytes::from_static(NOTE_BUNDLE.as_bytes()),
+    )
 }
 
 fn body(args: &Args) -> Result<Value> {
     let mut body = match (&args.payload.data, &args.payload.msgpack) {
         (Some(path), _) => json!({ "data": read_json(path)? }),
         (None, Some(path)) => json!({ "payload_b64": BASE64_STANDARD.encode(read_input(path)?) }),
-        (None, None) => return Err(Failure::usage("nothing to append: give --data or --msgpack").into()),
+        (None, None) => {
+            return Err(Failure::usage("nothing to append: give --data or --msgpack").into());
+        }
     };
     if let Some(declared) = &args.declared {
         body["type_id"] = (&*declared.id).into();
@@ -123,9 +146,14 @@ fn body(args: &Args) -> Result<Value> {
         body["allow_missing"] = true.into();
     }
     let parent = args.parent.map(|parent| parent.0.to_string());
-    let head = args.expected_head.map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());
-    let fields =
-        [("parent_turn_id", parent), ("expected_head_turn_id", head), ("idempotency_key", args.key.clone())];
+    let head = args
+        .expected_head
+        .map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());
+    let fields = [
+        ("parent_turn_id", parent),
+        ("expected_head_turn_id", head),
+        ("idempotency_key", args.key.clone()),
+    ];
     for (name, value) in fields {
         if let Some(value) = value {
             body[name] = value.into();
@@ -136,8 +164,11 @@ fn body(args: &Args) -> Result<Value> {
 
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = read_input(path)?;
-    let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(path)));
+    let value =
+        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(path)));
     value.map_err(|error| {
-        Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into()
+        Failure::new(format!("{error:#}"))
+            .hint("--msgpack takes bytes that are no JSON")
+            .into()
     })
 }

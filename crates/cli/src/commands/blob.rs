@@ -52,7 +52,11 @@ pub(crate) struct GetArgs {
 }
 
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::Put(_)) { Need::Write } else { Need::Read };
+    let need = if matches!(command, Command::Put(_)) {
+        Need::Write
+    } else {
+        Need::Read
+    };
     let mut session = Session::open(&app.config()?, need).await?;
     let done = match command {
         Command::Put(args) => put(&mut session.http, &args.file, app).await,
@@ -65,8 +69,18 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
 async fn put(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(file)?);
     let hash = BlobHash::of(&bytes);
-    let ack = http.json(Call::put(format!("/v1/blobs/{hash}"), "application/octet-stream", bytes)).await?;
-    if app.out.is_json() { app.out.json(&ack) } else { app.out.line(hash.to_string()) }
+    let ack = http
+        .json(Call::put(
+            format!("/v1/blobs/{hash}"),
+            "application/octet-stream",
+            bytes,
+        ))
+        .await?;
+    if app.out.is_json() {
+        app.out.json(&ack)
+    } else {
+        app.out.line(hash.to_string())
+    }
 }
 
 async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
@@ -74,7 +88,9 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
     if BlobHash::of(&bytes) != hash {
         let failure = Failure::new(format!("the bytes that came are not blob {hash}"));
-        return Err(failure.hint("check the store with `turnkeep verify`").into());
+        return Err(failure
+            .hint("check the store with `turnkeep verify`")
+            .into());
     }
     if let Some(path) = &args.output {
         std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
@@ -90,6 +106,9 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
     match &args.output {
         Some(_) => Ok(()),
         None if std::str::from_utf8(&bytes).is_ok() => app.out.bytes(&bytes),
-        None => app.out.refuse_terminal().and_then(|()| app.out.bytes(&bytes)),
+        None => app
+            .out
+            .refuse_terminal()
+            .and_then(|()| app.out.bytes(&bytes)),
     }
 }

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 
 /// Run the broker, which wrapped sessions hand their turns to
 ///
-/// It listens on a socket in `$XDG_RUNTIME_DIR` that only this user reaches, and keeps turns in memory only.
-/// `turnkeep up` runs one too. Ctrl-C, SIGTERM or SIGHUP ends it.
+/// It listens on a socket in `$XDG_RUNTIME_DIR` that only this user reaches, and keeps turns in
+/// memory only. `turnkeep up` runs one too. Ctrl-C, SIGTERM or SIGHUP ends it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep broker
@@ -39,9 +39,13 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
 
 fn announce(socket: &std::path::Path, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        app.out.json(&json!({ "pid": std::process::id(), "socket": socket }))?;
+        app.out
+            .json(&json!({ "pid": std::process::id(), "socket": socket }))?;
     } else {
-        app.out.line(format!("the broker listens on {}. Ctrl-C stops it.", socket.display()))?;
+        app.out.line(format!(
+            "the broker listens on {}. Ctrl-C stops it.",
+            socket.display()
+        ))?;
     }
     app.out.flush()
 }

@@ -30,7 +30,10 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let person = turnkeep_wire::percent_encode(&args.person);
     let call = Call::get(path(&args.world, &format!("/persons/{person}/capsule")));
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let capsule = session.http.json(acting(call, args.reader.as_deref())).await;
+    let capsule = session
+        .http
+        .json(acting(call, args.reader.as_deref()))
+        .await;
     session.close().await;
     let capsule = capsule?;
     if app.out.is_json() {
@@ -51,5 +54,6 @@ fn print(section: &Value, app: &mut App) -> Result<()> {
     };
     let name = app.out.paint(Style::Faint, name);
     app.out.line(name)?;
-    text.lines().try_for_each(|line| app.out.line(format!("    {}", printable(line))))
+    text.lines()
+        .try_for_each(|line| app.out.line(format!("    {}", printable(line))))
 }

@@ -37,18 +37,27 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let (turn_id, size) = captured.map_err(explained)?;
     let preview = preview(&mut broker, &session, &turn_id);
     if app.out.is_json() {
-        return app.out.json(&json!({ "turn_id": turn_id, "size": size, "preview": preview }));
+        return app
+            .out
+            .json(&json!({ "turn_id": turn_id, "size": size, "preview": preview }));
     }
     let id = sessions.short_turn(&turn_id);
     let head = format!("captured {id}, {}", bytes_text(size));
-    let quote = preview.map(|preview| quoted(&preview, head.len(), &app.out)).unwrap_or_default();
+    let quote = preview
+        .map(|preview| quoted(&preview, head.len(), &app.out))
+        .unwrap_or_default();
     let id = app.out.paint(Style::Id, &id);
-    app.out.line(format!("captured {id}, {}{quote}", bytes_text(size)))
+    app.out
+        .line(format!("captured {id}, {}{quote}", bytes_text(size)))
 }
 
 /// The first words of the turn that was taken. A turn that has left its ring since has none.
 fn preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<String> {
-    let list = ListTurns { session: session.to_owned(), preview: true, ..ListTurns::default() };
+    let list = ListTurns {
+        session: session.to_owned(),
+        preview: true,
+        ..ListTurns::default()
+    };
     let turns = broker.list_turns(list).ok()?;
     let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id)?;
     turn.preview.filter(|preview| !preview.is_empty())

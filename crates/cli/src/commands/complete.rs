@@ -1,7 +1,8 @@
 //! `turnkeep complete`: what a shell may suggest for a line that is being typed. The scripts of
 //! `turnkeep completions` call it.
 //!
-//! It never fails and never waits for long: a shell that suggests nothing is better than one that hangs.
+//! It never fails and never waits for long: a shell that suggests nothing is better than one that
+//! hangs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,18 +49,33 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     // A word with a blank or a control character would be taken for something else.
     let is_plain = |word: &&String| !word.chars().any(|c| c.is_whitespace() || c.is_control());
-    let fitting = words.iter().filter(is_plain).filter(|word| word.starts_with(typed));
-    fitting.take(VALUES_MAX).try_for_each(|word| app.out.line(format!("{kept}{word}")))
+    let fitting = words
+        .iter()
+        .filter(is_plain)
+        .filter(|word| word.starts_with(typed));
+    fitting
+        .take(VALUES_MAX)
+        .try_for_each(|word| app.out.line(format!("{kept}{word}")))
 }
 
 fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String>> {
     match kind {
         ValueKind::Sinks => Ok(SINKS.map(str::to_owned).to_vec()),
         ValueKind::Sessions => sessions(),
-        ValueKind::Presets => Ok(app.config()?.presets.names().into_iter().map(str::to_owned).collect()),
+        ValueKind::Presets => Ok(app
+            .config()?
+            .presets
+            .names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()),
         ValueKind::Worlds | ValueKind::Contexts | ValueKind::Types => {
             let reach = reach(words, &app.reach);
-            let config = App { reach, out: crate::output::Output::silent() }.config()?;
+            let config = App {
+                reach,
+                out: crate::output::Output::silent(),
+            }
+            .config()?;
             block_on(async {
                 let asked = async {
                     let mut session = Session::open(&config, Need::Read).await?;
@@ -80,14 +96,23 @@ fn reach(words: &[String], given: &ReachFlags) -> ReachFlags {
     let ours: Vec<&str> = ours.map(String::as_str).collect();
     let value = |flag: &str| {
         let joined = format!("{flag}=");
-        let behind = ours.windows(2).find(|pair| pair.first() == Some(&flag)).and_then(|pair| pair.get(1));
-        behind.copied().or_else(|| ours.iter().find_map(|word| word.strip_prefix(&joined)))
+        let behind = ours
+            .windows(2)
+            .find(|pair| pair.first() == Some(&flag))
+            .and_then(|pair| pair.get(1));
+        behind
+            .copied()
+            .or_else(|| ours.iter().find_map(|word| word.strip_prefix(&joined)))
     };
     let path = |flag: &str| value(flag).map(PathBuf::from);
     ReachFlags {
         data: path("--data").or_else(|| given.data.clone()),
-        server: value("--server").map(str::to_owned).or_else(|| given.server.clone()),
-        token: value("--token").map(str::to_owned).or_else(|| given.token.clone()),
+        server: value("--server")
+            .map(str::to_owned)
+            .or_else(|| given.server.clone()),
+        token: value("--token")
+            .map(str::to_owned)
+            .or_else(|| given.token.clone()),
         tls_ca: path("--tls-ca").or_else(|| given.tls_ca.clone()),
         config: path("--config").or_else(|| given.config.clone()),
     }
@@ -97,8 +122,12 @@ fn reach(words: &[String], given: &ReachFlags) -> ReachFlags {
 fn sessions() -> Result<Vec<String>> {
     let mut broker = Connection::open(&socket()?, Role::Client, ANSWER_WITHIN)?;
     let sessions = broker.sessions(true)?;
-    let names =
-        sessions.iter().map(|session| session.name.clone().unwrap_or_else(|| session.session.clone()));
+    let names = sessions.iter().map(|session| {
+        session
+            .name
+            .clone()
+            .unwrap_or_else(|| session.session.clone())
+    });
     let mut names: Vec<String> = names.collect();
     if sessions.iter().any(|session| session.has_turn) {
         names.push("@last".to_owned());
@@ -113,15 +142,26 @@ async fn stored(kind: ValueKind, http: &mut Http) -> Result<Vec<String>> {
     let (call, list, name) = match kind {
         ValueKind::Worlds => (Call::get("/v1/worlds"), "worlds", "world_id"),
         ValueKind::Types => (Call::get("/v1/registry/types"), "types", "type_id"),
-        _ => (Call::get("/v1/contexts").query("limit", VALUES_MAX), "contexts", "context_id"),
+        _ => (
+            Call::get("/v1/contexts").query("limit", VALUES_MAX),
+            "contexts",
+            "context_id",
+        ),
     };
     let answer = http.json(call).await?;
-    let items = answer.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
+    let items = answer
+        .get(list)
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let names = items.iter().flat_map(|item| {
         let name = text_of(item, name).to_owned();
         let versions = item.get("versions").and_then(Value::as_array).cloned();
         match versions.filter(|_| kind == ValueKind::Types) {
-            Some(versions) => versions.iter().map(|version| format!("{name}@{version}")).collect(),
+            Some(versions) => versions
+                .iter()
+                .map(|version| format!("{name}@{version}"))
+                .collect(),
             None => vec![name],
         }
     });

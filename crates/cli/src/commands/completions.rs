@@ -1,7 +1,8 @@
 //! `turnkeep completions`: what the shell may suggest.
 //!
-//! The scripts of bash, zsh and fish ask `turnkeep complete` at every key, so that they also suggest
-//! sessions, presets, worlds, contexts and types; those of other shells know commands and options.
+//! The scripts of bash, zsh and fish ask `turnkeep complete` at every key, so that they also
+//! suggest sessions, presets, worlds, contexts and types; those of other shells know commands and
+//! options.
 
 use anyhow::Result;
 use clap_complete::Shell;
@@ -31,7 +32,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let script = script(args.shell);
     if app.out.is_json() {
-        return app.out.json(&json!({ "shell": args.shell.to_string(), "script": script }));
+        return app
+            .out
+            .json(&json!({ "shell": args.shell.to_string(), "script": script }));
     }
     app.out.bytes(script.as_bytes())
 }

@@ -40,7 +40,8 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
     let rows = config.rows();
     if app.out.is_json() {
         return rows.iter().try_for_each(|(name, value, source)| {
-            app.out.json(&json!({ "name": name, "value": value, "source": source.to_string() }))
+            app.out
+                .json(&json!({ "name": name, "value": value, "source": source.to_string() }))
         });
     }
     let rows: Vec<_> = rows
@@ -48,9 +49,16 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         .map(|(name, value, source)| vec![name.to_owned(), text(&value), source.to_string()])
         .collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
-    let found = if config.file.exists() { "" } else { " (not there)" };
+    let found = if config.file.exists() {
+        ""
+    } else {
+        " (not there)"
+    };
     app.out.line("")?;
-    app.out.line(format!("The configuration file is {}{found}.", config.file.display()))
+    app.out.line(format!(
+        "The configuration file is {}{found}.",
+        config.file.display()
+    ))
 }
 
 /// A value as a person writes it.

@@ -95,7 +95,11 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::New(_)) { Need::Write } else { Need::Read };
+    let need = if matches!(command, Command::New(_)) {
+        Need::Write
+    } else {
+        Need::Read
+    };
     let mut session = Session::open(&app.config()?, need).await?;
     let done = match command {
         Command::New(args) => create(&mut session.http, args.base, &args.with, app).await,
@@ -107,7 +111,12 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
     done
 }
 
-async fn create(http: &mut Http, base: Option<TurnName>, with: &WithArgs, app: &mut App) -> Result<()> {
+async fn create(
+    http: &mut Http,
+    base: Option<TurnName>,
+    with: &WithArgs,
+    app: &mut App,
+) -> Result<()> {
     let mut body = json!({ "base_turn_id": base.map(|base| base.0.to_string()) });
     if !with.labels.is_empty() {
         body["labels"] = Value::Object(labels_of(&with.labels)?);
@@ -115,12 +124,23 @@ async fn create(http: &mut Http, base: Option<TurnName>, with: &WithArgs, app: &
     if let Some(key) = &with.key {
         body["idempotency_key"] = key.as_str().into();
     }
-    let Written { answer: context, replayed, .. } = http.write(Call::post("/v1/contexts", &body)).await?;
+    let Written {
+        answer: context,
+        replayed,
+        ..
+    } = http.write(Call::post("/v1/contexts", &body)).await?;
     if app.out.is_json() {
         return app.out.json(&context);
     }
-    let id = app.out.paint(Style::Name, &format!("ctx:{}", text_of(&context, "context_id")));
-    let done = if replayed { "already created" } else { "created" };
+    let id = app.out.paint(
+        Style::Name,
+        &format!("ctx:{}", text_of(&context, "context_id")),
+    );
+    let done = if replayed {
+        "already created"
+    } else {
+        "created"
+    };
     match text_of(&context, "head_turn_id") {
         "0" => app.out.line(format!("{done} {id}")),
         head if replayed => app.out.line(format!("{done} {id}, now at turn:{head}")),
@@ -139,18 +159,29 @@ fn labels_of(given: &[(String, String)]) -> Result<Map<String, Value>> {
 }
 
 async fn list(http: &mut Http, args: &ListArgs, app: &mut App) -> Result<()> {
-    let worlds = if args.all { Worlds::Listed } else { Worlds::LeftOut };
-    let Listed { contexts, is_cut } = fetch_contexts(http, args.label.as_deref(), worlds, args.limit).await?;
+    let worlds = if args.all {
+        Worlds::Listed
+    } else {
+        Worlds::LeftOut
+    };
+    let Listed { contexts, is_cut } =
+        fetch_contexts(http, args.label.as_deref(), worlds, args.limit).await?;
     if app.out.is_json() {
-        contexts.iter().try_for_each(|context| app.out.json(context))?;
+        contexts
+            .iter()
+            .try_for_each(|context| app.out.json(context))?;
     } else {
         let rows: Vec<_> = contexts.iter().map(row).collect();
-        app.out.table(&["CONTEXT", "HEAD", "DEPTH", "CREATED", "LABELS"], &rows)?;
+        app.out
+            .table(&["CONTEXT", "HEAD", "DEPTH", "CREATED", "LABELS"], &rows)?;
     }
     // Beside the list, so that a program that reads it gets contexts and nothing else.
     app.out.flush()?;
     if is_cut {
-        eprintln!("only the newest {} are listed: -n N lists more", contexts.len());
+        eprintln!(
+            "only the newest {} are listed: -n N lists more",
+            contexts.len()
+        );
     }
     Ok(())
 }
@@ -180,8 +211,10 @@ pub(super) async fn fetch_contexts(
     let mut contexts = Vec::new();
     let mut cursor: Option<String> = None;
     while contexts.len() <= limit {
-        let mut call =
-            Call::get("/v1/contexts").query("limit", PAGE.min((limit - contexts.len()).saturating_add(1)));
+        let mut call = Call::get("/v1/contexts").query(
+            "limit",
+            PAGE.min((limit - contexts.len()).saturating_add(1)),
+        );
         if worlds == Worlds::LeftOut {
             call = call.query("worlds", 0);
         }
@@ -195,7 +228,10 @@ pub(super) async fn fetch_contexts(
         if let Some(Value::Array(found)) = page.get_mut("contexts").map(Value::take) {
             contexts.extend(found);
         }
-        cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        cursor = page
+            .get("next_cursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         if cursor.is_none() {
             break;
         }
@@ -206,7 +242,9 @@ pub(super) async fn fetch_contexts(
 }
 
 async fn show(http: &mut Http, context: ContextName, app: &mut App) -> Result<()> {
-    let context = http.json(Call::get(format!("/v1/contexts/{}", context.0))).await?;
+    let context = http
+        .json(Call::get(format!("/v1/contexts/{}", context.0)))
+        .await?;
     print(&context, app)
 }
 
@@ -234,18 +272,32 @@ fn row(context: &Value) -> Vec<String> {
         head => (format!("turn:{head}"), depth(context)),
     };
     let created = date_text(text_of(context, "created_at"));
-    vec![format!("ctx:{}", text_of(context, "context_id")), head, depth, created, labels(context)]
+    vec![
+        format!("ctx:{}", text_of(context, "context_id")),
+        head,
+        depth,
+        created,
+        labels(context),
+    ]
 }
 
 fn depth(context: &Value) -> String {
-    context.get("head_depth").and_then(Value::as_u64).unwrap_or_default().to_string()
+    context
+        .get("head_depth")
+        .and_then(Value::as_u64)
+        .unwrap_or_default()
+        .to_string()
 }
 
 fn labels(context: &Value) -> String {
     let labels = context.get("labels").and_then(Value::as_object);
     let pairs = labels.into_iter().flatten().map(|(key, value)| {
         let value = value.as_str().unwrap_or_default();
-        if value.is_empty() { printable(key) } else { format!("{}={}", printable(key), printable(value)) }
+        if value.is_empty() {
+            printable(key)
+        } else {
+            format!("{}={}", printable(key), printable(value))
+        }
     });
     pairs.collect::<Vec<_>>().join(" ")
 }

@@ -15,10 +15,11 @@ use crate::output::Style;
 
 /// Hand what was captured to a sink: inject, clipboard, file, store or node
 ///
-/// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced whole or not
-/// at all. `store` appends the whole turn to the turn store, once, to the context of its session, which has
-/// its session's id and name as labels. Pasting lines into a shell with `inject` runs them; a program that
-/// shows a dialog would take them for the answer, which is refused unless --force is given.
+/// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced
+/// whole or not at all. `store` appends the whole turn to the turn store, once, to the context of
+/// its session, which has its session's id and name as labels. Pasting lines into a shell with
+/// `inject` runs them; a program that shows a dialog would take them for the answer, which is
+/// refused unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep deliver clipboard
@@ -80,9 +81,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         return app.out.json(&ack);
     }
     let place = stored.map(|Stored { context, turn }| {
-        format!(" as {} of ctx:{context}", app.out.paint(Style::Id, &format!("turn:{turn}")))
+        format!(
+            " as {} of ctx:{context}",
+            app.out.paint(Style::Id, &format!("turn:{turn}"))
+        )
     });
-    app.out.line(format!("delivered to {}{}", args.sink, place.unwrap_or_default()))
+    app.out.line(format!(
+        "delivered to {}{}",
+        args.sink,
+        place.unwrap_or_default()
+    ))
 }
 
 /// Says which flag a sink lacks; what a sink that is not known needs, the broker says.
@@ -94,12 +102,16 @@ fn check(args: &Args) -> Result<(), Failure> {
         "node" if args.node.is_none() => "--node NODE",
         _ => return Ok(()),
     };
-    Err(Failure::usage(format!("the sink {} needs {needs}", args.sink)))
+    Err(Failure::usage(format!(
+        "the sink {} needs {needs}",
+        args.sink
+    )))
 }
 
 /// The path as the broker, which is in another directory, has to be told it.
 fn absolute(path: &Path) -> Result<String> {
-    let path = std::path::absolute(path).with_context(|| format!("cannot name {}", path.display()))?;
+    let path =
+        std::path::absolute(path).with_context(|| format!("cannot name {}", path.display()))?;
     let text = path.into_os_string().into_string();
     text.map_err(|path| Failure::new(format!("{} is not UTF-8", path.display())).into())
 }

@@ -18,9 +18,9 @@ const RECORDING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Find the turns of a recorded terminal session
 ///
-/// Replays a recording made by `turnkeep wrap --record` with its own times. A last row that was cut off, as
-/// when the disk was full, is left out with a note. Without --preset and
-/// --pattern the name of the file decides: claude-slow.jsonl gets the preset claude.
+/// Replays a recording made by `turnkeep wrap --record` with its own times. A last row that was cut
+/// off, as when the disk was full, is left out with a note. Without --preset and --pattern the name
+/// of the file decides: claude-slow.jsonl gets the preset claude.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep detect session.jsonl --preset claude
@@ -63,17 +63,29 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
     }
-    let stem = args.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = args
+        .file
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let program = stem.split(['-', '.']).next().unwrap_or_default();
-    let name = args.preset.as_deref().unwrap_or_else(|| presets.name_for(program));
-    presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
+    let name = args
+        .preset
+        .as_deref()
+        .unwrap_or_else(|| presets.name_for(program));
+    presets
+        .get(name)
+        .map_err(|error| Failure::usage(error.to_string()).into())
 }
 
 /// What was recorded.
 fn entries(path: &Path) -> Result<Vec<Entry>> {
     let bytes = read(path)?;
     let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     let rows = |bytes: &[u8]| -> Result<Vec<Entry>, Failure> {
         let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
         parse_recording(text).map_err(|error| refuse(&error))
@@ -82,7 +94,10 @@ fn entries(path: &Path) -> Result<Vec<Entry>> {
         // Only the row without its end may be wrong.
         Err(error) if whole > 0 && whole < bytes.len() => {
             let entries = rows(bytes.get(..whole).unwrap_or_default()).map_err(|_| error)?;
-            eprintln!("note: {}: the last row is cut off and left out", path.display());
+            eprintln!(
+                "note: {}: the last row is cut off and left out",
+                path.display()
+            );
             Ok(entries)
         }
         read => Ok(read?),
@@ -92,11 +107,14 @@ fn entries(path: &Path) -> Result<Vec<Entry>> {
 /// The recording's bytes; of a packed one that was cut off, what can be unpacked.
 fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read as _;
-    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file =
+        std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let packed = path.extension().is_some_and(|extension| extension == "zst");
     let mut bytes = Vec::new();
     let read = if packed {
-        zstd::Decoder::new(file)?.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
+        zstd::Decoder::new(file)?
+            .take(RECORDING_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
     } else {
         file.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
     };
@@ -107,7 +125,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         read => drop(read.with_context(|| format!("cannot read {}", path.display()))?),
     }
     if bytes.len() as u64 > RECORDING_BYTES_MAX {
-        let message = format!("{} is larger than {RECORDING_BYTES_MAX} bytes unpacked", path.display());
+        let message = format!(
+            "{} is larger than {RECORDING_BYTES_MAX} bytes unpacked",
+            path.display()
+        );
         return Err(Failure::new(message).into());
     }
     Ok(bytes)
@@ -138,7 +159,11 @@ fn print(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
         (turn.incomplete, ", incomplete"),
         (turn.unprompted, ", unprompted"),
     ];
-    let flags: String = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
+    let flags: String = flags
+        .iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, word)| *word)
+        .collect();
     let head = format!(
         "turn {number}  {:.3} to {:.3} s, by {}{flags}",
         turn.start.as_secs_f64(),

@@ -17,8 +17,9 @@ use crate::session::server_on;
 
 /// Check the data directory, the machine and the server
 ///
-/// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that measures
-/// how fast the disk syncs. With --server only that server is looked at. Exits with 1 if a check fails.
+/// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that
+/// measures how fast the disk syncs. With --server only that server is looked at. Exits with 1 if a
+/// check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep doctor
@@ -62,15 +63,30 @@ struct Finding {
 
 impl Finding {
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, status: Status::Ok, message: message.into(), advice: None }
+        Self {
+            check,
+            status: Status::Ok,
+            message: message.into(),
+            advice: None,
+        }
     }
 
     fn warn(check: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, status: Status::Warn, message: message.into(), advice: Some(advice.into()) }
+        Self {
+            check,
+            status: Status::Warn,
+            message: message.into(),
+            advice: Some(advice.into()),
+        }
     }
 
     fn fail(check: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, status: Status::Fail, message: message.into(), advice: Some(advice.into()) }
+        Self {
+            check,
+            status: Status::Fail,
+            message: message.into(),
+            advice: Some(advice.into()),
+        }
     }
 }
 
@@ -84,7 +100,9 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
     for finding in &findings {
         print(finding, app)?;
     }
-    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
+    let failed = findings
+        .iter()
+        .any(|finding| finding.status == Status::Fail);
     if failed { Err(Unsound.into()) } else { Ok(()) }
 }
 
@@ -108,12 +126,21 @@ async fn here(config: &Config) -> Vec<Finding> {
 
 fn print(finding: &Finding, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        let Finding { check, status, message, advice } = finding;
+        let Finding {
+            check,
+            status,
+            message,
+            advice,
+        } = finding;
         let line = json!({ "check": check, "status": status.word(), "message": message, "advice": advice });
         return app.out.json(&line);
     }
-    let word = app.out.paint(finding.status.style(), &format!("{:4}", finding.status.word()));
-    app.out.line(format!("{word}  {:12}  {}", finding.check, finding.message))?;
+    let word = app.out.paint(
+        finding.status.style(),
+        &format!("{:4}", finding.status.word()),
+    );
+    app.out
+        .line(format!("{word}  {:12}  {}", finding.check, finding.message))?;
     match &finding.advice {
         Some(advice) => app.out.line(format!("                    {advice}")),
         None => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! An export holds every payload, so the file is its owner's alone (mode 0600), whatever the umask.
 //! It is written beside its place under a name that was free, and gets its own name when it is
-//! complete. Nothing that was there before is opened, followed or replaced, unless `--force` says so.
+//! complete. Nothing that was there before is opened, followed or replaced, unless `--force` says
+//! so.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
@@ -65,12 +66,20 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(&json!({ "file": args.file, "bytes": bytes }));
     }
-    app.out.line(format!("exported {} to {}", bytes_text(bytes), args.file.display()))
+    app.out.line(format!(
+        "exported {} to {}",
+        bytes_text(bytes),
+        args.file.display()
+    ))
 }
 
 async fn export(http: &mut Http, args: &Args, to_stdout: bool, app: &mut App) -> Result<u64> {
     let stats = http.json(Call::get("/v1/stats")).await?;
-    let bar = bytes_bar("exporting", stats.get("log_bytes").and_then(Value::as_u64), app.out.is_json());
+    let bar = bytes_bar(
+        "exporting",
+        stats.get("log_bytes").and_then(Value::as_u64),
+        app.out.is_json(),
+    );
     let body = http.open(Call::get("/v1/export")).await?.into_body();
     let copied = if to_stdout {
         copy(body, &bar, |bytes| app.out.bytes(bytes)).await
@@ -84,7 +93,10 @@ async fn export(http: &mut Http, args: &Args, to_stdout: bool, app: &mut App) ->
 async fn to_file(body: Incoming, bar: &ProgressBar, args: &Args) -> Result<u64> {
     let Unfinished { path, mut file } = Unfinished::create_beside(&args.file)?;
     let cannot = || format!("cannot write {}", path.display());
-    let copied = copy(body, bar, |bytes| file.write_all(bytes).with_context(cannot)).await;
+    let copied = copy(body, bar, |bytes| {
+        file.write_all(bytes).with_context(cannot)
+    })
+    .await;
     let done = copied.and_then(|bytes| {
         file.sync_all().with_context(cannot)?;
         publish(&path, args)?;
@@ -109,8 +121,13 @@ impl Unfinished {
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".{random}.part"));
         let path = PathBuf::from(name);
-        // `create_new` neither opens what is there nor follows a link, also if it was made just now.
-        let created = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_MODE).open(&path);
+        // `create_new` neither opens what is there nor follows a link, also if it was made just
+        // now.
+        let created = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE_MODE)
+            .open(&path);
         let file = created.with_context(|| format!("cannot write {}", path.display()))?;
         // The umask may have taken the owner's own bits away.
         file.set_permissions(Permissions::from_mode(PRIVATE_MODE))
@@ -129,7 +146,9 @@ fn publish(part: &Path, args: &Args) -> Result<()> {
             Ok(()) => {}
             Err(Errno::EXIST) => return Err(is_taken(&args.file)),
             // The file system cannot do it in one step; a hard link refuses a taken name as well.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_and_remove(part, &args.file)?,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                link_and_remove(part, &args.file)?
+            }
             Err(errno) => return Err(errno).with_context(cannot),
         }
     }
@@ -146,13 +165,17 @@ fn link_and_remove(part: &Path, target: &Path) -> Result<()> {
 
 /// Makes the new name durable.
 fn sync_parent(path: &Path) -> std::io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn is_taken(path: &Path) -> anyhow::Error {
     let failure = Failure::new(format!("{} is there already", path.display()));
-    failure.hint("choose another name, or replace it with --force").into()
+    failure
+        .hint("choose another name, or replace it with --force")
+        .into()
 }
 
 async fn copy(

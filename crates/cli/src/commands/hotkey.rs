@@ -1,7 +1,8 @@
 //! `turnkeep hotkey`: keys that capture and paste, wherever the focus is.
 //!
 //! One loop over a closed list of events: keys, the broker, the end. Actions are done one after the
-//! other, in the order of the keys. The broker's end is ours; a single action that fails is only told.
+//! other, in the order of the keys. The broker's end is ours; a single action that fails is only
+//! told.
 
 mod action;
 
@@ -64,18 +65,34 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?.desktop;
     let mut broker = action::connect().await?;
     let surroundings = desktop::surroundings();
-    let hotkeys =
-        surroundings.hotkeys(args.on.unwrap_or(config.hotkeys.value)).map_err(|error| no_desktop(&error))?;
+    let hotkeys = surroundings
+        .hotkeys(args.on.unwrap_or(config.hotkeys.value))
+        .map_err(|error| no_desktop(&error))?;
     let adapter = hotkeys.adapter;
     let wanted = bindings(args, &config, adapter)?;
     let mut keys = hotkeys.part;
     let focus = resolver(args, &config, adapter, &surroundings)?;
-    let refused = keys.register(&wanted.iter().map(|(_, binding)| *binding).collect::<Vec<_>>())?;
+    let refused = keys.register(
+        &wanted
+            .iter()
+            .map(|(_, binding)| *binding)
+            .collect::<Vec<_>>(),
+    )?;
     announce(app, adapter, &wanted, &refused)?;
     let notifier = Notifier::beside(adapter, &surroundings);
     let actions = wanted.into_iter().map(|(action, _)| action).collect();
-    let manner = Manner { raw: args.raw, force: args.force };
-    let done = Desk { actions, manner, focus: focus.part, notifier }.serve(&mut *keys, &mut broker).await;
+    let manner = Manner {
+        raw: args.raw,
+        force: args.force,
+    };
+    let done = Desk {
+        actions,
+        manner,
+        focus: focus.part,
+        notifier,
+    }
+    .serve(&mut *keys, &mut broker)
+    .await;
     let given_back = keys.unregister();
     done?;
     Ok(given_back?)
@@ -93,22 +110,47 @@ fn resolver(
     keys: Adapter,
     surroundings: &Surroundings,
 ) -> Result<Opened<dyn SessionResolver>> {
-    let named = if args.on.is_some() { Adapter::Detect } else { desktop.focus.value };
-    let adapter = if named == Adapter::Detect { keys } else { named };
-    surroundings.resolver(adapter).map_err(|error| no_desktop(&error))
+    let named = if args.on.is_some() {
+        Adapter::Detect
+    } else {
+        desktop.focus.value
+    };
+    let adapter = if named == Adapter::Detect {
+        keys
+    } else {
+        named
+    };
+    surroundings
+        .resolver(adapter)
+        .map_err(|error| no_desktop(&error))
 }
 
 /// What each combination does: flags win over the configuration, that over the adapter's default.
 fn bindings(args: &Args, desktop: &Desktop, adapter: Adapter) -> Result<Vec<(Action, Binding)>> {
     let defaults = default_bindings(adapter);
-    let capture = args.capture.or(desktop.capture.value).or(defaults.first().copied());
-    let paste = args.paste.or(desktop.paste.value).or(defaults.get(1).copied());
+    let capture = args
+        .capture
+        .or(desktop.capture.value)
+        .or(defaults.first().copied());
+    let paste = args
+        .paste
+        .or(desktop.paste.value)
+        .or(defaults.get(1).copied());
     let copy = args.copy.or(desktop.copy.value);
-    let all = [(Action::Capture, capture), (Action::Paste, paste), (Action::Copy, copy)];
+    let all = [
+        (Action::Capture, capture),
+        (Action::Paste, paste),
+        (Action::Copy, copy),
+    ];
     let mut found: Vec<(Action, Binding)> = Vec::new();
-    for (action, binding) in all.into_iter().filter_map(|(action, binding)| Some((action, binding?))) {
+    for (action, binding) in all
+        .into_iter()
+        .filter_map(|(action, binding)| Some((action, binding?)))
+    {
         if let Some((other, _)) = found.iter().find(|(_, taken)| *taken == binding) {
-            return Err(Failure::usage(format!("{binding} cannot mean both {other} and {action}")).into());
+            return Err(
+                Failure::usage(format!("{binding} cannot mean both {other} and {action}")).into(),
+            );
         }
         found.push((action, binding));
     }
@@ -123,11 +165,16 @@ fn announce(
     refused: &[Refused],
 ) -> Result<()> {
     for refused in refused {
-        eprintln!("warning: {} cannot be had: {}", refused.binding, refused.reason);
+        eprintln!(
+            "warning: {} cannot be had: {}",
+            refused.binding, refused.reason
+        );
     }
     if refused.len() == wanted.len() {
         let failure = Failure::new("none of the hotkeys could be had");
-        return Err(failure.hint("choose others with --capture and --paste").into());
+        return Err(failure
+            .hint("choose others with --capture and --paste")
+            .into());
     }
     let is_refused = |index| refused.iter().any(|refused| refused.index == index);
     for (index, (action, binding)) in wanted.iter().enumerate() {
@@ -162,7 +209,11 @@ struct Desk {
 
 impl Desk {
     /// Acts on keys until the end.
-    async fn serve(mut self, keys: &mut dyn HotkeyProvider, broker: &mut AsyncConnection) -> Result<()> {
+    async fn serve(
+        mut self,
+        keys: &mut dyn HotkeyProvider,
+        broker: &mut AsyncConnection,
+    ) -> Result<()> {
         let mut ending = Ending::listen()?;
         let readable = watch(keys).context("cannot wait for keys")?;
         // What was pressed while the keys were taken has been read from the descriptor already.
@@ -179,8 +230,12 @@ impl Desk {
 
     async fn act(&mut self, presses: &[Press], broker: &mut AsyncConnection) -> Result<()> {
         for press in presses {
-            let Some(action) = self.actions.get(press.index).copied() else { continue };
-            let notice = action.perform(self.manner, *press, broker, &mut *self.focus).await?;
+            let Some(action) = self.actions.get(press.index).copied() else {
+                continue;
+            };
+            let notice = action
+                .perform(self.manner, *press, broker, &mut *self.focus)
+                .await?;
             self.tell(&notice);
         }
         Ok(())
@@ -199,8 +254,12 @@ impl Desk {
     }
 }
 
-/// Waits on a descriptor of its own for the same keys, so that it stays valid as long as it is watched.
-#[expect(deprecated, reason = "the way that needs no unsafe; the descriptor is owned, so it stays valid")]
+/// Waits on a descriptor of its own for the same keys, so that it stays valid as long as it is
+/// watched.
+#[expect(
+    deprecated,
+    reason = "the way that needs no unsafe; the descriptor is owned, so it stays valid"
+)]
 fn watch(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(keys.fd().try_clone_to_owned()?, Interest::READABLE)
 }

@@ -51,10 +51,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let path = dir.path().display().to_string();
     fresh.keep();
     if app.out.is_json() {
-        return app.out.json(&json!({ "frames": imported.frames, "bytes": imported.bytes }));
+        return app
+            .out
+            .json(&json!({ "frames": imported.frames, "bytes": imported.bytes }));
     }
     let size = bytes_text(imported.bytes);
-    app.out.line(format!("imported {} frames, {size}, into {path}", imported.frames))
+    app.out.line(format!(
+        "imported {} frames, {size}, into {path}",
+        imported.frames
+    ))
 }
 
 fn open(path: &Path) -> Result<Box<dyn Read>> {
@@ -67,8 +72,10 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
 
 fn explain(error: &ImportError, file: &Path) -> Failure {
     match error {
-        ImportError::Malformed(_) => Failure::new(format!("cannot import {}: {error}", input_name(file)))
-            .hint("the file must be one that `turnkeep export` wrote, complete and unchanged"),
+        ImportError::Malformed(_) => {
+            Failure::new(format!("cannot import {}: {error}", input_name(file)))
+                .hint("the file must be one that `turnkeep export` wrote, complete and unchanged")
+        }
         _ => Failure::new(format!("cannot import {}: {error}", input_name(file))),
     }
 }

@@ -46,7 +46,14 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = speak(&mut session.http, args, &body).await;
     session.close().await;
-    let (Written { answer: projection, replayed, writer_failed }, cast) = done?;
+    let (
+        Written {
+            answer: projection,
+            replayed,
+            writer_failed,
+        },
+        cast,
+    ) = done?;
     if let Some(why) = writer_failed {
         eprintln!(
             "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
@@ -58,26 +65,39 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         return app.out.json(&projection);
     }
     if replayed {
-        app.out.line("already done; this is what was answered then:")?;
+        app.out
+            .line("already done; this is what was answered then:")?;
     }
     let shown = entries(&projection, "/stream/entries");
     if shown.is_empty() {
-        let time = projection.pointer("/pocket/clock/world_time").and_then(Value::as_str);
+        let time = projection
+            .pointer("/pocket/clock/world_time")
+            .and_then(Value::as_str);
         let time = time.map(|time| format!("; the world's time is {}", date_text(time)));
-        return app.out.line(format!("nothing new{}", time.unwrap_or_default()));
+        return app
+            .out
+            .line(format!("nothing new{}", time.unwrap_or_default()));
     }
-    shown.iter().try_for_each(|entry| print_entry(entry, &cast, &mut app.out))
+    shown
+        .iter()
+        .try_for_each(|entry| print_entry(entry, &cast, &mut app.out))
 }
 
 async fn speak(http: &mut Http, args: &Args, body: &Value) -> Result<(Written, Cast)> {
     let cast = Cast::of(http, &args.world).await?;
-    let written = http.write(Call::post(path(&args.world, "/invocations"), body)).await?;
+    let written = http
+        .write(Call::post(path(&args.world, "/invocations"), body))
+        .await?;
     Ok((written, cast))
 }
 
 fn body(args: &Args, request: &str) -> Value {
     let mut body = envelope(request, &args.text);
-    let pause = if args.pause { Some(true) } else { args.resume.then_some(false) };
+    let pause = if args.pause {
+        Some(true)
+    } else {
+        args.resume.then_some(false)
+    };
     if args.time.is_some() || args.timezone.is_some() || pause.is_some() {
         body["declared_overrides"] = json!({
             "time": { "declared_world_time": args.time, "timezone": args.timezone },

@@ -13,8 +13,9 @@ use crate::render::printable;
 
 /// Keep a captured turn in the turn store
 ///
-/// It is appended to the context of its session, which is made when its first turn is kept. Keeping a turn
-/// again changes nothing. The context has the labels session, name and preset, by which it is found.
+/// It is appended to the context of its session, which is made when its first turn is kept. Keeping
+/// a turn again changes nothing. The context has the labels session, name and preset, by which it
+/// is found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep keep review:3
@@ -31,7 +32,12 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let turn = {
         let mut broker = connect()?;
         let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, &args.turn)?;
-        broker.turn(GetTurn { turn_id, raw: false }).map_err(explained)?
+        broker
+            .turn(GetTurn {
+                turn_id,
+                raw: false,
+            })
+            .map_err(explained)?
     };
     let kept = outlets::keep(&app.config()?, &turn).await?;
     if app.out.is_json() {
@@ -43,5 +49,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         return app.out.json(&ack);
     }
     let id = app.out.paint(Style::Id, &format!("turn:{}", kept.ack.turn));
-    app.out.line(format!("kept {} as {id} of ctx:{}", printable(&turn.info.turn_id), kept.context))
+    app.out.line(format!(
+        "kept {} as {id} of ctx:{}",
+        printable(&turn.info.turn_id),
+        kept.context
+    ))
 }

@@ -66,7 +66,14 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let head = [format!("ctx:{context}")];
     let mut is_whole = true;
     while left > 0 {
-        let page = page(http, View::of(&app.out), &context, before.as_deref(), left.min(PAGE_TURNS)).await;
+        let page = page(
+            http,
+            View::of(&app.out),
+            &context,
+            before.as_deref(),
+            left.min(PAGE_TURNS),
+        )
+        .await;
         let page = match page {
             Ok(page) => page,
             Err(error) => {
@@ -75,7 +82,14 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
                 let earlier = earlier_turn(http, &gap).await?;
                 printer.lost(&gap, earlier.as_ref(), None, &mut app.out)?;
                 let Some(turn) = earlier else { break };
-                printer.turn(&ShownTurn { turn: &turn, heads: &[] }, None, &mut app.out)?;
+                printer.turn(
+                    &ShownTurn {
+                        turn: &turn,
+                        heads: &[],
+                    },
+                    None,
+                    &mut app.out,
+                )?;
                 left = left.saturating_sub(1);
                 before = Some(text_of(&turn, "turn_id").to_owned());
                 if text_of(&turn, "parent_turn_id") == NO_TURN {
@@ -85,7 +99,11 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
             }
         };
         for turn in page.turns.iter().rev() {
-            let heads: &[String] = if text_of(turn, "turn_id") == page.head { &head } else { &[] };
+            let heads: &[String] = if text_of(turn, "turn_id") == page.head {
+                &head
+            } else {
+                &[]
+            };
             printer.turn(&ShownTurn { turn, heads }, None, &mut app.out)?;
         }
         left = left.saturating_sub(page.turns.len() as u64);
@@ -94,7 +112,11 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
             break;
         }
     }
-    if is_whole { Ok(()) } else { Err(Unsound.into()) }
+    if is_whole {
+        Ok(())
+    } else {
+        Err(Unsound.into())
+    }
 }
 
 /// The turn with which a history goes on behind a gap, if one is left.
@@ -131,11 +153,21 @@ enum View {
 
 impl View {
     fn of(out: &Output) -> Self {
-        if out.is_json() { Self::Json } else { Self::Text }
+        if out.is_json() {
+            Self::Json
+        } else {
+            Self::Text
+        }
     }
 }
 
-async fn page(http: &mut Http, view: View, context: &str, before: Option<&str>, limit: u64) -> Result<Page> {
+async fn page(
+    http: &mut Http,
+    view: View,
+    context: &str,
+    before: Option<&str>,
+    limit: u64,
+) -> Result<Page> {
     let view = match view {
         View::Json => "typed",
         View::Text => "both",
@@ -152,12 +184,19 @@ async fn page(http: &mut Http, view: View, context: &str, before: Option<&str>, 
         Some(Value::Array(turns)) => turns,
         _ => Vec::new(),
     };
-    let head = page.get("meta").map(|meta| text_of(meta, "head_turn_id").to_owned()).unwrap_or_default();
-    let next = page.get("next_before_turn_id").and_then(Value::as_str).map(str::to_owned);
+    let head = page
+        .get("meta")
+        .map(|meta| text_of(meta, "head_turn_id").to_owned())
+        .unwrap_or_default();
+    let next = page
+        .get("next_before_turn_id")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     Ok(Page { turns, head, next })
 }
 
-/// How many turns are gone between a lost turn and what is left before it, where the depths tell it.
+/// How many turns are gone between a lost turn and what is left before it, where the depths tell
+/// it.
 fn lost_before(gap: &Gap, earlier: Option<&Value>) -> Option<u64> {
     let first = match earlier {
         Some(earlier) => earlier.get("depth")?.as_u64()? + 1,
@@ -174,7 +213,10 @@ struct Printer {
 
 impl Printer {
     fn new(oneline: bool) -> Self {
-        Self { oneline, is_first: true }
+        Self {
+            oneline,
+            is_first: true,
+        }
     }
 
     /// What stands in the place of turns that are gone; `earlier` is what is left before them.
@@ -192,23 +234,41 @@ impl Printer {
         let text = match more {
             Some(0) => format!("(turn:{turn} was lost to damage)"),
             Some(1) => format!("(turn:{turn} and the turn before it were lost to damage)"),
-            Some(more) => format!("(turn:{turn} and the {more} turns before it were lost to damage)"),
+            Some(more) => {
+                format!("(turn:{turn} and the {more} turns before it were lost to damage)")
+            }
             None => format!("(turn:{turn} was lost to damage; what came before it is not known)"),
         };
         self.lines(vec![out.paint(Style::Bad, &text)], margin, out)
     }
 
-    fn turn(&mut self, shown: &ShownTurn<'_>, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
+    fn turn(
+        &mut self,
+        shown: &ShownTurn<'_>,
+        margin: Option<&Margin>,
+        out: &mut Output,
+    ) -> Result<()> {
         if out.is_json() {
             return out.json(shown.turn);
         }
         let margin_columns = margin.map_or(0, |margin| margin.first.chars().count() + 1);
-        let columns = out.columns().map(|columns| columns.saturating_sub(margin_columns));
-        let lines = if self.oneline { vec![shown.line(columns, out)] } else { shown.block(out) };
+        let columns = out
+            .columns()
+            .map(|columns| columns.saturating_sub(margin_columns));
+        let lines = if self.oneline {
+            vec![shown.line(columns, out)]
+        } else {
+            shown.block(out)
+        };
         self.lines(lines, margin, out)
     }
 
-    fn lines(&mut self, mut lines: Vec<String>, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
+    fn lines(
+        &mut self,
+        mut lines: Vec<String>,
+        margin: Option<&Margin>,
+        out: &mut Output,
+    ) -> Result<()> {
         let Some(margin) = margin else {
             if !self.oneline && !std::mem::take(&mut self.is_first) {
                 out.line("")?;
@@ -220,7 +280,11 @@ impl Printer {
         }
         for (index, line) in lines.iter().enumerate() {
             let width = margin.first.len();
-            let margin = if index == 0 { &margin.first } else { &margin.rest };
+            let margin = if index == 0 {
+                &margin.first
+            } else {
+                &margin.rest
+            };
             out.line(format!("{margin:width$} {line}").trim_end())?;
         }
         margin.joins.iter().try_for_each(|line| out.line(line))

@@ -1,11 +1,12 @@
 //! `turnkeep mcp`: the Model Context Protocol on standard input and output.
 //!
-//! Each line is one message, handed to the server's `/mcp` and answered by one line, so the server alone decides
-//! what a token may do. Without a running server this process opens the directory for as long as the agent stays,
-//! and other commands find it as they find a server.
+//! Each line is one message, handed to the server's `/mcp` and answered by one line, so the server
+//! alone decides what a token may do. Without a running server this process opens the directory for
+//! as long as the agent stays, and other commands find it as they find a server.
 //!
-//! Messages are answered in their order. Only what waits by itself (a subscription, a read that waits for news)
-//! runs beside the others, each over a connection of its own, until it is answered or cancelled.
+//! Messages are answered in their order. Only what waits by itself (a subscription, a read that
+//! waits for news) runs beside the others, each over a connection of its own, until it is answered
+//! or cancelled.
 
 mod beside;
 mod lines;
@@ -33,9 +34,10 @@ const INTERNAL_ERROR: i32 = -32603;
 
 /// Speak the Model Context Protocol on standard input and output
 ///
-/// An agent that starts this program gets the tools of the token given with --token or `TURNKEEP_TOKEN`: a
-/// person's reads and perhaps writes one world as that person; the owner's reads every world and the store.
-/// `turnkeep world token WORLD PERSON --mcp PROGRAM` prints the line that connects an agent.
+/// An agent that starts this program gets the tools of the token given with --token or
+/// `TURNKEEP_TOKEN`: a person's reads and perhaps writes one world as that person; the owner's
+/// reads every world and the store. `turnkeep world token WORLD PERSON --mcp PROGRAM` prints the
+/// line that connects an agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world token payments CODER --write --mcp codex
@@ -70,7 +72,10 @@ async fn serve(store: &mut Store<'_>) -> Result<()> {
     }
 }
 
-async fn next_event(lines: &mut mpsc::Receiver<Result<Line>>, lost: &mut mpsc::Receiver<Lost>) -> Event {
+async fn next_event(
+    lines: &mut mpsc::Receiver<Result<Line>>,
+    lost: &mut mpsc::Receiver<Lost>,
+) -> Event {
     tokio::select! {
         line = lines.recv() => Event::Line(line),
         Some(lost) = lost.recv() => Event::Lost(lost),
@@ -103,19 +108,31 @@ async fn take_line(store: &mut Store<'_>, beside: &mut Beside, line: Line) -> Re
 /// What the server answers; nothing to a notification.
 async fn answer(store: &mut Store<'_>, message: &Message) -> Result<Option<Vec<u8>>> {
     let error = match store.ask(message).await {
-        Ok(Answer { status: StatusCode::ACCEPTED, .. }) => return Ok(None),
+        Ok(Answer {
+            status: StatusCode::ACCEPTED,
+            ..
+        }) => return Ok(None),
         // The protocol has its own errors, whatever their status.
         Ok(Answer { body, .. }) if is_a_message(&body) => return Ok(Some(body.to_vec())),
         // A token that counts no more will not count again.
-        Ok(Answer { status: status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), body }) => {
+        Ok(Answer {
+            status: status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
+            body,
+        }) => {
             return Err(store.http().refused(status, &body).into());
         }
         Ok(Answer { status, body }) => Refused::new(status, &body).into(),
         Err(error) => error,
     };
     // Nobody waits for the answer to a notification.
-    let Some(id) = message.id() else { return Ok(None) };
-    Ok(Some(error_line(Some(id), INTERNAL_ERROR, &format!("{error:#}"))))
+    let Some(id) = message.id() else {
+        return Ok(None);
+    };
+    Ok(Some(error_line(
+        Some(id),
+        INTERNAL_ERROR,
+        &format!("{error:#}"),
+    )))
 }
 
 fn is_a_message(body: &[u8]) -> bool {
@@ -124,7 +141,9 @@ fn is_a_message(body: &[u8]) -> bool {
 
 fn error_line(id: Option<&Value>, code: i32, message: &str) -> Vec<u8> {
     let error = json!({ "code": code, "message": message });
-    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+        .to_string()
+        .into_bytes()
 }
 
 fn say_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
@@ -134,6 +153,9 @@ fn say_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
 /// Writes one line, whole, whoever else writes.
 fn say(answer: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let written = out.write_all(answer).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let written = out
+        .write_all(answer)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
     written.map_err(|error| crate::failure::OutputError(error).into())
 }

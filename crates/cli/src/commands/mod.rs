@@ -59,8 +59,11 @@ impl App {
     /// The configuration for a command that works on the files of the data directory.
     pub(crate) fn config_of_files(&self, serve: &ServeFlags) -> Result<Config> {
         if self.reach.server.is_some() {
-            let failure = Failure::usage("this command works on the data directory itself, not on a server");
-            return Err(failure.hint("leave --server out and name the directory with --data DIR").into());
+            let failure =
+                Failure::usage("this command works on the data directory itself, not on a server");
+            return Err(failure
+                .hint("leave --server out and name the directory with --data DIR")
+                .into());
         }
         self.config_with(serve)
     }

@@ -12,11 +12,11 @@ use crate::output::Style;
 
 /// Type what was captured into a session's program
 ///
-/// The turn's readable text arrives as if it were typed. A program that reads lines takes each line as it
-/// comes: pasted into a shell, every line runs. A program that shows a dialog would take the text for the
-/// answer, so that the paste is refused unless --force is given. With --raw the captured bytes are typed,
-/// colours and switches of the terminal included, which a program takes for keys. Look at what you
-/// captured first: `turnkeep turn ID`.
+/// The turn's readable text arrives as if it were typed. A program that reads lines takes each line
+/// as it comes: pasted into a shell, every line runs. A program that shows a dialog would take the
+/// text for the answer, so that the paste is refused unless --force is given. With --raw the
+/// captured bytes are typed, colours and switches of the terminal included, which a program takes
+/// for keys. Look at what you captured first: `turnkeep turn ID`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep capture review && turnkeep paste tests

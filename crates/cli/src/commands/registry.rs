@@ -61,13 +61,19 @@ pub(crate) struct TypesArgs {
 }
 
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::Put(_)) { Need::Write } else { Need::Read };
+    let need = if matches!(command, Command::Put(_)) {
+        Need::Write
+    } else {
+        Need::Read
+    };
     let mut session = Session::open(&app.config()?, need).await?;
     let http = &mut session.http;
     let done = match command {
         Command::Put(args) => put(http, args, app).await,
         Command::Get(args) => get(http, args, app).await,
-        Command::Types(TypesArgs { described: Some(described) }) => describe(http, described, app).await,
+        Command::Types(TypesArgs {
+            described: Some(described),
+        }) => describe(http, described, app).await,
         Command::Types(TypesArgs { described: None }) => types(http, app).await,
     };
     session.close().await;
@@ -76,8 +82,8 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
 
 async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(&args.file)?);
-    let bundle: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(&args.file)))?;
+    let bundle: Value = serde_json::from_slice(&bytes)
+        .with_context(|| format!("{} is not JSON", input_name(&args.file)))?;
     let id = text_of(&bundle, "bundle_id");
     if id.is_empty() {
         let failure = Failure::new(format!("{} has no bundle_id", input_name(&args.file)));
@@ -87,53 +93,93 @@ async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
             )
             .into());
     }
-    let call =
-        Call::put(format!("/v1/registry/bundles/{}", percent_encode(id)), "application/json", bytes.clone());
+    let call = Call::put(
+        format!("/v1/registry/bundles/{}", percent_encode(id)),
+        "application/json",
+        bytes.clone(),
+    );
     let was_new = http.bytes(call).await?.0 == StatusCode::CREATED;
     if app.out.is_json() {
-        return app.out.json(&json!({ "bundle_id": id, "was_new": was_new }));
+        return app
+            .out
+            .json(&json!({ "bundle_id": id, "was_new": was_new }));
     }
-    let done = if was_new { "published" } else { "already published" };
+    let done = if was_new {
+        "published"
+    } else {
+        "already published"
+    };
     app.out.line(format!("{done} {}", printable(id)))
 }
 
 async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
-    let call = Call::get(format!("/v1/registry/bundles/{}", percent_encode(&args.bundle)));
+    let call = Call::get(format!(
+        "/v1/registry/bundles/{}",
+        percent_encode(&args.bundle)
+    ));
     let bytes = http.bytes(call).await?.1;
     if app.out.is_json() {
-        return app.out.json(&serde_json::from_slice(&bytes).context("the bundle is not JSON")?);
+        return app
+            .out
+            .json(&serde_json::from_slice(&bytes).context("the bundle is not JSON")?);
     }
     app.out.bytes(&bytes)?;
-    if bytes.ends_with(b"\n") { Ok(()) } else { app.out.line("") }
+    if bytes.ends_with(b"\n") {
+        Ok(())
+    } else {
+        app.out.line("")
+    }
 }
 
 async fn types(http: &mut Http, app: &mut App) -> Result<()> {
     let answer = http.json(Call::get("/v1/registry/types")).await?;
-    let types = answer.get("types").and_then(Value::as_array).cloned().unwrap_or_default();
+    let types = answer
+        .get("types")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if app.out.is_json() {
         return types.iter().try_for_each(|known| app.out.json(known));
     }
-    let rows: Vec<_> =
-        types.iter().map(|known| vec![printable(text_of(known, "type_id")), versions(known)]).collect();
+    let rows: Vec<_> = types
+        .iter()
+        .map(|known| vec![printable(text_of(known, "type_id")), versions(known)])
+        .collect();
     app.out.table(&["TYPE", "VERSIONS"], &rows)
 }
 
 fn versions(known: &Value) -> String {
-    let versions = known.get("versions").and_then(Value::as_array).into_iter().flatten();
-    versions.map(Value::to_string).collect::<Vec<_>>().join(", ")
+    let versions = known
+        .get("versions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    versions
+        .map(Value::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 async fn describe(http: &mut Http, described: &TypeRef, app: &mut App) -> Result<()> {
-    let path = format!("/v1/registry/types/{}/versions/{}", percent_encode(&described.id), described.version);
+    let path = format!(
+        "/v1/registry/types/{}/versions/{}",
+        percent_encode(&described.id),
+        described.version
+    );
     let answer = http.json(Call::get(path)).await?;
     if app.out.is_json() {
         return app.out.json(&answer);
     }
     let bundle = printable(text_of(&answer, "bundle_id"));
-    app.out.pairs(&[("Type", described.to_string()), ("Bundle", bundle)])?;
+    app.out
+        .pairs(&[("Type", described.to_string()), ("Bundle", bundle)])?;
     app.out.line("")?;
     let fields = answer.get("fields").and_then(Value::as_object);
-    let rows: Vec<_> = fields.into_iter().flatten().map(|(tag, field)| field_row(tag, field)).collect();
+    let rows: Vec<_> = fields
+        .into_iter()
+        .flatten()
+        .map(|(tag, field)| field_row(tag, field))
+        .collect();
     app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)?;
     let enums = answer.get("enums").and_then(Value::as_object);
     for (id, labels) in enums.into_iter().flatten() {
@@ -148,20 +194,37 @@ async fn describe(http: &mut Http, described: &TypeRef, app: &mut App) -> Result
 fn label_rows(labels: &Value) -> Vec<Vec<String>> {
     let labels = labels.as_object().into_iter().flatten();
     let mut rows: Vec<_> = labels
-        .map(|(number, label)| (number.parse::<i128>().ok(), number, label.as_str().unwrap_or_default()))
+        .map(|(number, label)| {
+            (
+                number.parse::<i128>().ok(),
+                number,
+                label.as_str().unwrap_or_default(),
+            )
+        })
         .collect();
     rows.sort();
-    rows.into_iter().map(|(_, number, label)| vec![printable(number), printable(label)]).collect()
+    rows.into_iter()
+        .map(|(_, number, label)| vec![printable(number), printable(label)])
+        .collect()
 }
 
 fn field_row(tag: &str, field: &Value) -> Vec<String> {
     let known = ["name", "type"];
-    let notes = field.as_object().into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
+    let notes = field
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !known.contains(&key.as_str()));
     let notes = notes.map(|(key, value)| match value {
         Value::Bool(true) => printable(key),
         Value::String(text) => format!("{}={}", printable(key), printable(text)),
         value => format!("{}={}", printable(key), printable(&value.to_string())),
     });
     let notes = notes.collect::<Vec<_>>().join(" ");
-    vec![tag.to_owned(), printable(text_of(field, "name")), printable(text_of(field, "type")), notes]
+    vec![
+        tag.to_owned(),
+        printable(text_of(field, "name")),
+        printable(text_of(field, "type")),
+        notes,
+    ]
 }

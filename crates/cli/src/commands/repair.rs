@@ -47,10 +47,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let fresh = FreshDir::take(DataDir::new(&args.to))?;
     let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(&storage(&from), &storage(fresh.dir()), segment_bytes, |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
+    let report = salvage::repair(
+        &storage(&from),
+        &storage(fresh.dir()),
+        segment_bytes,
+        |done, all| {
+            bar.set_length(all);
+            bar.set_position(done);
+        },
+    );
     bar.finish_and_clear();
     let report = report?;
     let broken = broken_worlds(&config, fresh.dir());
@@ -75,8 +80,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 /// The worlds that cannot be opened in the new directory: each is read whole or not at all.
 fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<(Name, [ContextId; 3])>> {
     let store = local::open(config, dir)?;
-    let is_broken = |contexts: &[ContextId; 3]| Place::new(*contexts).catch_up(&store, |_, _| {}).is_err();
-    let broken = find_worlds(&store).into_iter().filter(|(_, contexts)| is_broken(contexts)).collect();
+    let is_broken =
+        |contexts: &[ContextId; 3]| Place::new(*contexts).catch_up(&store, |_, _| {}).is_err();
+    let broken = find_worlds(&store)
+        .into_iter()
+        .filter(|(_, contexts)| is_broken(contexts))
+        .collect();
     store.close();
     Ok(broken)
 }
@@ -85,11 +94,16 @@ fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<(Name, [ContextId
 fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
     let to = std::path::absolute(to).context("cannot name the new directory")?;
     let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
-    let from = from.canonicalize().with_context(|| format!("cannot find {}", from.display()))?;
+    let from = from
+        .canonicalize()
+        .with_context(|| format!("cannot find {}", from.display()))?;
     if !existing.is_some_and(|path| path.starts_with(&from)) {
         return Ok(());
     }
-    let failure = Failure::new(format!("{} is inside the directory to repair", to.display()));
+    let failure = Failure::new(format!(
+        "{} is inside the directory to repair",
+        to.display()
+    ));
     Err(failure.hint("name a new directory beside it").into())
 }
 

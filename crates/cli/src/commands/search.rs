@@ -13,8 +13,8 @@ use crate::session::{Need, Session};
 
 /// Search a world for entries, best first
 ///
-/// Words in double quotes must occur exactly so. What is found is what the operator may see or, with --as or a
-/// person's token, exactly what that person may see.
+/// Words in double quotes must occur exactly so. What is found is what the operator may see or,
+/// with --as or a person's token, exactly what that person may see.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep search payments \"refund blocker\"
@@ -64,7 +64,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     if results.is_empty() {
         return app.out.line("nothing found");
     }
-    results.iter().try_for_each(|result| print(result, &cast, app))
+    results
+        .iter()
+        .try_for_each(|result| print(result, &cast, app))
 }
 
 /// Asks in the name of whoever is asked for, or of whose token it is.
@@ -79,9 +81,19 @@ async fn ask(http: &mut Http, args: &Args, constraints: &Value) -> Result<(Value
 
 fn print(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     let id = app.out.paint(Style::Id, text_of(result, "entry_id"));
-    let when = app.out.paint(Style::Faint, &date_text(text_of(result, "created_at_world")));
-    let who = app.out.paint(Style::Name, &printable(cast.name(text_of(result, "author_id"))));
-    let scope = if text_of(result, "visibility_scope") == "PRIVATE" { " (private)" } else { "" };
+    let when = app.out.paint(
+        Style::Faint,
+        &date_text(text_of(result, "created_at_world")),
+    );
+    let who = app.out.paint(
+        Style::Name,
+        &printable(cast.name(text_of(result, "author_id"))),
+    );
+    let scope = if text_of(result, "visibility_scope") == "PRIVATE" {
+        " (private)"
+    } else {
+        ""
+    };
     let is_context = result.get("context").and_then(Value::as_bool) == Some(true);
     let context = if is_context { " (beside a match)" } else { "" };
     app.out.line(format!("{id} {when} {who}{scope}{context}"))?;

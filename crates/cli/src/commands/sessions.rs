@@ -20,9 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// List the wrapped sessions: what each does, and its latest turn
 ///
-/// Sessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it was
-/// not told otherwise. Right after the broker's start this waits a moment until the programs that run have
-/// connected to it again.
+/// Sessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it
+/// was not told otherwise. Right after the broker's start this waits a moment until the programs
+/// that run have connected to it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep sessions
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     print(&sessions, sessions.all(), WallClock.now(), app)
 }
 
-/// Shows the sessions again and again. Programs get only what has changed, people also how time goes by.
+/// Shows the sessions again and again. Programs get only what has changed, people also how time
+/// goes by.
 fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
     let clears = app.out.is_screen();
     let mut shown: Option<Vec<SessionInfo>> = None;
@@ -55,10 +56,16 @@ fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
             print(&known, &sessions, WallClock.now(), app)?;
             app.out.flush()?;
         } else if shown.as_ref() != Some(&sessions) {
-            let changed =
-                |session: &&SessionInfo| shown.as_ref().is_none_or(|shown| !shown.contains(session));
+            let changed = |session: &&SessionInfo| {
+                shown.as_ref().is_none_or(|shown| !shown.contains(session))
+            };
             let news: Vec<SessionInfo> = sessions.iter().filter(changed).cloned().collect();
-            print(&known, if app.out.is_json() { &news } else { &sessions }, WallClock.now(), app)?;
+            print(
+                &known,
+                if app.out.is_json() { &news } else { &sessions },
+                WallClock.now(),
+                app,
+            )?;
             app.out.flush()?;
             shown = Some(sessions);
         }
@@ -68,14 +75,31 @@ fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
 
 fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return sessions.iter().try_for_each(|session| app.out.json(&to_json(session)));
+        return sessions
+            .iter()
+            .try_for_each(|session| app.out.json(&to_json(session)));
     }
     if sessions.is_empty() {
-        let hint = app.out.paint(Style::Faint, "no sessions: start one with `turnkeep wrap -- PROGRAM`");
+        let hint = app.out.paint(
+            Style::Faint,
+            "no sessions: start one with `turnkeep wrap -- PROGRAM`",
+        );
         return app.out.line(hint);
     }
-    let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(known, session, now)).collect();
-    let head = ["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST", "FIRST WORDS"];
+    let rows: Vec<Vec<String>> = sessions
+        .iter()
+        .map(|session| row(known, session, now))
+        .collect();
+    let head = [
+        "SESSION",
+        "NAME",
+        "PRESET",
+        "STATE",
+        "FOR",
+        "TURNS",
+        "LATEST",
+        "FIRST WORDS",
+    ];
     app.out.fitted_table(&head, &rows)?;
     print_hints(known, sessions, app)
 }
@@ -83,7 +107,10 @@ fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut A
 /// Says below the table which sessions have no profile that fits.
 fn print_hints(known: &Sessions, sessions: &[SessionInfo], app: &mut App) -> Result<()> {
     for session in sessions {
-        let called = session.name.as_deref().map_or_else(|| known.short(&session.session), printable);
+        let called = session
+            .name
+            .as_deref()
+            .map_or_else(|| known.short(&session.session), printable);
         if let Some(hint) = fit::session_hint(session, &called) {
             let hint = app.out.paint(Style::Faint, &hint);
             app.out.line(hint)?;
@@ -102,8 +129,14 @@ fn row(known: &Sessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
         state_text(session).to_owned(),
         ago(session.since),
         session.turns.to_string(),
-        session.last_turn_at.map_or_else(|| "-".to_owned(), |time| format!("{} ago", age(time, now))),
-        session.preview.as_deref().map(printable).unwrap_or_default(),
+        session
+            .last_turn_at
+            .map_or_else(|| "-".to_owned(), |time| format!("{} ago", age(time, now))),
+        session
+            .preview
+            .as_deref()
+            .map(printable)
+            .unwrap_or_default(),
     ]
 }
 
@@ -157,24 +190,46 @@ mod tests {
 
     #[test]
     fn an_age_is_told_in_its_largest_unit() {
-        for (seconds, expect) in
-            [(0, "0s"), (59, "59s"), (60, "1m"), (3599, "59m"), (3660, "1h01m"), (172_800, "2d")]
-        {
-            assert_eq!(age(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)), expect);
+        for (seconds, expect) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (3599, "59m"),
+            (3660, "1h01m"),
+            (172_800, "2d"),
+        ] {
+            assert_eq!(
+                age(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)),
+                expect
+            );
         }
-        assert_eq!(age(Timestamp(9), Timestamp(0)), "0s", "a clock that was set back");
+        assert_eq!(
+            age(Timestamp(9), Timestamp(0)),
+            "0s",
+            "a clock that was set back"
+        );
     }
 
     #[test]
     fn a_session_that_ended_in_mid_turn_says_so() {
-        let session = |connected, state| SessionInfo { connected, state, ..SessionInfo::default() };
+        let session = |connected, state| SessionInfo {
+            connected,
+            state,
+            ..SessionInfo::default()
+        };
         for (session, expect) in [
             (session(true, None), "no prompt seen yet"),
             (session(true, Some(AgentState::Ready)), "ready"),
             (session(false, Some(AgentState::Ready)), "ended"),
             (session(false, None), "ended"),
-            (session(false, Some(AgentState::Working)), "ended in mid-turn"),
-            (session(false, Some(AgentState::Blocked)), "ended in mid-turn"),
+            (
+                session(false, Some(AgentState::Working)),
+                "ended in mid-turn",
+            ),
+            (
+                session(false, Some(AgentState::Blocked)),
+                "ended in mid-turn",
+            ),
         ] {
             assert_eq!(state_text(&session), expect);
         }

@@ -57,7 +57,11 @@ async fn show_turn(http: &mut Http, id: TurnId, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(&turn);
     }
-    let block = ShownTurn { turn: &turn, heads: &[] }.block(&app.out);
+    let block = ShownTurn {
+        turn: &turn,
+        heads: &[],
+    }
+    .block(&app.out);
     block.iter().try_for_each(|line| app.out.line(line))
 }
 
@@ -79,22 +83,26 @@ pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
 async fn show_blob(http: &mut Http, hash: BlobHash, app: &mut App) -> Result<()> {
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
     if app.out.is_json() {
-        return app
-            .out
-            .json(&json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }));
+        return app.out.json(
+            &json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }),
+        );
     }
     let length = bytes_text(bytes.len() as u64);
-    app.out.pairs(&[("Blob", hash.to_string()), ("Length", length)])?;
+    app.out
+        .pairs(&[("Blob", hash.to_string()), ("Length", length)])?;
     app.out.line("")?;
     match std::str::from_utf8(&bytes) {
-        Ok(text) if looks_like_text(text) => {
-            text.lines().try_for_each(|line| app.out.line(format!("    {}", printable(line))))
-        }
+        Ok(text) if looks_like_text(text) => text
+            .lines()
+            .try_for_each(|line| app.out.line(format!("    {}", printable(line)))),
         _ => app.out.line(format!("    {}", msgpack::text(&bytes))),
     }
 }
 
 /// Whether a person would call it text. Short msgpack is often valid UTF-8 by accident.
 fn looks_like_text(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r'))
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r'))
 }

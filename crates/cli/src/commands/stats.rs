@@ -35,21 +35,45 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
         contexts if of_worlds == 0 => contexts.to_string(),
         contexts => format!("{contexts}, and {of_worlds} of worlds"),
     };
-    let poisoned = stats.get("poisoned").and_then(Value::as_bool).unwrap_or_default();
-    let writer = if poisoned { "stopped after a failed sync: restart the server" } else { "ok" };
+    let poisoned = stats
+        .get("poisoned")
+        .and_then(Value::as_bool)
+        .unwrap_or_default();
+    let writer = if poisoned {
+        "stopped after a failed sync: restart the server"
+    } else {
+        "ok"
+    };
     let mut pairs = vec![
         ("Turns", number("turns").to_string()),
         ("Contexts", contexts),
         ("Blobs", blobs),
-        ("Types", format!("{} in {} bundles", number("types"), number("bundles"))),
+        (
+            "Types",
+            format!("{} in {} bundles", number("types"), number("bundles")),
+        ),
         ("Events", number("events").to_string()),
-        ("Log", format!("{} in {} frames", bytes_text(number("log_bytes")), number("log_position"))),
+        (
+            "Log",
+            format!(
+                "{} in {} frames",
+                bytes_text(number("log_bytes")),
+                number("log_position")
+            ),
+        ),
         ("Index", bytes_text(number("index_bytes"))),
         ("Writer", writer.to_owned()),
     ];
     if number("lost_turns") + number("lost_contexts") > 0 {
-        let lost = format!("{} turns and {} contexts", number("lost_turns"), number("lost_contexts"));
-        pairs.push(("Lost", format!("{lost}, to damage: `turnkeep verify` names them")));
+        let lost = format!(
+            "{} turns and {} contexts",
+            number("lost_turns"),
+            number("lost_contexts")
+        );
+        pairs.push((
+            "Lost",
+            format!("{lost}, to damage: `turnkeep verify` names them"),
+        ));
     }
     app.out.pairs(&pairs)
 }

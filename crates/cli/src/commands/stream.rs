@@ -44,7 +44,11 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
 
 async fn show_stream(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let cast = Cast::of(http, &args.world).await?;
-    if args.follow { follow(http, args, &cast, app).await } else { pages(http, args, &cast, app).await }
+    if args.follow {
+        follow(http, args, &cast, app).await
+    } else {
+        pages(http, args, &cast, app).await
+    }
 }
 
 async fn pages(http: &mut Http, args: &Args, cast: &Cast, app: &mut App) -> Result<()> {
@@ -65,7 +69,9 @@ async fn pages(http: &mut Http, args: &Args, cast: &Cast, app: &mut App) -> Resu
 }
 
 fn cursor_after(page: &Value) -> Option<String> {
-    page.pointer("/stream/cursor_after").and_then(Value::as_str).map(str::to_owned)
+    page.pointer("/stream/cursor_after")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 fn show(page: &Value, cast: &Cast, app: &mut App) -> Result<()> {
@@ -88,7 +94,11 @@ async fn follow(http: &Http, args: &Args, cast: &Cast, app: &mut App) -> Result<
             continue;
         };
         if event.kind == "projection" {
-            show(&serde_json::from_str(&event.data).unwrap_or_default(), cast, app)?;
+            show(
+                &serde_json::from_str(&event.data).unwrap_or_default(),
+                cast,
+                app,
+            )?;
             cursor = Some(event.id);
         }
     }
@@ -96,8 +106,10 @@ async fn follow(http: &Http, args: &Args, cast: &Cast, app: &mut App) -> Result<
 
 /// What becomes visible after a cursor.
 fn subscription(args: &Args, cursor: Option<&str>) -> Call {
-    let call =
-        acting(Call::get(path(&args.world, "/subscribe")).query("audience", 1), args.person.as_deref());
+    let call = acting(
+        Call::get(path(&args.world, "/subscribe")).query("audience", 1),
+        args.person.as_deref(),
+    );
     match cursor {
         Some(cursor) => call.query("cursor", cursor),
         None => call,

@@ -15,8 +15,8 @@ use crate::render::printable;
 
 /// Print a captured turn
 ///
-/// Metadata goes to standard error. On a terminal the turn's readable text is shown; a file or a pipe gets
-/// the content, byte for byte. --text and --raw choose one of them wherever it goes.
+/// Metadata goes to standard error. On a terminal the turn's readable text is shown; a file or a
+/// pipe gets the content, byte for byte. --text and --raw choose one of them wherever it goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep turn @last
@@ -57,7 +57,10 @@ pub(super) fn show_turn(turn: &CapturedName, app: &mut App) -> Result<()> {
 fn show(turn: &CapturedName, what: &What, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
     let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, turn)?;
-    let get = |raw| GetTurn { turn_id: turn_id.clone(), raw };
+    let get = |raw| GetTurn {
+        turn_id: turn_id.clone(),
+        raw,
+    };
     // Whether raw bytes were kept is known by asking for them.
     let found = match broker.turn(get(what.raw || what.meta)) {
         Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
@@ -68,7 +71,10 @@ fn show(turn: &CapturedName, what: &What, app: &mut App) -> Result<()> {
         What { meta, .. } if app.out.is_json() => app.out.json(&to_json(&turn, *meta)),
         What { meta: true, .. } => {
             let raw = [("Raw", raw_fact(&turn))];
-            facts(&turn).iter().chain(&lines(&raw)).try_for_each(|fact| app.out.line(fact))
+            facts(&turn)
+                .iter()
+                .chain(&lines(&raw))
+                .try_for_each(|fact| app.out.line(fact))
         }
         what => {
             for fact in facts(&turn) {
@@ -83,21 +89,27 @@ fn write(turn: &FoundTurn, what: &What, app: &mut App) -> Result<()> {
     let is_terminal = app.out.is_terminal();
     let bytes = match what {
         What { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
-        What { text, .. } if *text || is_terminal => {
-            turn.text.as_deref().map_or(&turn.content[..], str::as_bytes)
-        }
+        What { text, .. } if *text || is_terminal => turn
+            .text
+            .as_deref()
+            .map_or(&turn.content[..], str::as_bytes),
         _ => &turn.content,
     };
     if what.raw || !is_terminal {
         return app.out.bytes(bytes);
     }
-    String::from_utf8_lossy(bytes).lines().try_for_each(|line| app.out.line(printable(line)))
+    String::from_utf8_lossy(bytes)
+        .lines()
+        .try_for_each(|line| app.out.line(printable(line)))
 }
 
 fn facts(turn: &FoundTurn) -> Vec<String> {
     let mut facts = vec![
         ("Turn", turn.info.turn_id.clone()),
-        ("Session", turn.name.clone().unwrap_or_else(|| turn.session.clone())),
+        (
+            "Session",
+            turn.name.clone().unwrap_or_else(|| turn.session.clone()),
+        ),
         ("Preset", turn.preset.clone().unwrap_or_default()),
         ("Completed", turns::completed(&turn.info)),
         ("Size", bytes_text(turn.info.byte_length.into())),
@@ -108,14 +120,23 @@ fn facts(turn: &FoundTurn) -> Vec<String> {
 }
 
 fn lines(facts: &[(&str, String)]) -> Vec<String> {
-    facts.iter().map(|(name, value)| format!("{:11}{}", format!("{name}:"), printable(value))).collect()
+    facts
+        .iter()
+        .map(|(name, value)| format!("{:11}{}", format!("{name}:"), printable(value)))
+        .collect()
 }
 
 /// What is there of the terminal's own bytes.
 fn raw_fact(turn: &FoundTurn) -> String {
-    let Some(raw) = &turn.raw else { return "not kept".to_owned() };
+    let Some(raw) = &turn.raw else {
+        return "not kept".to_owned();
+    };
     let size = bytes_text(raw.len() as u64);
-    if turn.raw_truncated { format!("{size}, truncated") } else { size }
+    if turn.raw_truncated {
+        format!("{size}, truncated")
+    } else {
+        size
+    }
 }
 
 fn to_json(turn: &FoundTurn, only_meta: bool) -> Value {

@@ -32,26 +32,45 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
     let sessions = Sessions::ask(&mut broker)?;
     let session = sessions.find(&args.session)?.session.clone();
-    let list = ListTurns { session, limit: args.limit, preview: true, all: args.all };
+    let list = ListTurns {
+        session,
+        limit: args.limit,
+        preview: true,
+        all: args.all,
+    };
     let turns = broker.list_turns(list).map_err(explained)?;
     if app.out.is_json() {
-        return turns.iter().try_for_each(|turn| app.out.json(&to_json(turn)));
+        return turns
+            .iter()
+            .try_for_each(|turn| app.out.json(&to_json(turn)));
     }
     let rows: Vec<Vec<String>> = turns.iter().map(|turn| row(turn, &sessions)).collect();
-    app.out.fitted_table(&["TURN", "COMPLETED", "SIZE", "FLAGS", "FIRST WORDS"], &rows)
+    app.out.fitted_table(
+        &["TURN", "COMPLETED", "SIZE", "FLAGS", "FIRST WORDS"],
+        &rows,
+    )
 }
 
 fn row(turn: &TurnInfo, sessions: &Sessions) -> Vec<String> {
     let size = bytes_text(turn.byte_length.into());
     let words = turn.preview.as_deref().map(printable).unwrap_or_default();
-    vec![sessions.short_turn(&turn.turn_id), completed(turn), size, flags(turn).join(" "), words]
+    vec![
+        sessions.short_turn(&turn.turn_id),
+        completed(turn),
+        size,
+        flags(turn).join(" "),
+        words,
+    ]
 }
 
 /// When a turn was completed.
 pub(super) fn completed(turn: &TurnInfo) -> String {
     let millis = i64::try_from(turn.timestamp.0).ok();
     let time = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
-    time.map_or_else(|| "unknown".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+    time.map_or_else(
+        || "unknown".to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+    )
 }
 
 /// What is special about a turn.
@@ -62,7 +81,10 @@ pub(super) fn flags(turn: &TurnInfo) -> Vec<&'static str> {
         (turn.incomplete, "incomplete"),
         (turn.unprompted, "unprompted"),
     ];
-    all.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect()
+    all.into_iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, word)| word)
+        .collect()
 }
 
 /// A turn's metadata for programs.

@@ -17,8 +17,9 @@ use crate::output::Style;
 
 /// Start the server and print where it listens
 ///
-/// Serves the binary protocol and HTTP on the data directory, which it makes if it is not there. The
-/// printed link opens the status page. Ctrl-C or SIGTERM finishes what is under way and ends it.
+/// Serves the binary protocol and HTTP on the data directory, which it makes if it is not there.
+/// The printed link opens the status page. Ctrl-C or SIGTERM finishes what is under way and ends
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep up
@@ -35,8 +36,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config_of_files(&args.serve)?;
-    let dir =
-        DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
+    let dir = DataDir::new(
+        std::path::absolute(&config.data.value).context("cannot name the data directory")?,
+    );
     let mut ending = Ending::listen()?;
     config.broker.with(args.broker)?;
     let local = Local::up(&config, &dir).await?;
@@ -44,7 +46,12 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         pid: std::process::id(),
         http: from_here(local.http_addr()),
         tcp: from_here(local.tcp_addr()),
-        tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
+        tls_cert: config
+            .tls_cert
+            .value
+            .as_deref()
+            .map(std::path::absolute)
+            .transpose()?,
         passing: false,
     };
     let broker = broker_beside(&config, args.broker);
@@ -64,7 +71,8 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         // Somebody who asks twice does not want to wait.
         () = ending.asked() => {}
     }
-    // Last, so that those who watch a terminal hear that the server stops, and not that the program ended.
+    // Last, so that those who watch a terminal hear that the server stops, and not that the program
+    // ended.
     if let Some(broker) = broker {
         broker.shutdown().await;
     }
@@ -79,7 +87,9 @@ fn say_good_bye(app: &mut App) {
     if app.out.is_json() {
         return;
     }
-    let said = app.out.line("turnkeep has stopped. Good-bye: everything acknowledged is kept.");
+    let said = app
+        .out
+        .line("turnkeep has stopped. Good-bye: everything acknowledged is kept.");
     said.and_then(|()| app.out.flush()).ok();
 }
 
@@ -96,7 +106,11 @@ fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
 
 /// How a command on this machine reaches an address that is listened on.
 fn from_here(addr: SocketAddr) -> String {
-    if addr.ip().is_unspecified() { format!("localhost:{}", addr.port()) } else { addr.to_string() }
+    if addr.ip().is_unspecified() {
+        format!("localhost:{}", addr.port())
+    } else {
+        addr.to_string()
+    }
 }
 
 fn announce(
@@ -122,19 +136,31 @@ fn announce(
         return app.out.flush();
     }
     let durability = match durability {
-        Durability::Fsync => "fsync: what is acknowledged survives kill -9 and power loss".to_owned(),
+        Durability::Fsync => {
+            "fsync: what is acknowledged survives kill -9 and power loss".to_owned()
+        }
         Durability::Os => app.out.paint(
             Style::Warning,
             "os: what is acknowledged survives kill -9, but power loss may take the last 100 ms",
         ),
     };
-    app.out.line(format!("turnkeep {} is up. Ctrl-C stops it.", env!("CARGO_PKG_VERSION")))?;
+    app.out.line(format!(
+        "turnkeep {} is up. Ctrl-C stops it.",
+        env!("CARGO_PKG_VERSION")
+    ))?;
     app.out.line("")?;
-    let scheme = if config.tls_cert.value.is_some() { "https" } else { "http" };
+    let scheme = if config.tls_cert.value.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     app.out.pairs(&[
         ("Binary", local.tcp_addr().to_string()),
         ("HTTP", format!("{scheme}://{}", local.http_addr())),
-        ("Broker", socket.map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
+        (
+            "Broker",
+            socket.map_or_else(|| "none".to_owned(), |socket| socket.display().to_string()),
+        ),
         ("Data", dir.path().display().to_string()),
         ("Durability", durability),
         ("Open", app.out.paint(Style::Name, &local.link())),

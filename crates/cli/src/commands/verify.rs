@@ -1,7 +1,7 @@
 //! `turnkeep verify`: is everything that was ever acknowledged there, and unchanged?
 //!
-//! It only reads. Beside a running server, and where nothing can be written, it takes no lock: then it
-//! copies what it reads, because a server may cut its files at any moment.
+//! It only reads. Beside a running server, and where nothing can be written, it takes no lock: then
+//! it copies what it reads, because a server may cut its files at any moment.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -38,7 +38,11 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
     }
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let Reading { storage, writers, _lock } = Reading::of(&dir)?;
+    let Reading {
+        storage,
+        writers,
+        _lock,
+    } = Reading::of(&dir)?;
     let bar = count_bar("verifying", app.out.is_json());
     let report = salvage::verify(&storage, writers, |done, all| {
         bar.set_length(all);
@@ -52,11 +56,17 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
     }
     let path = dir.path().display();
     if report.is_intact() {
-        let failure = Failure::new(format!("the log in {path} is intact, but not everything is in it"));
-        return Err(failure.hint("it was lost before: a backup may still have it").into());
+        let failure = Failure::new(format!(
+            "the log in {path} is intact, but not everything is in it"
+        ));
+        return Err(failure
+            .hint("it was lost before: a backup may still have it")
+            .into());
     }
     let failure = Failure::new(format!("the log in {path} is damaged"));
-    Err(failure.hint("`turnkeep repair NEW_DIR` copies what is sound to a new directory").into())
+    Err(failure
+        .hint("`turnkeep repair NEW_DIR` copies what is sound to a new directory")
+        .into())
 }
 
 /// How the directory is read.
@@ -73,15 +83,27 @@ impl Reading {
         match DataDirLock::acquire(dir.path()) {
             Ok(lock) => {
                 let storage = Arc::new(FileStorage::new(dir.path()));
-                Ok(Self { storage, writers: Writers::None, _lock: Some(lock) })
+                Ok(Self {
+                    storage,
+                    writers: Writers::None,
+                    _lock: Some(lock),
+                })
             }
             Err(LockError::Held { .. }) => {
                 eprintln!("note: {path} is in use: this checks what was durable when it began");
-                Ok(Self { storage: copying(), writers: Writers::Running, _lock: None })
+                Ok(Self {
+                    storage: copying(),
+                    writers: Writers::Running,
+                    _lock: None,
+                })
             }
             Err(LockError::ReadOnly { .. }) => {
                 eprintln!("note: {path} is read-only: it is read without its lock");
-                Ok(Self { storage: copying(), writers: Writers::None, _lock: None })
+                Ok(Self {
+                    storage: copying(),
+                    writers: Writers::None,
+                    _lock: None,
+                })
             }
             Err(error @ LockError::Io { .. }) => {
                 Err(Failure::new(error.to_string()).hint(DENIED_HINT).into())
@@ -105,8 +127,10 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
             bytes_text(place.bytes),
             place.what
         ))?;
-        app.out
-            .line(format!("        lost: {}", lost_text(damage.turns.as_ref(), damage.contexts.as_ref())))?;
+        app.out.line(format!(
+            "        lost: {}",
+            lost_text(damage.turns.as_ref(), damage.contexts.as_ref())
+        ))?;
     }
     for blob in &report.bad_blobs {
         let word = app.out.paint(Style::Bad, "damage");
@@ -114,10 +138,18 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
             "{word}  {} in frame {}: the bytes of blob:{} are not what it was",
             blob.file, blob.frame, blob.hash
         ))?;
-        let turns: Vec<String> = blob.turns.iter().map(|turn| format!("turn:{turn}")).collect();
+        let turns: Vec<String> = blob
+            .turns
+            .iter()
+            .map(|turn| format!("turn:{turn}"))
+            .collect();
         app.out.line(format!(
             "        touches: {}",
-            if turns.is_empty() { "no turn".to_owned() } else { turns.join(", ") }
+            if turns.is_empty() {
+                "no turn".to_owned()
+            } else {
+                turns.join(", ")
+            }
         ))?;
     }
     for line in missing_lines(&report.missing) {
@@ -130,9 +162,13 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
     }
     if let Some(torn) = &report.torn {
         let word = app.out.paint(Style::Warning, "torn");
-        app.out.line(format!("{word}    {} at byte {}: {}", torn.file, torn.offset, torn.what))?;
-        app.out
-            .line("        an unfinished write that was never acknowledged; the next start cuts it off")?;
+        app.out.line(format!(
+            "{word}    {} at byte {}: {}",
+            torn.file, torn.offset, torn.what
+        ))?;
+        app.out.line(
+            "        an unfinished write that was never acknowledged; the next start cuts it off",
+        )?;
     }
     let verdict = match (report.is_sound(), report.is_intact()) {
         (true, _) => app.out.paint(Style::Good, "sound"),
@@ -149,33 +185,57 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
     ))
 }
 
-/// What missing frames held. Their turns and creations are counted by the frames that follow; labels,
-/// roots and types are not.
-fn lost_text(turns: Option<&RangeInclusive<u64>>, contexts: Option<&RangeInclusive<u64>>) -> String {
+/// What missing frames held. Their turns and creations are counted by the frames that follow;
+/// labels, roots and types are not.
+fn lost_text(
+    turns: Option<&RangeInclusive<u64>>,
+    contexts: Option<&RangeInclusive<u64>>,
+) -> String {
     let turns = turns.map(|ids| ids_text("turn", ids));
     let creations = contexts.map(|ids| format!("the creation of {}", ids_text("ctx", ids)));
     let lost: Vec<String> = [turns, creations].into_iter().flatten().collect();
     if lost.is_empty() {
-        return "no turn and no context that is known of; perhaps labels, roots, types or blobs".to_owned();
+        return "no turn and no context that is known of; perhaps labels, roots, types or blobs"
+            .to_owned();
     }
     lost.join(", ")
 }
 
 /// Everything that is gone, one line each.
 fn missing_lines(missing: &Missing) -> Vec<String> {
-    let Missing { turns, creations, payloads, roots, blobs } = missing;
+    let Missing {
+        turns,
+        creations,
+        payloads,
+        roots,
+        blobs,
+    } = missing;
     let blob_line = |what: &str, blob: &MissingBlob| {
-        let turns: Vec<String> = blob.turns.iter().map(|turn| format!("turn:{turn}")).collect();
+        let turns: Vec<String> = blob
+            .turns
+            .iter()
+            .map(|turn| format!("turn:{turn}"))
+            .collect();
         format!("{what} of {}: blob:{}", turns.join(", "), blob.hash)
     };
     let turns = turns.iter().map(|ids| ids_text("turn", ids));
-    let creations = creations
-        .iter()
-        .map(|ids| format!("creation record of {} (its labels and its base turn)", ids_text("ctx", ids)));
+    let creations = creations.iter().map(|ids| {
+        format!(
+            "creation record of {} (its labels and its base turn)",
+            ids_text("ctx", ids)
+        )
+    });
     let payloads = payloads.iter().map(|blob| blob_line("payload", blob));
     let roots = roots.iter().map(|blob| blob_line("filesystem root", blob));
-    let blobs = blobs.iter().map(|hash| format!("blob:{hash}, which no turn uses"));
-    turns.chain(creations).chain(payloads).chain(roots).chain(blobs).collect()
+    let blobs = blobs
+        .iter()
+        .map(|hash| format!("blob:{hash}, which no turn uses"));
+    turns
+        .chain(creations)
+        .chain(payloads)
+        .chain(roots)
+        .chain(blobs)
+        .collect()
 }
 
 fn missing_json(missing: &Missing) -> Value {
@@ -236,6 +296,9 @@ mod tests {
     fn what_was_lost_is_named_as_far_as_it_is_known() {
         assert!(lost_text(None, None).starts_with("no turn and no context"));
         assert_eq!(lost_text(Some(&(3..=3)), None), "turn:3");
-        assert_eq!(lost_text(Some(&(3..=5)), Some(&(2..=2))), "turn:3 to turn:5, the creation of ctx:2");
+        assert_eq!(
+            lost_text(Some(&(3..=5)), Some(&(2..=2))),
+            "turn:3 to turn:5, the creation of ctx:2"
+        );
     }
 }

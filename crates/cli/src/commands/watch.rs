@@ -1,8 +1,8 @@
 //! `turnkeep watch`: a shared session's terminal, as it is and as it goes on.
 //!
-//! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the session is as
-//! high as this terminal the banner covers a row of it, so that it goes after a moment: the whole screen is
-//! asked for again, as a new watcher, and painted without it.
+//! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the
+//! session is as high as this terminal the banner covers a row of it, so that it goes after a
+//! moment: the whole screen is asked for again, as a new watcher, and painted without it.
 
 mod keys;
 
@@ -37,9 +37,9 @@ const LEAVE: &[u8] =
 
 /// Watch the terminal of a shared session
 ///
-/// Shows what the terminal shows, and goes on until the session ends or q or Ctrl-C is typed. Nothing that
-/// is typed here reaches the session. Only sessions that were started with `turnkeep wrap --share` can be
-/// watched. With --json, each piece is an object on a line of its own.
+/// Shows what the terminal shows, and goes on until the session ends or q or Ctrl-C is typed.
+/// Nothing that is typed here reaches the session. Only sessions that were started with `turnkeep
+/// wrap --share` can be watched. With --json, each piece is an object on a line of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep wrap --share --name review -- claude   # in one terminal
@@ -57,8 +57,14 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let session = sessions.find(&args.session)?;
     let mut broker = begin(&session.session).await?;
     let keyboard = Keyboard::take(app.out.is_screen())?;
-    let banner = keyboard.is_some().then(|| banner_text(&sessions.call(session), session));
-    let mut watched = Watched { session: session.session.clone(), banner, covered: false };
+    let banner = keyboard
+        .is_some()
+        .then(|| banner_text(&sessions.call(session), session));
+    let mut watched = Watched {
+        session: session.session.clone(),
+        banner,
+        covered: false,
+    };
     let shown = follow(&mut broker, keyboard.as_ref(), &mut watched, app).await;
     if keyboard.is_some() {
         app.out.bytes(LEAVE)?;
@@ -98,8 +104,14 @@ struct Watched {
 
 /// Who is shown, and how to leave.
 fn banner_text(name: &str, session: &SessionInfo) -> String {
-    let preset = session.preset.as_deref().map(|preset| format!(" ({})", printable(preset)));
-    format!(" watching {name}{}, read-only: q leaves ", preset.unwrap_or_default())
+    let preset = session
+        .preset
+        .as_deref()
+        .map(|preset| format!(" ({})", printable(preset)));
+    format!(
+        " watching {name}{}, read-only: q leaves ",
+        preset.unwrap_or_default()
+    )
 }
 
 async fn follow(
@@ -143,7 +155,9 @@ fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
     } else {
         app.out.bytes(&shown.content)?;
         let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
-        if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) = (shown.paint, &watched.banner, size) {
+        if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) =
+            (shown.paint, &watched.banner, size)
+        {
             watched.covered = size.ws_row <= shown.rows;
             app.out.bytes(&banner(text, size))?;
         }
@@ -154,11 +168,16 @@ fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
 /// Bytes that paint a banner into the last row, right behind a whole screen. The cursor goes back.
 fn banner(text: &str, size: Winsize) -> Vec<u8> {
     let text = shorten_to_columns(text, size.ws_col.into());
-    format!("\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8", size.ws_row).into_bytes()
+    format!(
+        "\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8",
+        size.ws_row
+    )
+    .into_bytes()
 }
 
-/// The keyboard while somebody watches: nothing is echoed, and all that is typed is thrown away but the
-/// wish to leave. The terminal answers the program's queries here too; nobody is to see those either.
+/// The keyboard while somebody watches: nothing is echoed, and all that is typed is thrown away but
+/// the wish to leave. The terminal answers the program's queries here too; nobody is to see those
+/// either.
 struct Keyboard {
     before: Termios,
     left: Arc<Notify>,
@@ -174,18 +193,27 @@ impl Keyboard {
         if !is_screen || !rustix::termios::isatty(stdin) {
             return Ok(None);
         }
-        let before = rustix::termios::tcgetattr(stdin).context("cannot read the terminal's settings")?;
+        let before =
+            rustix::termios::tcgetattr(stdin).context("cannot read the terminal's settings")?;
         let (heard, bell) = io::pipe().context("cannot make a pipe")?;
         let left = Arc::new(Notify::new());
         let leave = Arc::clone(&left);
         let mut raw = before.clone();
         raw.make_raw();
-        rustix::termios::tcsetattr(stdin, OptionalActions::Now, &raw).context("cannot take the keyboard")?;
-        let reader = std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
-            read_until_leave(&heard);
-            leave.notify_one();
-        });
-        Ok(Some(Self { before, left, bell: Some(bell), reader: reader.ok() }))
+        rustix::termios::tcsetattr(stdin, OptionalActions::Now, &raw)
+            .context("cannot take the keyboard")?;
+        let reader = std::thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || {
+                read_until_leave(&heard);
+                leave.notify_one();
+            });
+        Ok(Some(Self {
+            before,
+            left,
+            bell: Some(bell),
+            reader: reader.ok(),
+        }))
     }
 }
 
@@ -202,12 +230,16 @@ impl Drop for Keyboard {
     }
 }
 
-/// Throws away what is typed until q or Ctrl-C is, the keyboard is gone, or the other end of `bell` is dropped.
+/// Throws away what is typed until q or Ctrl-C is, the keyboard is gone, or the other end of `bell`
+/// is dropped.
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
     let mut pressed = Keys::default();
     loop {
-        let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(&stdin, PollFlags::IN),
+            PollFd::new(bell, PollFlags::IN),
+        ];
         if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
             return;
         }
@@ -231,10 +263,21 @@ mod tests {
 
     #[test]
     fn a_banner_stands_in_the_last_row_and_fits() {
-        let session = SessionInfo { preset: Some("claude".to_owned()), ..SessionInfo::default() };
+        let session = SessionInfo {
+            preset: Some("claude".to_owned()),
+            ..SessionInfo::default()
+        };
         let text = banner_text("review", &session);
         assert_eq!(text, " watching review (claude), read-only: q leaves ");
-        let size = Winsize { ws_row: 24, ws_col: 10, ws_xpixel: 0, ws_ypixel: 0 };
-        assert_eq!(banner(&text, size), "\x1b7\x1b[24;1H\x1b[0;7m watching…\x1b[0m\x1b[K\x1b8".as_bytes());
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 10,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        assert_eq!(
+            banner(&text, size),
+            "\x1b7\x1b[24;1H\x1b[0;7m watching…\x1b[0m\x1b[K\x1b8".as_bytes()
+        );
     }
 }

@@ -46,7 +46,8 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
             | Command::Audit(_)
             | Command::Export(_)
     );
-    let mut session = Session::open(&app.config()?, if reads { Need::Read } else { Need::Write }).await?;
+    let mut session =
+        Session::open(&app.config()?, if reads { Need::Read } else { Need::Write }).await?;
     let done = match command {
         Command::New(args) => make::new(&mut session.http, args, app).await,
         Command::List(args) => make::list(&mut session.http, args, app).await,

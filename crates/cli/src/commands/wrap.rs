@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
 use turnkeep_journal::{DataDirLock, LockError};
 use turnkeep_pty::wrap::{
-    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
-    Relay, Session, Share, Tally, Troubles, WrapError, die_of, inject_queue,
+    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options,
+    Outlet, Relay, Session, Share, Tally, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{ContentKind, Presets, Profile};
 use turnkeep_types::broker::{
@@ -36,10 +36,13 @@ const RAW_BYTES_MAX: usize = 4 << 20;
 
 /// Run a program and capture its turns
 ///
-/// The program runs as it would without turnkeep: every byte passes unchanged, and the command ends as
-/// the program ended. Each answer of the program becomes a turn that `turnkeep turns` lists, when a
-/// broker runs. Nothing captured touches a disk, unless --keep or --record asks for it.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+/// The program runs as it would without turnkeep: every byte passes unchanged, and the command ends
+/// as the program ended. Each answer of the program becomes a turn that `turnkeep turns` lists,
+/// when a broker runs. Nothing captured touches a disk, unless --keep or --record asks for it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep wrap -- claude
@@ -68,8 +71,8 @@ pub(crate) struct Args {
     /// Write a recording of the session to this new file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Tell the program that its status reports (OSC 7501) are understood [default: inside tmux, GNU screen and
-    /// zellij, where programs do not show their state in the title]
+    /// Tell the program that its status reports (OSC 7501) are understood [default: inside tmux,
+    /// GNU screen and zellij, where programs do not show their state in the title]
     #[arg(long)]
     status_protocol: bool,
     /// Never answer the program's query for status reports
@@ -90,7 +93,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
     check_names(args)?;
     let profile = profile(args, &config.presets)?;
-    let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
+    let framing = if args.bracketed {
+        Framing::Bracketed
+    } else {
+        Framing::Plain
+    };
     let (injector, injected) = inject_queue(framing)?;
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
@@ -121,7 +128,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
             let hint = fit::wrap_hint(&preset, tally.turns(), tally.unanswered());
-            let hint = hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+            let hint =
+                hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
             for note in report.notes.into_iter().chain(troubles.take()).chain(hint) {
                 eprintln!("turnkeep: {note}");
             }
@@ -134,9 +142,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 /// Variables that a terminal multiplexer sets for what runs inside of it.
 const MULTIPLEXER_VARIABLES: [&str; 3] = ["TMUX", "STY", "ZELLIJ"];
 
-/// Whether the query for status reports is answered: claude shows no state in its title inside a multiplexer.
+/// Whether the query for status reports is answered: claude shows no state in its title inside a
+/// multiplexer.
 fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
-    let is_inside = || MULTIPLEXER_VARIABLES.iter().any(|variable| is_set(variable));
+    let is_inside = || {
+        MULTIPLEXER_VARIABLES
+            .iter()
+            .any(|variable| is_set(variable))
+    };
     !args.no_status_protocol && (args.status_protocol || is_inside())
 }
 
@@ -153,12 +166,23 @@ fn check_names(args: &Args) -> Result<()> {
         };
         return refuse(format!("--name {error}"), hint);
     }
-    if let Some(name) = args.name.as_deref().filter(|name| STORE_KINDS.contains(name)) {
+    if let Some(name) = args
+        .name
+        .as_deref()
+        .filter(|name| STORE_KINDS.contains(name))
+    {
         let hint = format!("`{name}:3` is an object of the store; choose another name");
         return refuse(format!("--name {name} means something else"), &hint);
     }
-    if args.pattern.as_ref().is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX) {
-        return refuse(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"), "put it into a profile");
+    if args
+        .pattern
+        .as_ref()
+        .is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX)
+    {
+        return refuse(
+            format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"),
+            "put it into a profile",
+        );
     }
     Ok(())
 }
@@ -169,9 +193,18 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
     }
-    let program = args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-    let name = args.preset.as_deref().unwrap_or_else(|| presets.name_for(&program));
-    presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
+    let program = args
+        .command
+        .first()
+        .map(|program| program.to_string_lossy())
+        .unwrap_or_default();
+    let name = args
+        .preset
+        .as_deref()
+        .unwrap_or_else(|| presets.name_for(&program));
+    presets
+        .get(name)
+        .map_err(|error| Failure::usage(error.to_string()).into())
 }
 
 /// 128 random bits.
@@ -180,7 +213,8 @@ fn session_id() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the store.
+/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the
+/// store.
 fn keep(
     args: &Args,
     config: Config,
@@ -191,7 +225,10 @@ fn keep(
         return Ok((None, Troubles::default()));
     }
     block_on(check_store(&config))?;
-    let label = Label { name: args.name.clone(), preset: Some(profile.name().to_owned()) };
+    let label = Label {
+        name: args.name.clone(),
+        preset: Some(profile.name().to_owned()),
+    };
     let append = move |turn: &FoundTurn| {
         let kept = block_on(outlets::keep(&config, turn));
         kept.map(|_| ()).map_err(|error| format!("{error:#}"))
@@ -200,8 +237,9 @@ fn keep(
     Ok((Some(keep), troubles))
 }
 
-/// Refuses a store that cannot be written to, before the program runs. What there is to say about it is
-/// said now, while nobody paints. One that another command has for a while is waited for later.
+/// Refuses a store that cannot be written to, before the program runs. What there is to say about
+/// it is said now, while nobody paints. One that another command has for a while is waited for
+/// later.
 async fn check_store(config: &Config) -> Result<()> {
     if is_taken(config).await {
         return Ok(());
@@ -221,12 +259,21 @@ async fn check_store(config: &Config) -> Result<()> {
 /// Whether another command has the store and lets nobody else in.
 async fn is_taken(config: &Config) -> bool {
     let dir = DataDir::new(&config.data.value);
-    let is_held = || matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    let is_held = || {
+        matches!(
+            DataDirLock::acquire(dir.path()),
+            Err(LockError::Held { .. })
+        )
+    };
     config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
 }
 
 /// The program's own hooks, if they are asked for.
-fn hooks(args: &Args, session: &SessionId, profile: &Profile) -> Result<(Option<Hooks>, HookSetup)> {
+fn hooks(
+    args: &Args,
+    session: &SessionId,
+    profile: &Profile,
+) -> Result<(Option<Hooks>, HookSetup)> {
     if !args.hooks {
         return Ok((None, HookSetup::default()));
     }
@@ -234,11 +281,16 @@ fn hooks(args: &Args, session: &SessionId, profile: &Profile) -> Result<(Option<
         Failure::usage("--hooks needs XDG_RUNTIME_DIR, where the program hands its messages over")
             .hint("set it to a directory of your own, mode 0700, or leave --hooks out")
     })?;
-    let hooks = Hooks::open(&runtime_dir, session.as_str()).context("cannot make the pipe for hooks")?;
-    let setup = hooks.setup(profile.name()).context("cannot set up the program's hooks")?;
+    let hooks =
+        Hooks::open(&runtime_dir, session.as_str()).context("cannot make the pipe for hooks")?;
+    let setup = hooks
+        .setup(profile.name())
+        .context("cannot set up the program's hooks")?;
     if setup == HookSetup::default() {
         let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
-        return Err(failure.hint("claude, codex and gemini have them; leave --hooks out").into());
+        return Err(failure
+            .hint("claude, codex and gemini have them; leave --hooks out")
+            .into());
     }
     Ok((Some(hooks), setup))
 }
@@ -246,7 +298,12 @@ fn hooks(args: &Args, session: &SessionId, profile: &Profile) -> Result<(Option<
 /// The command with more arguments right after the program, before those that the user gave.
 fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
     let (program, rest) = command.split_at(command.len().min(1));
-    program.iter().cloned().chain(more.into_iter().map(OsString::from)).chain(rest.iter().cloned()).collect()
+    program
+        .iter()
+        .cloned()
+        .chain(more.into_iter().map(OsString::from))
+        .chain(rest.iter().cloned())
+        .collect()
 }
 
 /// The way to the broker, where there can be one.
@@ -276,7 +333,11 @@ fn relay(
         bracketed: args.bracketed,
         dialogs: profile.content() == ContentKind::Screen,
     };
-    let session = Session { register, injector, share };
+    let session = Session {
+        register,
+        injector,
+        share,
+    };
     Ok(Some(Relay::start(socket_path(&runtime_dir), session)?))
 }
 
@@ -292,7 +353,8 @@ fn end_as(ending: Ending) -> ! {
     std::process::exit(code)
 }
 
-/// Says why the program was not run; a program that cannot be started gives the code that a shell gives.
+/// Says why the program was not run; a program that cannot be started gives the code that a shell
+/// gives.
 fn refuse(error: WrapError) -> anyhow::Error {
     let code = match &error {
         WrapError::NotFound(_) => CODE_NOT_FOUND,

@@ -54,14 +54,18 @@ impl RawBroker {
         let text = |value: Option<usize>| value.map(|value| value.to_string());
         let seconds = self.linger.map(|seconds| seconds.to_string());
         Ok(BrokerBounds {
-            ring: from.parsed("broker.ring", None, text(self.ring))?.or(default.ring_turns_max),
+            ring: from
+                .parsed("broker.ring", None, text(self.ring))?
+                .or(default.ring_turns_max),
             max_turn_bytes: from
                 .parsed("broker.max_turn_bytes", None, text(self.max_turn_bytes))?
                 .or(default.turn_bytes_max),
             max_memory: from
                 .parsed("broker.max_memory", None, text(self.max_memory))?
                 .or(default.memory_bytes_max),
-            linger: from.parsed("broker.linger", None, seconds)?.or(default.linger.as_secs()),
+            linger: from
+                .parsed("broker.linger", None, seconds)?
+                .or(default.linger.as_secs()),
         })
     }
 }
@@ -76,18 +80,25 @@ impl BrokerBounds {
             linger: Duration::from_secs(flags.linger.unwrap_or(self.linger.value)),
             ..Settings::default()
         };
-        settings.check().map_err(|error| Failure::usage(error.to_string()))?;
+        settings
+            .check()
+            .map_err(|error| Failure::usage(error.to_string()))?;
         Ok(settings)
     }
 
     /// Every bound as its name, its value and where it came from.
     pub(super) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
-        let bytes = |name, setting: &Setting<usize>| (name, json!(setting.value), setting.source.clone());
+        let bytes =
+            |name, setting: &Setting<usize>| (name, json!(setting.value), setting.source.clone());
         vec![
             bytes("broker.ring", &self.ring),
             bytes("broker.max_turn_bytes", &self.max_turn_bytes),
             bytes("broker.max_memory", &self.max_memory),
-            ("broker.linger", json!(self.linger.value), self.linger.source.clone()),
+            (
+                "broker.linger",
+                json!(self.linger.value),
+                self.linger.source.clone(),
+            ),
         ]
     }
 }

@@ -33,9 +33,17 @@ pub(crate) struct Desktop {
 impl RawDesktop {
     /// These settings, with the environment before them and the defaults after.
     pub(super) fn resolve(self, from: Sources<'_>) -> Result<Desktop> {
-        let adapter = |name, file| anyhow::Ok(from.parsed(name, None::<Adapter>, file)?.or(Adapter::Detect));
+        let adapter = |name, file| {
+            anyhow::Ok(
+                from.parsed(name, None::<Adapter>, file)?
+                    .or(Adapter::Detect),
+            )
+        };
         let keys = |name, file| {
-            anyhow::Ok(from.with(name, None, file, Adapter::parse_for_keys)?.or(Adapter::Detect))
+            anyhow::Ok(
+                from.with(name, None, file, Adapter::parse_for_keys)?
+                    .or(Adapter::Detect),
+            )
         };
         let binding = |name, file| anyhow::Ok(from.parsed(name, None::<Binding>, file)?.optional());
         Ok(Desktop {
@@ -52,10 +60,15 @@ impl RawDesktop {
 impl Desktop {
     /// Every setting as its name, its value and where it came from.
     pub(super) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
-        let adapter =
-            |name, setting: &Setting<Adapter>| (name, json!(setting.value.name()), setting.source.clone());
+        let adapter = |name, setting: &Setting<Adapter>| {
+            (name, json!(setting.value.name()), setting.source.clone())
+        };
         let binding = |name, setting: &Setting<Option<Binding>>| {
-            (name, json!(setting.value.map(|binding| binding.to_string())), setting.source.clone())
+            (
+                name,
+                json!(setting.value.map(|binding| binding.to_string())),
+                setting.source.clone(),
+            )
         };
         vec![
             adapter("desktop.focus", &self.focus),

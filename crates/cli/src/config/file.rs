@@ -1,4 +1,5 @@
-//! The configuration file: TOML, flat, with a table of limits and tables of profiles. A key that means nothing is an error.
+//! The configuration file: TOML, flat, with a table of limits and tables of profiles. A key that
+//! means nothing is an error.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -60,7 +61,10 @@ impl RawFile {
     pub(super) fn take_presets(&mut self, path: &Path) -> Result<Presets> {
         let mut known = presets();
         let refused = |error: PresetError| {
-            Failure::usage(format!("the configuration {} is not valid: {error}", path.display()))
+            Failure::usage(format!(
+                "the configuration {} is not valid: {error}",
+                path.display()
+            ))
         };
         for (name, spec) in self.profiles.take().unwrap_or_default() {
             known.add(&name, spec).map_err(refused)?;
@@ -138,21 +142,34 @@ raw_limits!(
 );
 
 fn parse_limit(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|limit| *limit > 0).ok_or("expected a number above 0")
+    text.parse()
+        .ok()
+        .filter(|limit| *limit > 0)
+        .ok_or("expected a number above 0")
 }
 
 /// Reads the file; a file that is not there says nothing, unless somebody named it.
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<RawFile> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(RawFile::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {
+            return Ok(RawFile::default());
+        }
         Err(error) => {
-            let failure =
-                Failure::usage(format!("cannot read the configuration {}: {error}", path.display()));
-            return Err(failure.hint("check --config and TURNKEEP_CONFIG, or leave them out").into());
+            let failure = Failure::usage(format!(
+                "cannot read the configuration {}: {error}",
+                path.display()
+            ));
+            return Err(failure
+                .hint("check --config and TURNKEEP_CONFIG, or leave them out")
+                .into());
         }
     };
     toml::from_str(&text).map_err(|error| {
-        Failure::usage(format!("the configuration {} is not valid:\n{error}", path.display())).into()
+        Failure::usage(format!(
+            "the configuration {} is not valid:\n{error}",
+            path.display()
+        ))
+        .into()
     })
 }

@@ -1,15 +1,17 @@
-//! How much memory the server may use for large requests, unless somebody says otherwise: a quarter of what
-//! this process can have, which is the machine's memory or the limit of a container around it.
+//! How much memory the server may use for large requests, unless somebody says otherwise: a quarter
+//! of what this process can have, which is the machine's memory or the limit of a container around
+//! it.
 //!
-//! A limit of any enclosing control group counts, of both versions of Linux's control groups. Files that
-//! are missing or say nothing are skipped; on other systems, and where nothing is known, the default is
+//! A limit of any enclosing control group counts, of both versions of Linux's control groups. Files
+//! that are missing or say nothing are skipped; on other systems, and where nothing is known, the
+//! default is
 //! [`BUDGET_BYTES_MIN`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The least default. It suffices for the largest single request that the default limits allow: a frame of
-/// 64 MiB, as much again to compress its payloads, and 32 MiB to unpack one.
+/// The least default. It suffices for the largest single request that the default limits allow: a
+/// frame of 64 MiB, as much again to compress its payloads, and 32 MiB to unpack one.
 pub(super) const BUDGET_BYTES_MIN: usize = 160 << 20;
 /// Which part of the memory is the default.
 const BUDGET_SHARE: u64 = 4;
@@ -23,7 +25,9 @@ pub(super) fn default_budget_bytes() -> usize {
 
 fn budget_of(memory_bytes: Option<u64>) -> usize {
     let share = memory_bytes.unwrap_or(0) / BUDGET_SHARE;
-    usize::try_from(share).unwrap_or(usize::MAX).max(BUDGET_BYTES_MIN)
+    usize::try_from(share)
+        .unwrap_or(usize::MAX)
+        .max(BUDGET_BYTES_MIN)
 }
 
 /// Reads a size: a number of bytes, or a number of KiB, MiB or GiB.
@@ -48,13 +52,18 @@ pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
 /// The memory that a process can have: the least of the machine's and of all limits around it.
 fn memory_bytes(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let limits = groups.lines().flat_map(|line| limit_files(root, line)).filter_map(|file| number_in(&file));
+    let limits = groups
+        .lines()
+        .flat_map(|line| limit_files(root, line))
+        .filter_map(|file| number_in(&file));
     limits.chain(machine_bytes(root)).min()
 }
 
 fn machine_bytes(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -63,12 +72,16 @@ fn machine_bytes(root: &Path) -> Option<u64> {
 /// `7:memory:/user`: in the group itself and in every group around it.
 fn limit_files(root: &Path, line: &str) -> Vec<PathBuf> {
     let mut fields = line.splitn(3, ':');
-    let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else {
+    let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next())
+    else {
         return Vec::new();
     };
     let (mounts, file): (&[&str], _) = if controllers.is_empty() {
         (&["sys/fs/cgroup", "sys/fs/cgroup/unified"], "memory.max")
-    } else if controllers.split(',').any(|controller| controller == "memory") {
+    } else if controllers
+        .split(',')
+        .any(|controller| controller == "memory")
+    {
         (&["sys/fs/cgroup/memory"], "memory.limit_in_bytes")
     } else {
         return Vec::new();
@@ -76,7 +89,10 @@ fn limit_files(root: &Path, line: &str) -> Vec<PathBuf> {
     let group = Path::new(group.trim_start_matches('/'));
     let within = |mount: &&str| {
         let mount = root.join(mount);
-        group.ancestors().map(|group| mount.join(group).join(file)).collect::<Vec<_>>()
+        group
+            .ancestors()
+            .map(|group| mount.join(group).join(file))
+            .collect::<Vec<_>>()
     };
     mounts.iter().flat_map(within).collect()
 }
@@ -104,7 +120,10 @@ mod tests {
 
     #[test]
     fn the_least_limit_of_all_enclosing_groups_counts() {
-        let meminfo = ("proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\n");
+        let meminfo = (
+            "proc/meminfo",
+            "MemTotal:       16777216 kB\nMemFree: 1 kB\n",
+        );
         assert_eq!(machine(&[]), None);
         assert_eq!(machine(&[meminfo]), Some(16 * GIB));
         let group = ("proc/self/cgroup", "0::/pods/one\n");
@@ -119,8 +138,14 @@ mod tests {
     #[test]
     fn the_first_version_of_control_groups_and_the_mixed_one_count_too() {
         let meminfo = ("proc/meminfo", "MemTotal: 16777216 kB\n");
-        let groups = ("proc/self/cgroup", "9:cpu,memory:/a/b\n3:devices:/\n0::/c\n");
-        let unlimited = ("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+        let groups = (
+            "proc/self/cgroup",
+            "9:cpu,memory:/a/b\n3:devices:/\n0::/c\n",
+        );
+        let unlimited = (
+            "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        );
         assert_eq!(machine(&[meminfo, groups, unlimited]), Some(16 * GIB));
         // Inside of a container the group's own path is often not mounted, only its root is.
         let mounted = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "3221225472\n");
@@ -150,9 +175,20 @@ mod tests {
         ] {
             assert_eq!(parse_budget(text), Ok(expect), "{text}");
         }
-        for bad in ["", "MiB", "1TB", "-5", "1.5GiB", "99999999999999999999", "18446744073709551615G"] {
+        for bad in [
+            "",
+            "MiB",
+            "1TB",
+            "-5",
+            "1.5GiB",
+            "99999999999999999999",
+            "18446744073709551615G",
+        ] {
             assert!(parse_budget(bad).unwrap_err().contains("512MiB"), "{bad}");
         }
-        assert_eq!(parse_budget("1MiB"), Err("expected at least 16MiB".to_owned()));
+        assert_eq!(
+            parse_budget("1MiB"),
+            Err("expected at least 16MiB".to_owned())
+        );
     }
 }

@@ -48,11 +48,17 @@ impl<T> Setting<T> {
     }
 
     pub(crate) fn as_ref(&self) -> Setting<&T> {
-        Setting { value: &self.value, source: self.source.clone() }
+        Setting {
+            value: &self.value,
+            source: self.source.clone(),
+        }
     }
 
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
-        Setting { value: f(self.value), source: self.source }
+        Setting {
+            value: f(self.value),
+            source: self.source,
+        }
     }
 }
 
@@ -61,7 +67,8 @@ pub(super) struct Said<T>(Option<Setting<T>>);
 
 impl<T> Said<T> {
     pub(super) fn or(self, default: T) -> Setting<T> {
-        self.0.unwrap_or_else(|| Setting::new(default, Source::Default))
+        self.0
+            .unwrap_or_else(|| Setting::new(default, Source::Default))
     }
 
     pub(super) fn or_else(self, default: impl FnOnce() -> Result<T>) -> Result<Setting<T>> {
@@ -72,7 +79,8 @@ impl<T> Said<T> {
     }
 
     pub(super) fn optional(self) -> Setting<Option<T>> {
-        self.0.map_or(Setting::new(None, Source::Default), |said| said.map(Some))
+        self.0
+            .map_or(Setting::new(None, Source::Default), |said| said.map(Some))
     }
 }
 
@@ -85,11 +93,18 @@ pub(super) struct Sources<'a> {
 
 impl Sources<'_> {
     /// A value that is any text.
-    pub(super) fn text(self, name: &str, flag: Option<String>, file: Option<String>) -> Said<String> {
+    pub(super) fn text(
+        self,
+        name: &str,
+        flag: Option<String>,
+        file: Option<String>,
+    ) -> Said<String> {
         let variable = variable(name);
         let flag = flag.map(|value| Setting::new(value, Source::Flag(name.to_owned())));
-        let env =
-            || (self.env)(&variable).map(|value| Setting::new(value, Source::Environment(variable.clone())));
+        let env = || {
+            (self.env)(&variable)
+                .map(|value| Setting::new(value, Source::Environment(variable.clone())))
+        };
         let file = || file.map(|value| Setting::new(value, Source::File(self.file.to_owned())));
         Said(flag.or_else(env).or_else(file))
     }
@@ -103,19 +118,30 @@ impl Sources<'_> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Said<T>> {
         if let Some(value) = flag {
-            return Ok(Said(Some(Setting::new(value, Source::Flag(name.to_owned())))));
+            return Ok(Said(Some(Setting::new(
+                value,
+                Source::Flag(name.to_owned()),
+            ))));
         }
-        let Some(said) = self.text(name, None, file).0 else { return Ok(Said(None)) };
+        let Some(said) = self.text(name, None, file).0 else {
+            return Ok(Said(None));
+        };
         match parse(&said.value) {
             Ok(value) => Ok(Said(Some(Setting::new(value, said.source)))),
-            Err(error) => {
-                Err(Failure::usage(format!("{} sets {name} to `{}`: {error}", said.source, said.value))
-                    .into())
-            }
+            Err(error) => Err(Failure::usage(format!(
+                "{} sets {name} to `{}`: {error}",
+                said.source, said.value
+            ))
+            .into()),
         }
     }
 
-    pub(super) fn parsed<T>(self, name: &str, flag: Option<T>, file: Option<String>) -> Result<Said<T>>
+    pub(super) fn parsed<T>(
+        self,
+        name: &str,
+        flag: Option<T>,
+        file: Option<String>,
+    ) -> Result<Said<T>>
     where
         T: FromStr,
         T::Err: fmt::Display,
@@ -133,20 +159,38 @@ impl Sources<'_> {
     }
 
     /// A switch: the flag can only turn it on.
-    pub(super) fn switch(self, name: &str, flag: bool, file: Option<bool>) -> Result<Setting<bool>> {
+    pub(super) fn switch(
+        self,
+        name: &str,
+        flag: bool,
+        file: Option<bool>,
+    ) -> Result<Setting<bool>> {
         let file = file.map(|on| on.to_string());
-        Ok(self.with(name, flag.then_some(true), file, parse_switch)?.or(false))
+        Ok(self
+            .with(name, flag.then_some(true), file, parse_switch)?
+            .or(false))
     }
 
     /// A list: flags are repeated, the environment separates by commas.
-    pub(super) fn list(self, name: &str, flag: &[String], file: Option<Vec<String>>) -> Setting<Vec<String>> {
+    pub(super) fn list(
+        self,
+        name: &str,
+        flag: &[String],
+        file: Option<Vec<String>>,
+    ) -> Setting<Vec<String>> {
         if !flag.is_empty() {
             return Setting::new(flag.to_vec(), Source::Flag(name.to_owned()));
         }
         let variable = variable(name);
         if let Some(value) = (self.env)(&variable) {
-            let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
-            return Setting::new(items.map(str::to_owned).collect(), Source::Environment(variable));
+            let items = value
+                .split(',')
+                .map(str::trim)
+                .filter(|item| !item.is_empty());
+            return Setting::new(
+                items.map(str::to_owned).collect(),
+                Source::Environment(variable),
+            );
         }
         match file {
             Some(items) => Setting::new(items, Source::File(self.file.to_owned())),
@@ -156,12 +200,16 @@ impl Sources<'_> {
 }
 
 fn variable(name: &str) -> String {
-    format!("TURNKEEP_{}", name.replace(['-', '.'], "_").to_ascii_uppercase())
+    format!(
+        "TURNKEEP_{}",
+        name.replace(['-', '.'], "_").to_ascii_uppercase()
+    )
 }
 
 /// Reads an address to listen on.
 pub(super) fn parse_addr(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9010")
+    text.parse()
+        .map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9010")
 }
 
 /// Reads a durability by its name.

@@ -45,12 +45,26 @@ impl Target {
             return Err(bad_address(address));
         }
         if tls && ca.is_none() {
-            let failure = Failure::usage(format!("{address} speaks TLS, but nothing says whom to trust"));
-            return Err(failure.hint("name the authority's certificate with --tls-ca FILE").into());
+            let failure = Failure::usage(format!(
+                "{address} speaks TLS, but nothing says whom to trust"
+            ));
+            return Err(failure
+                .hint("name the authority's certificate with --tls-ca FILE")
+                .into());
         }
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let authority = if has_port { host.to_owned() } else { format!("{host}:{DEFAULT_PORT}") };
-        Ok(Self { authority, token, ca: ca.filter(|_| tls) })
+        let has_port = host
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let authority = if has_port {
+            host.to_owned()
+        } else {
+            format!("{host}:{DEFAULT_PORT}")
+        };
+        Ok(Self {
+            authority,
+            token,
+            ca: ca.filter(|_| tls),
+        })
     }
 
     /// The value of the Host header.
@@ -73,17 +87,26 @@ impl Target {
 
     /// The host without its port and brackets, as a certificate names it.
     fn name(&self) -> &str {
-        self.bracketed_name().trim_start_matches('[').trim_end_matches(']')
+        self.bracketed_name()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
     }
 
     fn bracketed_name(&self) -> &str {
-        self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(name, _)| name)
+        self.authority
+            .rsplit_once(':')
+            .map_or(self.authority.as_str(), |(name, _)| name)
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", if self.ca.is_some() { "https" } else { "http" }, self.authority)
+        write!(
+            f,
+            "{}://{}",
+            if self.ca.is_some() { "https" } else { "http" },
+            self.authority
+        )
     }
 }
 
@@ -95,7 +118,8 @@ fn bad_address(address: &str) -> anyhow::Error {
 
 /// Opens a connection and starts the task that drives it, which ends with the connection.
 pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>> {
-    let dialled = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&target.authority)).await;
+    let dialled =
+        tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&target.authority)).await;
     let stream = match dialled {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return Err(unreachable(target, &error.to_string())),
@@ -105,10 +129,16 @@ pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>>
     match &target.ca {
         None => drive(TokioIo::new(stream)).await,
         Some(ca) => {
-            let name = ServerName::try_from(target.name().to_owned()).context("not a name that TLS knows")?;
+            let name = ServerName::try_from(target.name().to_owned())
+                .context("not a name that TLS knows")?;
             let config = client_config(ca).context("cannot read the certificates of --tls-ca")?;
-            let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-            drive(TokioIo::new(stream.map_err(|error| no_tls(target, &error))?)).await
+            let stream = TlsConnector::from(Arc::new(config))
+                .connect(name, stream)
+                .await;
+            drive(TokioIo::new(
+                stream.map_err(|error| no_tls(target, &error))?,
+            ))
+            .await
         }
     }
 }
@@ -123,7 +153,9 @@ async fn drive<S>(stream: S) -> Result<SendRequest<Full<Bytes>>>
 where
     S: Read + Write + Unpin + Send + 'static,
 {
-    let (sender, connection) = handshake(stream).await.context("the server does not speak HTTP")?;
+    let (sender, connection) = handshake(stream)
+        .await
+        .context("the server does not speak HTTP")?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the HTTP connection ended");
@@ -136,7 +168,11 @@ where
 fn no_tls(target: &Target, error: &std::io::Error) -> anyhow::Error {
     let failure = Failure::new(format!("no TLS connection to {target}: {error}"));
     let name = target.name();
-    let kind = if name.parse::<std::net::IpAddr>().is_ok() { "IP" } else { "DNS" };
+    let kind = if name.parse::<std::net::IpAddr>().is_ok() {
+        "IP"
+    } else {
+        "DNS"
+    };
     failure
         .hint(format!(
             "--tls-ca must name the server's own certificate or its authority's, and the certificate must name \
@@ -152,7 +188,8 @@ mod tests {
 
     fn check(address: &str, ca: bool, expect: &str) {
         let ca = ca.then(|| PathBuf::from("ca.pem"));
-        let target = Target::parse(address, None, ca).map_or_else(|e| e.to_string(), |t| t.to_string());
+        let target =
+            Target::parse(address, None, ca).map_or_else(|e| e.to_string(), |t| t.to_string());
         assert_eq!(target, expect, "{address}");
     }
 
@@ -163,7 +200,11 @@ mod tests {
         check("box", true, "https://box:9010");
         check("https://box:1", true, "https://box:1");
         check("http://box:1", true, "http://box:1");
-        check("https://box", false, "https://box speaks TLS, but nothing says whom to trust");
+        check(
+            "https://box",
+            false,
+            "https://box speaks TLS, but nothing says whom to trust",
+        );
         check("[::1]:7", false, "http://[::1]:7");
         for bad in ["", "ftp://x", "a/b", "http://"] {
             check(bad, false, &format!("`{bad}` is not a server's address"));

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 
 /// The longest event that is accepted.
 const EVENT_BYTES_MAX: usize = 16 << 20;
-/// Tries to open a lost stream again, and the pause between them: a server that restarts may have to
-/// read its log.
+/// Tries to open a lost stream again, and the pause between them: a server that restarts may have
+/// to read its log.
 const TRIES_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -38,12 +38,20 @@ pub(crate) struct EventStream {
 impl EventStream {
     /// Reads the events in this body.
     pub(crate) fn new(body: Incoming) -> Self {
-        Self { body, buffer: BytesMut::new() }
+        Self {
+            body,
+            buffer: BytesMut::new(),
+        }
     }
 
     /// Opens the stream on a connection of its own, which it keeps busy.
     pub(crate) async fn open(http: &Http, call: Call) -> Result<Self> {
-        Ok(Self::new(Http::new(http.target().clone()).open(call).await?.into_body()))
+        Ok(Self::new(
+            Http::new(http.target().clone())
+                .open(call)
+                .await?
+                .into_body(),
+        ))
     }
 
     /// Opens a lost stream again, as often as that may help.
@@ -86,7 +94,10 @@ impl EventStream {
 fn may_pass(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>();
     refused.is_none_or(|refused| {
-        matches!(refused.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+        matches!(
+            refused.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        )
     })
 }
 
@@ -124,7 +135,8 @@ mod tests {
 
     #[test]
     fn events_are_cut_at_blank_lines_and_comments_skipped() {
-        let mut buffer = BytesMut::from(": ping\n\nid: 7\nevent: turn.appended\ndata: {}\n\nid: 8\nda");
+        let mut buffer =
+            BytesMut::from(": ping\n\nid: 7\nevent: turn.appended\ndata: {}\n\nid: 8\nda");
         let event = take_event(&mut buffer).unwrap();
         assert_eq!(
             (event.id.as_str(), event.kind.as_str(), event.data.as_str()),

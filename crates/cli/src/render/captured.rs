@@ -21,13 +21,20 @@ pub(super) fn lines(data: &Map<String, Value>) -> Vec<String> {
 
 /// The turn in one line: who, and the first line that says something.
 pub(super) fn summary(data: &Map<String, Value>) -> String {
-    let said = text(data, "text").and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-    format!("{}: {}", head(data), said.map_or_else(|| "(no text)".to_owned(), printable))
+    let said =
+        text(data, "text").and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+    format!(
+        "{}: {}",
+        head(data),
+        said.map_or_else(|| "(no text)".to_owned(), printable)
+    )
 }
 
 /// Name, program and flags, such as `review (claude, interrupted)`.
 fn head(data: &Map<String, Value>) -> String {
-    let name = text(data, "name").or_else(|| text(data, "turn_id")).unwrap_or_default();
+    let name = text(data, "name")
+        .or_else(|| text(data, "turn_id"))
+        .unwrap_or_default();
     let flags = ["interrupted", "truncated", "incomplete"].into_iter();
     let set = flags.filter(|flag| data.get(*flag).and_then(Value::as_bool).unwrap_or_default());
     let about: Vec<&str> = text(data, "preset").into_iter().chain(set).collect();
@@ -56,9 +63,21 @@ mod tests {
         });
         let said = said.as_object().unwrap();
         assert_eq!(summary(said), "review (claude, interrupted):   First line.");
-        assert_eq!(lines(said), ["review (claude, interrupted)", "", "", "  First line.", "\\u{1b}[2J"]);
+        assert_eq!(
+            lines(said),
+            [
+                "review (claude, interrupted)",
+                "",
+                "",
+                "  First line.",
+                "\\u{1b}[2J"
+            ]
+        );
         let bytes = json!({ "turn_id": "ab:1", "content": "AAAA" });
         assert_eq!(summary(bytes.as_object().unwrap()), "ab:1: (no text)");
-        assert_eq!(lines(bytes.as_object().unwrap()), ["ab:1", "", "(bytes that are no text)"]);
+        assert_eq!(
+            lines(bytes.as_object().unwrap()),
+            ["ab:1", "", "(bytes that are no text)"]
+        );
     }
 }

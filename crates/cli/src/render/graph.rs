@@ -2,8 +2,8 @@
 //!
 //! A turn has one parent, so history is a forest seen from its leaves: a lane is a line that waits
 //! for one turn. Invariant: no two lanes wait for the same turn; when a turn's parent is already
-//! waited for, the lane on the right bends into the one on the left and leaves a gap, which the next
-//! branch takes.
+//! waited for, the lane on the right bends into the one on the left and leaves a gap, which the
+//! next branch takes.
 
 use turnkeep_types::TurnId;
 
@@ -30,11 +30,16 @@ impl Graph {
         let lane = self.lane_of(id);
         let first = self.row(Some(lane), '*');
         self.set(lane, None);
-        let joined = parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
+        let joined =
+            parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
         let Some(other) = joined else {
             self.set(lane, parent);
             self.trim();
-            return Margin { first, rest: self.row(None, ' '), joins: Vec::new() };
+            return Margin {
+                first,
+                rest: self.row(None, ' '),
+                joins: Vec::new(),
+            };
         };
         // The lane on the left goes on and waits; the one on the right bends towards it.
         let (left, right) = (other.min(lane), other.max(lane));
@@ -55,10 +60,12 @@ impl Graph {
     /// The lane that waits for this turn, or a new one for a branch that starts here.
     fn lane_of(&mut self, id: TurnId) -> usize {
         let waiting = self.lanes.iter().position(|waits| *waits == Some(id));
-        waiting.or_else(|| self.lanes.iter().position(Option::is_none)).unwrap_or_else(|| {
-            self.lanes.push(None);
-            self.lanes.len() - 1
-        })
+        waiting
+            .or_else(|| self.lanes.iter().position(Option::is_none))
+            .unwrap_or_else(|| {
+                self.lanes.push(None);
+                self.lanes.len() - 1
+            })
     }
 
     fn trim(&mut self) {
@@ -69,11 +76,15 @@ impl Graph {
 
     /// All lanes as bars, with `mark` in one of them.
     fn row(&self, marked: Option<usize>, mark: char) -> String {
-        let cells = self.lanes.iter().enumerate().map(|(lane, waits)| match waits {
-            _ if marked == Some(lane) => mark,
-            Some(_) => '|',
-            None => ' ',
-        });
+        let cells = self
+            .lanes
+            .iter()
+            .enumerate()
+            .map(|(lane, waits)| match waits {
+                _ if marked == Some(lane) => mark,
+                Some(_) => '|',
+                None => ' ',
+            });
         let text: String = cells.flat_map(|cell| [cell, ' ']).collect();
         text.trim_end().to_owned()
     }
@@ -106,7 +117,11 @@ mod tests {
             lines.extend(margin.joins);
         }
         assert!(graph.lanes.is_empty(), "every line ends at a root");
-        let expect: Vec<&str> = expect.lines().map(str::trim_start).filter(|line| !line.is_empty()).collect();
+        let expect: Vec<&str> = expect
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| !line.is_empty())
+            .collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
         assert_eq!(lines, expect);
     }
@@ -118,7 +133,10 @@ mod tests {
 
     #[test]
     fn a_fork_joins_below_its_last_turn() {
-        check(&[(4, 2), (3, 2), (2, 1), (1, 0)], "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.");
+        check(
+            &[(4, 2), (3, 2), (2, 1), (1, 0)],
+            "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.",
+        );
     }
 
     #[test]

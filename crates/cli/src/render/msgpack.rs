@@ -1,7 +1,7 @@
 //! A compact text of msgpack that no type describes: like JSON, with tags as they are.
 //!
-//! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in `…`,
-//! and bytes that are not msgpack are shown as hex.
+//! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in
+//! `…`, and bytes that are not msgpack are shown as hex.
 
 use rmp::Marker;
 use rmp::decode;
@@ -49,12 +49,23 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
     if out.len() > TEXT_CHARS_MAX || nesting == 0 {
         return Err(Stop::Full);
     }
-    let marker = rest.first().map(|byte| Marker::from_u8(*byte)).ok_or(Stop::Bad)?;
+    let marker = rest
+        .first()
+        .map(|byte| Marker::from_u8(*byte))
+        .ok_or(Stop::Bad)?;
     match marker {
-        Marker::Null => decode::read_nil(rest).map_err(Into::into).map(|()| out.push_str("null")),
-        Marker::True | Marker::False => decode::read_bool(rest).map_err(Into::into).map(|on| push(out, on)),
-        Marker::F32 => decode::read_f32(rest).map_err(Into::into).map(|number| push(out, number)),
-        Marker::F64 => decode::read_f64(rest).map_err(Into::into).map(|number| push(out, number)),
+        Marker::Null => decode::read_nil(rest)
+            .map_err(Into::into)
+            .map(|()| out.push_str("null")),
+        Marker::True | Marker::False => decode::read_bool(rest)
+            .map_err(Into::into)
+            .map(|on| push(out, on)),
+        Marker::F32 => decode::read_f32(rest)
+            .map_err(Into::into)
+            .map(|number| push(out, number)),
+        Marker::F64 => decode::read_f64(rest)
+            .map_err(Into::into)
+            .map(|number| push(out, number)),
         Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
             let len = decode::read_str_len(rest)?;
             take(rest, len).map(|text| out.push_str(&quoted(text)))
@@ -66,9 +77,11 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
         Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => array(rest, out, nesting),
         Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => map(rest, out, nesting),
         Marker::Reserved => Err(Stop::Bad),
-        Marker::FixExt1 | Marker::FixExt2 | Marker::FixExt4 | Marker::FixExt8 | Marker::FixExt16 => {
-            ext(rest, out)
-        }
+        Marker::FixExt1
+        | Marker::FixExt2
+        | Marker::FixExt4
+        | Marker::FixExt8
+        | Marker::FixExt16 => ext(rest, out),
         Marker::Ext8 | Marker::Ext16 | Marker::Ext32 => ext(rest, out),
         _ => integer(rest, out),
     }
@@ -129,16 +142,24 @@ fn take<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
 
 fn quoted(text: &[u8]) -> String {
     match std::str::from_utf8(text) {
-        Ok(text) => format!("\"{}\"", printable(&shorten(text, TEXT_CHARS_MAX)).replace('"', "\\\"")),
+        Ok(text) => format!(
+            "\"{}\"",
+            printable(&shorten(text, TEXT_CHARS_MAX)).replace('"', "\\\"")
+        ),
         Err(_) => bytes(text),
     }
 }
 
 /// Bytes as hex, cut when they are many.
 fn bytes(bytes: &[u8]) -> String {
-    let shown = bytes.get(..BYTES_SHOWN_MAX.min(bytes.len())).unwrap_or_default();
-    let more =
-        if bytes.len() > BYTES_SHOWN_MAX { format!("… ({} bytes)", bytes.len()) } else { String::new() };
+    let shown = bytes
+        .get(..BYTES_SHOWN_MAX.min(bytes.len()))
+        .unwrap_or_default();
+    let more = if bytes.len() > BYTES_SHOWN_MAX {
+        format!("… ({} bytes)", bytes.len())
+    } else {
+        String::new()
+    };
     format!("h'{}{more}'", hex::encode(shown))
 }
 
@@ -158,7 +179,10 @@ mod tests {
             &[0x82, 1, 0xa2, b'h', b'i', 2, 0x93, 0xff, 0xc3, 0xc4, 1, 9],
             r#"{1: "hi", 2: [-1, true, h'09']}"#,
         );
-        check(&[0xcf, 255, 255, 255, 255, 255, 255, 255, 255], "18446744073709551615");
+        check(
+            &[0xcf, 255, 255, 255, 255, 255, 255, 255, 255],
+            "18446744073709551615",
+        );
         check(&[0xd4, 5, 1], "ext(5, h'01')");
         check(&[0xa3, b'a', 0x1b, b'"'], r#""a\u{1b}\"""#);
         check(&[0xa2, 0xff, 0xfe], "h'fffe'");
@@ -170,7 +194,10 @@ mod tests {
     #[test]
     fn what_the_bytes_declare_is_not_believed() {
         check(&[0xdd, 255, 255, 255, 255], "h'ddffffffff' (not msgpack)");
-        check(&[0xdb, 255, 255, 255, 255, 1], "h'dbffffffff01' (not msgpack)");
+        check(
+            &[0xdb, 255, 255, 255, 255, 1],
+            "h'dbffffffff01' (not msgpack)",
+        );
         let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
         assert!(text(&deep).len() < 100);
         let long = [vec![0xdc, 0x40, 0], vec![0xc0; 0x4000]].concat();

@@ -26,39 +26,61 @@ impl ShownTurn<'_> {
     /// The turn as one line; its summary is cut where so many columns end.
     pub(crate) fn line(&self, columns: Option<usize>, out: &Output) -> String {
         let (id, type_name) = (self.id(), type_text(self.turn));
-        let heads = if self.heads.is_empty() { 0 } else { self.heads.join(", ").len() + " ()".len() };
+        let heads = if self.heads.is_empty() {
+            0
+        } else {
+            self.heads.join(", ").len() + " ()".len()
+        };
         let taken = text_columns(id) + heads + text_columns(&type_name) + "  ".len();
         let summary = shorten(&self.summary(), SUMMARY_CHARS_MAX);
         let summary = match columns {
             Some(columns) => shorten_to_columns(&summary, columns.saturating_sub(taken)),
             None => summary,
         };
-        let (id, type_name) = (out.paint(Style::Id, id), out.paint(Style::Faint, &type_name));
+        let (id, type_name) = (
+            out.paint(Style::Id, id),
+            out.paint(Style::Faint, &type_name),
+        );
         format!("{id}{} {type_name} {summary}", self.heads_text(out))
     }
 
     /// The turn as a block: its head lines, an empty line, its content indented.
     pub(crate) fn block(&self, out: &Output) -> Vec<String> {
-        let mut lines =
-            vec![format!("{}{}", out.paint(Style::Id, &format!("turn {}", self.id())), self.heads_text(out))];
-        lines
-            .extend(self.facts().into_iter().map(|(name, value)| format!("{:9}{value}", format!("{name}:"))));
+        let mut lines = vec![format!(
+            "{}{}",
+            out.paint(Style::Id, &format!("turn {}", self.id())),
+            self.heads_text(out)
+        )];
+        lines.extend(
+            self.facts()
+                .into_iter()
+                .map(|(name, value)| format!("{:9}{value}", format!("{name}:"))),
+        );
         lines.push(String::new());
-        lines.extend(self.content().iter().map(|line| format!("    {line}").trim_end().to_owned()));
+        lines.extend(
+            self.content()
+                .iter()
+                .map(|line| format!("    {line}").trim_end().to_owned()),
+        );
         lines
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let turn = self.turn;
-        let mut facts =
-            vec![("Type", type_text(turn)), ("Context", format!("ctx:{}", text_of(turn, "context_id")))];
+        let mut facts = vec![
+            ("Type", type_text(turn)),
+            ("Context", format!("ctx:{}", text_of(turn, "context_id"))),
+        ];
         match text_of(turn, "parent_turn_id") {
             "0" => {}
             parent => facts.push(("Parent", format!("turn:{parent}"))),
         }
         facts.push(("Date", date_text(text_of(turn, "created_at"))));
         let hash = text_of(turn, "content_hash_b3");
-        if let (false, Some(len)) = (hash.is_empty(), turn.get("uncompressed_len").and_then(Value::as_u64)) {
+        if let (false, Some(len)) = (
+            hash.is_empty(),
+            turn.get("uncompressed_len").and_then(Value::as_u64),
+        ) {
             facts.push(("Payload", format!("{}, blob:{hash}", bytes_text(len))));
         }
         match text_of(turn, "fs_root_hash") {
@@ -79,11 +101,23 @@ impl ShownTurn<'_> {
             lines.push(msgpack::text(&payload));
         }
         if let Some(Value::Object(unknown)) = self.turn.get("unknown") {
-            lines
-                .extend(unknown.iter().map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))));
+            lines.extend(
+                unknown
+                    .iter()
+                    .map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))),
+            );
         }
-        for warning in self.turn.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-            lines.push(format!("warning: {}", printable(text_of(warning, "message"))));
+        for warning in self
+            .turn
+            .get("warnings")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            lines.push(format!(
+                "warning: {}",
+                printable(text_of(warning, "message"))
+            ));
         }
         let error = self.turn.get("error").filter(|error| !lacks_type(error));
         if let Some(error) = error {
@@ -96,13 +130,18 @@ impl ShownTurn<'_> {
         match self.turn.get("data") {
             Some(Value::Object(data)) if self.is_captured() => captured::summary(data),
             Some(Value::Object(data)) => {
-                let fields =
-                    data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
+                let fields = data
+                    .iter()
+                    .map(|(name, value)| format!("{}={}", printable(name), inline(value)));
                 fields.collect::<Vec<_>>().join(" ")
             }
             _ => match payload(self.turn) {
                 Some(payload) => msgpack::text(&payload),
-                None if self.turn.get("error").is_some_and(|error| !lacks_type(error)) => {
+                None if self
+                    .turn
+                    .get("error")
+                    .is_some_and(|error| !lacks_type(error)) =>
+                {
                     "(payload damaged)".to_owned()
                 }
                 None => String::new(),
@@ -130,7 +169,10 @@ pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
 
 /// `2026-01-31T12:00:00.000Z` as `2026-01-31 12:00:00 UTC`; any other text as it is.
 pub(crate) fn date_text(time: &str) -> String {
-    match time.split_once('T').map(|(date, clock)| (date, clock.get(..8))) {
+    match time
+        .split_once('T')
+        .map(|(date, clock)| (date, clock.get(..8)))
+    {
         Some((date, Some(clock))) if time.ends_with('Z') => format!("{date} {clock} UTC"),
         _ => printable(time),
     }
@@ -143,18 +185,26 @@ fn type_text(turn: &Value) -> String {
         id => format!(
             "{}@{}",
             printable(id),
-            declared.get("type_version").and_then(Value::as_u64).unwrap_or_default()
+            declared
+                .get("type_version")
+                .and_then(Value::as_u64)
+                .unwrap_or_default()
         ),
     }
 }
 
 /// Whether a projection failed only because nobody published a type, which is no fault of the turn.
 fn lacks_type(error: &Value) -> bool {
-    matches!(text_of(error, "code"), "FailedDependency" | "MissingTypeHint")
+    matches!(
+        text_of(error, "code"),
+        "FailedDependency" | "MissingTypeHint"
+    )
 }
 
 fn payload(turn: &Value) -> Option<Vec<u8>> {
-    BASE64_STANDARD.decode(turn.get("bytes_b64")?.as_str()?).ok()
+    BASE64_STANDARD
+        .decode(turn.get("bytes_b64")?.as_str()?)
+        .ok()
 }
 
 /// A field as lines: a text of several lines stands indented below its name.
@@ -186,11 +236,17 @@ mod tests {
 
     fn check(turn: &Value, line: &str, block: &[&str]) {
         let out = Output::stdout(false, ColorChoice::Never, false);
-        let shown = ShownTurn { turn, heads: &["ctx:1".to_owned()] };
+        let shown = ShownTurn {
+            turn,
+            heads: &["ctx:1".to_owned()],
+        };
         assert_eq!(shown.line(None, &out), line);
         for columns in [line.chars().count(), 40, 60] {
             let cut = shown.line(Some(columns), &out);
-            assert!(cut.chars().count() <= columns.max(33) && cut.starts_with(&line[..10]), "{cut}");
+            assert!(
+                cut.chars().count() <= columns.max(33) && cut.starts_with(&line[..10]),
+                "{cut}"
+            );
         }
         assert_eq!(shown.block(&out), block);
     }

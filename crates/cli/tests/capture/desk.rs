@@ -26,7 +26,10 @@ impl Desk {
     pub(crate) fn bare() -> Self {
         let sandbox = Sandbox::new();
         std::fs::create_dir(sandbox.path("run")).unwrap();
-        Self { sandbox, broker: None }
+        Self {
+            sandbox,
+            broker: None,
+        }
     }
 
     /// A desk with a broker, which may know a display.
@@ -68,7 +71,11 @@ impl Desk {
     #[track_caller]
     pub(crate) fn bytes(&self, args: &[&str]) -> Vec<u8> {
         let done = self.run(args);
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         done.stdout
     }
 
@@ -77,18 +84,31 @@ impl Desk {
     pub(crate) fn rows(&self, args: &[&str]) -> Vec<Value> {
         let args = [args, &["--json"]].concat();
         let lines = String::from_utf8(self.bytes(&args)).unwrap();
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// A session of a process with one turn, spoken for by this test instead of a wrapper.
     pub(crate) fn session(&self, name: &str, pid: u32, turn: &[u8]) -> Connection {
         let mut wrapper = Connection::open(&self.socket(), Role::Wrapper, PATIENCE).unwrap();
         let session = format!("{:032x}", u128::from(pid));
-        let register =
-            Register { session: session.clone(), pid, name: Some(name.to_owned()), ..Register::default() };
+        let register = Register {
+            session: session.clone(),
+            pid,
+            name: Some(name.to_owned()),
+            ..Register::default()
+        };
         wrapper.register(register).unwrap();
         let content = turn.to_vec().into();
-        wrapper.turn_completed(CompletedTurn { session, content, ..CompletedTurn::default() }).unwrap();
+        wrapper
+            .turn_completed(CompletedTurn {
+                session,
+                content,
+                ..CompletedTurn::default()
+            })
+            .unwrap();
         wrapper
     }
 }
@@ -107,9 +127,20 @@ pub(crate) struct Speaking {
 
 impl Speaking {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
-        Self { running: Running(child), out, err }
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (out, err) = (
+            lines(child.stdout.take().unwrap()),
+            lines(child.stderr.take().unwrap()),
+        );
+        Self {
+            running: Running(child),
+            out,
+            err,
+        }
     }
 
     pub(crate) fn child(&mut self) -> &mut Child {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 use x11rb::connection::Connection as _;
-use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, CreateWindowAux, PropMode, WindowClass};
+use x11rb::protocol::xproto::{
+    AtomEnum, ConnectionExt as _, CreateWindowAux, PropMode, WindowClass,
+};
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
@@ -21,10 +23,31 @@ fn waiting() -> Running {
 /// Makes a window of a process and gives it focus, in the window manager's place.
 fn focus(connection: &RustConnection, process: u32) {
     let root = connection.setup().roots[0].root;
-    let atom = |name: &[u8]| connection.intern_atom(false, name).unwrap().reply().unwrap().atom;
+    let atom = |name: &[u8]| {
+        connection
+            .intern_atom(false, name)
+            .unwrap()
+            .reply()
+            .unwrap()
+            .atom
+    };
     let window = connection.generate_id().unwrap();
     let class = WindowClass::INPUT_ONLY;
-    connection.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &CreateWindowAux::new()).unwrap();
+    connection
+        .create_window(
+            0,
+            window,
+            root,
+            0,
+            0,
+            1,
+            1,
+            0,
+            class,
+            0,
+            &CreateWindowAux::new(),
+        )
+        .unwrap();
     for (of, property, kind, value) in [
         (window, atom(b"_NET_WM_PID"), AtomEnum::CARDINAL, process),
         (root, atom(b"_NET_ACTIVE_WINDOW"), AtomEnum::WINDOW, window),
@@ -51,8 +74,11 @@ fn keys_capture_paste_and_copy_where_the_focus_is() {
     let _left = desk.session("left", left.0.id(), &turn);
     let mut wrapper = desk.session("right", right.0.id(), b"something else");
     let mut hotkey = hotkey(&desk, &server, &["--raw", "--copy", "Super+Shift+X"]);
-    for expect in ["Super+Shift+C: capture (x11)", "Super+Shift+V: paste (x11)", "Super+Shift+X: copy (x11)"]
-    {
+    for expect in [
+        "Super+Shift+C: capture (x11)",
+        "Super+Shift+V: paste (x11)",
+        "Super+Shift+X: copy (x11)",
+    ] {
         assert_eq!(Speaking::says(&hotkey.out), expect);
     }
     let (screen, _) = RustConnection::connect(Some(&server.display)).unwrap();
@@ -63,22 +89,38 @@ fn keys_capture_paste_and_copy_where_the_focus_is() {
         // The notice of a capture quotes the turn's first words.
         assert!(said.starts_with(expect), "{keys}: {said}");
     };
-    press(right.0.id(), "super+shift+v", "cannot paste: nothing was captured yet");
+    press(
+        right.0.id(),
+        "super+shift+v",
+        "cannot paste: nothing was captured yet",
+    );
     press(left.0.id(), "super+shift+c", "captured 3.0 MiB from left");
     press(right.0.id(), "super+shift+v", "pasted into right");
-    assert!(injected(&mut wrapper) == turn, "what was captured is what is pasted");
+    assert!(
+        injected(&mut wrapper) == turn,
+        "what was captured is what is pasted"
+    );
     press(right.0.id(), "super+shift+x", "copied to the clipboard");
     let xclip = ["-selection", "clipboard", "-o", "-t", "UTF8_STRING"];
     let copied = output(server.command("xclip").args(xclip), "xclip", b"");
-    assert!(copied.stdout == turn, "what was captured is what xclip reads");
+    assert!(
+        copied.stdout == turn,
+        "what was captured is what xclip reads"
+    );
     let nobody = waiting();
-    let expect = format!("nothing to capture: no session runs in what has focus (process {})", nobody.0.id());
+    let expect = format!(
+        "nothing to capture: no session runs in what has focus (process {})",
+        nobody.0.id()
+    );
     press(nobody.0.id(), "super+shift+c", &expect);
     let test = std::process::id();
     focus(&screen, test);
     server.press("super+shift+c");
     let said = Speaking::says(&hotkey.err);
-    assert!(said.starts_with("nothing to capture: several sessions run in what has focus: "), "{said}");
+    assert!(
+        said.starts_with("nothing to capture: several sessions run in what has focus: "),
+        "{said}"
+    );
 
     kill_process(Pid::from_child(hotkey.child()), Signal::TERM).unwrap();
     assert_eq!(hotkey.code(), Some(0));
@@ -95,7 +137,13 @@ fn the_end_of_the_broker_is_an_error() {
     drop(desk.broker.take());
     assert_eq!(hotkey.code(), Some(1));
     let said: serde_json::Value = serde_json::from_str(&Speaking::says(&hotkey.err)).unwrap();
-    assert!(said["error"].as_str().unwrap().starts_with("the broker has gone: "), "{said}");
+    assert!(
+        said["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("the broker has gone: "),
+        "{said}"
+    );
 }
 
 #[test]
@@ -105,7 +153,10 @@ fn a_taken_key_is_reported_and_with_none_left_it_ends() {
     let first = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "Alt+B"]);
     assert_eq!(Speaking::says(&first.out), "Alt+A: capture (x11)");
     let second = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "Alt+C"]);
-    assert_eq!(Speaking::says(&second.err), "warning: Alt+A cannot be had: another program has taken it");
+    assert_eq!(
+        Speaking::says(&second.err),
+        "warning: Alt+A cannot be had: another program has taken it"
+    );
     assert_eq!(Speaking::says(&second.out), "Alt+C: paste (x11)");
     let mut third = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "Alt+B"]);
     let said: Vec<String> = (0..4).map(|_| Speaking::says(&third.err)).collect();
@@ -118,9 +169,21 @@ fn what_cannot_work_is_said_before_anything_runs() {
     let desk = Desk::bare();
     for (args, code, expect) in [
         (&["hotkey", "--capture", "C"][..], 2, "`C` has no modifier"),
-        (&["hotkey", "--paste", "Super+Foo"], 2, "`Foo` in `Super+Foo` is no key"),
-        (&["hotkey", "--on", "windows"], 2, "expected detect, x11 or tmux"),
-        (&["hotkey", "--on", "wayland"], 2, "wayland and osc52 have a clipboard and nothing else"),
+        (
+            &["hotkey", "--paste", "Super+Foo"],
+            2,
+            "`Foo` in `Super+Foo` is no key",
+        ),
+        (
+            &["hotkey", "--on", "windows"],
+            2,
+            "expected detect, x11 or tmux",
+        ),
+        (
+            &["hotkey", "--on", "wayland"],
+            2,
+            "wayland and osc52 have a clipboard and nothing else",
+        ),
         (&["hotkey"], 1, "hint: start it with `turnkeep broker`"),
     ] {
         let done = desk.run(args);
@@ -139,7 +202,11 @@ fn what_cannot_work_is_said_before_anything_runs() {
     ] {
         let done = desk.run(args);
         let said = String::from_utf8(done.stderr).unwrap();
-        assert_eq!((done.status.code(), said.contains(expect)), (Some(code), true), "{args:?}: {said}");
+        assert_eq!(
+            (done.status.code(), said.contains(expect)),
+            (Some(code), true),
+            "{args:?}: {said}"
+        );
     }
 }
 
@@ -148,7 +215,10 @@ fn one_key_cannot_mean_two_things() {
     let server = XServer::start();
     let desk = Desk::with_broker(None);
     let mut hotkey = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "alt+a"]);
-    assert_eq!(Speaking::says(&hotkey.err), "error: Alt+A cannot mean both capture and paste");
+    assert_eq!(
+        Speaking::says(&hotkey.err),
+        "error: Alt+A cannot mean both capture and paste"
+    );
     assert_eq!(hotkey.code(), Some(2));
 }
 
@@ -157,7 +227,10 @@ fn in_tmux_the_pane_of_the_key_is_meant() {
     let desk = Desk::with_broker(None);
     let (inner, outer) = TmuxServer::attached("exec sleep 600");
     inner.run(&["split-window", "exec sleep 600"]);
-    let panes = [inner.number("#{pane_pid}", ":.0"), inner.number("#{pane_pid}", ":.1")];
+    let panes = [
+        inner.number("#{pane_pid}", ":.0"),
+        inner.number("#{pane_pid}", ":.1"),
+    ];
     let _left = desk.session("left", panes[0], b"from \x1b[1mthe\x1b[m left");
     let mut right = desk.session("right", panes[1], b"from the right");
     let tmux: PathBuf = inner.socket();
@@ -170,7 +243,11 @@ fn in_tmux_the_pane_of_the_key_is_meant() {
         inner.run(&["select-pane", "-t", pane]);
         outer.run(&["send-keys", key]);
     }
-    assert_eq!(injected(&mut right), b"from the left", "the text, without the program's colours");
+    assert_eq!(
+        injected(&mut right),
+        b"from the left",
+        "the text, without the program's colours"
+    );
 }
 
 #[test]
@@ -178,10 +255,14 @@ fn the_end_of_the_tmux_server_is_an_error() {
     let desk = Desk::with_broker(None);
     let tmux = TmuxServer::start("exec sleep 600");
     let mut command = desk.command(&["hotkey", "--on", "tmux"]);
-    let mut hotkey = Speaking::start(command.env("TMUX", format!("{},1,0", tmux.socket().display())));
+    let mut hotkey =
+        Speaking::start(command.env("TMUX", format!("{},1,0", tmux.socket().display())));
     assert_eq!(Speaking::says(&hotkey.out), "Alt+Shift+C: capture (tmux)");
     drop(tmux);
     assert_eq!(hotkey.code(), Some(1));
     let said = Speaking::says(&hotkey.err);
-    assert!(said.starts_with("error: the desktop has gone: `tmux display-message` failed: "), "{said}");
+    assert!(
+        said.starts_with("error: the desktop has gone: `tmux display-message` failed: "),
+        "{said}"
+    );
 }

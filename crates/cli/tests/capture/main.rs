@@ -1,4 +1,5 @@
-//! Capture and relay as a person does it: the real binary in real terminals, by keys and by commands.
+//! Capture and relay as a person does it: the real binary in real terminals, by keys and by
+//! commands.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

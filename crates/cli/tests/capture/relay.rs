@@ -1,5 +1,5 @@
-//! Two wrapped programs under tmux: what one says is captured and typed into the other, into a file and
-//! out of the command line, byte for byte.
+//! Two wrapped programs under tmux: what one says is captured and typed into the other, into a file
+//! and out of the command line, byte for byte.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,9 @@ fn wrapped(desk: &Desk, name: &str, program: &str) -> String {
 }
 
 fn session(desk: &Desk, name: &str) -> Option<Value> {
-    desk.rows(&["sessions"]).into_iter().find(|session| session["name"] == name)
+    desk.rows(&["sessions"])
+        .into_iter()
+        .find(|session| session["name"] == name)
 }
 
 /// Types a line at a program that is ready for it, and waits for the turn that answers it.
@@ -39,7 +41,9 @@ fn ask(desk: &Desk, tmux: &TmuxServer, line: &str) -> Value {
 
 /// What the other program has received, once it is as long as expected.
 fn received(path: &Path, length: usize) -> Vec<u8> {
-    eventually("the paste arrives", || fs::read(path).ok().filter(|bytes| bytes.len() >= length))
+    eventually("the paste arrives", || {
+        fs::read(path).ok().filter(|bytes| bytes.len() >= length)
+    })
 }
 
 #[test]
@@ -57,14 +61,27 @@ fn a_turn_goes_from_one_program_to_the_other_to_a_file_and_to_the_command_line()
     ask(&desk, &tmux, "seq 1 3; printf '\\033[1mbold\\033[0m\\n'");
     let turns = desk.rows(&["turns", "left"]);
     assert_eq!(turns.len(), 2, "{turns:?}");
-    let ids: Vec<&str> = turns.iter().map(|turn| turn["turn_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = turns
+        .iter()
+        .map(|turn| turn["turn_id"].as_str().unwrap())
+        .collect();
     let newest = desk.bytes(&["turn", ids[0], "--raw"]);
     let text = String::from_utf8(newest.clone()).unwrap();
-    assert!(text.contains("1\r\n2\r\n3\r\n") && text.contains("\x1b[1mbold\x1b[0m"), "{text:?}");
-    assert!(!text.contains("seq"), "the echo is no part of the turn: {text:?}");
+    assert!(
+        text.contains("1\r\n2\r\n3\r\n") && text.contains("\x1b[1mbold\x1b[0m"),
+        "{text:?}"
+    );
+    assert!(
+        !text.contains("seq"),
+        "the echo is no part of the turn: {text:?}"
+    );
 
     let plain = desk.bytes(&["turn", ids[0], "--text"]);
-    assert!(String::from_utf8_lossy(&plain).starts_with("1\n2\n3\nbold"), "{}", plain.escape_ascii());
+    assert!(
+        String::from_utf8_lossy(&plain).starts_with("1\n2\n3\nbold"),
+        "{}",
+        plain.escape_ascii()
+    );
     assert!(!plain.contains(&0x1b), "{}", plain.escape_ascii());
 
     desk.bytes(&["capture", "left"]);
@@ -79,11 +96,17 @@ fn a_turn_goes_from_one_program_to_the_other_to_a_file_and_to_the_command_line()
     desk.bytes(&["capture", ids[1]]);
     let file = desk.sandbox.path("kept.txt");
     desk.bytes(&["deliver", "file", "--path", file.to_str().unwrap()]);
-    assert_eq!(fs::read(&file).unwrap(), desk.bytes(&["turn", ids[1], "--text"]));
+    assert_eq!(
+        fs::read(&file).unwrap(),
+        desk.bytes(&["turn", ids[1], "--text"])
+    );
     desk.bytes(&["deliver", "file", "--raw", "--path", file.to_str().unwrap()]);
     assert_eq!(fs::read(&file).unwrap(), older);
     desk.bytes(&["deliver", "inject", "--raw", "--session", "right"]);
-    assert_eq!(received(&taken, both.len() + older.len()), [both, older].concat());
+    assert_eq!(
+        received(&taken, both.len() + older.len()),
+        [both, older].concat()
+    );
 }
 
 #[test]
@@ -101,7 +124,10 @@ fn what_cannot_be_relayed_is_said() {
     ] {
         let done = desk.run(args);
         let said = String::from_utf8(done.stderr).unwrap();
-        assert!(!done.status.success() && said.contains(expect), "{args:?}: {said}");
+        assert!(
+            !done.status.success() && said.contains(expect),
+            "{args:?}: {said}"
+        );
     }
     drop(tmux);
     eventually("the session has ended", || {

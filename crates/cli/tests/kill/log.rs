@@ -46,7 +46,12 @@ impl Log {
         let mut next = 1;
         let mut chain = [0; 32];
         for (at, (first, path)) in segments.iter().enumerate() {
-            assert_eq!(*first, next, "{} does not begin where the one before ends", path.display());
+            assert_eq!(
+                *first,
+                next,
+                "{} does not begin where the one before ends",
+                path.display()
+            );
             let until = segments.get(at + 1).map_or(u64::MAX, |(first, _)| *first);
             let file = File::open(path).unwrap();
             let mut offset = SEGMENT_HEADER as u64;
@@ -96,13 +101,20 @@ impl Log {
         for _ in 0..2 * body.number() {
             body.counted();
         }
-        assert!(self.keys.insert((0, body.counted().to_vec())), "a context is created twice by one key");
+        assert!(
+            self.keys.insert((0, body.counted().to_vec())),
+            "a context is created twice by one key"
+        );
         self.heads.push(base);
     }
 
     fn append(&mut self, body: &mut Bytes<'_>, frame: &Frame) {
         let flags = body.byte();
-        assert_eq!((flags, body.number()), (2, 1), "every append has a key and one part");
+        assert_eq!(
+            (flags, body.number()),
+            (2, 1),
+            "every append has a key and one part"
+        );
         let key = body.counted().to_vec();
         let context = body.number();
         assert_eq!(body.byte(), 0, "nobody named a parent or expected a head");
@@ -110,30 +122,55 @@ impl Log {
         assert_eq!(body.number(), head, "the parent is the head");
         let depth = u64::from(self.depth_after(head));
         assert_eq!(body.number(), depth, "the depth is the parent's plus one");
-        let turns = (0..body.number()).map(|_| self.turn(context, body, frame)).collect();
-        assert!(self.keys.insert((context, key.clone())), "a key is in the log twice");
-        self.appends.push(Append { context, key, turns });
+        let turns = (0..body.number())
+            .map(|_| self.turn(context, body, frame))
+            .collect();
+        assert!(
+            self.keys.insert((context, key.clone())),
+            "a key is in the log twice"
+        );
+        self.appends.push(Append {
+            context,
+            key,
+            turns,
+        });
     }
 
     fn turn(&mut self, context: u64, body: &mut Bytes<'_>, frame: &Frame) -> Turn {
         assert_eq!(body.counted(), b"com.example.Note");
-        assert_eq!((body.number(), body.number()), (1, 1), "version and encoding");
+        assert_eq!(
+            (body.number(), body.number()),
+            (1, 1),
+            "version and encoding"
+        );
         let hash = match body.number() {
             0 => body.hash(),
             blob => frame.blobs[index(blob)].0,
         };
         assert_eq!(body.byte(), 0, "nobody gave a root");
-        assert!(self.payloads.contains_key(&hash), "the payload is in the log before its turn");
+        assert!(
+            self.payloads.contains_key(&hash),
+            "the payload is in the log before its turn"
+        );
         let parent = self.heads[index(context)];
         let id = self.turns.len() as u64 + 1;
-        let turn = Turn { id, depth: self.depth_after(parent), hash, parent };
+        let turn = Turn {
+            id,
+            depth: self.depth_after(parent),
+            hash,
+            parent,
+        };
         self.turns.push(turn);
         self.heads[index(context)] = id;
         turn
     }
 
     fn depth_after(&self, parent: u64) -> u32 {
-        if parent == 0 { 0 } else { self.turns[index(parent)].depth + 1 }
+        if parent == 0 {
+            0
+        } else {
+            self.turns[index(parent)].depth + 1
+        }
     }
 }
 
@@ -143,9 +180,12 @@ fn index(number: u64) -> usize {
 
 /// The segments that hold frames: their first positions and files, in order.
 fn segments(data: &Path) -> Vec<(u64, PathBuf)> {
-    let entries = fs::read_dir(data.join("log")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+    let entries = fs::read_dir(data.join("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|e| e == "seg"))
+        .collect();
     paths.sort();
     let mut found: Vec<(u64, PathBuf)> = Vec::new();
     for (number, path) in (1_u64..).zip(paths) {
@@ -155,9 +195,19 @@ fn segments(data: &Path) -> Vec<(u64, PathBuf)> {
             continue;
         }
         assert_eq!(&header[..8], b"TKSEG\0\0\x01", "{}", path.display());
-        assert_eq!(u32_at(&header, 8), crc32c(&header[16..]), "{}", path.display());
+        assert_eq!(
+            u32_at(&header, 8),
+            crc32c(&header[16..]),
+            "{}",
+            path.display()
+        );
         assert_eq!(u64_at(&header, 32), number, "{}", path.display());
-        assert_eq!(found.len() as u64, number - 1, "a blank segment is before {}", path.display());
+        assert_eq!(
+            found.len() as u64,
+            number - 1,
+            "a blank segment is before {}",
+            path.display()
+        );
         found.push((u64_at(&header, 40), path));
     }
     found
@@ -182,7 +232,8 @@ impl Frame {
         }
         let (meta_len, data_len) = (u32_at(&header, 8) as usize, u32_at(&header, 12) as usize);
         let mut rest = vec![0; meta_len + data_len];
-        file.read_exact_at(&mut rest, offset + FRAME_HEADER as u64).ok()?;
+        file.read_exact_at(&mut rest, offset + FRAME_HEADER as u64)
+            .ok()?;
         let (meta, data) = rest.split_at(meta_len);
         if crc32c(meta) != u32_at(&header, 16) {
             return None;
@@ -191,8 +242,13 @@ impl Frame {
         let blobs = (0..u32_at(&header, 20))
             .map(|_| blob(&mut meta_bytes, &mut data_bytes))
             .collect::<Option<_>>()?;
-        let commands = (0..u32_at(&header, 24)).map(|_| command(&mut meta_bytes)).collect();
-        assert!(meta_bytes.0.is_empty() && data_bytes.0.is_empty(), "a frame has bytes left over");
+        let commands = (0..u32_at(&header, 24))
+            .map(|_| command(&mut meta_bytes))
+            .collect();
+        assert!(
+            meta_bytes.0.is_empty() && data_bytes.0.is_empty(),
+            "a frame has bytes left over"
+        );
         Some(Self {
             len: ((FRAME_HEADER + meta_len + data_len) as u64).next_multiple_of(8),
             position: u64_at(&header, 32),
@@ -215,9 +271,17 @@ fn blob(meta: &mut Bytes<'_>, data: &mut Bytes<'_>) -> Option<([u8; 32], Vec<u8>
     if crc32c(stored) != crc {
         return None;
     }
-    let raw = if form == 0 { stored.to_vec() } else { zstd::bulk::decompress(stored, raw_len).unwrap() };
+    let raw = if form == 0 {
+        stored.to_vec()
+    } else {
+        zstd::bulk::decompress(stored, raw_len).unwrap()
+    };
     assert_eq!(raw.len(), raw_len, "a blob has another length than it says");
-    assert_eq!(*blake3::hash(&raw).as_bytes(), hash, "a blob is not what its hash says");
+    assert_eq!(
+        *blake3::hash(&raw).as_bytes(),
+        hash,
+        "a blob is not what its hash says"
+    );
     Some((hash, raw))
 }
 
@@ -274,8 +338,16 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 
 /// The Castagnoli checksum, a bit at a time.
 fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+    let step = |crc: u32, _| {
+        if crc & 1 == 1 {
+            (crc >> 1) ^ 0x82f6_3b78
+        } else {
+            crc >> 1
+        }
+    };
+    !bytes
+        .iter()
+        .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
 
 #[test]

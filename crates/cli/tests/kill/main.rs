@@ -1,6 +1,6 @@
-//! The real binary killed with SIGKILL again and again, at moments counted in acks. After every kill a
-//! reader of its own, which shares no code with the server, finds every acked turn in the log and
-//! nothing twice; then the server goes on with the same directory.
+//! The real binary killed with SIGKILL again and again, at moments counted in acks. After every
+//! kill a reader of its own, which shares no code with the server, finds every acked turn in the
+//! log and nothing twice; then the server goes on with the same directory.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -47,24 +47,58 @@ fn write_until_killed(server: &Server, writers: &mut [Writer], acks: u64) {
             scope.spawn(|| writer.write_until_the_end(address(server), &on_ack));
         }
     });
-    assert!(counted.into_inner() >= acks, "the connections ended before the kill");
+    assert!(
+        counted.into_inner() >= acks,
+        "the connections ended before the kill"
+    );
 }
 
 /// Everything that was acked is in the log as it was acked; what is in the log was asked for, once.
 fn check(log: &Log, writers: &[Writer]) {
     let asked: BTreeMap<&[u8], &[Vec<u8>]> = writers.iter().flat_map(Writer::asked).collect();
     for append in &log.appends {
-        let payloads = asked.get(&append.key[..]).expect("nobody asked for this append");
-        let logged: Vec<&[u8]> = append.turns.iter().map(|turn| &log.payloads[&turn.hash][..]).collect();
-        assert_eq!(logged, **payloads, "an append is in the log with other payloads");
+        let payloads = asked
+            .get(&append.key[..])
+            .expect("nobody asked for this append");
+        let logged: Vec<&[u8]> = append
+            .turns
+            .iter()
+            .map(|turn| &log.payloads[&turn.hash][..])
+            .collect();
+        assert_eq!(
+            logged, **payloads,
+            "an append is in the log with other payloads"
+        );
     }
-    let logged: BTreeMap<&[u8], _> = log.appends.iter().map(|append| (&append.key[..], append)).collect();
-    assert_eq!(logged.len(), log.appends.len(), "an append is in the log twice");
-    for Kept { key, context, turns } in writers.iter().flat_map(|writer| &writer.acked) {
-        let append = logged.get(&key[..]).expect("an acked append is not in the log");
+    let logged: BTreeMap<&[u8], _> = log
+        .appends
+        .iter()
+        .map(|append| (&append.key[..], append))
+        .collect();
+    assert_eq!(
+        logged.len(),
+        log.appends.len(),
+        "an append is in the log twice"
+    );
+    for Kept {
+        key,
+        context,
+        turns,
+    } in writers.iter().flat_map(|writer| &writer.acked)
+    {
+        let append = logged
+            .get(&key[..])
+            .expect("an acked append is not in the log");
         assert_eq!(append.context, *context, "it was acked for another context");
-        let found: Vec<_> = append.turns.iter().map(|turn| (turn.id, turn.depth, turn.hash)).collect();
-        assert_eq!(found, *turns, "it was acked otherwise than it is in the log");
+        let found: Vec<_> = append
+            .turns
+            .iter()
+            .map(|turn| (turn.id, turn.depth, turn.hash))
+            .collect();
+        assert_eq!(
+            found, *turns,
+            "it was acked otherwise than it is in the log"
+        );
     }
 }
 
@@ -87,9 +121,17 @@ fn nothing_acked_is_lost_or_doubled_by_killing_the_server_again_and_again() {
     let log = Log::read(&sandbox.data());
     check(&log, &writers);
     let acked: usize = writers.iter().map(|writer| writer.acked.len()).sum();
-    assert_eq!(acked, log.appends.len(), "in the end every append is acked, each once");
+    assert_eq!(
+        acked,
+        log.appends.len(),
+        "in the end every append is acked, each once"
+    );
     for context in 1..=log.heads.len() as u64 {
-        assert_eq!(writer::read_back(address(&server), context), log.path(context), "context {context}");
+        assert_eq!(
+            writer::read_back(address(&server), context),
+            log.path(context),
+            "context {context}"
+        );
     }
     assert!(server.terminate().success());
 }

@@ -1,5 +1,5 @@
-//! A writer: one connection with requests in flight, each with a key of its own. What was not answered
-//! when the connection ended is sent again on the next one.
+//! A writer: one connection with requests in flight, each with a key of its own. What was not
+//! answered when the connection ended is sent again on the next one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -39,16 +39,27 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(number: u64) -> Self {
         let (asked, open) = (BTreeMap::new(), VecDeque::new());
-        Self { number, next: 0, contexts: None, asked, open, acked: Vec::new() }
+        Self {
+            number,
+            next: 0,
+            contexts: None,
+            asked,
+            open,
+            acked: Vec::new(),
+        }
     }
 
     pub(crate) fn asked(&self) -> impl Iterator<Item = (&[u8], &[Vec<u8>])> {
-        self.asked.iter().map(|(key, payloads)| (&key[..], &payloads[..]))
+        self.asked
+            .iter()
+            .map(|(key, payloads)| (&key[..], &payloads[..]))
     }
 
     /// Writes until the server is gone. `on_ack` is called for every answer.
     pub(crate) fn write_until_the_end(&mut self, address: &str, on_ack: &(impl Fn() + Sync)) {
-        let Some(mut peer) = Peer::connect(address) else { return };
+        let Some(mut peer) = Peer::connect(address) else {
+            return;
+        };
         if !self.know_contexts(&mut peer) {
             return;
         }
@@ -72,7 +83,10 @@ impl Writer {
         assert!(self.know_contexts(&mut peer));
         self.resend(&mut peer);
         while !self.open.is_empty() {
-            assert!(self.take_answer(&mut peer), "the server ends the connection");
+            assert!(
+                self.take_answer(&mut peer),
+                "the server ends the connection"
+            );
         }
     }
 
@@ -85,14 +99,20 @@ impl Writer {
     /// Creates the contexts, or learns again which ones they are; false if the server is gone.
     fn know_contexts(&mut self, peer: &mut Peer) -> bool {
         let names = [format!("own {}", self.number), "shared".to_owned()];
-        let created: Option<Vec<ContextId>> = names.into_iter().map(|name| peer.create(name)).collect();
+        let created: Option<Vec<ContextId>> =
+            names.into_iter().map(|name| peer.create(name)).collect();
         let Some(created) = created else { return false };
         let created = [created[0], created[1]];
-        assert_eq!(*self.contexts.get_or_insert(created), created, "a key gives its first answer");
+        assert_eq!(
+            *self.contexts.get_or_insert(created),
+            created,
+            "a key gives its first answer"
+        );
         true
     }
 
-    /// The next append: mostly one turn, sometimes three as one; to its own context or to the shared one.
+    /// The next append: mostly one turn, sometimes three as one; to its own context or to the
+    /// shared one.
     fn new_append(&mut self) -> (Vec<u8>, Request) {
         let number = self.next;
         self.next += 1;
@@ -114,12 +134,19 @@ impl Writer {
                 expected_head,
             })
         } else {
-            Request::AppendBatch(AppendBatch { context, parent, turns, key: sent_key, expected_head })
+            Request::AppendBatch(AppendBatch {
+                context,
+                parent,
+                turns,
+                key: sent_key,
+                expected_head,
+            })
         };
         (key, request)
     }
 
-    /// Mostly short, now and then long enough to be compressed, now and then one that others send too.
+    /// Mostly short, now and then long enough to be compressed, now and then one that others send
+    /// too.
     fn payload(&self, number: u64, turn: u64) -> Vec<u8> {
         let text = format!("writer {} append {number} turn {turn};", self.number);
         match number % 8 {
@@ -129,22 +156,37 @@ impl Writer {
         }
     }
 
-    /// Takes one answer; false when the connection has ended. Appends of one connection may be answered
-    /// in any order across contexts.
+    /// Takes one answer; false when the connection has ended. Appends of one connection may be
+    /// answered in any order across contexts.
     fn take_answer(&mut self, peer: &mut Peer) -> bool {
-        let Some((req_id, response)) = peer.receive() else { return false };
+        let Some((req_id, response)) = peer.receive() else {
+            return false;
+        };
         let key = peer.sent_key(req_id);
-        let at = self.open.iter().position(|(open, _)| *open == key).expect("it is answered once");
+        let at = self
+            .open
+            .iter()
+            .position(|(open, _)| *open == key)
+            .expect("it is answered once");
         let (key, _) = self.open.remove(at).unwrap();
         let (context, turns) = match response {
-            Response::TurnAppended(ack) => (ack.context, vec![(ack.turn.get(), ack.depth, ack.hash.0)]),
+            Response::TurnAppended(ack) => {
+                (ack.context, vec![(ack.turn.get(), ack.depth, ack.hash.0)])
+            }
             Response::BatchAppended(ack) => (
                 ack.context,
-                ack.turns.iter().map(|turn| (turn.turn.get(), turn.depth, turn.hash.0)).collect(),
+                ack.turns
+                    .iter()
+                    .map(|turn| (turn.turn.get(), turn.depth, turn.hash.0))
+                    .collect(),
             ),
             other => panic!("{other:?}"),
         };
-        self.acked.push(Kept { key, context: context.get(), turns });
+        self.acked.push(Kept {
+            key,
+            context: context.get(),
+            turns,
+        });
         true
     }
 }
@@ -165,13 +207,26 @@ fn sent_turn(payload: &[u8]) -> SentTurn {
 pub(crate) fn read_back(address: &str, context: u64) -> Vec<Told> {
     let mut peer = Peer::connect(address).unwrap();
     let context = ContextId::new(context).unwrap();
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let request = Request::GetLast(GetLast { context, limit: 10_000, options });
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
+    let request = Request::GetLast(GetLast {
+        context,
+        limit: 10_000,
+        options,
+    });
     peer.send(&request);
     match peer.receive().unwrap().1 {
         Response::Last(items) => items
             .iter()
-            .map(|item| (item.turn.get(), item.depth, *blake3::hash(&item.payload).as_bytes()))
+            .map(|item| {
+                (
+                    item.turn.get(),
+                    item.depth,
+                    *blake3::hash(&item.payload).as_bytes(),
+                )
+            })
             .collect(),
         other => panic!("{other:?}"),
     }
@@ -189,7 +244,11 @@ impl Peer {
     fn connect(address: &str) -> Option<Self> {
         let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).ok()?;
-        Some(Self { stream, input: BytesMut::new(), keys: Vec::new() })
+        Some(Self {
+            stream,
+            input: BytesMut::new(),
+            keys: Vec::new(),
+        })
     }
 
     fn send(&mut self, request: &Request) {
@@ -223,7 +282,10 @@ impl Peer {
 
     /// Creates a context by a key; none if the server is gone.
     fn create(&mut self, name: String) -> Option<ContextId> {
-        self.send(&Request::CreateContext(CreateContext { base: None, key: Some(name.into()) }));
+        self.send(&Request::CreateContext(CreateContext {
+            base: None,
+            key: Some(name.into()),
+        }));
         match self.receive()?.1 {
             Response::ContextCreated(head) => Some(head.context),
             other => panic!("{other:?}"),

@@ -1,4 +1,5 @@
-//! A place to run the real binary: a home of its own, and transcripts that read the same every time.
+//! A place to run the real binary: a home of its own, and transcripts that read the same every
+//! time.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -44,9 +45,16 @@ impl Sandbox {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnkeep"));
         command.args(args).current_dir(self.home.path()).env_clear();
-        command.env("HOME", self.home.path()).env("TURNKEEP_DATA", self.data());
-        command.env("TURNKEEP_LISTEN", "127.0.0.1:0").env("TURNKEEP_HTTP", "127.0.0.1:0");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("HOME", self.home.path())
+            .env("TURNKEEP_DATA", self.data());
+        command
+            .env("TURNKEEP_LISTEN", "127.0.0.1:0")
+            .env("TURNKEEP_HTTP", "127.0.0.1:0");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -64,7 +72,11 @@ impl Sandbox {
     /// which is the command's standard input.
     pub(crate) fn transcript(&self, session: &str) -> String {
         let mut text = String::new();
-        for line in session.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for line in session
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
             let (words, input) = line.split_once(" < ").unwrap_or((line, ""));
             let args: Vec<&str> = words.split(' ').collect();
             let output = self.output(&args, input.as_bytes());
@@ -91,7 +103,11 @@ impl Sandbox {
     /// A JSON line that a command prints.
     pub(crate) fn json(&self, args: &[&str], input: &str) -> Value {
         let output = self.output(args, input.as_bytes());
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -109,7 +125,20 @@ impl Sandbox {
 
     /// Starts `turnkeep up` on free ports and waits until it says where it listens.
     pub(crate) fn up(&self, more: &[&str]) -> Server {
-        self.start(&[&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"], more].concat())
+        self.start(
+            &[
+                &[
+                    "up",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--http",
+                    "127.0.0.1:0",
+                    "--json",
+                ],
+                more,
+            ]
+            .concat(),
+        )
     }
 
     /// Starts it again where another one was.
@@ -122,8 +151,13 @@ impl Sandbox {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
-        let said = serde_json::from_str(&line).unwrap_or_else(|_| panic!("`turnkeep up` said {line:?}"));
-        Server { child, said, _stdout: stdout }
+        let said =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("`turnkeep up` said {line:?}"));
+        Server {
+            child,
+            said,
+            _stdout: stdout,
+        }
     }
 }
 
@@ -162,8 +196,8 @@ impl Drop for Server {
     }
 }
 
-/// Replaces every run of characters that matches a pattern: `d` is a digit, `x` a hex digit, `z` a digit or
-/// small letter, anything else is itself.
+/// Replaces every run of characters that matches a pattern: `d` is a digit, `x` a hex digit, `z` a
+/// digit or small letter, anything else is itself.
 fn replace(text: &str, pattern: &str, with: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let pattern: Vec<char> = pattern.chars().collect();
@@ -196,7 +230,8 @@ pub(crate) fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Compares a transcript with what is expected, both without indentation that the test's source adds.
+/// Compares a transcript with what is expected, both without indentation that the test's source
+/// adds.
 #[track_caller]
 pub(crate) fn check(transcript: &str, expect: &str) {
     let indent = expect
@@ -204,9 +239,15 @@ pub(crate) fn check(transcript: &str, expect: &str) {
         .filter(|line| !line.trim().is_empty())
         .map(|line| line.len() - line.trim_start().len())
         .min();
-    let expect: Vec<&str> =
-        expect.trim_end().lines().map(|line| line.get(indent.unwrap_or(0)..).unwrap_or("")).collect();
+    let expect: Vec<&str> = expect
+        .trim_end()
+        .lines()
+        .map(|line| line.get(indent.unwrap_or(0)..).unwrap_or(""))
+        .collect();
     let expect = expect.join("\n");
     let transcript = transcript.trim_end();
-    assert!(transcript == expect.trim_start_matches('\n'), "the transcript is\n{transcript}\n");
+    assert!(
+        transcript == expect.trim_start_matches('\n'),
+        "the transcript is\n{transcript}\n"
+    );
 }

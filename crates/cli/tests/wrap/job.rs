@@ -16,9 +16,14 @@ fn the_shells_job_control_works_on_it() {
     terminal.type_bytes(b"\x1a");
     terminal.until("Stopped");
     terminal.until("$ ");
-    terminal.type_bytes(b"stty -a | tr -s ' ;' '\\n\\n' | grep -xE '.?(icanon|echo)' | tr '\\n' ,; fg\n");
+    terminal.type_bytes(
+        b"stty -a | tr -s ' ;' '\\n\\n' | grep -xE '.?(icanon|echo)' | tr '\\n' ,; fg\n",
+    );
     let said = terminal.until("wrap -- cat\r\n");
-    assert!(said.contains("icanon,echo,"), "the shell's settings are not back: {said}");
+    assert!(
+        said.contains("icanon,echo,"),
+        "the shell's settings are not back: {said}"
+    );
     terminal.type_bytes(b"after\n");
     terminal.until("after\r\nafter\r\n");
     terminal.type_bytes(b"\x04");
@@ -58,7 +63,9 @@ fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
     terminal.until("ready");
     terminal.wait_for("raw mode", Terminal::is_raw);
     terminal.signal(Signal::TSTP);
-    terminal.wait_for("suspended", |terminal| terminal.status_line("State").starts_with('T'));
+    terminal.wait_for("suspended", |terminal| {
+        terminal.status_line("State").starts_with('T')
+    });
     assert_eq!(essence(&terminal.settings()), before);
     terminal.resize(90, 20);
     terminal.signal(Signal::CONT);
@@ -71,9 +78,16 @@ fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
 
 #[test]
 fn a_script_or_a_pipe_around_it_stops_with_it() {
-    // With its output in a pipe the wrapper leaves the terminal's output settings to the program behind the pipe.
-    let script = ("sh -c \"'TURNKEEP' wrap -- cat; echo over\"", Terminal::is_raw as fn(&Terminal) -> bool);
-    let pipe = ("'TURNKEEP' wrap -- cat | cat", Terminal::is_uncooked as fn(&Terminal) -> bool);
+    // With its output in a pipe the wrapper leaves the terminal's output settings to the program
+    // behind the pipe.
+    let script = (
+        "sh -c \"'TURNKEEP' wrap -- cat; echo over\"",
+        Terminal::is_raw as fn(&Terminal) -> bool,
+    );
+    let pipe = (
+        "'TURNKEEP' wrap -- cat | cat",
+        Terminal::is_uncooked as fn(&Terminal) -> bool,
+    );
     for (around, is_wrapped) in [script, pipe] {
         let line = around.replace("TURNKEEP", TURNKEEP);
         let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], &[]);

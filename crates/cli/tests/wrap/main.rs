@@ -39,7 +39,12 @@ fn output_arrives_unchanged() {
             let mut terminal = Terminal::wrap(&["--preset", preset, "--", "sh", "-c", &script]);
             let (came, status) = terminal.finish();
             assert!(status.success(), "{status}");
-            assert!(came == sent, "seed {seed}, {preset}: {} bytes came of {}", came.len(), sent.len());
+            assert!(
+                came == sent,
+                "seed {seed}, {preset}: {} bytes came of {}",
+                came.len(),
+                sent.len()
+            );
         }
     }
 }
@@ -54,7 +59,10 @@ fn input_arrives_unchanged() {
         terminal.type_bytes(&sent);
         let (_, status) = terminal.finish();
         assert!(status.success(), "{status}");
-        assert!(std::fs::read(terminal.home().join("came")).unwrap() == sent, "seed {seed}");
+        assert!(
+            std::fs::read(terminal.home().join("came")).unwrap() == sent,
+            "seed {seed}"
+        );
     }
 }
 
@@ -71,7 +79,10 @@ fn odd_endings_arrive_whole() {
     check("printf '\\033[3'", b"\x1b[3");
     check("printf '\\303'", b"\xc3");
     check("printf '\\033]0;no end'", b"\x1b]0;no end");
-    check("(sleep 60 >/dev/null 2>&1 </dev/null & echo left one behind)", b"left one behind\r\n");
+    check(
+        "(sleep 60 >/dev/null 2>&1 </dev/null & echo left one behind)",
+        b"left one behind\r\n",
+    );
 }
 
 #[test]
@@ -84,7 +95,11 @@ fn the_exit_code_is_the_programs() {
         let mut terminal = Terminal::wrap(&["--", program]);
         let (said, status) = terminal.finish();
         assert_eq!(status.code(), Some(code), "{program}");
-        assert!(String::from_utf8_lossy(&said).contains(program), "{}", said.escape_ascii());
+        assert!(
+            String::from_utf8_lossy(&said).contains(program),
+            "{}",
+            said.escape_ascii()
+        );
     };
     check("no-such-program", 127);
     check("/etc/passwd", 126);
@@ -92,7 +107,13 @@ fn the_exit_code_is_the_programs() {
 
 #[test]
 fn death_by_a_signal_is_passed_on() {
-    for signal in [Signal::TERM, Signal::KILL, Signal::SEGV, Signal::PIPE, Signal::HUP] {
+    for signal in [
+        Signal::TERM,
+        Signal::KILL,
+        Signal::SEGV,
+        Signal::PIPE,
+        Signal::HUP,
+    ] {
         let script = format!("kill -{} $$", signal.as_raw());
         let mut terminal = Terminal::wrap(&["--", "sh", "-c", &script]);
         assert_eq!(terminal.finish().1.signal(), Some(signal.as_raw()));
@@ -122,8 +143,9 @@ fn signals_reach_the_program() {
         ("USR1", Signal::USR1),
         ("USR2", Signal::USR2),
     ] {
-        let script =
-            format!("trap 'echo got {name}; exit 3' {name}; echo ready; while :; do sleep 0.02; done");
+        let script = format!(
+            "trap 'echo got {name}; exit 3' {name}; echo ready; while :; do sleep 0.02; done"
+        );
         let mut terminal = Terminal::wrap(&["--", "sh", "-c", &script]);
         terminal.until("ready");
         terminal.signal(signal);
@@ -140,7 +162,8 @@ fn a_typed_interrupt_is_the_programs_own() {
     terminal.type_bytes(b"\x03");
     assert_eq!(terminal.finish().1.signal(), Some(Signal::INT.as_raw()));
     // In raw mode it is a byte like any other.
-    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "stty raw; echo ready; head -c 1 | od -c"]);
+    let mut terminal =
+        Terminal::wrap(&["--", "sh", "-c", "stty raw; echo ready; head -c 1 | od -c"]);
     terminal.until("ready");
     terminal.type_bytes(b"\x03");
     terminal.until("003");
@@ -153,32 +176,104 @@ fn a_program_started_to_ignore_hangups_still_does() {
     let mut terminal = Terminal::run(["sh", "-c", &script], &[]);
     let (said, _) = terminal.finish();
     let said = String::from_utf8_lossy(&said);
-    let mask = said.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let mask = said
+        .split_whitespace()
+        .last()
+        .and_then(|mask| u64::from_str_radix(mask, 16).ok());
     assert_eq!(mask.map(|mask| mask & 1), Some(1), "{said}");
 }
 
 /// What the wrapper must put back.
 pub(crate) fn essence(settings: &rustix::termios::Termios) -> String {
     let (input, output) = (settings.input_modes, settings.output_modes);
-    format!("{input:?} {output:?} {:?} {:?}", settings.control_modes, settings.local_modes)
+    format!(
+        "{input:?} {output:?} {:?} {:?}",
+        settings.control_modes, settings.local_modes
+    )
 }
 
 #[test]
 fn the_terminal_gets_its_settings_back() {
     type Act = fn(&mut Terminal);
     /// Its name, the environment, what to do when the program runs, the exit code, the signal.
-    type Way = (&'static str, &'static [(&'static str, &'static str)], Act, Option<i32>, Option<i32>);
+    type Way = (
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        Act,
+        Option<i32>,
+        Option<i32>,
+    );
     let ways: [Way; 12] = [
-        ("exit", &[], |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
-        ("kill -TERM", &[], |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM.as_raw())),
-        ("kill -HUP", &[], |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP.as_raw())),
-        ("kill -XCPU", &[], |terminal| terminal.signal(Signal::XCPU), None, Some(Signal::XCPU.as_raw())),
-        ("kill -ABRT", &[], |terminal| terminal.signal(Signal::ABORT), None, Some(Signal::ABORT.as_raw())),
-        ("kill -FPE", &[], |terminal| terminal.signal(Signal::FPE), None, Some(Signal::FPE.as_raw())),
-        ("kill -SEGV", &[], |terminal| terminal.signal(Signal::SEGV), None, Some(Signal::SEGV.as_raw())),
-        ("kill -34", &[], |terminal| terminal.signal_number(34), None, Some(34)),
-        ("kill -64", &[], |terminal| terminal.signal_number(64), None, Some(64)),
-        ("typed interrupt", &[], |terminal| terminal.type_bytes(b"\x03"), None, Some(Signal::INT.as_raw())),
+        (
+            "exit",
+            &[],
+            |terminal| terminal.type_bytes(b"\x04"),
+            Some(0),
+            None,
+        ),
+        (
+            "kill -TERM",
+            &[],
+            |terminal| terminal.signal(Signal::TERM),
+            None,
+            Some(Signal::TERM.as_raw()),
+        ),
+        (
+            "kill -HUP",
+            &[],
+            |terminal| terminal.signal(Signal::HUP),
+            None,
+            Some(Signal::HUP.as_raw()),
+        ),
+        (
+            "kill -XCPU",
+            &[],
+            |terminal| terminal.signal(Signal::XCPU),
+            None,
+            Some(Signal::XCPU.as_raw()),
+        ),
+        (
+            "kill -ABRT",
+            &[],
+            |terminal| terminal.signal(Signal::ABORT),
+            None,
+            Some(Signal::ABORT.as_raw()),
+        ),
+        (
+            "kill -FPE",
+            &[],
+            |terminal| terminal.signal(Signal::FPE),
+            None,
+            Some(Signal::FPE.as_raw()),
+        ),
+        (
+            "kill -SEGV",
+            &[],
+            |terminal| terminal.signal(Signal::SEGV),
+            None,
+            Some(Signal::SEGV.as_raw()),
+        ),
+        (
+            "kill -34",
+            &[],
+            |terminal| terminal.signal_number(34),
+            None,
+            Some(34),
+        ),
+        (
+            "kill -64",
+            &[],
+            |terminal| terminal.signal_number(64),
+            None,
+            Some(64),
+        ),
+        (
+            "typed interrupt",
+            &[],
+            |terminal| terminal.type_bytes(b"\x03"),
+            None,
+            Some(Signal::INT.as_raw()),
+        ),
         (
             "panic",
             &[("TURNKEEP_WRAP_FAULT", "byte-path")],
@@ -201,7 +296,11 @@ fn the_terminal_gets_its_settings_back() {
         act(&mut terminal);
         let (said, status) = terminal.finish();
         let said = said.escape_ascii();
-        assert_eq!((status.code(), status.signal()), (code, signal), "{name}: {said}");
+        assert_eq!(
+            (status.code(), status.signal()),
+            (code, signal),
+            "{name}: {said}"
+        );
         assert_eq!(essence(&terminal.settings()), before, "{name}: {said}");
     }
 }
@@ -215,7 +314,10 @@ fn a_detector_that_panics_takes_nothing_with_it() {
     terminal.type_bytes(b"\x04");
     let (said, status) = terminal.finish();
     let said = String::from_utf8_lossy(&said);
-    assert!(status.success() && said.contains("detection stopped early"), "{status}: {said}");
+    assert!(
+        status.success() && said.contains("detection stopped early"),
+        "{status}: {said}"
+    );
 }
 
 #[test]
@@ -228,12 +330,18 @@ fn memory_is_bounded_whatever_the_program_prints() {
         ("generic", "\\033P", 2, 20_000_000),
     ];
     for (preset, start, start_bytes, endless_bytes) in starts {
-        let endless =
-            format!("python3 -c 'for _ in range({endless_bytes} // 50000): print(\"x\" * 50000, end=\"\")'");
-        let script = format!("stty raw -echo; printf '{start}'; {endless}; printf '\\nready\\n'; head -c 1");
+        let endless = format!(
+            "python3 -c 'for _ in range({endless_bytes} // 50000): print(\"x\" * 50000, end=\"\")'"
+        );
+        let script =
+            format!("stty raw -echo; printf '{start}'; {endless}; printf '\\nready\\n'; head -c 1");
         let mut terminal = Terminal::wrap(&["--preset", preset, "--", "sh", "-c", &script]);
         let came = terminal.count_until("\nready\n");
-        let kib: u64 = terminal.status_line("VmHWM").trim_end_matches(" kB").parse().unwrap();
+        let kib: u64 = terminal
+            .status_line("VmHWM")
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap();
         assert!(kib < 128 << 10, "{preset}, {start}: {kib} KiB");
         assert_eq!(came, endless_bytes + start_bytes);
         terminal.type_bytes(b"q");

@@ -8,8 +8,15 @@ use crate::terminal::{TURNKEEP, Terminal};
 /// Runs the wrapper with this input in a pipe; a minute is the longest that it may take.
 fn piped(input: &[u8], args: &[&str]) -> Output {
     let mut command = Command::new("timeout");
-    command.args(["60", TURNKEEP, "wrap", "--"]).args(args).env_remove("XDG_RUNTIME_DIR");
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["60", TURNKEEP, "wrap", "--"])
+        .args(args)
+        .env_remove("XDG_RUNTIME_DIR");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
 }
@@ -24,12 +31,18 @@ fn without_a_terminal_it_works_all_the_same() {
     check(b"one\ntwo", &["cat"], "one\ntwo", 0);
     check(b"one\n", &["cat"], "one\n", 0);
     check(b"", &["cat"], "", 0);
-    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\n", 4);
+    check(
+        b"",
+        &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"],
+        "24 80\n",
+        4,
+    );
 }
 
 #[test]
 fn what_goes_to_a_file_passes_unchanged_and_standard_error_stays_apart() {
-    let script = "printf 'out 1\\n'; printf 'err 1\\r\\n' >&2; printf 'out 2\\r\\nno end'; echo err 2 >&2";
+    let script =
+        "printf 'out 1\\n'; printf 'err 1\\r\\n' >&2; printf 'out 2\\r\\nno end'; echo err 2 >&2";
     for kept in ["", "echo typed | ", "</dev/null "] {
         let dir = tempfile::tempdir().unwrap();
         let (out, err) = (dir.path().join("out"), dir.path().join("err"));
@@ -58,19 +71,37 @@ fn a_lot_of_output_on_both_streams_arrives_whole() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let lines = |word: &str| (0..3000).map(|i| format!("{word} {i}\n")).collect::<Vec<_>>().concat();
-    assert!(output.stdout == lines("out").as_bytes(), "standard output differs");
-    assert!(output.stderr == lines("err").as_bytes(), "standard error differs");
+    let lines = |word: &str| {
+        (0..3000)
+            .map(|i| format!("{word} {i}\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    assert!(
+        output.stdout == lines("out").as_bytes(),
+        "standard output differs"
+    );
+    assert!(
+        output.stderr == lines("err").as_bytes(),
+        "standard error differs"
+    );
 }
 
 #[test]
 fn standard_error_alone_can_go_to_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let err = dir.path().join("err");
-    let line = format!("'{TURNKEEP}' wrap -- sh -c 'echo shown; echo kept >&2' 2> '{}'", err.display());
+    let line = format!(
+        "'{TURNKEEP}' wrap -- sh -c 'echo shown; echo kept >&2' 2> '{}'",
+        err.display()
+    );
     let mut terminal = Terminal::run(["sh", "-c", &line], &[]);
     let (shown, status) = terminal.finish();
-    assert!(status.success() && shown == b"shown\r\n", "{}", shown.escape_ascii());
+    assert!(
+        status.success() && shown == b"shown\r\n",
+        "{}",
+        shown.escape_ascii()
+    );
     assert_eq!(std::fs::read_to_string(err).unwrap(), "kept\n");
 }
 
@@ -99,8 +130,11 @@ fn a_reader_that_has_gone_ends_it_whatever_the_program_ignores() {
         "'{TURNKEEP}' wrap -- python3 -c 'while True: print(\"x\" * 100)' 2>/dev/null | head -n 1; \
          '{TURNKEEP}' wrap -- sh -c 'trap \"\" PIPE HUP; while :; do echo y || exit; done' | head -n 1"
     );
-    let output =
-        Command::new("timeout").args(["60", "sh", "-c", &script]).stdin(Stdio::null()).output().unwrap();
+    let output = Command::new("timeout")
+        .args(["60", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", output.status);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("xxx") && said.contains("y\n"), "{said}");
@@ -108,14 +142,21 @@ fn a_reader_that_has_gone_ends_it_whatever_the_program_ignores() {
 
 #[test]
 fn a_terminal_that_hangs_up_ends_a_program_that_ignores_the_signal() {
-    let mut terminal =
-        Terminal::wrap(&["--", "sh", "-c", "trap '' HUP; echo ready; cat; echo $? > \"$HOME/end\""]);
+    let mut terminal = Terminal::wrap(&[
+        "--",
+        "sh",
+        "-c",
+        "trap '' HUP; echo ready; cat; echo $? > \"$HOME/end\"",
+    ]);
     terminal.until("ready");
     let end = terminal.home().join("end");
     let _home = terminal.hang_up();
     let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while !end.exists() {
-        assert!(std::time::Instant::now() < deadline, "the program still waits for input");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the program still waits for input"
+        );
         std::thread::yield_now();
     }
 }
@@ -135,7 +176,16 @@ fn at_rest_it_takes_no_time() {
 #[test]
 fn a_program_is_wrapped_without_anything_in_the_environment() {
     let output = Command::new("timeout")
-        .args(["60", "env", "-i", TURNKEEP, "wrap", "--", "/bin/echo", "ran"])
+        .args([
+            "60",
+            "env",
+            "-i",
+            TURNKEEP,
+            "wrap",
+            "--",
+            "/bin/echo",
+            "ran",
+        ])
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -146,11 +196,17 @@ fn a_program_is_wrapped_without_anything_in_the_environment() {
 #[test]
 fn a_program_that_stops_itself_without_a_terminal_stops_nobody_around_it() {
     // The inner one ends it after a moment, which it can only when it is not stopped itself.
-    let script = format!("timeout 1 '{TURNKEEP}' wrap -- bash -c 'kill -STOP $$; echo resumed'; echo $?");
+    let script =
+        format!("timeout 1 '{TURNKEEP}' wrap -- bash -c 'kill -STOP $$; echo resumed'; echo $?");
     let output = Command::new("timeout")
         .args(["60", "setsid", "--wait", "sh", "-c", &script])
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "124\n", "{}", output.status);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "124\n",
+        "{}",
+        output.status
+    );
 }

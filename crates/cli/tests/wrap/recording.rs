@@ -11,13 +11,25 @@ use crate::terminal::{TURNKEEP, Terminal};
 /// The texts of the turns that a replay finds.
 fn replayed(file: &Path) -> Vec<String> {
     let output = Command::new("timeout")
-        .args(["60", TURNKEEP, "detect", file.to_str().unwrap(), "--preset", "bash", "--json"])
+        .args([
+            "60",
+            TURNKEEP,
+            "detect",
+            file.to_str().unwrap(),
+            "--preset",
+            "bash",
+            "--json",
+        ])
         .env("HOME", file.parent().unwrap())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    let turns = said.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    turns.map(|turn| turn["text"].as_str().unwrap().to_owned()).collect()
+    let turns = said
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    turns
+        .map(|turn| turn["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -27,8 +39,21 @@ fn a_recording_can_be_replayed() {
     let name = file.to_str().unwrap();
     let broker = Broker::start(folder.path());
     let mut client = client(folder.path());
-    let args = ["--record", name, "--name", "one", "--", "bash", "--norc", "--noprofile", "-i"];
-    let mut terminal = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", folder.path().to_str().unwrap())]);
+    let args = [
+        "--record",
+        name,
+        "--name",
+        "one",
+        "--",
+        "bash",
+        "--norc",
+        "--noprofile",
+        "-i",
+    ];
+    let mut terminal = Terminal::wrap_with(
+        &args,
+        &[("XDG_RUNTIME_DIR", folder.path().to_str().unwrap())],
+    );
     terminal.until("$ ");
     session(&mut client, &mut terminal, "one", is_ready);
     ask(&mut terminal, &mut client, "one", 1);
@@ -37,10 +62,19 @@ fn a_recording_can_be_replayed() {
     assert!(terminal.finish().1.success());
     broker.stop();
     let text = std::fs::read_to_string(&file).unwrap();
-    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&rows[0]["dir"], &rows[0]["cols"], &rows[0]["rows"]), (&"h".into(), &100.into(), &30.into()));
+    let rows: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&rows[0]["dir"], &rows[0]["cols"], &rows[0]["rows"]),
+        (&"h".into(), &100.into(), &30.into())
+    );
     for dir in ["o", "i", "r", "s"] {
-        assert!(rows.iter().any(|row| row["dir"] == dir), "no {dir} in {text}");
+        assert!(
+            rows.iter().any(|row| row["dir"] == dir),
+            "no {dir} in {text}"
+        );
     }
     assert_eq!(replayed(&file), ["a41z"]);
 }
@@ -51,9 +85,19 @@ fn a_replay_finds_what_was_found_live_also_where_a_program_reads_lines() {
     let file = dir.path().join("session.jsonl");
     let broker = Broker::start(dir.path());
     let mut client = client(dir.path());
-    let args =
-        ["--record", file.to_str().unwrap(), "--name", "one", "--", "bash", "--norc", "--noprofile", "-i"];
-    let mut terminal = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())]);
+    let args = [
+        "--record",
+        file.to_str().unwrap(),
+        "--name",
+        "one",
+        "--",
+        "bash",
+        "--norc",
+        "--noprofile",
+        "-i",
+    ];
+    let mut terminal =
+        Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())]);
     terminal.until("$ ");
     let ready = |turns| {
         move |it: &turnkeep_types::broker::SessionInfo| {
@@ -70,7 +114,10 @@ fn a_replay_finds_what_was_found_live_also_where_a_program_reads_lines() {
         id = session(&mut client, &mut terminal, "one", ready(turn)).session;
     }
     let live = (1..=3).map(|seq| {
-        let found = client.turn(GetTurn { turn_id: format!("{id}:{seq}"), raw: false });
+        let found = client.turn(GetTurn {
+            turn_id: format!("{id}:{seq}"),
+            raw: false,
+        });
         found.unwrap().text.unwrap()
     });
     let live: Vec<String> = live.collect();
@@ -87,7 +134,12 @@ fn a_program_that_could_not_be_started_leaves_no_recording_behind() {
     for (program, code) in [("no-such-program", 127), ("/etc/passwd", 126), ("true", 0)] {
         let mut terminal = Terminal::wrap(&["--record", file.to_str().unwrap(), "--", program]);
         let (said, status) = terminal.finish();
-        assert_eq!(status.code(), Some(code), "{program}: {}", said.escape_ascii());
+        assert_eq!(
+            status.code(),
+            Some(code),
+            "{program}: {}",
+            said.escape_ascii()
+        );
         assert_eq!(file.exists(), code == 0, "{program}");
     }
 }

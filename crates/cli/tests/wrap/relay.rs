@@ -24,13 +24,24 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn start(dir: &Path) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp(1)));
         let entered = runtime.enter();
-        let running = start(BrokerConfig::new(socket_path(dir)), Outlets::default(), clock).unwrap();
+        let running = start(
+            BrokerConfig::new(socket_path(dir)),
+            Outlets::default(),
+            clock,
+        )
+        .unwrap();
         drop(entered);
-        Self { runtime, running: Some(running) }
+        Self {
+            runtime,
+            running: Some(running),
+        }
     }
 
     pub(crate) fn stop(mut self) {
@@ -60,7 +71,9 @@ pub(crate) fn session(
     let mut found = None;
     terminal.wait_for(&format!("session {name}"), |_| {
         let sessions = client.sessions(false).unwrap();
-        found = sessions.into_iter().find(|session| session.name.as_deref() == Some(name) && like(session));
+        found = sessions
+            .into_iter()
+            .find(|session| session.name.as_deref() == Some(name) && like(session));
         found.is_some()
     });
     found.unwrap()
@@ -71,15 +84,27 @@ pub(crate) fn is_ready(session: &SessionInfo) -> bool {
 }
 
 /// Runs a command in the wrapped shell, which makes the turn of this number.
-pub(crate) fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
+pub(crate) fn ask(
+    terminal: &mut Terminal,
+    client: &mut Connection,
+    name: &str,
+    number: u32,
+) -> SessionInfo {
     terminal.type_bytes(format!("echo a$((40+{number}))z\r").as_bytes());
     terminal.until(&format!("a{}z", 40 + number));
-    session(client, terminal, name, |session| is_ready(session) && session.turns == number)
+    session(client, terminal, name, |session| {
+        is_ready(session) && session.turns == number
+    })
 }
 
 fn turn(client: &mut Connection, session: &SessionInfo, number: u32) -> FoundTurn {
     let turn_id = format!("{}:{number}", session.session);
-    client.turn(GetTurn { turn_id, raw: false }).unwrap()
+    client
+        .turn(GetTurn {
+            turn_id,
+            raw: false,
+        })
+        .unwrap()
 }
 
 #[test]
@@ -95,15 +120,28 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
     let found = turn(&mut client, &source, 1);
     assert_eq!(found.text.as_deref().map(str::trim), Some("a41z"));
     assert!(found.content.ends_with(b"a41z\r\n"), "{found:?}");
-    assert_eq!((source.preset.as_deref(), source.has_turn), (Some("bash"), true));
+    assert_eq!(
+        (source.preset.as_deref(), source.has_turn),
+        (Some("bash"), true)
+    );
     assert!(source.child_pid.is_some_and(|pid| pid != source.pid));
     client.capture(&source.session).unwrap();
-    client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
+    client
+        .paste(Paste {
+            session: target.session,
+            ..Paste::default()
+        })
+        .unwrap();
     two.until("a41z: command not found");
     one.type_bytes(b"exit\r");
     one.finish();
     let left = client.sessions(false).unwrap();
-    assert_eq!(left.iter().filter_map(|session| session.name.as_deref()).collect::<Vec<_>>(), ["two"]);
+    assert_eq!(
+        left.iter()
+            .filter_map(|session| session.name.as_deref())
+            .collect::<Vec<_>>(),
+        ["two"]
+    );
     broker.stop();
 }
 
@@ -115,15 +153,21 @@ fn a_turn_is_text_on_a_terminal_and_bytes_on_request() {
     let mut terminal = wrap(dir.path(), "red", &[]);
     session(&mut client, &mut terminal, "red", is_ready);
     terminal.type_bytes(b"printf '\\033[31mred\\033[m%s\\n' ready\r");
-    session(&mut client, &mut terminal, "red", |session| is_ready(session) && session.turns == 1);
+    session(&mut client, &mut terminal, "red", |session| {
+        is_ready(session) && session.turns == 1
+    });
     let show = |args: &[&str]| {
         let env = [("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())];
-        let (said, status) = Terminal::run([TURNKEEP, "turn", "red"].iter().chain(args), &env).finish();
+        let (said, status) =
+            Terminal::run([TURNKEEP, "turn", "red"].iter().chain(args), &env).finish();
         assert!(status.success(), "{status}: {}", said.escape_ascii());
         String::from_utf8(said).unwrap()
     };
     let text = show(&[]);
-    assert!(text.contains("redready") && !text.contains('\x1b'), "{text:?}");
+    assert!(
+        text.contains("redready") && !text.contains('\x1b'),
+        "{text:?}"
+    );
     let raw = show(&["--raw"]);
     assert!(raw.contains("\x1b[31mred\x1b[mready"), "{raw:?}");
     broker.stop();
@@ -140,7 +184,9 @@ fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     terminal.until("a41z");
     let broker = Broker::start(dir.path());
     let mut first = client(dir.path());
-    session(&mut first, &mut terminal, "late", |session| is_ready(session) && session.turns == 1);
+    session(&mut first, &mut terminal, "late", |session| {
+        is_ready(session) && session.turns == 1
+    });
     ask(&mut terminal, &mut first, "late", 2);
     drop(first);
     broker.stop();
@@ -148,8 +194,9 @@ fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     terminal.until("a43z");
     let broker = Broker::start(dir.path());
     let mut second = client(dir.path());
-    let found =
-        session(&mut second, &mut terminal, "late", |session| is_ready(session) && session.turns == 3);
+    let found = session(&mut second, &mut terminal, "late", |session| {
+        is_ready(session) && session.turns == 3
+    });
     for number in 1..=3 {
         let text = turn(&mut second, &found, number).text.unwrap();
         assert_eq!(text.trim(), format!("a{}z", 40 + number));
@@ -186,9 +233,18 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
         let mut terminal = Terminal::wrap_with(&args, &env);
         terminal.until("ready");
         let target = session(&mut client, &mut terminal, name, |_| true);
-        client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
+        client
+            .paste(Paste {
+                session: target.session,
+                ..Paste::default()
+            })
+            .unwrap();
         terminal.until("done");
-        assert_eq!(std::fs::read(terminal.home().join("came")).unwrap(), expect, "{name}");
+        assert_eq!(
+            std::fs::read(terminal.home().join("came")).unwrap(),
+            expect,
+            "{name}"
+        );
     }
     broker.stop();
 }
@@ -237,8 +293,14 @@ fn a_turn_that_the_broker_lists_is_in_the_store_whatever_becomes_of_the_wrapper(
         }
         terminal.signal(rustix::process::Signal::KILL);
         terminal.finish();
-        let log = |context: &str| Command::new(TURNKEEP).args(["log", context, "--data", data]).output();
-        let found = ["1", "2", "3"].map(|context| log(context).unwrap().stdout).concat();
+        let log = |context: &str| {
+            Command::new(TURNKEEP)
+                .args(["log", context, "--data", data])
+                .output()
+        };
+        let found = ["1", "2", "3"]
+            .map(|context| log(context).unwrap().stdout)
+            .concat();
         let found = String::from_utf8_lossy(&found);
         assert!(found.contains(&format!("said-{name}")), "{name}: {found}");
     }

@@ -74,10 +74,16 @@ fn what_is_not_shared_cannot_be_watched() {
     let mut client = client(dir.path());
     let mut wrapped = shared(dir.path(), "private", &[]);
     assert!(!session(&mut client, &mut wrapped, "private", |_| true).shared);
-    for (name, expect) in [("private", "not shared"), ("nobody", "no session is called")] {
+    for (name, expect) in [
+        ("private", "not shared"),
+        ("nobody", "no session is called"),
+    ] {
         let (said, status) = watch(dir.path(), &[name]).finish();
         let said = String::from_utf8_lossy(&said);
-        assert!(status.code() == Some(1) && said.contains(expect), "{status}: {said}");
+        assert!(
+            status.code() == Some(1) && said.contains(expect),
+            "{status}: {said}"
+        );
     }
     broker.stop();
 }
@@ -90,7 +96,8 @@ fn a_watcher_of_a_flood_comes_to_the_end_of_it() {
     let script = "stty raw -echo; printf ready; head -c 1 >/dev/null; \
                   head -c 30000000 /dev/zero | tr '\\0' x; printf '\\033[2J\\033[Hall done'; exec cat";
     let args = ["--share", "--name", "flood", "--", "sh", "-c", script];
-    let mut wrapped = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())]);
+    let mut wrapped =
+        Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())]);
     wrapped.until("ready");
     session(&mut client, &mut wrapped, "flood", |_| true);
     let mut watching = watch(dir.path(), &["flood"]);
@@ -113,7 +120,14 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn start(dir: &Path) -> Self {
         let mut command = Command::new(TURNKEEP);
-        command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"]);
+        command.args([
+            "up",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "127.0.0.1:0",
+            "--json",
+        ]);
         command
             .env("HOME", dir)
             .env("XDG_RUNTIME_DIR", dir)
@@ -121,16 +135,27 @@ impl Up {
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
-        let (http, link) = (said["http"].as_str().unwrap(), said["link"].as_str().unwrap());
+        let (http, link) = (
+            said["http"].as_str().unwrap(),
+            said["link"].as_str().unwrap(),
+        );
         let token = link.split_once("token=").unwrap().1;
-        Self { child, http: http.to_owned(), token: token.to_owned() }
+        Self {
+            child,
+            http: http.to_owned(),
+            token: token.to_owned(),
+        }
     }
 
     /// A request for a session's terminal with these headers.
     fn request(&self, session: &str, headers: &[(&'static str, &str)]) -> Request {
-        let mut request = format!("ws://{}/ws?session={session}", self.http).into_client_request().unwrap();
+        let mut request = format!("ws://{}/ws?session={session}", self.http)
+            .into_client_request()
+            .unwrap();
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
@@ -151,7 +176,8 @@ impl Up {
 
     fn watch(&self, session: &str) -> WebSocket<TcpStream> {
         let bearer = format!("Bearer {}", self.token);
-        self.connect(self.request(session, &[("authorization", &bearer)])).unwrap()
+        self.connect(self.request(session, &[("authorization", &bearer)]))
+            .unwrap()
     }
 }
 
@@ -186,7 +212,10 @@ fn until(socket: &mut WebSocket<TcpStream>, text: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
     let mut seen = String::new();
     while !seen.contains(text) {
-        assert!(Instant::now() < deadline, "{text:?} was never shown, only {seen:?}");
+        assert!(
+            Instant::now() < deadline,
+            "{text:?} was never shown, only {seen:?}"
+        );
         if let Message::Binary(bytes) = next(socket) {
             seen.push_str(&String::from_utf8_lossy(&bytes));
         }
@@ -212,21 +241,33 @@ fn the_owner_watches_over_a_websocket() {
     let first = serde_json::json!({ "type": "screen", "cols": 100, "rows": 30, "repaint": true });
     assert_eq!(head(&mut socket), first);
     assert!(until(&mut socket, "red").contains("first"));
-    socket.send(Message::Text("not for the program".into())).unwrap();
+    socket
+        .send(Message::Text("not for the program".into()))
+        .unwrap();
     wrapped.type_bytes(b"then");
     assert_eq!(until(&mut socket, "then"), "then");
     wrapped.resize(90, 20);
     assert_eq!(head(&mut socket)["cols"], 90);
     let mut second = up.watch(&id);
     assert_eq!(
-        (head(&mut second)["cols"].clone(), until(&mut second, "then").is_empty()),
+        (
+            head(&mut second)["cols"].clone(),
+            until(&mut second, "then").is_empty()
+        ),
         (90.into(), false)
     );
-    assert_eq!(wrapped.until("then"), "then", "what was sent to a viewer reached the program");
+    assert_eq!(
+        wrapped.until("then"),
+        "then",
+        "what was sent to a viewer reached the program"
+    );
     let mut third = up.watch(&id);
     third.close(None).unwrap();
     let parted = std::iter::repeat_with(|| third.read()).find_map(Result::err);
-    assert!(matches!(parted, Some(tungstenite::Error::ConnectionClosed)), "{parted:?}");
+    assert!(
+        matches!(parted, Some(tungstenite::Error::ConnectionClosed)),
+        "{parted:?}"
+    );
     wrapped.signal(rustix::process::Signal::TERM);
     wrapped.finish();
     for socket in [&mut socket, &mut second] {
@@ -241,8 +282,14 @@ fn a_websocket_that_may_not_watch_is_refused_or_closed_with_the_reason() {
     let mut client = client(dir.path());
     let mut private = shared(dir.path(), "private", &[]);
     let SessionInfo { session: id, .. } = session(&mut client, &mut private, "private", |_| true);
-    for (session, expect) in [(&*id, (4403, "not_shared")), ("nobody", (4404, "session_not_found"))] {
-        assert_eq!(closed(&mut up.watch(session)), (expect.0, expect.1.to_owned()));
+    for (session, expect) in [
+        (&*id, (4403, "not_shared")),
+        ("nobody", (4404, "session_not_found")),
+    ] {
+        assert_eq!(
+            closed(&mut up.watch(session)),
+            (expect.0, expect.1.to_owned())
+        );
     }
     let bearer = format!("Bearer {}", up.token);
     let ours = format!("http://{}", up.http);
@@ -250,12 +297,22 @@ fn a_websocket_that_may_not_watch_is_refused_or_closed_with_the_reason() {
     let cases: [(&[(&'static str, &str)], u16); 4] = [
         (&[], 401),
         (&[("authorization", "Bearer wrong")], 401),
-        (&[("authorization", &bearer), ("origin", "http://elsewhere.example")], 403),
+        (
+            &[
+                ("authorization", &bearer),
+                ("origin", "http://elsewhere.example"),
+            ],
+            403,
+        ),
         (&[("authorization", &bearer), ("origin", &ours)], 101),
     ];
     for (headers, expect) in cases {
         let connected = up.connect(up.request(&id, headers));
-        assert_eq!(connected.map_or_else(|status| status, |_| 101), expect, "{headers:?}");
+        assert_eq!(
+            connected.map_or_else(|status| status, |_| 101),
+            expect,
+            "{headers:?}"
+        );
     }
 }
 

@@ -36,7 +36,10 @@ impl Terminal {
     }
 
     /// Runs any program in a terminal. It leads its session, as a shell in a window does.
-    pub(crate) fn run<S: AsRef<OsStr>>(argv: impl IntoIterator<Item = S>, env: &[(&str, &str)]) -> Self {
+    pub(crate) fn run<S: AsRef<OsStr>>(
+        argv: impl IntoIterator<Item = S>,
+        env: &[(&str, &str)],
+    ) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).unwrap();
         rustix::pty::grantpt(&master).unwrap();
@@ -46,16 +49,33 @@ impl Terminal {
         let home = tempfile::tempdir().unwrap();
         let stdio = || Stdio::from(slave.try_clone().unwrap());
         let mut command = Command::new("setsid");
-        command.arg("--ctty").args(argv).stdin(stdio()).stdout(stdio()).stderr(stdio());
-        command.env("HOME", home.path()).env("PS1", "$ ").env_remove("XDG_RUNTIME_DIR");
+        command
+            .arg("--ctty")
+            .args(argv)
+            .stdin(stdio())
+            .stdout(stdio())
+            .stderr(stdio());
+        command
+            .env("HOME", home.path())
+            .env("PS1", "$ ")
+            .env_remove("XDG_RUNTIME_DIR");
         command
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_DATA_HOME")
             .env("TERM", "xterm")
             .env("PATH", path());
         command.envs(env.iter().copied());
-        let child = command.spawn().expect("setsid is missing: install the package util-linux");
-        Self { master, slave, child, seen: Vec::new(), home, is_left: false }
+        let child = command
+            .spawn()
+            .expect("setsid is missing: install the package util-linux");
+        Self {
+            master,
+            slave,
+            child,
+            seen: Vec::new(),
+            home,
+            is_left: false,
+        }
     }
 
     pub(crate) fn home(&self) -> &std::path::Path {
@@ -70,16 +90,21 @@ impl Terminal {
         rustix::termios::tcgetattr(&self.slave).unwrap()
     }
 
-    /// Whether the terminal is as the wrapper sets it; a shell that edits a line leaves its output cooked.
+    /// Whether the terminal is as the wrapper sets it; a shell that edits a line leaves its output
+    /// cooked.
     pub(crate) fn is_raw(&self) -> bool {
         let settings = self.settings();
         !settings.local_modes.contains(LocalModes::ICANON)
             && !settings.output_modes.contains(OutputModes::OPOST)
     }
 
-    /// Whether keys reach a program one by one and are not echoed; a shell that edits a line sets the same.
+    /// Whether keys reach a program one by one and are not echoed; a shell that edits a line sets
+    /// the same.
     pub(crate) fn is_uncooked(&self) -> bool {
-        !self.settings().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+        !self
+            .settings()
+            .local_modes
+            .intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
     pub(crate) fn resize(&self, cols: u16, rows: u16) {
@@ -90,28 +115,43 @@ impl Terminal {
         let deadline = Instant::now() + PATIENCE;
         while !bytes.is_empty() {
             assert!(Instant::now() < deadline, "the program does not read");
-            if self.poll(PollFlags::OUT | PollFlags::IN).contains(PollFlags::IN) {
+            if self
+                .poll(PollFlags::OUT | PollFlags::IN)
+                .contains(PollFlags::IN)
+            {
                 self.read();
                 continue;
             }
-            // A little at a time: what does not fit would block us while the program blocks on its output.
+            // A little at a time: what does not fit would block us while the program blocks on its
+            // output.
             let piece = &bytes[..bytes.len().min(1024)];
             let written = rustix::io::write(&self.master, piece).unwrap();
             bytes = &bytes[written..];
         }
     }
 
-    /// Reads until this was printed after everything that was waited for before; gives what came up to it.
+    /// Reads until this was printed after everything that was waited for before; gives what came up
+    /// to it.
     pub(crate) fn until(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let found = self.seen.windows(text.len()).position(|window| window == text.as_bytes());
+            let found = self
+                .seen
+                .windows(text.len())
+                .position(|window| window == text.as_bytes());
             if let Some(at) = found {
                 let before: Vec<u8> = self.seen.drain(..at + text.len()).collect();
                 return String::from_utf8_lossy(&before).into_owned();
             }
-            assert!(Instant::now() < deadline, "{text:?} was never printed, only: {}", self.shown());
-            assert!(self.poll(PollFlags::IN).is_empty() || self.read(), "ended without {text:?}");
+            assert!(
+                Instant::now() < deadline,
+                "{text:?} was never printed, only: {}",
+                self.shown()
+            );
+            assert!(
+                self.poll(PollFlags::IN).is_empty() || self.read(),
+                "ended without {text:?}"
+            );
         }
     }
 
@@ -120,14 +160,21 @@ impl Terminal {
         let deadline = Instant::now() + PATIENCE;
         let mut passed = 0;
         loop {
-            if let Some(at) = self.seen.windows(text.len()).position(|window| window == text.as_bytes()) {
+            if let Some(at) = self
+                .seen
+                .windows(text.len())
+                .position(|window| window == text.as_bytes())
+            {
                 self.seen.drain(..at + text.len());
                 return passed + at;
             }
             assert!(Instant::now() < deadline, "{text:?} was never printed");
             let old = self.seen.len().saturating_sub(text.len());
             passed += self.seen.drain(..old).count();
-            assert!(self.poll(PollFlags::IN).is_empty() || self.read(), "ended without {text:?}");
+            assert!(
+                self.poll(PollFlags::IN).is_empty() || self.read(),
+                "ended without {text:?}"
+            );
         }
     }
 
@@ -137,7 +184,8 @@ impl Terminal {
         self.seen[start..].escape_ascii().to_string()
     }
 
-    /// Reads everything until the program has ended; gives what was not waited for, and how it ended.
+    /// Reads everything until the program has ended; gives what was not waited for, and how it
+    /// ended.
     pub(crate) fn finish(&mut self) -> (Vec<u8>, ExitStatus) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -146,7 +194,11 @@ impl Terminal {
             if let Some(status) = ended {
                 return (std::mem::take(&mut self.seen), status);
             }
-            assert!(Instant::now() < deadline, "does not end; printed {}", self.shown());
+            assert!(
+                Instant::now() < deadline,
+                "does not end; printed {}",
+                self.shown()
+            );
         }
     }
 
@@ -157,7 +209,10 @@ impl Terminal {
     /// Sends a signal that has no name.
     pub(crate) fn signal_number(&self, number: i32) {
         let pid = self.pid().as_raw_nonzero().to_string();
-        let sent = Command::new("sh").args(["-c", &format!("kill -{number} {pid}")]).status().unwrap();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{number} {pid}")])
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -165,7 +220,11 @@ impl Terminal {
     pub(crate) fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(Instant::now() < deadline, "never: {what}; printed {}", self.shown());
+            assert!(
+                Instant::now() < deadline,
+                "never: {what}; printed {}",
+                self.shown()
+            );
             if self.poll(PollFlags::IN).contains(PollFlags::IN) {
                 self.read();
             }
@@ -175,7 +234,9 @@ impl Terminal {
     /// Reads for half a second, for who measures what happens in it.
     pub(crate) fn half_a_second_passes(&mut self) {
         let since = Instant::now();
-        self.wait_for("time passes", |_| since.elapsed() > Duration::from_millis(500));
+        self.wait_for("time passes", |_| {
+            since.elapsed() > Duration::from_millis(500)
+        });
     }
 
     /// Takes the terminal away, as closing its window does. Gives the home directory, which stays.
@@ -194,7 +255,12 @@ impl Terminal {
     pub(crate) fn cpu_ticks(&self) -> u64 {
         let path = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
         let stat = std::fs::read_to_string(path).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let fields: Vec<&str> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
@@ -202,13 +268,19 @@ impl Terminal {
     pub(crate) fn status_line(&self, name: &str) -> String {
         let path = format!("/proc/{}/status", self.pid().as_raw_nonzero());
         let status = std::fs::read_to_string(path).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_default();
         line.trim_start_matches(':').trim().to_owned()
     }
 
     fn poll(&self, flags: PollFlags) -> PollFlags {
         let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), flags)];
-        let pause = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let pause = Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        };
         rustix::event::poll(&mut fds, Some(&pause)).unwrap();
         fds[0].revents()
     }
@@ -230,7 +302,12 @@ impl Drop for Terminal {
 }
 
 fn size(cols: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }
+    Winsize {
+        ws_row: rows,
+        ws_col: cols,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
 }
 
 fn path() -> String {

@@ -36,19 +36,35 @@ async fn main() -> Fallible<()> {
 }
 
 async fn connect() -> Fallible<Client> {
-    let options =
-        Options { token: env::var("TURNKEEP_TOKEN").ok(), verify_reads: true, ..Options::default() };
+    let options = Options {
+        token: env::var("TURNKEEP_TOKEN").ok(),
+        verify_reads: true,
+        ..Options::default()
+    };
     Ok(Client::connect(&env::var("TURNKEEP_ADDR")?, options).await?)
 }
 
 async fn write(file: &str, form: Compression) -> Fallible<Value> {
     let cases: Vec<Value> = serde_json::from_str(&fs::read_to_string(file)?)?;
     let client = connect().await?;
-    let context = client.create_context(CreateContext::default()).await?.context;
+    let context = client
+        .create_context(CreateContext::default())
+        .await?
+        .context;
     for case in cases {
         let turn = compose::turn(&TypeRef::new(RECORD, 1), payload(&case["write"])?, form)?;
-        let key = Bytes::from(case["name"].as_str().ok_or("a case has no name")?.to_owned());
-        client.append(AppendTurn { key, ..compose::append(context, turn) }).await?;
+        let key = Bytes::from(
+            case["name"]
+                .as_str()
+                .ok_or("a case has no name")?
+                .to_owned(),
+        );
+        client
+            .append(AppendTurn {
+                key,
+                ..compose::append(context, turn)
+            })
+            .await?;
     }
     Ok(json!({"context_id": context.to_string()}))
 }
@@ -70,8 +86,17 @@ fn payload(write: &Value) -> Fallible<Bytes> {
 
 async fn read(context: ContextId) -> Fallible<Value> {
     let client = connect().await?;
-    let raw = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let mut stored = client.history(context, ReadOptions { stored_form: true, ..raw });
+    let raw = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
+    let mut stored = client.history(
+        context,
+        ReadOptions {
+            stored_form: true,
+            ..raw
+        },
+    );
     let mut plain = client.history(context, raw);
     let mut turns = Vec::new();
     while let (Some(stored), Some(plain)) = (stored.next().await?, plain.next().await?) {
@@ -89,7 +114,11 @@ fn report(stored: &Item, plain: &Item) -> Fallible<Value> {
     }
     let shown = payload.len() <= SHOWN_BYTES_MAX;
     let is_record = shown && !payload.is_empty() && stored.type_id.as_str() == RECORD;
-    let record = if is_record { Some(Record::decode(&payload)?) } else { None };
+    let record = if is_record {
+        Some(Record::decode(&payload)?)
+    } else {
+        None
+    };
     let reencoded = record.as_ref().map(Record::encode).transpose()?;
     Ok(json!({
         "type_id": stored.type_id.as_str(),

@@ -30,7 +30,11 @@ pub(crate) struct Record {
 impl Record {
     /// A record as the case file has it.
     pub(crate) fn from_json(value: &Value) -> Fallible<Self> {
-        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("a record has no {key}"));
+        let text = |key: &str| {
+            value[key]
+                .as_str()
+                .ok_or_else(|| format!("a record has no {key}"))
+        };
         Ok(Self {
             text: text("text")?.to_owned(),
             count: text("count")?.parse()?,
@@ -65,7 +69,11 @@ impl Record {
                 tag => drop(record.unknown.insert(tag, value(&mut rest)?.to_vec())),
             }
         }
-        if rest.is_empty() { Ok(record) } else { Err("bytes follow the record".into()) }
+        if rest.is_empty() {
+            Ok(record)
+        } else {
+            Err("bytes follow the record".into())
+        }
     }
 
     /// Writes it, tags ascending.
@@ -103,7 +111,9 @@ fn written<T>(
 }
 
 fn take<'a>(rest: &mut &'a [u8], count: u32) -> Fallible<&'a [u8]> {
-    let (taken, after) = rest.split_at_checked(count as usize).ok_or("the record is cut off")?;
+    let (taken, after) = rest
+        .split_at_checked(count as usize)
+        .ok_or("the record is cut off")?;
     *rest = after;
     Ok(taken)
 }
@@ -157,5 +167,7 @@ fn extent(marker: Marker, rest: &mut &[u8]) -> Fallible<(u32, u64)> {
 
 /// A big-endian length of so many bytes.
 fn length(rest: &mut &[u8], bytes: u32) -> Fallible<u32> {
-    Ok(take(rest, bytes)?.iter().fold(0, |length, byte| length << 8 | u32::from(*byte)))
+    Ok(take(rest, bytes)?
+        .iter()
+        .fold(0, |length, byte| length << 8 | u32::from(*byte)))
 }

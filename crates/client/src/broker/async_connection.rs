@@ -8,8 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Paste, Register, Reply,
-    Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Paste, Register,
+    Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo,
+    VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
@@ -20,8 +21,8 @@ use super::verbs::verbs;
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to the broker that awaits its answers. A call that is dropped before its answer leaves the
-/// connection unfit for another one.
+/// A connection to the broker that awaits its answers. A call that is dropped before its answer
+/// leaves the connection unfit for another one.
 #[derive(Debug)]
 pub struct AsyncConnection {
     stream: UnixStream,
@@ -32,23 +33,41 @@ pub struct AsyncConnection {
 }
 
 impl AsyncConnection {
-    /// Connects to the broker and says hello; then and later an answer may take as long as `answer_within`.
+    /// Connects to the broker and says hello; then and later an answer may take as long as
+    /// `answer_within`.
     pub async fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
-        let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
+        let unreachable = |source| Error::Unreachable {
+            path: path.to_owned(),
+            source,
+        };
         check_owner(path)?;
         let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-        let mut connection =
-            Self { stream, buffer: BytesMut::new(), unasked: Unasked::default(), next_id: 0, answer_within };
-        let hello = Request::Hello(Hello { version: VERSION, role });
+        let mut connection = Self {
+            stream,
+            buffer: BytesMut::new(),
+            unasked: Unasked::default(),
+            next_id: 0,
+            answer_within,
+        };
+        let hello = Request::Hello(Hello {
+            version: VERSION,
+            role,
+        });
         connection.send(&hello).await?;
-        greeted(timeout(answer_within, connection.receive()).await.map_err(|_| Error::TimedOut)??)?;
+        greeted(
+            timeout(answer_within, connection.receive())
+                .await
+                .map_err(|_| Error::TimedOut)??,
+        )?;
         Ok(connection)
     }
 
     /// Asks, and waits for the answer.
     pub async fn call(&mut self, request: &Request) -> Result<Reply, Error> {
         let limit = self.answer_within;
-        timeout(limit, self.ask(request)).await.map_err(|_| Error::TimedOut)?
+        timeout(limit, self.ask(request))
+            .await
+            .map_err(|_| Error::TimedOut)?
     }
 
     async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
@@ -61,8 +80,8 @@ impl AsyncConnection {
         }
     }
 
-    /// Waits for what the broker says unasked, or gives what came while something was asked. May be dropped
-    /// and called again.
+    /// Waits for what the broker says unasked, or gives what came while something was asked. May be
+    /// dropped and called again.
     pub async fn next_unasked(&mut self) -> Result<ServerMessage, Error> {
         match self.unasked.take() {
             Some(message) => Ok(message),

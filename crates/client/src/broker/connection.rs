@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, ListSessions, ListTurns, Paste, Register,
-    Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, ListSessions, ListTurns, Paste,
+    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored,
+    TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
@@ -30,15 +31,29 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the broker and says hello; then and later an answer may take as long as `answer_within`.
+    /// Connects to the broker and says hello; then and later an answer may take as long as
+    /// `answer_within`.
     pub fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
-        let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
+        let unreachable = |source| Error::Unreachable {
+            path: path.to_owned(),
+            source,
+        };
         check_owner(path)?;
         let stream = UnixStream::connect(path).map_err(unreachable)?;
-        stream.set_write_timeout(Some(answer_within)).map_err(unreachable)?;
-        let mut connection =
-            Self { stream, buffer: BytesMut::new(), unasked: Unasked::default(), next_id: 0, answer_within };
-        connection.send(&Request::Hello(Hello { version: VERSION, role }))?;
+        stream
+            .set_write_timeout(Some(answer_within))
+            .map_err(unreachable)?;
+        let mut connection = Self {
+            stream,
+            buffer: BytesMut::new(),
+            unasked: Unasked::default(),
+            next_id: 0,
+            answer_within,
+        };
+        connection.send(&Request::Hello(Hello {
+            version: VERSION,
+            role,
+        }))?;
         greeted(connection.receive(answer_within)?)?;
         Ok(connection)
     }
@@ -105,7 +120,8 @@ impl Connection {
         if read == 0 {
             return Err(Error::Closed);
         }
-        self.buffer.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        self.buffer
+            .extend_from_slice(chunk.get(..read).unwrap_or_default());
         Ok(())
     }
 }

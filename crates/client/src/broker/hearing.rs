@@ -1,4 +1,5 @@
-//! What both connections make of a message: the answer that is waited for, or something said unasked.
+//! What both connections make of a message: the answer that is waited for, or something said
+//! unasked.
 
 use std::collections::VecDeque;
 
@@ -6,8 +7,8 @@ use turnkeep_types::broker::{Reply, ServerMessage};
 
 use super::error::Error;
 
-/// What is said unasked and not yet taken. Beyond it the connection fails: what was dispatched to a wrapper
-/// is never dropped silently.
+/// What is said unasked and not yet taken. Beyond it the connection fails: what was dispatched to a
+/// wrapper is never dropped silently.
 const UNASKED_BYTES_MAX: usize = 32 << 20;
 
 /// What a message takes besides its content, roughly.
@@ -17,9 +18,11 @@ const OVERHEAD_BYTES: usize = 128;
 pub(super) fn greeted(answer: ServerMessage) -> Result<(), Error> {
     match answer {
         ServerMessage::HelloAck(Ok(())) => Ok(()),
-        ServerMessage::HelloAck(Err(refusal)) | ServerMessage::Response { outcome: Err(refusal), .. } => {
-            Err(refusal.into())
-        }
+        ServerMessage::HelloAck(Err(refusal))
+        | ServerMessage::Response {
+            outcome: Err(refusal),
+            ..
+        } => Err(refusal.into()),
         _ => Err(Error::Unexpected),
     }
 }
@@ -40,15 +43,20 @@ pub(super) struct Unasked {
 }
 
 impl Unasked {
-    /// Takes a message that came while the answer to `asked` is waited for; gives that answer, or keeps what
-    /// was said unasked.
-    pub(super) fn sort(&mut self, message: ServerMessage, asked: u32) -> Result<Option<Reply>, Error> {
+    /// Takes a message that came while the answer to `asked` is waited for; gives that answer, or
+    /// keeps what was said unasked.
+    pub(super) fn sort(
+        &mut self,
+        message: ServerMessage,
+        asked: u32,
+    ) -> Result<Option<Reply>, Error> {
         match message {
             ServerMessage::Response { id, outcome } if id == asked => Ok(Some(outcome?)),
             // What closes the connection carries id 0 where the broker could not read ours.
-            ServerMessage::Response { outcome: Err(refusal), .. } if refusal.reason.closes() => {
-                Err(refusal.into())
-            }
+            ServerMessage::Response {
+                outcome: Err(refusal),
+                ..
+            } if refusal.reason.closes() => Err(refusal.into()),
             message => self.keep(unasked(message)?).map(|()| None),
         }
     }
@@ -71,7 +79,11 @@ impl Unasked {
     fn keep(&mut self, message: ServerMessage) -> Result<(), Error> {
         self.bytes += cost(&message);
         self.messages.push_back(message);
-        if self.bytes > UNASKED_BYTES_MAX { Err(Error::Overrun) } else { Ok(()) }
+        if self.bytes > UNASKED_BYTES_MAX {
+            Err(Error::Overrun)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -92,20 +104,35 @@ mod tests {
 
     fn inject(number: usize, bytes: usize) -> ServerMessage {
         let content = number.to_string().repeat(bytes).into();
-        ServerMessage::Inject(Inject { content, bracketed: false })
+        ServerMessage::Inject(Inject {
+            content,
+            bracketed: false,
+        })
     }
 
     fn response(id: u32, outcome: Result<Reply, Reason>) -> ServerMessage {
-        ServerMessage::Response { id, outcome: outcome.map_err(Into::into) }
+        ServerMessage::Response {
+            id,
+            outcome: outcome.map_err(Into::into),
+        }
     }
 
     #[test]
     fn the_answer_is_told_from_what_comes_before_it() {
         let mut heard = Unasked::default();
         assert!(matches!(heard.sort(inject(1, 1), 7), Ok(None)));
-        assert!(matches!(heard.sort(response(7, Ok(Reply::Done)), 7), Ok(Some(Reply::Done))));
-        assert!(matches!(heard.sort(response(6, Ok(Reply::Done)), 7), Err(Error::Unexpected)));
-        assert!(matches!(heard.sort(response(0, Err(Reason::Malformed)), 7), Err(Error::Refused(_))));
+        assert!(matches!(
+            heard.sort(response(7, Ok(Reply::Done)), 7),
+            Ok(Some(Reply::Done))
+        ));
+        assert!(matches!(
+            heard.sort(response(6, Ok(Reply::Done)), 7),
+            Err(Error::Unexpected)
+        ));
+        assert!(matches!(
+            heard.sort(response(0, Err(Reason::Malformed)), 7),
+            Err(Error::Refused(_))
+        ));
         assert_eq!(heard.take(), Some(inject(1, 1)));
         assert_eq!(heard.take(), None);
     }
@@ -119,7 +146,13 @@ mod tests {
         for number in 0..1000 {
             assert_eq!(heard.take(), Some(inject(number, 1)), "in order");
         }
-        assert!(matches!(heard.sort(inject(1, UNASKED_BYTES_MAX / 2), 7), Ok(None)));
-        assert!(matches!(heard.sort(inject(1, UNASKED_BYTES_MAX / 2), 7), Err(Error::Overrun)));
+        assert!(matches!(
+            heard.sort(inject(1, UNASKED_BYTES_MAX / 2), 7),
+            Ok(None)
+        ));
+        assert!(matches!(
+            heard.sort(inject(1, UNASKED_BYTES_MAX / 2), 7),
+            Err(Error::Overrun)
+        ));
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a socket may be believed to be the user's own broker.
 //!
-//! What is captured and pasted goes through the socket, so a socket that somebody else could have made is
-//! not connected to. The socket and its directory must belong to this user, and nobody else may be able
-//! to write to the directory, because then they could put another socket there.
+//! What is captured and pasted goes through the socket, so a socket that somebody else could have
+//! made is not connected to. The socket and its directory must belong to this user, and nobody else
+//! may be able to write to the directory, because then they could put another socket there.
 
 use std::fs;
 use std::io;
@@ -21,16 +21,24 @@ pub(super) fn check_owner(socket: &Path) -> Result<(), Error> {
 
 fn check_owned_by(socket: &Path, uid: u32) -> Result<(), Error> {
     let directory = socket.parent().unwrap_or(Path::new("/"));
-    let untrusted = |path: &Path, why| Error::Untrusted { path: path.to_owned(), why };
-    // The links are followed for the directory, as `connect` follows them: what counts is where they lead.
-    let Some(found) = look_at(directory, fs::metadata(directory))? else { return Ok(()) };
+    let untrusted = |path: &Path, why| Error::Untrusted {
+        path: path.to_owned(),
+        why,
+    };
+    // The links are followed for the directory, as `connect` follows them: what counts is where
+    // they lead.
+    let Some(found) = look_at(directory, fs::metadata(directory))? else {
+        return Ok(());
+    };
     if found.uid() != uid {
         return Err(untrusted(directory, "belongs to another user"));
     }
     if found.mode() & OTHERS_WRITE != 0 {
         return Err(untrusted(directory, "can be written to by others"));
     }
-    let Some(found) = look_at(socket, fs::symlink_metadata(socket))? else { return Ok(()) };
+    let Some(found) = look_at(socket, fs::symlink_metadata(socket))? else {
+        return Ok(());
+    };
     if !found.file_type().is_socket() {
         return Err(untrusted(socket, "is no socket"));
     }
@@ -44,7 +52,10 @@ fn look_at(path: &Path, found: io::Result<fs::Metadata>) -> Result<Option<fs::Me
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Unreachable { path: path.to_owned(), source }),
+        Err(source) => Err(Error::Unreachable {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }
 
@@ -68,13 +79,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("broker.sock");
         let uid = fs::metadata(dir.path()).unwrap().uid();
-        assert!(check_owned_by(&socket, uid).is_ok(), "`connect` says that it is missing");
+        assert!(
+            check_owned_by(&socket, uid).is_ok(),
+            "`connect` says that it is missing"
+        );
         let listener = UnixListener::bind(&socket).unwrap();
         assert!(check_owned_by(&socket, uid).is_ok() && check_owner(&socket).is_ok());
         assert!(refusal(&socket, uid + 1).contains("belongs to another user"));
         for mode in [0o770, 0o702, 0o1777] {
             set_mode(dir.path(), mode);
-            assert!(refusal(&socket, uid).contains("can be written to by others"), "{mode:o}");
+            assert!(
+                refusal(&socket, uid).contains("can be written to by others"),
+                "{mode:o}"
+            );
         }
         set_mode(dir.path(), 0o755);
         assert!(check_owned_by(&socket, uid).is_ok());

@@ -56,9 +56,19 @@ async fn talk(mut stream: TcpStream, connection: usize, script: Script) {
                     vec![Act::Send(id, error(ErrorCode::Unauthorized)), Act::Hangup]
                 }
                 Request::Hello(_) => {
-                    vec![Act::Send(id, Response::Hello(Welcome { session_id: 1, version: 1 }))]
+                    vec![Act::Send(
+                        id,
+                        Response::Hello(Welcome {
+                            session_id: 1,
+                            version: 1,
+                        }),
+                    )]
                 }
-                request => (script.lock().unwrap())(Asked { connection, id, request }),
+                request => (script.lock().unwrap())(Asked {
+                    connection,
+                    id,
+                    request,
+                }),
             };
             for act in acts {
                 let mut out = BytesMut::new();
@@ -85,19 +95,36 @@ pub(crate) fn error(code: ErrorCode) -> Response {
 
 /// An error response with a position among its details, as the server writes it.
 pub(crate) fn error_at(code: ErrorCode, name: &str, position: u64) -> Response {
-    error_with(code, serde_json::Map::from_iter([(name.to_owned(), position.to_string().into())]))
+    error_with(
+        code,
+        serde_json::Map::from_iter([(name.to_owned(), position.to_string().into())]),
+    )
 }
 
 fn error_with(code: ErrorCode, details: serde_json::Map<String, serde_json::Value>) -> Response {
-    let body = ErrorBody { code: code.word().into(), message: "said the fake".into(), details };
+    let body = ErrorBody {
+        code: code.word().into(),
+        message: "said the fake".into(),
+        details,
+    };
     let detail = serde_json::to_string(&body).unwrap();
-    Response::Error(Failure { status: code.status().into(), detail: detail.into() })
+    Response::Error(Failure {
+        status: code.status().into(),
+        detail: detail.into(),
+    })
 }
 
 /// Options whose pauses are too short to notice.
 pub(crate) fn options() -> Options {
-    let retry = Retry { attempts_max: 3, first: Duration::from_millis(1), longest: Duration::from_millis(1) };
-    Options { retry, ..Options::default() }
+    let retry = Retry {
+        attempts_max: 3,
+        first: Duration::from_millis(1),
+        longest: Duration::from_millis(1),
+    };
+    Options {
+        retry,
+        ..Options::default()
+    }
 }
 
 pub(crate) async fn connect(addr: &str) -> Client {
@@ -106,8 +133,19 @@ pub(crate) async fn connect(addr: &str) -> Client {
 
 /// Connects with a time-out for connecting that never ends first, however a test moves the clock.
 pub(crate) async fn connect_at_leisure(addr: &str) -> Client {
-    let timeouts = Timeouts { connect: Duration::from_hours(24 * 365), ..Timeouts::default() };
-    Client::connect(addr, Options { timeouts, ..options() }).await.unwrap()
+    let timeouts = Timeouts {
+        connect: Duration::from_hours(24 * 365),
+        ..Timeouts::default()
+    };
+    Client::connect(
+        addr,
+        Options {
+            timeouts,
+            ..options()
+        },
+    )
+    .await
+    .unwrap()
 }
 
 pub(crate) fn context(number: u64) -> ContextId {

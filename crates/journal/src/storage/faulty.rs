@@ -1,8 +1,8 @@
 //! A disk in memory that fails on cue.
 //!
-//! It keeps what a process sees (the page cache) apart from what a crash leaves (the platter). Writes
-//! reach the platter when they are synced. Every operation that may fail is numbered, so a test can run
-//! a workload once to count them and then once per operation and fault.
+//! It keeps what a process sees (the page cache) apart from what a crash leaves (the platter).
+//! Writes reach the platter when they are synced. Every operation that may fail is numbered, so a
+//! test can run a workload once to count them and then once per operation and fault.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,8 @@ pub enum Fault {
     TornWrite,
     /// Only the other half does: a disk may write in any order.
     TornWriteBackwards,
-    /// The sync fails; what was to be synced is dropped from the platter but still seen until a crash.
+    /// The sync fails; what was to be synced is dropped from the platter but still seen until a
+    /// crash.
     FailedSync,
     /// Half of the bytes are written, then an error.
     ShortWrite,
@@ -29,8 +30,12 @@ pub enum Fault {
     Crash,
 }
 
-const FAULTS_OF_WRITES: [Fault; 4] =
-    [Fault::TornWrite, Fault::TornWriteBackwards, Fault::ShortWrite, Fault::NoSpace];
+const FAULTS_OF_WRITES: [Fault; 4] = [
+    Fault::TornWrite,
+    Fault::TornWriteBackwards,
+    Fault::ShortWrite,
+    Fault::NoSpace,
+];
 
 /// See the module. Clones are the same disk.
 #[derive(Clone)]
@@ -57,8 +62,17 @@ impl FaultyStorage {
     /// A disk that holds these files.
     pub fn over(files: BTreeMap<String, Vec<u8>>, fault: Option<(u64, Fault)>) -> Self {
         let seen = MemoryStorage::with_files(files.clone());
-        let disk = Disk { platter: files, dirty: BTreeMap::new(), operations: 0, fault, dead: false };
-        Self { seen, disk: Arc::new(Mutex::new(disk)) }
+        let disk = Disk {
+            platter: files,
+            dirty: BTreeMap::new(),
+            operations: 0,
+            fault,
+            dead: false,
+        };
+        Self {
+            seen,
+            disk: Arc::new(Mutex::new(disk)),
+        }
     }
 
     /// How many operations there were.
@@ -84,9 +98,14 @@ impl FaultyStorage {
         let number = disk.operations;
         disk.operations += 1;
         match disk.fault {
-            Some((at, fault)) if number >= at && (fits.contains(&fault) || fault == Fault::Crash) => {
+            Some((at, fault))
+                if number >= at && (fits.contains(&fault) || fault == Fault::Crash) =>
+            {
                 disk.fault = None;
-                disk.dead |= matches!(fault, Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards);
+                disk.dead |= matches!(
+                    fault,
+                    Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards
+                );
                 if fault == Fault::Crash {
                     Err(io::Error::other("the power failed"))
                 } else {
@@ -108,13 +127,24 @@ impl Storage for FaultyStorage {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let file = self.seen.create(name, len)?;
-        self.lock().platter.insert(name.to_owned(), vec![0; usize::try_from(len).map_err(io::Error::other)?]);
-        Ok(Arc::new(FaultyFile { name: name.to_owned(), file, storage: self.clone() }))
+        self.lock().platter.insert(
+            name.to_owned(),
+            vec![0; usize::try_from(len).map_err(io::Error::other)?],
+        );
+        Ok(Arc::new(FaultyFile {
+            name: name.to_owned(),
+            file,
+            storage: self.clone(),
+        }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
         let file = self.seen.open(name)?;
-        Ok(Arc::new(FaultyFile { name: name.to_owned(), file, storage: self.clone() }))
+        Ok(Arc::new(FaultyFile {
+            name: name.to_owned(),
+            file,
+            storage: self.clone(),
+        }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -156,7 +186,10 @@ impl StorageFile for FaultyFile {
         self.file.write_at(offset + skipped as u64, written)?;
         let start = usize::try_from(offset).map_err(io::Error::other)? + skipped;
         let mut disk = self.storage.lock();
-        disk.dirty.entry(self.name.clone()).or_default().push(start..start + written.len());
+        disk.dirty
+            .entry(self.name.clone())
+            .or_default()
+            .push(start..start + written.len());
         match fault {
             Some(Fault::TornWrite | Fault::TornWriteBackwards) => {
                 disk.flush(&self.name, &self.file)?;
@@ -196,7 +229,9 @@ impl StorageFile for FaultyFile {
 impl Disk {
     fn flush(&mut self, name: &str, file: &Arc<dyn StorageFile>) -> io::Result<()> {
         let ranges = self.dirty.remove(name).unwrap_or_default();
-        let Some(content) = self.platter.get_mut(name) else { return Ok(()) };
+        let Some(content) = self.platter.get_mut(name) else {
+            return Ok(());
+        };
         for range in ranges {
             let bytes = file.read(range.start as u64..range.end as u64)?;
             let end = range.start + bytes.len();

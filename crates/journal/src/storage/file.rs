@@ -1,12 +1,13 @@
 //! Files on disk, written with `pwrite` and read through a map of their pages.
 //!
-//! A file is mapped once, at its full length, when it is opened or created; on Linux a map and writes
-//! to the same file are one page cache, so a reader sees what was written. A file is cut only beyond
-//! everything that a reader may still be handed, so a map is never read past the file's end.
+//! A file is mapped once, at its full length, when it is opened or created; on Linux a map and
+//! writes to the same file are one page cache, so a reader sees what was written. A file is cut
+//! only beyond everything that a reader may still be handed, so a map is never read past the file's
+//! end.
 //!
-//! That holds inside the process that owns the directory. A process that reads beside it must copy what
-//! it reads ([`FileStorage::copying`]): the owner may cut a file at any moment, and reading a map behind
-//! a file's end kills the reader.
+//! That holds inside the process that owns the directory. A process that reads beside it must copy
+//! what it reads ([`FileStorage::copying`]): the owner may cut a file at any moment, and reading a
+//! map behind a file's end kills the reader.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -39,12 +40,18 @@ enum Reading {
 impl FileStorage {
     /// The directory `root`, which must exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), reading: Reading::Mapped }
+        Self {
+            root: root.into(),
+            reading: Reading::Mapped,
+        }
     }
 
     /// The same directory for a process that reads beside its owner: bytes are copied, not mapped.
     pub fn copying(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), reading: Reading::Copied }
+        Self {
+            root: root.into(),
+            reading: Reading::Copied,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -60,17 +67,29 @@ impl FileStorage {
         let path = self.path(name);
         let parent = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent)?;
-        let file = writable().create(true).truncate(true).mode(0o600).open(&path)?;
+        let file = writable()
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?;
         if let Err(e) = lengthen(&file, len).and_then(|()| file.sync_all()) {
             // What could be made of it is of no use, and may be what the disk lacks room for.
             drop(fs::remove_file(&path));
             return Err(e);
         }
-        for dir in parent.ancestors().take_while(|dir| dir.starts_with(&self.root)) {
+        for dir in parent
+            .ancestors()
+            .take_while(|dir| dir.starts_with(&self.root))
+        {
             sync_dir(dir)?;
         }
         let pages = map(&file, len)?;
-        Ok(Arc::new(MappedFile { path, file: file.into(), pages, len: len.into() }))
+        Ok(Arc::new(MappedFile {
+            path,
+            file: file.into(),
+            pages,
+            len: len.into(),
+        }))
     }
 }
 
@@ -107,7 +126,12 @@ impl Storage for FileStorage {
             return Ok(Arc::new(CopiedFile { file, len }));
         }
         let pages = map(&file, len)?;
-        Ok(Arc::new(MappedFile { path, file: OnceLock::new(), pages, len: len.into() }))
+        Ok(Arc::new(MappedFile {
+            path,
+            file: OnceLock::new(),
+            pages,
+            len: len.into(),
+        }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -149,7 +173,8 @@ impl StorageFile for CopiedFile {
     /// Reads a range; shorter if the owner cut the file meanwhile.
     fn read(&self, range: Range<u64>) -> io::Result<View> {
         let end = range.end.min(self.len);
-        let mut bytes = vec![0; usize::try_from(end.saturating_sub(range.start)).map_err(io::Error::other)?];
+        let mut bytes =
+            vec![0; usize::try_from(end.saturating_sub(range.start)).map_err(io::Error::other)?];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match self.file.read_at(rest, range.start + filled as u64) {
@@ -178,7 +203,9 @@ impl MappedFile {
             let opened = writable().open(&self.path)?;
             return Ok(self.file.get_or_init(|| opened));
         }
-        self.file.get().ok_or_else(|| io::Error::other("the file is not open"))
+        self.file
+            .get()
+            .ok_or_else(|| io::Error::other("the file is not open"))
     }
 }
 
@@ -211,7 +238,9 @@ impl StorageFile for MappedFile {
 
     fn read(&self, range: Range<u64>) -> io::Result<View> {
         let end = range.end.min(self.len());
-        Ok(self.pages.slice(clamp(&(range.start..end), self.pages.len())))
+        Ok(self
+            .pages
+            .slice(clamp(&(range.start..end), self.pages.len())))
     }
 }
 

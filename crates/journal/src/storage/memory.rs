@@ -24,13 +24,20 @@ impl MemoryStorage {
     /// Every file's name and bytes.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let files = lock(&self.files);
-        files.iter().map(|(name, content)| (name.clone(), lock(content).clone())).collect()
+        files
+            .iter()
+            .map(|(name, content)| (name.clone(), lock(content).clone()))
+            .collect()
     }
 
     /// A disk with these files.
     pub fn with_files(files: BTreeMap<String, Vec<u8>>) -> Self {
-        let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(Mutex::new(bytes))));
-        Self { files: Arc::new(Mutex::new(files.collect())) }
+        let files = files
+            .into_iter()
+            .map(|(name, bytes)| (name, Arc::new(Mutex::new(bytes))));
+        Self {
+            files: Arc::new(Mutex::new(files.collect())),
+        }
     }
 }
 
@@ -39,7 +46,10 @@ impl Storage for MemoryStorage {
         let prefix = format!("{dir}/");
         let files = lock(&self.files);
         let names = files.keys().filter_map(|name| name.strip_prefix(&prefix));
-        Ok(names.filter(|name| !name.contains('/')).map(str::to_owned).collect())
+        Ok(names
+            .filter(|name| !name.contains('/'))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
@@ -62,7 +72,10 @@ impl Storage for MemoryStorage {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        lock(&self.files).remove(name).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+        lock(&self.files)
+            .remove(name)
+            .map(drop)
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -95,7 +108,9 @@ impl StorageFile for MemoryFile {
 
     fn read(&self, range: Range<u64>) -> io::Result<View> {
         let content = lock(&self.0);
-        Ok(View::copy_from_slice(&content[clamp(&range, content.len())]))
+        Ok(View::copy_from_slice(
+            &content[clamp(&range, content.len())],
+        ))
     }
 }
 

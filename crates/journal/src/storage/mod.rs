@@ -1,5 +1,5 @@
-//! Where bytes are kept: a small door through which all durable I/O of the log and the index goes, so
-//! that faults can be put behind it.
+//! Where bytes are kept: a small door through which all durable I/O of the log and the index goes,
+//! so that faults can be put behind it.
 
 mod faulty;
 mod file;
@@ -15,14 +15,16 @@ pub use file::FileStorage;
 pub use memory::MemoryStorage;
 pub use read_only::ReadOnlyStorage;
 
-/// Bytes of a file; cheap to clone and to slice. For files on disk they are the page cache's own pages.
+/// Bytes of a file; cheap to clone and to slice. For files on disk they are the page cache's own
+/// pages.
 pub type View = bytes::Bytes;
 
 /// A directory tree of files. Names are relative, with `/` between directory and file.
 pub trait Storage: Send + Sync {
     /// The names of the files in a directory, in order; none if it does not exist.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
-    /// Creates a file of `len` zero bytes, replacing one of that name. It is durable, as is its name.
+    /// Creates a file of `len` zero bytes, replacing one of that name. It is durable, as is its
+    /// name.
     fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>>;
     /// The same, without the disk setting the bytes aside: quicker to make, slower to write.
     fn create_unfilled(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
@@ -48,7 +50,10 @@ pub trait StorageFile: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Writes several pieces, one behind the other, as if they were one.
     fn write_pieces_at(&self, offset: u64, pieces: &[IoSlice<'_>]) -> io::Result<()> {
-        let whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let whole: Vec<u8> = pieces
+            .iter()
+            .flat_map(|piece| piece.iter().copied())
+            .collect();
         self.write_at(offset, &whole)
     }
     /// Makes everything written durable.
@@ -61,10 +66,16 @@ pub trait StorageFile: Send + Sync {
 
 /// Whether an error means that there is no room on the disk.
 pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "files that are mapped fit the address space")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "files that are mapped fit the address space"
+)]
 fn clamp(range: &Range<u64>, len: usize) -> Range<usize> {
     let end = range.end.min(len as u64) as usize;
     (range.start.min(end as u64) as usize)..end

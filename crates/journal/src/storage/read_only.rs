@@ -1,8 +1,8 @@
 //! A directory that is only read: what would be written to it is kept in memory instead.
 //!
-//! So a store on read-only media opens as any other does. A torn tail is cut and doubtful frames are
-//! written again, but only in this process, and all of it is forgotten with it. Files under `index/`
-//! are not written at all: a checkpoint is of no use to a process that is about to end.
+//! So a store on read-only media opens as any other does. A torn tail is cut and doubtful frames
+//! are written again, but only in this process, and all of it is forgotten with it. Files under
+//! `index/` are not written at all: a checkpoint is of no use to a process that is about to end.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,7 +29,11 @@ struct Layers {
 impl ReadOnlyStorage {
     /// Reads `below` and never writes to it.
     pub fn over(below: Arc<dyn Storage>) -> Self {
-        Self(Arc::new(Layers { below, above: MemoryStorage::new(), removed: Mutex::default() }))
+        Self(Arc::new(Layers {
+            below,
+            above: MemoryStorage::new(),
+            removed: Mutex::default(),
+        }))
     }
 }
 
@@ -50,7 +54,9 @@ impl Storage for ReadOnlyStorage {
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
         let removed = self.0.removed();
         let below = self.0.below.list(dir)?;
-        let kept = below.into_iter().filter(|name| !removed.contains(&format!("{dir}/{name}")));
+        let kept = below
+            .into_iter()
+            .filter(|name| !removed.contains(&format!("{dir}/{name}")));
         let names: BTreeSet<String> = kept.chain(self.0.above.list(dir)?).collect();
         Ok(names.into_iter().collect())
     }
@@ -71,7 +77,12 @@ impl Storage for ReadOnlyStorage {
         }
         let below = self.0.below.open(name)?;
         let (layers, name) = (Arc::clone(&self.0), name.to_owned());
-        Ok(Arc::new(ReadOnlyFile { layers, name, below, copy: OnceLock::new() }))
+        Ok(Arc::new(ReadOnlyFile {
+            layers,
+            name,
+            below,
+            copy: OnceLock::new(),
+        }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -144,7 +155,11 @@ mod tests {
     fn changes_are_seen_and_leave_the_directory_as_it_was() {
         let below = MemoryStorage::new();
         for name in ["log/a", "log/b", "log/c"] {
-            below.create(name, 0).unwrap().write_at(0, name.as_bytes()).unwrap();
+            below
+                .create(name, 0)
+                .unwrap()
+                .write_at(0, name.as_bytes())
+                .unwrap();
         }
         let before = below.files();
         let disk = ReadOnlyStorage::over(Arc::new(below.clone()));
@@ -156,7 +171,10 @@ mod tests {
         assert_eq!(disk.list("log").unwrap(), ["a", "d", "e"]);
         assert_eq!(&open.read(0..9).unwrap()[..], b"log");
         assert_eq!(&disk.open("log/a").unwrap().read(0..9).unwrap()[..], b"log");
-        assert_eq!(&disk.open("log/d").unwrap().read(0..9).unwrap()[..], b"log/c");
+        assert_eq!(
+            &disk.open("log/d").unwrap().read(0..9).unwrap()[..],
+            b"log/c"
+        );
         assert!(disk.open("log/b").is_err() && disk.open("log/c").is_err());
         assert!(disk.create("index/1", 0).is_err());
         assert_eq!(below.files(), before);

@@ -18,7 +18,10 @@ impl Numbers {
 
 #[test]
 fn no_bytes_make_recovery_panic() {
-    let small = LogOptions { segment_bytes: 700, ..options() };
+    let small = LogOptions {
+        segment_bytes: 700,
+        ..options()
+    };
     let log: Vec<u8> = log_of(5, small).into_values().flatten().collect();
     recover_any(&[]);
     recover_any(&log);
@@ -31,7 +34,8 @@ fn no_bytes_make_recovery_panic() {
         for _ in 0..=numbers.below(4) {
             let at = numbers.below(bytes.len());
             // Bytes that make numbers small, large, or alike are the interesting ones.
-            let byte = [0, 1, 0x7f, 0x80, 0xff, bytes[numbers.below(bytes.len())]][numbers.below(6)];
+            let byte =
+                [0, 1, 0x7f, 0x80, 0xff, bytes[numbers.below(bytes.len())]][numbers.below(6)];
             let run = 1 + numbers.below(8);
             let end = bytes.len().min(at + run);
             bytes[at..end].fill(byte);

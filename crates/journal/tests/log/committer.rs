@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use turnkeep_journal::storage::Fault;
 use turnkeep_journal::{
-    AppendError, Appended, Batch, Bounds, Committer, CommitterError, FaultyStorage, FileLog, LogOptions,
-    Machine, MemoryStorage, Stamp, spawn_committer,
+    AppendError, Appended, Batch, Bounds, Committer, CommitterError, FaultyStorage, FileLog,
+    LogOptions, Machine, MemoryStorage, Stamp, spawn_committer,
 };
 
 use crate::support::{batch, content, open, options, os_options};
@@ -84,8 +84,24 @@ impl Machine for Recorder {
 fn start(log: FileLog, queue_len: usize) -> (Committer<u64>, Story, SyncSender<()>) {
     let story = Story::default();
     let (go, gate) = sync_channel(1);
-    let machine = Recorder { story: story.clone(), group: Vec::new(), gate: Some(gate) };
-    (spawn_committer(log, machine, Bounds { queue: queue_len, group: 1024 }).unwrap(), story, go)
+    let machine = Recorder {
+        story: story.clone(),
+        group: Vec::new(),
+        gate: Some(gate),
+    };
+    (
+        spawn_committer(
+            log,
+            machine,
+            Bounds {
+                queue: queue_len,
+                group: 1024,
+            },
+        )
+        .unwrap(),
+        story,
+        go,
+    )
 }
 
 fn groups(story: &Story) -> Vec<(u64, Vec<u64>)> {
@@ -106,7 +122,10 @@ fn what_waits_becomes_one_group_and_the_deferred_come_next_in_order() {
     }
     go.send(()).unwrap();
     committer.close();
-    assert_eq!(groups(&story), [(1, vec![2, 4, 6, 8]), (2, vec![3]), (3, vec![5])]);
+    assert_eq!(
+        groups(&story),
+        [(1, vec![2, 4, 6, 8]), (2, vec![3]), (3, vec![5])]
+    );
     assert_eq!(story.lock().unwrap().last(), Some(&Happened::Finished));
     let positions: Vec<usize> = open(&disk)
         .0
@@ -132,7 +151,13 @@ fn a_full_queue_refuses_and_a_closed_one_too() {
     assert!((2..=3).contains(&taken));
     go.send(()).unwrap();
     committer.close();
-    assert_eq!(groups(&story).iter().map(|(_, group)| group.len()).sum::<usize>(), taken);
+    assert_eq!(
+        groups(&story)
+            .iter()
+            .map(|(_, group)| group.len())
+            .sum::<usize>(),
+        taken
+    );
     assert_eq!(committer.submit(2), Err(CommitterError::Closed));
 }
 
@@ -144,13 +169,17 @@ fn a_group_closes_at_its_limit_of_commands() {
     }
     go.send(()).unwrap();
     committer.close();
-    let sizes: Vec<usize> = groups(&story).iter().map(|(_, group)| group.len()).collect();
+    let sizes: Vec<usize> = groups(&story)
+        .iter()
+        .map(|(_, group)| group.len())
+        .collect();
     assert_eq!(sizes, [1024, 476]);
 }
 
 #[test]
 fn no_space_aborts_a_group_and_the_next_one_is_tried() {
-    // The first operation creates a segment, for which a smaller one is tried; the second writes to it.
+    // The first operation creates a segment, for which a smaller one is tried; the second writes to
+    // it.
     let disk = FaultyStorage::new(Some((1, Fault::NoSpace)));
     let (committer, story, go) = start(open(&disk).0, 16);
     for n in [2, 4, 3] {
@@ -161,7 +190,11 @@ fn no_space_aborts_a_group_and_the_next_one_is_tried() {
     let is_no_space =
         |happened: &Happened| matches!(happened, Happened::Aborted(AppendError::NoSpace { .. }));
     assert!(story.lock().unwrap().iter().any(is_no_space));
-    assert_eq!(groups(&story), [(1, vec![3])], "the deferred one was decided again after the abort");
+    assert_eq!(
+        groups(&story),
+        [(1, vec![3])],
+        "the deferred one was decided again after the abort"
+    );
 }
 
 #[test]
@@ -175,7 +208,10 @@ fn a_failed_sync_aborts_this_group_and_every_later_one() {
     committer.close();
     assert_eq!(groups(&story), []);
     let story = story.lock().unwrap();
-    let aborted = story.iter().filter(|h| matches!(h, Happened::Aborted(AppendError::Poisoned(_)))).count();
+    let aborted = story
+        .iter()
+        .filter(|h| matches!(h, Happened::Aborted(AppendError::Poisoned(_))))
+        .count();
     assert_eq!(aborted, 3);
     assert_eq!(story.last(), Some(&Happened::Finished));
 }
@@ -198,7 +234,10 @@ fn closing_under_the_os_policy_syncs() {
 fn a_sync_that_fails_after_the_acks_is_told() {
     // Operations: create, write, sync of the header, then the sync at the end.
     let disk = FaultyStorage::new(Some((3, Fault::FailedSync)));
-    let large = LogOptions { segment_bytes: 1 << 20, ..os_options() };
+    let large = LogOptions {
+        segment_bytes: 1 << 20,
+        ..os_options()
+    };
     let (log, _) = FileLog::open(Arc::new(disk.clone()), large).unwrap();
     let (committer, story, go) = start(log, 16);
     committer.submit(2).unwrap();
@@ -213,7 +252,9 @@ fn numbers_of(disk: &FaultyStorage) -> Vec<u64> {
     turnkeep_journal::Log::append(&mut log, &batch(7)).unwrap();
     let first = |body: &[u8]| u64::from_le_bytes(body[..8].try_into().unwrap());
     let frames = turnkeep_journal::Log::read(&log, turnkeep_journal::Position(1));
-    let mut found: Vec<u64> = frames.map(|f| first(f.unwrap().commands().next().unwrap().2)).collect();
+    let mut found: Vec<u64> = frames
+        .map(|f| first(f.unwrap().commands().next().unwrap().2))
+        .collect();
     assert_eq!(found.pop(), Some(7));
     found
 }

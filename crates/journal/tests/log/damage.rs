@@ -1,11 +1,12 @@
-//! A bit flipped at every byte, and every sector zeroed: never served, always named, and every other
-//! frame is there.
+//! A bit flipped at every byte, and every sector zeroed: never served, always named, and every
+//! other frame is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use turnkeep_journal::{
-    Damage, FileLog, Inspected, Log, LogOptions, MemoryStorage, OpenError, Position, ReadError, inspect,
+    Damage, FileLog, Inspected, Log, LogOptions, MemoryStorage, OpenError, Position, ReadError,
+    inspect,
 };
 
 use crate::support::{Place, append, content, content_of, log_of, open, options, places};
@@ -27,7 +28,13 @@ struct Read {
 fn read(files: &Files, known_durable: Option<Position>) -> Read {
     let disk = MemoryStorage::with_files(files.clone());
     let mut read = Read::default();
-    let log = match FileLog::open(Arc::new(disk.clone()), LogOptions { known_durable, ..options() }) {
+    let log = match FileLog::open(
+        Arc::new(disk.clone()),
+        LogOptions {
+            known_durable,
+            ..options()
+        },
+    ) {
         Ok((log, recovered)) => {
             read.torn = recovered.torn.map(|torn| (torn.file, torn.offset));
             log
@@ -36,12 +43,20 @@ fn read(files: &Files, known_durable: Option<Position>) -> Read {
             OpenError::Damaged { file, offset, .. }
             | OpenError::Read(ReadError::Damaged { file, offset, .. }),
         ) => {
-            assert_eq!(&disk.files(), files, "a log that is refused is left as it was");
+            assert_eq!(
+                &disk.files(),
+                files,
+                "a log that is refused is left as it was"
+            );
             read.named.push((file, offset));
             return read;
         }
         Err(OpenError::UnknownVersion { file, .. }) => {
-            assert_eq!(&disk.files(), files, "a log of another version is left as it was");
+            assert_eq!(
+                &disk.files(),
+                files,
+                "a log of another version is left as it was"
+            );
             read.named.push((file, 0));
             return read;
         }
@@ -66,7 +81,11 @@ fn read(files: &Files, known_durable: Option<Position>) -> Read {
             }
         }
         if before == read.named.len() {
-            assert_eq!(content_of(&frame, &reader), content(frame.position.0), "a wrong frame was served");
+            assert_eq!(
+                content_of(&frame, &reader),
+                content(frame.position.0),
+                "a wrong frame was served"
+            );
             read.whole.push(frame.position.0);
         }
     }
@@ -93,7 +112,11 @@ fn verdict(files: &Files, hashes: &[[u8; 32]]) -> Verdict {
                     "a wrong frame was shown"
                 );
                 let sound = (0..frame.blobs.len()).all(|blob| frame.blob_bytes(blob).is_some());
-                let list = if sound { &mut verdict.whole } else { &mut verdict.bad_payloads };
+                let list = if sound {
+                    &mut verdict.whole
+                } else {
+                    &mut verdict.bad_payloads
+                };
                 list.push(position);
             }
             Inspected::Damage(damage) => verdict.damages.push(damage),
@@ -112,9 +135,16 @@ struct Wound {
 
 impl Wound {
     fn new(places: &[Place], file: &str, bytes: std::ops::Range<usize>, what: String) -> Self {
-        let hit = |place: &&Place| place.file == file && place.offset < bytes.end && bytes.start < place.end;
+        let hit = |place: &&Place| {
+            place.file == file && place.offset < bytes.end && bytes.start < place.end
+        };
         let touched = places.iter().filter(hit).cloned().collect();
-        Self { file: file.to_owned(), bytes, touched, what }
+        Self {
+            file: file.to_owned(),
+            bytes,
+            touched,
+            what,
+        }
     }
 
     /// Whether only bytes are hit that mean nothing: padding, and zeros behind the last frame.
@@ -132,33 +162,56 @@ fn check(wounded: &Files, places: &[Place], wound: &Wound) {
     let what = &wound.what;
     for known in [None, Some(Position(FRAMES))] {
         let read = read(wounded, known);
-        let names_it =
-            |(file, offset): &(String, u64)| *file == wound.file && *offset < wound.bytes.end as u64;
+        let names_it = |(file, offset): &(String, u64)| {
+            *file == wound.file && *offset < wound.bytes.end as u64
+        };
         assert!(read.named.iter().all(names_it), "{what}: {read:?}");
         assert!(read.torn.as_ref().is_none_or(names_it), "{what}: {read:?}");
-        let lost: Vec<u64> = (1..=FRAMES).filter(|position| !read.whole.contains(position)).collect();
-        // Whoever knows how far the log went sees that its end is missing, even if that is all zeros.
-        let ends_early = lost.contains(&FRAMES) && read.whole.iter().max().is_none_or(|&last| last < FRAMES);
+        let lost: Vec<u64> = (1..=FRAMES)
+            .filter(|position| !read.whole.contains(position))
+            .collect();
+        // Whoever knows how far the log went sees that its end is missing, even if that is all
+        // zeros.
+        let ends_early =
+            lost.contains(&FRAMES) && read.whole.iter().max().is_none_or(|&last| last < FRAMES);
         let zeroed = wounded[&wound.file].len() == wound.bytes.end && ends_early;
         let reported = !read.named.is_empty() || read.torn.is_some() || zeroed;
-        assert!(lost.is_empty() || reported, "{what}: {lost:?} are lost and nobody says so");
-        assert!(known.is_none() || read.torn.is_none() || wound.is_harmless(), "{what}: durable, not torn");
+        assert!(
+            lost.is_empty() || reported,
+            "{what}: {lost:?} are lost and nobody says so"
+        );
+        assert!(
+            known.is_none() || read.torn.is_none() || wound.is_harmless(),
+            "{what}: durable, not torn"
+        );
         if read.named.is_empty() {
             assert!(
-                lost.iter().all(|&position| wound.touches(position) || wound.bytes.start < 64),
+                lost.iter()
+                    .all(|&position| wound.touches(position) || wound.bytes.start < 64),
                 "{what}: {lost:?}"
             );
         }
-        assert!(read.whole.iter().all(|&position| !wound.touches(position)), "{what}: {read:?}");
+        assert!(
+            read.whole.iter().all(|&position| !wound.touches(position)),
+            "{what}: {read:?}"
+        );
     }
     let hashes: Vec<_> = places.iter().map(|place| place.hash).collect();
     let verdict = verdict(wounded, &hashes);
     for place in places {
         let whole = verdict.whole.contains(&place.position);
-        assert_eq!(whole, !wound.touches(place.position), "{what}, frame {}: {verdict:?}", place.position);
+        assert_eq!(
+            whole,
+            !wound.touches(place.position),
+            "{what}, frame {}: {verdict:?}",
+            place.position
+        );
     }
     let headers = wound.bytes.start < 64;
-    let gone = wound.touched.iter().filter(|place| !verdict.bad_payloads.contains(&place.position));
+    let gone = wound
+        .touched
+        .iter()
+        .filter(|place| !verdict.bad_payloads.contains(&place.position));
     let gone: Vec<u64> = gone.map(|place| place.position).collect();
     let names = |position: u64| {
         verdict.damages.iter().any(|d| {
@@ -168,9 +221,18 @@ fn check(wounded: &Files, places: &[Place], wound: &Wound) {
         })
     };
     let vanished = gone.contains(&FRAMES) && verdict.damages.is_empty();
-    let zeroed = vanished && wounded[&wound.file][wound.touched[0].offset..].iter().all(|&b| b == 0);
-    assert!(zeroed || gone.iter().all(|&position| names(position)), "{what}: {verdict:?}");
-    assert!(!headers || zeroed || !verdict.damages.is_empty(), "{what}: {verdict:?}");
+    let zeroed = vanished
+        && wounded[&wound.file][wound.touched[0].offset..]
+            .iter()
+            .all(|&b| b == 0);
+    assert!(
+        zeroed || gone.iter().all(|&position| names(position)),
+        "{what}: {verdict:?}"
+    );
+    assert!(
+        !headers || zeroed || !verdict.damages.is_empty(),
+        "{what}: {verdict:?}"
+    );
 }
 
 fn sample() -> (Files, Vec<Place>) {
@@ -188,7 +250,12 @@ fn a_bit_flipped_at_any_byte() {
         for at in 0..content.len() {
             let mut wounded = files.clone();
             wounded.get_mut(name).unwrap()[at] ^= 1 << (at % 8);
-            let wound = Wound::new(&places, name, at..at + 1, format!("bit of byte {at} of {name}"));
+            let wound = Wound::new(
+                &places,
+                name,
+                at..at + 1,
+                format!("bit of byte {at} of {name}"),
+            );
             check(&wounded, &places, &wound);
         }
     }
@@ -228,14 +295,26 @@ fn segment(number: u64) -> String {
 #[test]
 fn a_missing_segment_is_named_by_both() {
     let (files, places) = sample();
-    let of_second: Vec<u64> = places.iter().filter(|p| p.file == segment(2)).map(|p| p.position).collect();
+    let of_second: Vec<u64> = places
+        .iter()
+        .filter(|p| p.file == segment(2))
+        .map(|p| p.position)
+        .collect();
     let mut without = files.clone();
     without.remove(&segment(2));
-    assert_eq!(refusal(without.clone()), (segment(2), 0, "the segment is missing".into()));
+    assert_eq!(
+        refusal(without.clone()),
+        (segment(2), 0, "the segment is missing".into())
+    );
     let hashes: Vec<_> = places.iter().map(|place| place.hash).collect();
     let verdict = verdict(&without, &hashes);
-    let [damage] = &verdict.damages[..] else { panic!("{verdict:?}") };
-    assert_eq!((damage.file.clone(), damage.first.0), (segment(2), of_second[0]));
+    let [damage] = &verdict.damages[..] else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!(
+        (damage.file.clone(), damage.first.0),
+        (segment(2), of_second[0])
+    );
     assert_eq!(damage.resumes_at.0, of_second.last().unwrap() + 1);
     assert_eq!(verdict.whole.len(), places.len() - of_second.len());
 }
@@ -245,16 +324,31 @@ fn a_segment_in_the_wrong_place_is_refused_and_not_shown() {
     let (files, places) = sample();
     let mut swapped = files.clone();
     swapped.insert(segment(2), files[&segment(1)].clone());
-    assert_eq!(refusal(swapped.clone()), (segment(2), 0, "the segment belongs elsewhere".into()));
+    assert_eq!(
+        refusal(swapped.clone()),
+        (segment(2), 0, "the segment belongs elsewhere".into())
+    );
     let hashes: Vec<_> = places.iter().map(|place| place.hash).collect();
     let shown = verdict(&swapped, &hashes);
     assert_eq!(shown.damages[0].what, "the segment belongs elsewhere");
 
-    let stranger = log_of(FRAMES, LogOptions { store_id_if_new: [5; 16], ..options() });
+    let stranger = log_of(
+        FRAMES,
+        LogOptions {
+            store_id_if_new: [5; 16],
+            ..options()
+        },
+    );
     let mut mixed = files.clone();
     mixed.insert(segment(2), stranger[&segment(2)].clone());
-    assert_eq!(refusal(mixed.clone()), (segment(2), 0, "the segment belongs elsewhere".into()));
-    assert_eq!(verdict(&mixed, &hashes).damages[0].what, "the segment belongs elsewhere");
+    assert_eq!(
+        refusal(mixed.clone()),
+        (segment(2), 0, "the segment belongs elsewhere".into())
+    );
+    assert_eq!(
+        verdict(&mixed, &hashes).damages[0].what,
+        "the segment belongs elsewhere"
+    );
 }
 
 #[test]
@@ -283,8 +377,8 @@ fn frames_of_another_history_break_the_chain() {
     let mut mixed = files.clone();
     mixed.insert(segment(1), disk.files()[&segment(1)].clone());
     let inspected = inspect(Arc::new(MemoryStorage::with_files(mixed))).unwrap();
-    let broken =
-        inspected.filter(|i| matches!(i, Inspected::Damage(d) if d.what.contains("chain is broken")));
+    let broken = inspected
+        .filter(|i| matches!(i, Inspected::Damage(d) if d.what.contains("chain is broken")));
     assert_eq!(broken.count(), 1);
     assert!(places.iter().any(|place| place.file == segment(2)));
 }
@@ -292,11 +386,19 @@ fn frames_of_another_history_break_the_chain() {
 #[test]
 fn a_stored_copy_of_a_log_is_never_taken_for_the_log() {
     // A client stores the bytes of a log of another store, with later positions, as a payload.
-    let stranger = log_of(FRAMES, LogOptions { store_id_if_new: [5; 16], ..options() });
+    let stranger = log_of(
+        FRAMES,
+        LogOptions {
+            store_id_if_new: [5; 16],
+            ..options()
+        },
+    );
     let mut payload = content(1);
     payload.blobs = stranger.values().cloned().collect();
     // At every alignment.
-    payload.blobs = (0..8).map(|shift| [&[1; 8][..shift], &payload.blobs.concat()].concat()).collect();
+    payload.blobs = (0..8)
+        .map(|shift| [&[1; 8][..shift], &payload.blobs.concat()].concat())
+        .collect();
     let disk = MemoryStorage::new();
     let (mut log, _) = open(&disk);
     append(&mut log, [1]);

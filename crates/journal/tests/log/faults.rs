@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use turnkeep_journal::storage::Fault;
-use turnkeep_journal::{AppendError, FaultyStorage, FileLog, Log, LogOptions, MemoryStorage, SyncPolicy};
+use turnkeep_journal::{
+    AppendError, FaultyStorage, FileLog, Log, LogOptions, MemoryStorage, SyncPolicy,
+};
 
 use crate::support::{batch, goes_on, numbers, open, options, os_options};
 
@@ -31,7 +33,9 @@ struct Told {
 fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
     let mut told = Told::default();
     for part in [1..=7, 8..=14] {
-        let Ok((mut log, _)) = FileLog::open(Arc::new(disk.clone()), options.clone()) else { break };
+        let Ok((mut log, _)) = FileLog::open(Arc::new(disk.clone()), options.clone()) else {
+            break;
+        };
         // What was written and not acked before may be there, too: then it stays for good.
         told.durable = numbers(&log);
         told.appended.clone_from(&told.durable);
@@ -41,7 +45,8 @@ fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
                 Err(AppendError::NoSpace { .. }) => continue,
                 Err(AppendError::Poisoned(_)) => told.poisoned = true,
             }
-            let synced = options.sync == SyncPolicy::EveryFrame || (n % 4 == 0 && log.sync().is_ok());
+            let synced =
+                options.sync == SyncPolicy::EveryFrame || (n % 4 == 0 && log.sync().is_ok());
             if synced && !told.poisoned {
                 told.durable.clone_from(&told.appended);
             }
@@ -60,14 +65,23 @@ fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
 
 /// What is there is what was acked, and perhaps batches that were tried after it, whole.
 fn check(held: &[u64], told: &Told, what: &str) {
-    assert!(held.starts_with(&told.durable), "{what}: {held:?} after {told:?}");
+    assert!(
+        held.starts_with(&told.durable),
+        "{what}: {held:?} after {told:?}"
+    );
     let more = &held[told.durable.len()..];
     let last = told.durable.last().copied().unwrap_or(0);
     let in_order = more.windows(2).all(|pair| pair[0] < pair[1]);
-    assert!(in_order && more.iter().all(|&n| n > last && n <= 14), "{what}: {held:?} after {told:?}");
+    assert!(
+        in_order && more.iter().all(|&n| n > last && n <= 14),
+        "{what}: {held:?} after {told:?}"
+    );
 }
 
-fn every_fault_at_every_operation(options: &LogOptions, mut after: impl FnMut(&FaultyStorage, &Told, &str)) {
+fn every_fault_at_every_operation(
+    options: &LogOptions,
+    mut after: impl FnMut(&FaultyStorage, &Told, &str),
+) {
     for fault in FAULTS {
         for at in 0.. {
             let disk = FaultyStorage::new(Some((at, fault)));
@@ -107,7 +121,9 @@ fn what_was_synced_survives_a_power_failure_under_the_os_policy() {
 #[test]
 fn a_restart_without_a_power_failure_makes_durable_what_it_shows() {
     let survives = [Fault::FailedSync, Fault::ShortWrite, Fault::NoSpace];
-    for (fault, options) in survives.into_iter().flat_map(|fault| [(fault, options()), (fault, os_options())])
+    for (fault, options) in survives
+        .into_iter()
+        .flat_map(|fault| [(fault, options()), (fault, os_options())])
     {
         for at in 0.. {
             let disk = FaultyStorage::new(Some((at, fault)));
@@ -124,7 +140,11 @@ fn a_restart_without_a_power_failure_makes_durable_what_it_shows() {
             drop(log);
             let left = disk.crash();
             let (log, _) = open(&left);
-            assert_eq!(numbers(&log), shown, "{what}: shown after the restart, lost by the crash after it");
+            assert_eq!(
+                numbers(&log),
+                shown,
+                "{what}: shown after the restart, lost by the crash after it"
+            );
             drop(log);
             goes_on(&left);
             if ended {
@@ -134,8 +154,8 @@ fn a_restart_without_a_power_failure_makes_durable_what_it_shows() {
     }
 }
 
-/// A disk as it is after a run that was killed: `frames` batches, none known to be durable but by the
-/// records in the log.
+/// A disk as it is after a run that was killed: `frames` batches, none known to be durable but by
+/// the records in the log.
 fn killed(frames: u64, options: LogOptions) -> BTreeMap<String, Vec<u8>> {
     let disk = MemoryStorage::new();
     let (mut log, _) = FileLog::open(Arc::new(disk.clone()), options).unwrap();
@@ -193,7 +213,11 @@ fn a_start_killed_between_copying_and_cutting_is_made_good_by_the_next() {
         unfinished.insert(name.clone(), part);
         let disk = MemoryStorage::with_files(unfinished);
         let (log, _) = open(&disk);
-        assert_eq!(numbers(&log), (1..=9).collect::<Vec<_>>(), "copied up to {cut}");
+        assert_eq!(
+            numbers(&log),
+            (1..=9).collect::<Vec<_>>(),
+            "copied up to {cut}"
+        );
         drop(log);
         goes_on(&disk);
     }

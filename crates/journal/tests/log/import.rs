@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use turnkeep_journal::{AppendError, FileLog, Frame, Log, LogOptions, MemoryStorage, Position, read_frame};
+use turnkeep_journal::{
+    AppendError, FileLog, Frame, Log, LogOptions, MemoryStorage, Position, read_frame,
+};
 
 use crate::support::{append, goes_on, log_of, numbers, open, options, os_options};
 
 fn exported(n: u64) -> Vec<u8> {
     let (log, _) = open(&MemoryStorage::with_files(log_of(n, options())));
-    log.read(Position(1)).flat_map(|frame| frame.unwrap().raw().to_vec()).collect()
+    log.read(Position(1))
+        .flat_map(|frame| frame.unwrap().raw().to_vec())
+        .collect()
 }
 
 fn frames(mut stream: &[u8]) -> Vec<Frame> {
@@ -26,7 +30,10 @@ fn an_imported_log_is_the_same_log() {
         }
         log.sync().unwrap();
         assert_eq!(log.reader().last_durable(), Position(12));
-        let again: Vec<u8> = log.read(Position(1)).flat_map(|frame| frame.unwrap().raw().to_vec()).collect();
+        let again: Vec<u8> = log
+            .read(Position(1))
+            .flat_map(|frame| frame.unwrap().raw().to_vec())
+            .collect();
         assert_eq!(again, stream);
         append(&mut log, [13]);
         assert_eq!(numbers(&log), (1..=13).collect::<Vec<_>>());
@@ -40,7 +47,10 @@ fn only_the_next_frame_of_the_same_store_is_taken() {
     let frames = frames(&exported(4));
     let refuses = |log: &mut FileLog, frame: &Frame| {
         let last = log.reader().last();
-        assert!(matches!(log.append_raw(frame), Err(AppendError::Poisoned(_))));
+        assert!(matches!(
+            log.append_raw(frame),
+            Err(AppendError::Poisoned(_))
+        ));
         assert_eq!(log.reader().last(), last);
     };
     let (mut log, _) = open(&MemoryStorage::new());
@@ -51,7 +61,10 @@ fn only_the_next_frame_of_the_same_store_is_taken() {
     log.append_raw(&frames[1]).unwrap();
     assert_eq!(numbers(&log), [1, 2]);
 
-    let other = LogOptions { store_id_if_new: [1; 16], ..options() };
+    let other = LogOptions {
+        store_id_if_new: [1; 16],
+        ..options()
+    };
     let (mut log, _) = FileLog::open(Arc::new(MemoryStorage::new()), other).unwrap();
     refuses(&mut log, &frames[0]);
 

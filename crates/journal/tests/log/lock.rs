@@ -27,7 +27,10 @@ fn whatever_the_lock_file_holds_it_can_be_taken() {
         format!("{}\n", std::process::id())
     );
     std::fs::write(dir.path().join("LOCK"), [0xff; 100]).unwrap();
-    assert!(matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. })));
+    assert!(matches!(
+        DataDirLock::acquire(dir.path()),
+        Err(LockError::Held { .. })
+    ));
     drop(held);
 }
 

@@ -5,29 +5,49 @@ use std::sync::Arc;
 use turnkeep_journal::{FileLog, FileStorage, Log, LogOptions, MemoryStorage, Position, Storage};
 
 use crate::support::{
-    SEGMENT_BYTES, append, batch_of, content, content_of, goes_on, log_of, numbers, open, options, sound,
+    SEGMENT_BYTES, append, batch_of, content, content_of, goes_on, log_of, numbers, open, options,
+    sound,
 };
 
 fn survives(storage: &(impl Storage + Clone + 'static)) {
     let (mut log, recovered) = open(storage);
-    assert_eq!((recovered.torn, recovered.store_id), (None, *b"the store's name"));
+    assert_eq!(
+        (recovered.torn, recovered.store_id),
+        (None, *b"the store's name")
+    );
     assert_eq!(log.reader().last(), Position(0));
     let acks = append(&mut log, 1..=30);
-    assert!(acks.iter().enumerate().all(|(at, ack)| ack.position.0 == at as u64 + 1));
+    assert!(
+        acks.iter()
+            .enumerate()
+            .all(|(at, ack)| ack.position.0 == at as u64 + 1)
+    );
     let held: Vec<u64> = (1..=30).collect();
     assert_eq!(numbers(&log), held);
     let locators: Vec<_> = acks.iter().flat_map(|ack| ack.locators.clone()).collect();
     drop(log);
 
-    let other_id = LogOptions { store_id_if_new: [9; 16], ..options() };
+    let other_id = LogOptions {
+        store_id_if_new: [9; 16],
+        ..options()
+    };
     let (log, recovered) = FileLog::open(Arc::new(storage.clone()), other_id).unwrap();
-    assert_eq!((recovered.torn, recovered.store_id), (None, *b"the store's name"));
+    assert_eq!(
+        (recovered.torn, recovered.store_id),
+        (None, *b"the store's name")
+    );
     assert_eq!(numbers(&log), held);
-    let found: Vec<_> =
-        log.read(Position(1)).flat_map(|frame| frame.unwrap().blobs).map(|blob| blob.locator).collect();
+    let found: Vec<_> = log
+        .read(Position(1))
+        .flat_map(|frame| frame.unwrap().blobs)
+        .map(|blob| blob.locator)
+        .collect();
     // The last frame was in doubt and has moved; every other blob is where its ack said.
     let moved = acks.last().unwrap().locators.len();
-    assert_eq!(found[..found.len() - moved], locators[..locators.len() - moved]);
+    assert_eq!(
+        found[..found.len() - moved],
+        locators[..locators.len() - moved]
+    );
     drop(log);
     assert_eq!(sound(storage), 30);
     goes_on(storage);
@@ -54,14 +74,26 @@ fn the_log_rotates_and_counts_its_bytes() {
     let mut files = disk.files();
     files.retain(|_, bytes| bytes.iter().any(|&b| b != 0));
     assert!(files.len() > 5, "{} segments", files.len());
-    let sealed: u64 = files.values().rev().skip(1).map(|bytes| bytes.len() as u64).sum();
-    assert!(files.values().all(|bytes| bytes.len() as u64 <= SEGMENT_BYTES));
+    let sealed: u64 = files
+        .values()
+        .rev()
+        .skip(1)
+        .map(|bytes| bytes.len() as u64)
+        .sum();
+    assert!(
+        files
+            .values()
+            .all(|bytes| bytes.len() as u64 <= SEGMENT_BYTES)
+    );
     assert!(used > sealed && used <= sealed + SEGMENT_BYTES);
     for _ in 0..3 {
         let (log, _) = open(&disk);
         // The doubtful frame moves to a segment with a header of its own each time.
         let again = log.reader().bytes_used();
-        assert!(again >= used && again <= used + 3 * 64, "{used} then {again}");
+        assert!(
+            again >= used && again <= used + 3 * 64,
+            "{used} then {again}"
+        );
     }
 }
 
@@ -105,9 +137,16 @@ fn a_spare_segment_is_no_part_of_the_log() {
 fn a_known_end_is_gone_on_from_in_place() {
     let files = log_of(5, options());
     let disk = MemoryStorage::with_files(files.clone());
-    let known = LogOptions { known_durable: Some(Position(5)), ..options() };
+    let known = LogOptions {
+        known_durable: Some(Position(5)),
+        ..options()
+    };
     let (mut log, _) = FileLog::open(Arc::new(disk.clone()), known).unwrap();
-    assert_eq!(disk.files(), files, "opening a log that is known to be whole changes nothing");
+    assert_eq!(
+        disk.files(),
+        files,
+        "opening a log that is known to be whole changes nothing"
+    );
     append(&mut log, 6..=9);
     assert_eq!(numbers(&log), (1..=9).collect::<Vec<_>>());
     drop(log);
@@ -118,11 +157,23 @@ fn a_known_end_is_gone_on_from_in_place() {
 fn reading_from_the_middle_and_of_one_frame() {
     let (log, _) = open(&MemoryStorage::with_files(log_of(20, options())));
     for from in 1..=20 {
-        let positions: Vec<u64> = log.read(Position(from)).map(|frame| frame.unwrap().position.0).collect();
+        let positions: Vec<u64> = log
+            .read(Position(from))
+            .map(|frame| frame.unwrap().position.0)
+            .collect();
         assert_eq!(positions, (from..=20).collect::<Vec<_>>());
-        assert_eq!(log.reader().frames(Position(from), Position(from)).count(), 1);
+        assert_eq!(
+            log.reader().frames(Position(from), Position(from)).count(),
+            1
+        );
     }
-    assert_eq!(log.reader().frames(Position(1), Position(u64::MAX)).filter(Result::is_err).count(), 1);
+    assert_eq!(
+        log.reader()
+            .frames(Position(1), Position(u64::MAX))
+            .filter(Result::is_err)
+            .count(),
+        1
+    );
     assert_eq!(log.reader().frame_hash(Position(21)), None);
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use turnkeep_journal::storage::Fault;
 use turnkeep_journal::{
-    AppendError, FaultyStorage, FileLog, Log, LogOptions, MemoryStorage, Storage, StorageFile, SyncPolicy,
+    AppendError, FaultyStorage, FileLog, Log, LogOptions, MemoryStorage, Storage, StorageFile,
+    SyncPolicy,
 };
 
 use crate::support::{append, batch, goes_on, numbers, open, options, os_options};
@@ -22,8 +23,16 @@ fn work(log: &mut FileLog, what: &str) -> Vec<u64> {
             }
             Err(AppendError::NoSpace { .. }) => {
                 refused += 1;
-                assert_eq!((log.reader().bytes_used(), log.reader().last()), (used, last), "{what}");
-                assert_eq!(log.reader().last_durable(), last, "{what}: what is left is synced");
+                assert_eq!(
+                    (log.reader().bytes_used(), log.reader().last()),
+                    (used, last),
+                    "{what}"
+                );
+                assert_eq!(
+                    log.reader().last_durable(),
+                    last,
+                    "{what}: what is left is synced"
+                );
             }
             Err(poisoned) => panic!("{what}: {poisoned}"),
         }
@@ -68,7 +77,8 @@ fn a_full_disk_does_not_keep_a_log_from_being_opened() {
     append(&mut log, [1, 2]);
     let full = FaultyStorage::over(disk.crash().files(), Some((0, Fault::NoSpace)));
     drop(log);
-    // The very first thing that a start wants is room for the frame in doubt: it makes do with little.
+    // The very first thing that a start wants is room for the frame in doubt: it makes do with
+    // little.
     let (mut log, _) = FileLog::open(Arc::new(full.clone()), os_options()).unwrap();
     assert_eq!(numbers(&log), [1, 2]);
     append(&mut log, [3]);
@@ -116,9 +126,15 @@ impl Storage for SmallDisk {
 
 #[test]
 fn a_nearly_full_disk_takes_a_smaller_segment_and_says_how_much_is_needed() {
-    let usual = LogOptions { segment_bytes: 64 << 20, ..options() };
+    let usual = LogOptions {
+        segment_bytes: 64 << 20,
+        ..options()
+    };
     // After a restart there is no segment to go on with, and far less room than a whole one needs.
-    let full = SmallDisk { files: MemoryStorage::new(), capacity_bytes: 3 << 20 };
+    let full = SmallDisk {
+        files: MemoryStorage::new(),
+        capacity_bytes: 3 << 20,
+    };
     let (mut log, _) = FileLog::open(Arc::new(full.clone()), usual.clone()).unwrap();
     append(&mut log, 1..=20);
     drop(log);
@@ -128,13 +144,24 @@ fn a_nearly_full_disk_takes_a_smaller_segment_and_says_how_much_is_needed() {
     drop(log);
 
     // With room for nothing the refusal names the bytes; with exactly those the write succeeds.
-    let tiny = SmallDisk { files: MemoryStorage::new(), capacity_bytes: 10 };
+    let tiny = SmallDisk {
+        files: MemoryStorage::new(),
+        capacity_bytes: 10,
+    };
     let (mut log, _) = FileLog::open(Arc::new(tiny.clone()), usual.clone()).unwrap();
-    let Err(AppendError::NoSpace { needed_bytes }) = log.append(&batch(1)) else { panic!("it fits") };
+    let Err(AppendError::NoSpace { needed_bytes }) = log.append(&batch(1)) else {
+        panic!("it fits")
+    };
     drop(log);
-    let just_enough = SmallDisk { capacity_bytes: needed_bytes, ..tiny };
+    let just_enough = SmallDisk {
+        capacity_bytes: needed_bytes,
+        ..tiny
+    };
     let (mut log, _) = FileLog::open(Arc::new(just_enough), usual).unwrap();
     append(&mut log, [1]);
-    assert!(matches!(log.append(&batch(2)), Err(AppendError::NoSpace { .. })));
+    assert!(matches!(
+        log.append(&batch(2)),
+        Err(AppendError::NoSpace { .. })
+    ));
     assert_eq!(numbers(&log), [1]);
 }

@@ -1,13 +1,13 @@
-//! A numbered workload: batch `n` has content that follows from `n`, so that a frame can be asked which
-//! batch it is and whether all of it is there.
+//! A numbered workload: batch `n` has content that follows from `n`, so that a frame can be asked
+//! which batch it is and whether all of it is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use turnkeep_journal::{
-    Appended, Batch, BlobRecord, FileLog, Frame, Inspected, Log, LogOptions, LogReader, MemoryStorage,
-    Position, Recovered, Stamp, Storage, SyncPolicy, blob_crc, inspect,
+    Appended, Batch, BlobRecord, FileLog, Frame, Inspected, Log, LogOptions, LogReader,
+    MemoryStorage, Position, Recovered, Stamp, Storage, SyncPolicy, blob_crc, inspect,
 };
 use turnkeep_types::{BlobHash, Compression, Timestamp};
 
@@ -24,7 +24,10 @@ pub(crate) fn options() -> LogOptions {
 }
 
 pub(crate) fn os_options() -> LogOptions {
-    LogOptions { sync: SyncPolicy::Os, ..options() }
+    LogOptions {
+        sync: SyncPolicy::Os,
+        ..options()
+    }
 }
 
 /// What a batch holds.
@@ -37,9 +40,18 @@ pub(crate) struct Content {
 
 pub(crate) fn content(n: u64) -> Content {
     let byte = |i: u64| u8::try_from((n * 31 + i * 7) % 251).unwrap();
-    let blob = |which: u64| (0..(n * 53 + which * 211) % 400).map(|i| byte(i + which)).collect();
-    let command =
-        |which: u64| (u8::try_from(which + 1).unwrap(), 1, [&n.to_le_bytes()[..], &[9; 5]].concat());
+    let blob = |which: u64| {
+        (0..(n * 53 + which * 211) % 400)
+            .map(|i| byte(i + which))
+            .collect()
+    };
+    let command = |which: u64| {
+        (
+            u8::try_from(which + 1).unwrap(),
+            1,
+            [&n.to_le_bytes()[..], &[9; 5]].concat(),
+        )
+    };
     Content {
         created_at: 1_000 + n,
         blobs: (0..n % 3).map(blob).collect(),
@@ -49,7 +61,10 @@ pub(crate) fn content(n: u64) -> Content {
 
 pub(crate) fn batch_of(content: &Content) -> Batch {
     let mut batch = Batch::new();
-    batch.restart(Stamp { created_at: Timestamp(content.created_at), marks: [1, 2] });
+    batch.restart(Stamp {
+        created_at: Timestamp(content.created_at),
+        marks: [1, 2],
+    });
     for bytes in &content.blobs {
         batch.push_blob(BlobRecord {
             hash: BlobHash::of(bytes),
@@ -75,7 +90,10 @@ pub(crate) fn open(storage: &(impl Storage + Clone + 'static)) -> (FileLog, Reco
 
 /// Appends batches and gives back their acks.
 pub(crate) fn append(log: &mut FileLog, numbers: impl IntoIterator<Item = u64>) -> Vec<Appended> {
-    numbers.into_iter().map(|n| log.append(&batch(n)).unwrap()).collect()
+    numbers
+        .into_iter()
+        .map(|n| log.append(&batch(n)).unwrap())
+        .collect()
 }
 
 /// A log of batches 1..=n, without the spare that may have been made ready.
@@ -92,7 +110,9 @@ pub(crate) fn log_of(n: u64, options: LogOptions) -> BTreeMap<String, Vec<u8>> {
 /// Everything that a frame brings, its payloads fetched by their locators.
 pub(crate) fn content_of(frame: &Frame, reader: &LogReader) -> Content {
     let blob = |entry: &turnkeep_journal::BlobEntry| {
-        let bytes = reader.blob(entry.locator, entry.stored_len, entry.crc).unwrap();
+        let bytes = reader
+            .blob(entry.locator, entry.stored_len, entry.crc)
+            .unwrap();
         assert_eq!(BlobHash::of(&bytes), entry.hash);
         assert_eq!(bytes.len(), entry.raw_len as usize);
         bytes.to_vec()
@@ -100,12 +120,15 @@ pub(crate) fn content_of(frame: &Frame, reader: &LogReader) -> Content {
     Content {
         created_at: frame.stamp.created_at.0,
         blobs: frame.blobs.iter().map(blob).collect(),
-        commands: frame.commands().map(|(kind, version, body)| (kind, version, body.to_vec())).collect(),
+        commands: frame
+            .commands()
+            .map(|(kind, version, body)| (kind, version, body.to_vec()))
+            .collect(),
     }
 }
 
-/// The numbers of the batches that the log holds. Checks every frame: all of its content, its place in
-/// the chain and in the sequence.
+/// The numbers of the batches that the log holds. Checks every frame: all of its content, its place
+/// in the chain and in the sequence.
 pub(crate) fn numbers(log: &FileLog) -> Vec<u64> {
     let reader = log.reader();
     let (mut hash, mut position, mut sequence) = ([0; 32], 0, 0);
@@ -176,12 +199,25 @@ pub(crate) struct Place {
 pub(crate) fn places(files: &BTreeMap<String, Vec<u8>>) -> Vec<Place> {
     let storage = MemoryStorage::with_files(files.clone());
     let place = |inspected| match inspected {
-        Inspected::Frame { frame, file, offset } => {
-            let word = |at: usize| u32::from_le_bytes(frame.raw()[at..at + 4].try_into().unwrap()) as usize;
+        Inspected::Frame {
+            frame,
+            file,
+            offset,
+        } => {
+            let word = |at: usize| {
+                u32::from_le_bytes(frame.raw()[at..at + 4].try_into().unwrap()) as usize
+            };
             let offset = usize::try_from(offset).unwrap();
             let data = offset + 128 + word(8);
             let end = data + word(12);
-            Place { position: frame.position.0, file, offset, data, end, hash: frame.hash }
+            Place {
+                position: frame.position.0,
+                file,
+                offset,
+                data,
+                end,
+                hash: frame.hash,
+            }
         }
         Inspected::Damage(damage) => panic!("{damage:?}"),
     };

@@ -17,7 +17,10 @@ fn every_frame_is_durable_when_it_is_acked() {
     assert_eq!(log.reader().last_durable(), Position(3));
     assert!(log.follow(Position(2), LONG));
     assert!(!log.follow(Position(3), Duration::ZERO));
-    let records: Vec<u64> = log.read(Position(1)).map(|frame| frame.unwrap().durable.0).collect();
+    let records: Vec<u64> = log
+        .read(Position(1))
+        .map(|frame| frame.unwrap().durable.0)
+        .collect();
     assert_eq!(records, [0, 1, 2]);
 }
 
@@ -27,12 +30,18 @@ fn under_the_os_policy_durability_lags_until_a_sync() {
     let (mut log, _) = FileLog::open(Arc::new(disk.clone()), os_options()).unwrap();
     append(&mut log, 1..=3);
     let reader = log.reader();
-    assert_eq!((reader.last(), reader.last_durable()), (Position(3), Position(0)));
+    assert_eq!(
+        (reader.last(), reader.last_durable()),
+        (Position(3), Position(0))
+    );
     assert!(!reader.wait_durable(Position(1), Duration::ZERO));
     log.sync().unwrap();
     assert!(reader.wait_durable(Position(3), Duration::ZERO));
     append(&mut log, [4]);
-    assert_eq!(log.read(Position(4)).next().unwrap().unwrap().durable, Position(3));
+    assert_eq!(
+        log.read(Position(4)).next().unwrap().unwrap().durable,
+        Position(3)
+    );
     drop(log);
     let (log, _) = open(&disk.crash());
     assert_eq!(numbers(&log), [1, 2, 3]);

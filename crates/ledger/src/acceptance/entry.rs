@@ -1,7 +1,8 @@
 //! The checks of one entry, in their order.
 //!
-//! Times of a bundle hang together: none before the world's, none before the one above it, none far ahead,
-//! and a private one not ahead of what the public ones do to the clock, so that nothing hidden moves it.
+//! Times of a bundle hang together: none before the world's, none before the one above it, none far
+//! ahead, and a private one not ahead of what the public ones do to the clock, so that nothing
+//! hidden moves it.
 
 use std::collections::HashSet;
 
@@ -18,13 +19,23 @@ const PUBLIC_SCOPE: &str = "PUBLIC";
 const PRIVATE_SCOPE: &str = "PRIVATE";
 
 /// Accepts the entries of a bundle, one after another.
-pub(super) fn accept_all(drafts: &[EntryDraft<'_>], terms: &Terms<'_>) -> Result<Vec<ProposedEntry>, Fault> {
+pub(super) fn accept_all(
+    drafts: &[EntryDraft<'_>],
+    terms: &Terms<'_>,
+) -> Result<Vec<ProposedEntry>, Fault> {
     let mut course = Course::of(drafts, terms);
-    drafts.iter().map(|draft| accept(draft, &mut course, terms)).collect()
+    drafts
+        .iter()
+        .map(|draft| accept(draft, &mut course, terms))
+        .collect()
 }
 
 /// The checks of an entry: the order of these lines is the order of its faults.
-fn accept(draft: &EntryDraft<'_>, course: &mut Course, terms: &Terms<'_>) -> Result<ProposedEntry, Fault> {
+fn accept(
+    draft: &EntryDraft<'_>,
+    course: &mut Course,
+    terms: &Terms<'_>,
+) -> Result<ProposedEntry, Fault> {
     without_ids(draft)?;
     draft.unknown_field()?;
     let claimed = known_author(draft, terms)?;
@@ -32,18 +43,36 @@ fn accept(draft: &EntryDraft<'_>, course: &mut Course, terms: &Terms<'_>) -> Res
     let channel = channel_of(draft, author.class)?;
     let visible_to = readers(draft, terms)?;
     let time = time_of(draft, terms)?;
-    course.go_on(draft, time.as_ref().unwrap_or(terms.commit), visible_to.is_some())?;
+    course.go_on(
+        draft,
+        time.as_ref().unwrap_or(terms.commit),
+        visible_to.is_some(),
+    )?;
     not_empty(draft)?;
     not_too_large(draft)?;
-    Ok(ProposedEntry { author, visible_to, channel, time, text: draft.text.to_owned(), reply_to: None })
+    Ok(ProposedEntry {
+        author,
+        visible_to,
+        channel,
+        time,
+        text: draft.text.to_owned(),
+        reply_to: None,
+    })
 }
 
 /// The entry that an entry answers. An unknown one and a hidden one get the same refusal.
-pub(super) fn answered(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<EntryId>, Fault> {
-    let Some(given) = draft.reply_to else { return Ok(None) };
+pub(super) fn answered(
+    draft: &EntryDraft<'_>,
+    terms: &Terms<'_>,
+) -> Result<Option<EntryId>, Fault> {
+    let Some(given) = draft.reply_to else {
+        return Ok(None);
+    };
     let found = given.parse().ok().filter(|&id| (terms.cites)(id));
     let message = "is no entry that the writer may see";
-    found.map(Some).ok_or_else(|| draft.fault(Code::ProvenanceInvalid, "reply_to", message))
+    found
+        .map(Some)
+        .ok_or_else(|| draft.fault(Code::ProvenanceInvalid, "reply_to", message))
 }
 
 fn without_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
@@ -64,14 +93,24 @@ fn known_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Auth
         None => unknown("author.author_class", "must be PERSON or WORLD"),
         Some(AuthorClass::Operator | AuthorClass::System) => Ok(None),
         Some(_) if reserved => Ok(None),
-        Some(AuthorClass::World) => match Name::new(draft.author_id).filter(|name| name.as_str() == WORLD) {
-            Some(id) => Ok(Some(Author { class: AuthorClass::World, id })),
-            None => unknown("author.author_id", "must be WORLD where the class is WORLD"),
-        },
-        Some(AuthorClass::Person) => match terms.people.resolve(draft.author_id, terms.config.registry) {
-            Ok(id) => Ok(Some(Author { class: AuthorClass::Person, id })),
-            Err(stranger) => unknown("author.author_id", why_not_known(stranger)),
-        },
+        Some(AuthorClass::World) => {
+            match Name::new(draft.author_id).filter(|name| name.as_str() == WORLD) {
+                Some(id) => Ok(Some(Author {
+                    class: AuthorClass::World,
+                    id,
+                })),
+                None => unknown("author.author_id", "must be WORLD where the class is WORLD"),
+            }
+        }
+        Some(AuthorClass::Person) => {
+            match terms.people.resolve(draft.author_id, terms.config.registry) {
+                Ok(id) => Ok(Some(Author {
+                    class: AuthorClass::Person,
+                    id,
+                })),
+                Err(stranger) => unknown("author.author_id", why_not_known(stranger)),
+            }
+        }
     }
 }
 
@@ -108,12 +147,19 @@ fn channel_of(draft: &EntryDraft<'_>, class: AuthorClass) -> Result<Channel, Fau
 
 /// The readers of a private entry; none for a public one.
 fn readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Box<[Name]>>, Fault> {
-    let invalid = |field: &str, message: &str| Err(draft.fault(Code::VisibilityInvalid, field, message));
+    let invalid =
+        |field: &str, message: &str| Err(draft.fault(Code::VisibilityInvalid, field, message));
     match draft.scope {
         PUBLIC_SCOPE if draft.visible_to.is_empty() => Ok(None),
-        PUBLIC_SCOPE => invalid("visibility.visible_to", "must be empty where the scope is PUBLIC"),
+        PUBLIC_SCOPE => invalid(
+            "visibility.visible_to",
+            "must be empty where the scope is PUBLIC",
+        ),
         PRIVATE_SCOPE if draft.visible_to.is_empty() || draft.visible_to.len() > READERS_MAX => {
-            invalid("visibility.visible_to", "must name 1 to 256 readers where the scope is PRIVATE")
+            invalid(
+                "visibility.visible_to",
+                "must name 1 to 256 readers where the scope is PRIVATE",
+            )
         }
         PRIVATE_SCOPE => named_readers(draft, terms).map(Some),
         _ => invalid("visibility.scope", "must be PUBLIC or PRIVATE"),
@@ -124,7 +170,11 @@ fn named_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]
     let mut seen = HashSet::new();
     let reader = |(index, id): (usize, &&str)| {
         let invalid = |message: &str| {
-            draft.fault(Code::VisibilityInvalid, &format!("visibility.visible_to[{index}]"), message)
+            draft.fault(
+                Code::VisibilityInvalid,
+                &format!("visibility.visible_to[{index}]"),
+                message,
+            )
         };
         if !seen.insert(id.to_ascii_lowercase()) {
             return Err(invalid("is there twice"));
@@ -132,15 +182,25 @@ fn named_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]
         if *id == OPERATOR {
             return Ok(Name::operator());
         }
-        terms.people.resolve(id, terms.config.registry).map_err(|stranger| invalid(why_not_known(stranger)))
+        terms
+            .people
+            .resolve(id, terms.config.registry)
+            .map_err(|stranger| invalid(why_not_known(stranger)))
     };
     draft.visible_to.iter().enumerate().map(reader).collect()
 }
 
 fn time_of(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, Fault> {
-    let Some(given) = draft.time else { return Ok(None) };
-    let format =
-        || draft.fault(Code::TimeFormat, TIME, "must be a time in text, such as 2026-11-15T09:00:00Z");
+    let Some(given) = draft.time else {
+        return Ok(None);
+    };
+    let format = || {
+        draft.fault(
+            Code::TimeFormat,
+            TIME,
+            "must be a time in text, such as 2026-11-15T09:00:00Z",
+        )
+    };
     let text = given.as_str().ok_or_else(format)?;
     WorldTime::parse_in(text, terms.zone, &format!("{}.{TIME}", draft.node.path)).map(Some)
 }
@@ -160,14 +220,30 @@ struct Course {
 impl Course {
     fn of(drafts: &[EntryDraft<'_>], terms: &Terms<'_>) -> Self {
         let end = terms.commit.plus_seconds(terms.ahead_seconds);
-        let last_public = drafts.iter().rev().find(|draft| draft.scope == PUBLIC_SCOPE);
-        // A time that is none is a fault of its entry, found when its turn comes; until then it bounds nothing.
-        let led = last_public.and_then(|draft| time_of(draft, terms).unwrap_or_else(|_| Some(end.clone())));
-        let private_end = led.unwrap_or_else(|| terms.commit.clone()).max(terms.commit.clone());
-        Self { reached: terms.earliest.clone(), end, private_end }
+        let last_public = drafts
+            .iter()
+            .rev()
+            .find(|draft| draft.scope == PUBLIC_SCOPE);
+        // A time that is none is a fault of its entry, found when its turn comes; until then it
+        // bounds nothing.
+        let led = last_public
+            .and_then(|draft| time_of(draft, terms).unwrap_or_else(|_| Some(end.clone())));
+        let private_end = led
+            .unwrap_or_else(|| terms.commit.clone())
+            .max(terms.commit.clone());
+        Self {
+            reached: terms.earliest.clone(),
+            end,
+            private_end,
+        }
     }
 
-    fn go_on(&mut self, draft: &EntryDraft<'_>, time: &WorldTime, private: bool) -> Result<(), Fault> {
+    fn go_on(
+        &mut self,
+        draft: &EntryDraft<'_>,
+        time: &WorldTime,
+        private: bool,
+    ) -> Result<(), Fault> {
         let message = match time {
             _ if *time < self.reached => {
                 "is before the world's time or long before the commit's, or before the entry above it"
@@ -194,7 +270,10 @@ fn not_empty(draft: &EntryDraft<'_>) -> Result<(), Fault> {
 
 fn not_too_large(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     if draft.text.len() > TEXT_BYTES_MAX {
-        let message = format!("has {} bytes; at most {TEXT_BYTES_MAX} fit", draft.text.len());
+        let message = format!(
+            "has {} bytes; at most {TEXT_BYTES_MAX} fit",
+            draft.text.len()
+        );
         return Err(draft.fault(Code::TextTooLarge, "text", message));
     }
     Ok(())

@@ -31,14 +31,22 @@ impl Stage {
         for id in ["PLANNER", "CODER", "REVIEWER"] {
             world.apply(Fact::Person(Person::met(Name::new(id).unwrap())));
         }
-        Self { world, ids: Ids::from_seed(&[1; 32]), now: NINE }
+        Self {
+            world,
+            ids: Ids::from_seed(&[1; 32]),
+            now: NINE,
+        }
     }
 
     fn narrative() -> Self {
         let name = Name::new("story").unwrap();
         let world = World::new(Config::new(name, Profile::Narrative, WorldTime::at(NINE)));
         assert_eq!(world.config.registry, Registry::Open);
-        Self { world, ids: Ids::from_seed(&[2; 32]), now: NINE }
+        Self {
+            world,
+            ids: Ids::from_seed(&[2; 32]),
+            now: NINE,
+        }
     }
 
     fn run(
@@ -50,7 +58,11 @@ impl Stage {
     ) -> Result<Done, Fault> {
         let parsed = Envelope::parse(envelope)?;
         let fingerprint = envelope::fingerprint(envelope, bundle);
-        let door = if bundle.is_some() { Door::Beat } else { Door::Invocation };
+        let door = if bundle.is_some() {
+            Door::Beat
+        } else {
+            Door::Invocation
+        };
         let offer = bundle.map(|bundle| Offer {
             bundle,
             actor: Actor::AnyName,
@@ -68,23 +80,36 @@ impl Stage {
             now: self.now,
         };
         let decision = decide(&self.world, &beat, &mut self.ids)?;
-        decision.facts.into_iter().for_each(|fact| self.world.apply(fact));
+        decision
+            .facts
+            .into_iter()
+            .for_each(|fact| self.world.apply(fact));
         // What was answered can be answered again, at once and for ever.
-        let Ok(Gate::Again(outcome)) = gate(&self.world, who, &parsed.request_id, &fingerprint) else {
+        let Ok(Gate::Again(outcome)) = gate(&self.world, who, &parsed.request_id, &fingerprint)
+        else {
             panic!("no outcome")
         };
-        assert_eq!(replay(&self.world, &outcome, bundle), Ok(decision.response.clone()));
+        assert_eq!(
+            replay(&self.world, &outcome, bundle),
+            Ok(decision.response.clone())
+        );
         let value = serde_json::from_slice(&decision.response).unwrap();
-        Ok(Done { value, rejected: decision.rejected, bytes: decision.response })
+        Ok(Done {
+            value,
+            rejected: decision.rejected,
+            bytes: decision.response,
+        })
     }
 
     fn say(&mut self, id: &str, text: &str) -> Done {
-        self.run(&Principal::Owner, &envelope(id, text), None, None).unwrap()
+        self.run(&Principal::Owner, &envelope(id, text), None, None)
+            .unwrap()
     }
 
     fn write(&mut self, who: &str, id: &str, entries: Value) -> Done {
         let bundle = bundle(id, who, entries);
-        self.run(&person(who), &envelope(id, ""), Some(&bundle), None).unwrap()
+        self.run(&person(who), &envelope(id, ""), Some(&bundle), None)
+            .unwrap()
     }
 
     fn cursor(&self, who: &str) -> String {
@@ -94,12 +119,17 @@ impl Stage {
 
     fn texts(&self, who: &str) -> Vec<String> {
         let view = self.world.view(person(who).viewer());
-        view.from(0).map(|(_, entry)| entry.text.to_string()).collect()
+        view.from(0)
+            .map(|(_, entry)| entry.text.to_string())
+            .collect()
     }
 }
 
 fn person(id: &str) -> Principal {
-    Principal::Person { id: Name::new(id).unwrap(), write: true }
+    Principal::Person {
+        id: Name::new(id).unwrap(),
+        write: true,
+    }
 }
 
 fn envelope(id: &str, text: &str) -> Value {
@@ -137,9 +167,18 @@ fn bundle(id: &str, who: &str, entries: Value) -> Value {
 fn the_worked_beat_is_seen_by_each_as_they_may() {
     let mut stage = Stage::payments();
     let done = stage.say("r-17", "Ship the refund fix today.");
-    assert_eq!(done.value["stream"]["entries"][0]["text"], "Ship the refund fix today.");
-    assert_eq!(done.value["stream"]["entries"][0]["created_at_world"], "2025-11-15T09:00:00.000Z");
-    assert_eq!(done.value["stream"]["entries"][0]["author_label"], Value::Null);
+    assert_eq!(
+        done.value["stream"]["entries"][0]["text"],
+        "Ship the refund fix today."
+    );
+    assert_eq!(
+        done.value["stream"]["entries"][0]["created_at_world"],
+        "2025-11-15T09:00:00.000Z"
+    );
+    assert_eq!(
+        done.value["stream"]["entries"][0]["author_label"],
+        Value::Null
+    );
     assert_eq!(done.value["debug"]["wrote"], true);
 
     let text = "CODER takes the rounding test; REVIEWER checks by 15:00.";
@@ -149,14 +188,25 @@ fn the_worked_beat_is_seen_by_each_as_they_may() {
         "PLANNER",
         json!([
             entry("r-18", "PLANNER", &[], text),
-            entry("r-18", "PLANNER", &["REVIEWER"], "Look twice at the ledger migration."),
+            entry(
+                "r-18",
+                "PLANNER",
+                &["REVIEWER"],
+                "Look twice at the ledger migration."
+            ),
         ]),
     );
-    plan["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [start, start + 15] }]);
-    let done = stage.run(&person("PLANNER"), &envelope("r-18", ""), Some(&plan), None).unwrap();
+    plan["pocket_items"] =
+        json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [start, start + 15] }]);
+    let done = stage
+        .run(&person("PLANNER"), &envelope("r-18", ""), Some(&plan), None)
+        .unwrap();
     assert!(!done.rejected, "{}", done.value);
     assert_eq!(done.value["bundle"]["entries"].as_array().unwrap().len(), 2);
-    assert_eq!(done.value["projection"]["pocket"]["calendar"]["items"][0]["title"], "REVIEWER checks");
+    assert_eq!(
+        done.value["projection"]["pocket"]["calendar"]["items"][0]["title"],
+        "REVIEWER checks"
+    );
 
     for (who, count) in [("PLANNER", 3), ("REVIEWER", 3), ("CODER", 2)] {
         assert_eq!(stage.texts(who).len(), count, "{who}");
@@ -176,7 +226,10 @@ fn n34_the_same_id_for_other_words_or_by_another_is_refused() {
     assert_eq!(fault.code, Code::RequestIdReused);
     let fault = gate(&stage.world, &person("CODER"), "r-17", &other).unwrap_err();
     assert_eq!(fault.code, Code::RequestIdForeign);
-    assert!(matches!(gate(&stage.world, &person("CODER"), "r-18", &other), Ok(Gate::Fresh)));
+    assert!(matches!(
+        gate(&stage.world, &person("CODER"), "r-18", &other),
+        Ok(Gate::Fresh)
+    ));
 }
 
 #[test]
@@ -186,9 +239,12 @@ fn ui_and_notes_do_not_make_another_request() {
     let mut again = envelope("r-1", "Hello.");
     again["ui"] = json!({ "stream_cursor": null, "client_timestamp_utc": "2099-01-01T00:00:00Z" });
     again["invoker"]["notes"] = "again".into();
-    let Ok(Gate::Again(outcome)) =
-        gate(&stage.world, &Principal::Owner, "r-1", &envelope::fingerprint(&again, None))
-    else {
+    let Ok(Gate::Again(outcome)) = gate(
+        &stage.world,
+        &Principal::Owner,
+        "r-1",
+        &envelope::fingerprint(&again, None),
+    ) else {
         panic!("not recognised")
     };
     assert_eq!(replay(&stage.world, &outcome, None), Ok(done.bytes));
@@ -197,8 +253,14 @@ fn ui_and_notes_do_not_make_another_request() {
 #[test]
 fn p02_an_answer_stays_the_same_whatever_is_written_later() {
     let mut stage = Stage::payments();
-    let plan = bundle("r-2", "PLANNER", json!([entry("r-2", "PLANNER", &["CODER"], "psst")]));
-    let first = stage.run(&person("PLANNER"), &envelope("r-2", ""), Some(&plan), None).unwrap();
+    let plan = bundle(
+        "r-2",
+        "PLANNER",
+        json!([entry("r-2", "PLANNER", &["CODER"], "psst")]),
+    );
+    let first = stage
+        .run(&person("PLANNER"), &envelope("r-2", ""), Some(&plan), None)
+        .unwrap();
     stage.now = Timestamp(NINE.0 + 60_000);
     stage.say("r-3", "Later.");
     stage.world.apply(Fact::Person(Person {
@@ -213,9 +275,18 @@ fn p02_an_answer_stays_the_same_whatever_is_written_later() {
 fn p05_silence_moves_time_and_writes_nothing() {
     let mut stage = Stage::narrative();
     let done = stage.say("r-1", "");
-    assert_eq!(done.value["debug"], json!({ "wrote": false, "bundle_id": null }));
-    assert_eq!(done.value["stream"], json!({ "cursor_before": null, "cursor_after": null, "entries": [] }));
-    assert_eq!(done.value["pocket"]["clock"]["world_time"], "2025-11-15T09:00:01.000Z");
+    assert_eq!(
+        done.value["debug"],
+        json!({ "wrote": false, "bundle_id": null })
+    );
+    assert_eq!(
+        done.value["stream"],
+        json!({ "cursor_before": null, "cursor_after": null, "entries": [] })
+    );
+    assert_eq!(
+        done.value["pocket"]["clock"]["world_time"],
+        "2025-11-15T09:00:01.000Z"
+    );
     assert_eq!(stage.world.position(), 0);
 }
 
@@ -224,7 +295,9 @@ fn p06_a_rejected_proposal_keeps_the_operators_words_and_alone_leaves_everything
     let mut stage = Stage::narrative();
     let bad = bundle("r-1", "x", json!([entry("r-1", "REBECCA", &[], " ")]));
     let before = stage.world.clock.clone();
-    let done = stage.run(&Principal::Owner, &envelope("r-1", ""), Some(&bad), None).unwrap();
+    let done = stage
+        .run(&Principal::Owner, &envelope("r-1", ""), Some(&bad), None)
+        .unwrap();
     assert!(done.rejected);
     assert_eq!(
         done.value["bundle"]["rejection"],
@@ -232,12 +305,25 @@ fn p06_a_rejected_proposal_keeps_the_operators_words_and_alone_leaves_everything
     );
     assert_eq!((stage.world.position(), &stage.world.clock), (0, &before));
     let outcome = stage.world.outcome("r-1").unwrap();
-    assert_eq!(Fact::Outcome(Box::new((**outcome).clone())).family(), crate::fact::Family::Audit);
+    assert_eq!(
+        Fact::Outcome(Box::new((**outcome).clone())).family(),
+        crate::fact::Family::Audit
+    );
 
     let bad = bundle("r-2", "x", json!([entry("r-2", "REBECCA", &[], " ")]));
-    let done = stage.run(&Principal::Owner, &envelope("r-2", "Hello?"), Some(&bad), None).unwrap();
+    let done = stage
+        .run(
+            &Principal::Owner,
+            &envelope("r-2", "Hello?"),
+            Some(&bad),
+            None,
+        )
+        .unwrap();
     assert!(done.rejected);
-    assert_eq!(done.value["projection"]["stream"]["entries"][0]["text"], "Hello?");
+    assert_eq!(
+        done.value["projection"]["stream"]["entries"][0]["text"],
+        "Hello?"
+    );
     assert_eq!(stage.world.clock.time.as_str(), "2025-11-15T09:00:01.000Z");
 }
 
@@ -250,25 +336,56 @@ fn p07_user_voice_and_people_come_in_one_bundle_with_the_right_labels() {
         entry("r-1", "REBECCA", &[], "Come in."),
     ]);
     let done = stage
-        .run(&Principal::Owner, &envelope("r-1", "I knock."), Some(&bundle("r-1", "x", entries)), None)
+        .run(
+            &Principal::Owner,
+            &envelope("r-1", "I knock."),
+            Some(&bundle("r-1", "x", entries)),
+            None,
+        )
         .unwrap();
-    let shown = done.value["projection"]["stream"]["entries"].as_array().unwrap();
-    let labels: Vec<_> = shown.iter().map(|entry| (&entry["channel"], &entry["author_label"])).collect();
-    assert_eq!(json!(labels), json!([["USER", null], ["VOICE", null], ["PEOPLE", "REBECCA"]]));
+    let shown = done.value["projection"]["stream"]["entries"]
+        .as_array()
+        .unwrap();
+    let labels: Vec<_> = shown
+        .iter()
+        .map(|entry| (&entry["channel"], &entry["author_label"]))
+        .collect();
+    assert_eq!(
+        json!(labels),
+        json!([["USER", null], ["VOICE", null], ["PEOPLE", "REBECCA"]])
+    );
 }
 
 #[test]
 fn p08_a_pause_holds_time_and_a_resume_does_not_jump() {
     let mut stage = Stage::narrative();
     let time = |stage: &Stage| stage.world.clock.time.as_str().to_owned();
-    stage.run(&Principal::Owner, &declaring("p", json!({ "pause_time": true })), None, None).unwrap();
+    stage
+        .run(
+            &Principal::Owner,
+            &declaring("p", json!({ "pause_time": true })),
+            None,
+            None,
+        )
+        .unwrap();
     let frozen = time(&stage);
     for id in ["a", "b", "c"] {
         stage.say(id, "words");
         assert_eq!(time(&stage), frozen);
     }
-    stage.run(&Principal::Owner, &declaring("q", json!({ "pause_time": false })), None, None).unwrap();
-    assert_eq!(time(&stage), frozen, "the beat that resumes still has the frozen time");
+    stage
+        .run(
+            &Principal::Owner,
+            &declaring("q", json!({ "pause_time": false })),
+            None,
+            None,
+        )
+        .unwrap();
+    assert_eq!(
+        time(&stage),
+        frozen,
+        "the beat that resumes still has the frozen time"
+    );
     stage.say("d", "words");
     assert_eq!(time(&stage), "2025-11-15T09:00:02.000Z");
 }
@@ -276,12 +393,24 @@ fn p08_a_pause_holds_time_and_a_resume_does_not_jump() {
 #[test]
 fn while_time_stands_still_no_entry_is_ahead_of_it() {
     let mut stage = Stage::payments();
-    stage.run(&Principal::Owner, &declaring("p", json!({ "pause_time": true })), None, None).unwrap();
+    stage
+        .run(
+            &Principal::Owner,
+            &declaring("p", json!({ "pause_time": true })),
+            None,
+            None,
+        )
+        .unwrap();
     let frozen = stage.world.clock.time.clone();
     let mut ahead = bundle("r-1", "CODER", json!([entry("r-1", "CODER", &[], "soon")]));
     ahead["entries"][0]["created_at_world"] = frozen.plus_seconds(30).as_str().into();
-    let done = stage.run(&person("CODER"), &envelope("r-1", ""), Some(&ahead), None).unwrap();
-    assert_eq!(done.value["bundle"]["rejection"]["reason"], "TIME_INCONSISTENT: entries[0].created_at_world");
+    let done = stage
+        .run(&person("CODER"), &envelope("r-1", ""), Some(&ahead), None)
+        .unwrap();
+    assert_eq!(
+        done.value["bundle"]["rejection"]["reason"],
+        "TIME_INCONSISTENT: entries[0].created_at_world"
+    );
     assert_eq!(stage.world.clock.time, frozen);
 }
 
@@ -291,14 +420,33 @@ fn a_world_that_was_idle_takes_no_entry_into_the_time_in_between() {
     let start = stage.world.clock.time.clone();
     stage.now = Timestamp(NINE.0 + 86_400_000);
     let day = 86_400;
-    for (seconds, rejected) in
-        [(3600, true), (day - 121, true), (day - 119, false), (day, false), (day + 61, true)]
-    {
+    for (seconds, rejected) in [
+        (3600, true),
+        (day - 121, true),
+        (day - 119, false),
+        (day, false),
+        (day + 61, true),
+    ] {
         let request = format!("r-{seconds}");
-        let mut dated = bundle(&request, "CODER", json!([entry(&request, "CODER", &[], "then")]));
+        let mut dated = bundle(
+            &request,
+            "CODER",
+            json!([entry(&request, "CODER", &[], "then")]),
+        );
         dated["entries"][0]["created_at_world"] = start.plus_seconds(seconds).as_str().into();
-        let done = stage.run(&person("CODER"), &envelope(&request, ""), Some(&dated), None).unwrap();
-        assert_eq!(done.rejected, rejected, "{seconds}: {}", done.value["bundle"]["rejection"]);
+        let done = stage
+            .run(
+                &person("CODER"),
+                &envelope(&request, ""),
+                Some(&dated),
+                None,
+            )
+            .unwrap();
+        assert_eq!(
+            done.rejected, rejected,
+            "{seconds}: {}",
+            done.value["bundle"]["rejection"]
+        );
     }
 }
 
@@ -329,20 +477,35 @@ fn n15_a_declared_time_is_one_record_and_no_entry() {
         panic!("{:?}", decision.facts)
     };
     assert_eq!(declaration.from.as_str(), "2025-11-15T09:00:00.000Z");
-    assert_eq!(declaration.to.time.as_str(), "2025-11-15T12:00:00Z", "kept as it was given");
+    assert_eq!(
+        declaration.to.time.as_str(),
+        "2025-11-15T12:00:00Z",
+        "kept as it was given"
+    );
 }
 
 #[test]
 fn p09_a_zone_changes_the_display_and_local_times_need_to_be_one_instant_of_it() {
     let mut stage = Stage::narrative();
     let zone = json!({ "time": { "timezone": "Europe/Berlin" } });
-    let done = stage.run(&Principal::Owner, &declaring("r-1", zone), None, None).unwrap();
+    let done = stage
+        .run(&Principal::Owner, &declaring("r-1", zone), None, None)
+        .unwrap();
     let clock = &done.value["pocket"]["clock"];
-    assert_eq!(clock, &json!({ "world_time": "2025-11-15T09:00:01.000Z", "timezone": "Europe/Berlin" }));
-    for (id, local) in [("gap", "2026-03-29T02:30:00"), ("fold", "2026-10-25T02:30:00")] {
+    assert_eq!(
+        clock,
+        &json!({ "world_time": "2025-11-15T09:00:01.000Z", "timezone": "Europe/Berlin" })
+    );
+    for (id, local) in [
+        ("gap", "2026-03-29T02:30:00"),
+        ("fold", "2026-10-25T02:30:00"),
+    ] {
         let before = (stage.world.position(), stage.world.clock.clone());
         let declared = declaring(id, json!({ "time": { "declared_world_time": local } }));
-        let fault = stage.run(&Principal::Owner, &declared, None, None).err().unwrap();
+        let fault = stage
+            .run(&Principal::Owner, &declared, None, None)
+            .err()
+            .unwrap();
         assert_eq!(fault.code, Code::TimeAmbiguous, "{local}");
         assert_eq!((stage.world.position(), stage.world.clock.clone()), before);
         assert!(stage.world.outcome(id).is_none());
@@ -350,7 +513,11 @@ fn p09_a_zone_changes_the_display_and_local_times_need_to_be_one_instant_of_it()
     for (id, local, instant) in [
         ("before", "2026-03-29T01:59:59", "2026-03-29T00:59:59.000Z"),
         ("after", "2026-03-29T03:00:00", "2026-03-29T01:00:00.000Z"),
-        ("said", "2026-10-25T02:30:00+01:00", "2026-10-25T02:30:00+01:00"),
+        (
+            "said",
+            "2026-10-25T02:30:00+01:00",
+            "2026-10-25T02:30:00+01:00",
+        ),
     ] {
         let declared = declaring(id, json!({ "time": { "declared_world_time": local } }));
         let done = stage.run(&Principal::Owner, &declared, None, None).unwrap();
@@ -397,7 +564,11 @@ fn cursors_are_looked_at_before_the_id_and_one_that_was_good_stays_so() {
     };
     assert_eq!(check(&stage, &asked, Some(&good)), Ok(()));
     stage.say("r-3", "Go on.");
-    assert_eq!(check(&stage, &asked, Some(&good)), Ok(()), "what moved is told later");
+    assert_eq!(
+        check(&stage, &asked, Some(&good)),
+        Ok(()),
+        "what moved is told later"
+    );
     let bad = |path: &str| Err((Code::BadCursor, path.to_owned()));
     assert_eq!(check(&stage, &asked, Some("x")), bad("expected_cursor"));
     asked["ui"]["stream_cursor"] = stage.cursor("PLANNER").into();
@@ -412,7 +583,10 @@ fn n14_a_time_in_the_past_changes_nothing() {
     let mut back = declaring("r-2", early);
     back["operator"]["input_text"] = "Back then.".into();
     let before = (stage.world.position(), stage.world.clock.clone());
-    let fault = stage.run(&Principal::Owner, &back, None, None).err().unwrap();
+    let fault = stage
+        .run(&Principal::Owner, &back, None, None)
+        .err()
+        .unwrap();
     assert_eq!(fault.code, Code::TimeRegression);
     assert_eq!((stage.world.position(), stage.world.clock.clone()), before);
     assert!(stage.world.outcome("r-2").is_none());
@@ -423,12 +597,37 @@ fn head_moved_is_said_for_what_the_caller_can_see_and_for_nothing_else() {
     let mut stage = Stage::payments();
     stage.say("r-1", "Go.");
     let coder = stage.cursor("CODER");
-    stage.write("PLANNER", "r-2", json!([entry("r-2", "PLANNER", &["REVIEWER"], "hidden from CODER")]));
-    let mine = bundle("r-3", "CODER", json!([entry("r-3", "CODER", &[], "I begin.")]));
-    let done = stage.run(&person("CODER"), &envelope("r-3", ""), Some(&mine), Some(&coder));
+    stage.write(
+        "PLANNER",
+        "r-2",
+        json!([entry("r-2", "PLANNER", &["REVIEWER"], "hidden from CODER")]),
+    );
+    let mine = bundle(
+        "r-3",
+        "CODER",
+        json!([entry("r-3", "CODER", &[], "I begin.")]),
+    );
+    let done = stage.run(
+        &person("CODER"),
+        &envelope("r-3", ""),
+        Some(&mine),
+        Some(&coder),
+    );
     assert!(done.is_ok(), "what CODER cannot see does not stop CODER");
-    let next = bundle("r-4", "CODER", json!([entry("r-4", "CODER", &[], "I go on.")]));
-    let fault = stage.run(&person("CODER"), &envelope("r-4", ""), Some(&next), Some(&coder)).err().unwrap();
+    let next = bundle(
+        "r-4",
+        "CODER",
+        json!([entry("r-4", "CODER", &[], "I go on.")]),
+    );
+    let fault = stage
+        .run(
+            &person("CODER"),
+            &envelope("r-4", ""),
+            Some(&next),
+            Some(&coder),
+        )
+        .err()
+        .unwrap();
     assert_eq!(fault.code, Code::HeadMoved);
     assert!(stage.world.outcome("r-4").is_none(), "the id stays free");
 }
@@ -439,7 +638,11 @@ fn p10_pages_join_to_the_visible_stream_whatever_their_size() {
     for number in 0..40 {
         let to: &[&str] = if number % 3 == 0 { &["REVIEWER"] } else { &[] };
         let id = format!("r-{number}");
-        stage.write("PLANNER", &id, json!([entry(&id, "PLANNER", to, &format!("line {number}"))]));
+        stage.write(
+            "PLANNER",
+            &id,
+            json!([entry(&id, "PLANNER", to, &format!("line {number}"))]),
+        );
     }
     for who in ["CODER", "REVIEWER", "PLANNER"] {
         for size in [1, 2, 7, 500] {
@@ -448,7 +651,11 @@ fn p10_pages_join_to_the_visible_stream_whatever_their_size() {
             loop {
                 let page = projection::read(&view, "n", cursor.as_deref(), size).unwrap();
                 let entries = page.value["stream"]["entries"].as_array().unwrap().clone();
-                joined.extend(entries.iter().map(|entry| entry["text"].as_str().unwrap().to_owned()));
+                joined.extend(
+                    entries
+                        .iter()
+                        .map(|entry| entry["text"].as_str().unwrap().to_owned()),
+                );
                 assert_eq!(page.value["stream"]["cursor_before"], json!(cursor));
                 cursor = page.cursor_after;
                 if entries.is_empty() {
@@ -460,9 +667,20 @@ fn p10_pages_join_to_the_visible_stream_whatever_their_size() {
     }
     let coder = stage.world.view(person("CODER").viewer());
     let foreign = stage.cursor("REVIEWER");
-    assert_eq!(projection::read(&coder, "n", Some(&foreign), 5).unwrap_err().code, Code::BadCursor);
+    assert_eq!(
+        projection::read(&coder, "n", Some(&foreign), 5)
+            .unwrap_err()
+            .code,
+        Code::BadCursor
+    );
     for bad in ["", "x", "cGF5bWVudHMvQ09ERVIvOTk5"] {
-        assert_eq!(projection::read(&coder, "n", Some(bad), 5).unwrap_err().code, Code::BadCursor, "{bad}");
+        assert_eq!(
+            projection::read(&coder, "n", Some(bad), 5)
+                .unwrap_err()
+                .code,
+            Code::BadCursor,
+            "{bad}"
+        );
     }
 }
 
@@ -491,20 +709,41 @@ fn p10_a_large_entry_has_a_page_of_its_own() {
 #[test]
 fn p15_a_hidden_change_leaves_the_others_calendar_alone() {
     let mut stage = Stage::payments();
-    let mut plan = bundle("r-1", "PLANNER", json!([entry("r-1", "PLANNER", &[], "Review at three")]));
-    plan["pocket_items"] =
-        json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 6], "time": "2025-11-15T15:00:00Z" }]);
-    let done = stage.run(&person("PLANNER"), &envelope("r-1", ""), Some(&plan), None).unwrap();
+    let mut plan = bundle(
+        "r-1",
+        "PLANNER",
+        json!([entry("r-1", "PLANNER", &[], "Review at three")]),
+    );
+    plan["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 6], "time": "2025-11-15T15:00:00Z" }]);
+    let done = stage
+        .run(&person("PLANNER"), &envelope("r-1", ""), Some(&plan), None)
+        .unwrap();
     let item = done.value["projection"]["pocket"]["calendar"]["items"][0]["item_id"].clone();
-    let mut change =
-        bundle("r-2", "PLANNER", json!([entry("r-2", "PLANNER", &["REVIEWER"], "Moved to four")]));
+    let mut change = bundle(
+        "r-2",
+        "PLANNER",
+        json!([entry("r-2", "PLANNER", &["REVIEWER"], "Moved to four")]),
+    );
     change["pocket_items"] =
         json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 5], "supersedes": item }]);
-    stage.run(&person("PLANNER"), &envelope("r-2", ""), Some(&change), None).unwrap();
+    stage
+        .run(
+            &person("PLANNER"),
+            &envelope("r-2", ""),
+            Some(&change),
+            None,
+        )
+        .unwrap();
     let titles = |who: &str| {
         let page = projection::read(&stage.world.view(person(who).viewer()), "n", None, 5).unwrap();
-        let items = page.value["pocket"]["calendar"]["items"].as_array().unwrap().clone();
-        items.iter().map(|item| item["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let items = page.value["pocket"]["calendar"]["items"]
+            .as_array()
+            .unwrap()
+            .clone();
+        items
+            .iter()
+            .map(|item| item["title"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(titles("CODER"), ["Review"]);
     assert_eq!(titles("REVIEWER"), ["Moved"]);

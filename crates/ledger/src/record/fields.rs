@@ -46,12 +46,19 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn texts(self, tag: u64, texts: impl IntoIterator<Item = String>) -> Self {
-        self.with(tag, Field::Texts(texts.into_iter().map(Cow::Owned).collect()))
+        self.with(
+            tag,
+            Field::Texts(texts.into_iter().map(Cow::Owned).collect()),
+        )
     }
 
     /// Adds a flag where it is set.
     pub(super) fn flag(self, tag: u64, set: bool) -> Self {
-        if set { self.with(tag, Field::Flag(true)) } else { self }
+        if set {
+            self.with(tag, Field::Flag(true))
+        } else {
+            self
+        }
     }
 
     /// Adds a text where there is one.
@@ -63,15 +70,26 @@ impl<'a> Fields<'a> {
     }
 
     fn find(&self, tag: u64) -> Option<&Field<'a>> {
-        self.0.iter().find(|(known, _)| *known == tag).map(|(_, field)| field)
+        self.0
+            .iter()
+            .find(|(known, _)| *known == tag)
+            .map(|(_, field)| field)
     }
 
     pub(super) fn get_text(&self, tag: u64) -> Option<&str> {
-        if let Field::Text(text) = self.find(tag)? { Some(text) } else { None }
+        if let Field::Text(text) = self.find(tag)? {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     pub(super) fn get_number(&self, tag: u64) -> Option<u64> {
-        if let Field::Number(number) = self.find(tag)? { Some(*number) } else { None }
+        if let Field::Number(number) = self.find(tag)? {
+            Some(*number)
+        } else {
+            None
+        }
     }
 
     pub(super) fn get_flag(&self, tag: u64) -> bool {
@@ -79,17 +97,26 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn get_binary<const N: usize>(&self, tag: u64) -> Option<[u8; N]> {
-        if let Field::Binary(bytes) = self.find(tag)? { bytes.as_ref().try_into().ok() } else { None }
+        if let Field::Binary(bytes) = self.find(tag)? {
+            bytes.as_ref().try_into().ok()
+        } else {
+            None
+        }
     }
 
     pub(super) fn get_texts(&self, tag: u64) -> Option<&[Cow<'a, str>]> {
-        if let Field::Texts(texts) = self.find(tag)? { Some(texts) } else { None }
+        if let Field::Texts(texts) = self.find(tag)? {
+            Some(texts)
+        } else {
+            None
+        }
     }
 
     /// The payload's bytes.
     pub(super) fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(256);
-        self.write(&mut out).unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
+        self.write(&mut out)
+            .unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
         out.into()
     }
 
@@ -101,12 +128,15 @@ impl<'a> Fields<'a> {
                 Field::Text(text) => encode::write_str(out, text)?,
                 Field::Number(number) => drop(encode::write_uint(out, *number)?),
                 Field::Flag(flag) => {
-                    encode::write_bool(out, *flag).map_err(encode::ValueWriteError::InvalidMarkerWrite)?;
+                    encode::write_bool(out, *flag)
+                        .map_err(encode::ValueWriteError::InvalidMarkerWrite)?;
                 }
                 Field::Binary(bytes) => encode::write_bin(out, bytes)?,
                 Field::Texts(texts) => {
                     encode::write_array_len(out, u32::try_from(texts.len()).unwrap_or(u32::MAX))?;
-                    texts.iter().try_for_each(|text| encode::write_str(out, text))?;
+                    texts
+                        .iter()
+                        .try_for_each(|text| encode::write_str(out, text))?;
                 }
             }
         }
@@ -115,7 +145,9 @@ impl<'a> Fields<'a> {
 
     /// Reads a payload back; none if it is not one.
     pub(super) fn decode(mut bytes: &'a [u8]) -> Option<Self> {
-        let count = read_map_len(&mut bytes).ok().filter(|&count| count <= FIELDS_MAX)?;
+        let count = read_map_len(&mut bytes)
+            .ok()
+            .filter(|&count| count <= FIELDS_MAX)?;
         let mut fields = Vec::with_capacity(count as usize);
         for _ in 0..count {
             let tag = rmp::decode::read_int(&mut bytes).ok()?;
@@ -140,8 +172,14 @@ fn read_field<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
             Field::Binary(take(bytes, len)?.into())
         }
         Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => {
-            let count = read_array_len(bytes).ok().filter(|&count| count <= LIST_MAX)?;
-            Field::Texts((0..count).map(|_| read_text(bytes).map(Cow::Borrowed)).collect::<Option<_>>()?)
+            let count = read_array_len(bytes)
+                .ok()
+                .filter(|&count| count <= LIST_MAX)?;
+            Field::Texts(
+                (0..count)
+                    .map(|_| read_text(bytes).map(Cow::Borrowed))
+                    .collect::<Option<_>>()?,
+            )
         }
         _ => return None,
     })

@@ -9,8 +9,8 @@ use super::sharing::{shared, shared_time, shared_zone};
 use crate::config::{Config, Person};
 use crate::entry::{Author, AuthorClass, Channel, Entry};
 use crate::fact::{
-    AuditLine, BundleCommit, ClockState, Door, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem,
-    ProposedBy, Scene, Span, TimeDeclaration, Token,
+    AuditLine, BundleCommit, ClockState, Door, Epoch, Fact, Fork, ItemKind, Note, Outcome,
+    PocketItem, ProposedBy, Scene, Span, TimeDeclaration, Token,
 };
 use crate::fault::Code;
 use crate::ids::{EntryId, Name};
@@ -27,18 +27,28 @@ pub(super) fn write(fact: &Fact) -> (&'static str, Fields<'_>) {
         Fact::Item(item) => ("PocketItem", write_item(item)),
         Fact::Bundle(commit) => ("BundleCommit", write_bundle(commit)),
         Fact::Outcome(outcome) => ("Outcome", write_outcome(outcome)),
-        Fact::Config(config) => ("WorldConfig", Fields::default().text(1, config.to_json().to_string())),
-        Fact::Forked(fork) => {
-            ("WorldFork", Fields::default().text(1, fork.from.as_str()).number(2, fork.position.into()))
-        }
-        Fact::Person(person) => ("Person", Fields::default().text(1, person.to_json().to_string())),
+        Fact::Config(config) => (
+            "WorldConfig",
+            Fields::default().text(1, config.to_json().to_string()),
+        ),
+        Fact::Forked(fork) => (
+            "WorldFork",
+            Fields::default()
+                .text(1, fork.from.as_str())
+                .number(2, fork.position.into()),
+        ),
+        Fact::Person(person) => (
+            "Person",
+            Fields::default().text(1, person.to_json().to_string()),
+        ),
         Fact::Token(token) => ("Token", write_token(token)),
         Fact::Revoked(token) => ("TokenRevoked", Fields::default().text(1, token.to_string())),
         Fact::Line(line) => ("AuditLine", write_line(line)),
         Fact::Scene(scene) => ("Scene", derived(scene.position, &scene.text, &scene.cited)),
-        Fact::Note(note) => {
-            ("Note", derived(note.position, &note.text, &note.cited).text(4, note.person.as_str()))
-        }
+        Fact::Note(note) => (
+            "Note",
+            derived(note.position, &note.text, &note.cited).text(4, note.person.as_str()),
+        ),
         Fact::Epoch(epoch) => ("Epoch", write_epoch(epoch)),
     }
 }
@@ -98,8 +108,15 @@ fn parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'static st
     text(fields, tag, what)?.parse().map_err(|_| what)
 }
 
-fn maybe_parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Option<T>> {
-    fields.get_text(tag).map(|text| text.parse().map_err(|_| what)).transpose()
+fn maybe_parsed<T: std::str::FromStr>(
+    fields: &Fields<'_>,
+    tag: u64,
+    what: &'static str,
+) -> Read<Option<T>> {
+    fields
+        .get_text(tag)
+        .map(|text| text.parse().map_err(|_| what))
+        .transpose()
 }
 
 fn name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
@@ -129,15 +146,21 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
 
 fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
     let class = AuthorClass::from_word(text(fields, 6, "author_class")?).ok_or("author_class")?;
-    let readers = fields
-        .get_texts(8)
-        .map(|names| names.iter().map(|n| Name::shared(n, shared).ok_or("visible_to")).collect());
+    let readers = fields.get_texts(8).map(|names| {
+        names
+            .iter()
+            .map(|n| Name::shared(n, shared).ok_or("visible_to"))
+            .collect()
+    });
     Ok(Entry {
         id: parsed(fields, 1, "entry_id")?,
         bundle: parsed(fields, 2, "bundle_id")?,
         request: shared(text(fields, 3, "request_id")?),
         time: time(fields, 4, "created_at_world")?,
-        author: Author { class, id: name(fields, 5, "author_id")? },
+        author: Author {
+            class,
+            id: name(fields, 5, "author_id")?,
+        },
         label: shared(text(fields, 7, "author_label")?),
         visible_to: readers.transpose()?,
         channel: Channel::from_word(text(fields, 9, "channel")?).ok_or("channel")?,
@@ -156,28 +179,43 @@ fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Field
 
 fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
     let timezone = shared_zone(text(fields, tag + 1, "timezone")?);
-    Ok(ClockState { time: time(fields, tag, "world_time")?, timezone, paused: fields.get_flag(tag + 2) })
+    Ok(ClockState {
+        time: time(fields, tag, "world_time")?,
+        timezone,
+        paused: fields.get_flag(tag + 2),
+    })
 }
 
 fn write_time(declaration: &TimeDeclaration) -> Fields<'_> {
-    write_clock(Fields::default().text(1, declaration.from.as_str()), 2, &declaration.to)
+    write_clock(
+        Fields::default().text(1, declaration.from.as_str()),
+        2,
+        &declaration.to,
+    )
 }
 
 fn read_time(fields: &Fields<'_>) -> Read<TimeDeclaration> {
-    Ok(TimeDeclaration { from: time(fields, 1, "from")?, to: read_clock(fields, 2)? })
+    Ok(TimeDeclaration {
+        from: time(fields, 1, "from")?,
+        to: read_clock(fields, 2)?,
+    })
 }
 
 /// A part of a text takes two tags.
 fn write_span<'a>(fields: Fields<'a>, tag: u64, span: Option<&Span>) -> Fields<'a> {
     match span {
-        Some(span) => fields.number(tag, span.start.into()).number(tag + 1, span.end.into()),
+        Some(span) => fields
+            .number(tag, span.start.into())
+            .number(tag + 1, span.end.into()),
         None => fields,
     }
 }
 
 fn read_span(fields: &Fields<'_>, tag: u64) -> Read<Option<Span>> {
     match fields.get_number(tag) {
-        Some(_) => Ok(Some(small(fields, tag, "range")?..small(fields, tag + 1, "range")?)),
+        Some(_) => Ok(Some(
+            small(fields, tag, "range")?..small(fields, tag + 1, "range")?,
+        )),
         None => Ok(None),
     }
 }
@@ -208,7 +246,10 @@ fn read_item(fields: &Fields<'_>) -> Read<PocketItem> {
         id: parsed(fields, 1, "item_id")?,
         kind,
         entry: parsed(fields, 3, "entry_id")?,
-        time: fields.get_text(4).map(|text| WorldTime::parse(text).ok_or("time")).transpose()?,
+        time: fields
+            .get_text(4)
+            .map(|text| WorldTime::parse(text).ok_or("time"))
+            .transpose()?,
         supersedes: maybe_parsed(fields, 5, "supersedes")?,
         title: read_span(fields, 6)?,
         location: read_span(fields, 8)?,
@@ -293,7 +334,10 @@ fn read_config(fields: &Fields<'_>) -> Read<Config> {
 }
 
 fn read_fork(fields: &Fields<'_>) -> Read<Fork> {
-    Ok(Fork { from: name(fields, 1, "from")?, position: small(fields, 2, "position")? })
+    Ok(Fork {
+        from: name(fields, 1, "from")?,
+        position: small(fields, 2, "position")?,
+    })
 }
 
 fn read_person(fields: &Fields<'_>) -> Read<Person> {
@@ -345,22 +389,37 @@ fn read_line(fields: &Fields<'_>) -> Read<AuditLine> {
 }
 
 fn derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> Fields<'a> {
-    Fields::default().number(1, position.into()).text(2, text).texts(3, cited.iter().map(EntryId::to_string))
+    Fields::default()
+        .number(1, position.into())
+        .text(2, text)
+        .texts(3, cited.iter().map(EntryId::to_string))
 }
 
 fn read_cited(fields: &Fields<'_>) -> Read<Vec<EntryId>> {
     let cited = fields.get_texts(3).ok_or("used_entry_ids")?;
-    cited.iter().map(|id| id.parse().map_err(|_| "used_entry_ids")).collect()
+    cited
+        .iter()
+        .map(|id| id.parse().map_err(|_| "used_entry_ids"))
+        .collect()
 }
 
 fn read_scene(fields: &Fields<'_>) -> Read<Scene> {
     let text = text(fields, 2, "text")?.to_owned();
-    Ok(Scene { position: small(fields, 1, "position")?, text, cited: read_cited(fields)? })
+    Ok(Scene {
+        position: small(fields, 1, "position")?,
+        text,
+        cited: read_cited(fields)?,
+    })
 }
 
 fn read_note(fields: &Fields<'_>) -> Read<Note> {
     let (position, person) = (small(fields, 1, "position")?, name(fields, 4, "person_id")?);
-    Ok(Note { position, person, text: text(fields, 2, "text")?.to_owned(), cited: read_cited(fields)? })
+    Ok(Note {
+        position,
+        person,
+        text: text(fields, 2, "text")?.to_owned(),
+        cited: read_cited(fields)?,
+    })
 }
 
 fn write_epoch(epoch: &Epoch) -> Fields<'_> {

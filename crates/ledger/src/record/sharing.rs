@@ -1,11 +1,11 @@
 //! Texts that many records repeat, each kept once.
 //!
-//! The records of a world name the same people, labels, requests and times again and again. Allocating each
-//! of them anew takes much of the time and memory of a start. So each decoding thread remembers the texts that
-//! it met last, and returns the one that it has.
+//! The records of a world name the same people, labels, requests and times again and again.
+//! Allocating each of them anew takes much of the time and memory of a start. So each decoding
+//! thread remembers the texts that it met last, and returns the one that it has.
 //!
-//! Memory is bounded: the table has [`SLOTS`] places, and a text replaces another one with the same hash. The
-//! returned text always equals the given one.
+//! Memory is bounded: the table has [`SLOTS`] places, and a text replaces another one with the same
+//! hash. The returned text always equals the given one.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -33,7 +33,9 @@ pub(super) fn shared(text: &str) -> Arc<str> {
         if texts.is_empty() {
             texts.resize(SLOTS, None);
         }
-        let Some(slot) = texts.get_mut(place(text)) else { return text.into() };
+        let Some(slot) = texts.get_mut(place(text)) else {
+            return text.into();
+        };
         match slot {
             Some(known) if **known == *text => Arc::clone(known),
             _ => Arc::clone(slot.insert(text.into())),
@@ -60,12 +62,18 @@ pub(super) fn shared_zone(name: &str) -> Zone {
     })
 }
 
-/// The place of a text: FNV-1a. Texts that were made to collide cost an allocation each, as without a table.
-#[expect(clippy::cast_possible_truncation, reason = "the mask keeps the lowest bits only")]
+/// The place of a text: FNV-1a. Texts that were made to collide cost an allocation each, as without
+/// a table.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the mask keeps the lowest bits only"
+)]
 fn place(text: &str) -> usize {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
-    let hash = text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    let hash = text.bytes().fold(OFFSET, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+    });
     (hash ^ hash >> 32) as usize & (SLOTS - 1)
 }
 
@@ -75,7 +83,9 @@ mod tests {
 
     #[test]
     fn equal_texts_are_one_and_different_ones_never() {
-        let texts: Vec<String> = (0..5000).map(|number| format!("request-{number}")).collect();
+        let texts: Vec<String> = (0..5000)
+            .map(|number| format!("request-{number}"))
+            .collect();
         for round in 0..2 {
             for text in &texts {
                 let one = shared(text);

@@ -31,7 +31,10 @@ fn entry(visible_to: Option<&[&str]>) -> Entry {
         bundle: BundleId(8),
         request: "r-1".into(),
         time: time("2026-01-01T00:00:00.000Z"),
-        author: Author { class: AuthorClass::Person, id: name("PLANNER") },
+        author: Author {
+            class: AuthorClass::Person,
+            id: name("PLANNER"),
+        },
         label: "The planner".into(),
         visible_to: visible_to.map(|names| names.iter().map(|n| name(n)).collect()),
         channel: Channel::People,
@@ -42,17 +45,27 @@ fn entry(visible_to: Option<&[&str]>) -> Entry {
 
 #[test]
 fn records_that_name_the_same_share_one_text() {
-    let entries = [entry(Some(&["CODER"])), Entry { id: EntryId(9), ..entry(Some(&["CODER"])) }];
+    let entries = [
+        entry(Some(&["CODER"])),
+        Entry {
+            id: EntryId(9),
+            ..entry(Some(&["CODER"]))
+        },
+    ];
     let read = entries.map(|entry| {
         let (declared, payload) = encode(&Fact::Entry(entry.clone()));
-        let Ok(Fact::Entry(read)) = decode(&declared, &payload) else { panic!("an entry") };
+        let Ok(Fact::Entry(read)) = decode(&declared, &payload) else {
+            panic!("an entry")
+        };
         assert_eq!(read, entry);
         read
     });
     let [one, other] = &read;
     assert!(std::sync::Arc::ptr_eq(&one.label, &other.label));
     assert!(std::sync::Arc::ptr_eq(&one.request, &other.request));
-    let texts = read.each_ref().map(|entry| entry.author.id.as_str().as_ptr());
+    let texts = read
+        .each_ref()
+        .map(|entry| entry.author.id.as_str().as_ptr());
     assert_eq!(texts[0], texts[1]);
 }
 
@@ -78,14 +91,21 @@ fn outcome() -> Outcome {
 }
 
 fn every_kind() -> Vec<Fact> {
-    let mut config = Config::new(name("payments"), Profile::Workspace, time("2026-01-01T00:00:00Z"));
+    let mut config = Config::new(
+        name("payments"),
+        Profile::Workspace,
+        time("2026-01-01T00:00:00Z"),
+    );
     config.writer = crate::config::Writer::Command("python3 writer.py".into());
     config.writer_persons = Some(vec![name("PLANNER"), name("WORLD")]);
     let cited = vec![EntryId(7), EntryId(9)];
     vec![
         Fact::Entry(entry(None)),
         Fact::Entry(entry(Some(&["REVIEWER", "GEORGE"]))),
-        Fact::Time(TimeDeclaration { from: time("2026-01-01T00:00:00Z"), to: clock() }),
+        Fact::Time(TimeDeclaration {
+            from: time("2026-01-01T00:00:00Z"),
+            to: clock(),
+        }),
         Fact::Item(PocketItem {
             id: ItemId(1),
             kind: ItemKind::Calendar,
@@ -99,13 +119,23 @@ fn every_kind() -> Vec<Fact> {
         Fact::Bundle(BundleCommit {
             id: BundleId(8),
             request: "r-1".into(),
-            proposed_by: ProposedBy { engine: "e".into(), actor: "PLANNER".into() },
+            proposed_by: ProposedBy {
+                engine: "e".into(),
+                actor: "PLANNER".into(),
+            },
             entries: 2,
         }),
         Fact::Outcome(Box::new(outcome())),
         Fact::Config(Box::new(config)),
-        Fact::Forked(Fork { from: name("origin"), position: 4 }),
-        Fact::Person(Person { aliases: vec!["Rev".into()], human: true, ..Person::met(name("REVIEWER")) }),
+        Fact::Forked(Fork {
+            from: name("origin"),
+            position: 4,
+        }),
+        Fact::Person(Person {
+            aliases: vec!["Rev".into()],
+            human: true,
+            ..Person::met(name("REVIEWER"))
+        }),
         Fact::Token(Token {
             id: TokenId(5),
             person: name("CODER"),
@@ -122,9 +152,23 @@ fn every_kind() -> Vec<Fact> {
             request: None,
             details: "{}".into(),
         }),
-        Fact::Scene(Scene { position: 2, text: "A room.".into(), cited: cited.clone() }),
-        Fact::Note(Note { position: 2, person: name("CODER"), text: "Careful.".into(), cited }),
-        Fact::Epoch(Box::new(Epoch { number: 1, position: 2, anchor: "{}".into(), rehydration: None })),
+        Fact::Scene(Scene {
+            position: 2,
+            text: "A room.".into(),
+            cited: cited.clone(),
+        }),
+        Fact::Note(Note {
+            position: 2,
+            person: name("CODER"),
+            text: "Careful.".into(),
+            cited,
+        }),
+        Fact::Epoch(Box::new(Epoch {
+            number: 1,
+            position: 2,
+            anchor: "{}".into(),
+            rehydration: None,
+        })),
     ]
 }
 
@@ -133,7 +177,11 @@ fn every_kind_of_fact_reads_back_as_it_was_written() {
     for fact in every_kind() {
         let (declared, payload) = encode(&fact);
         assert_eq!(decode(&declared, &payload), Ok(fact.clone()), "{declared}");
-        assert_eq!(encode(&decode(&declared, &payload).unwrap()).1, payload, "{declared}");
+        assert_eq!(
+            encode(&decode(&declared, &payload).unwrap()).1,
+            payload,
+            "{declared}"
+        );
     }
 }
 
@@ -142,11 +190,19 @@ fn every_kind_of_fact_is_in_the_published_bundle() {
     let [first, second] = BUNDLES.map(|bundle| crate::json::parse(bundle.json.as_bytes()).unwrap());
     for fact in every_kind() {
         let (declared, payload) = encode(&fact);
-        let bundle = if declared.version == VERSION { &first } else { &second };
-        let fields = &bundle["types"][&*declared.id]["versions"][declared.version.to_string()]["fields"];
+        let bundle = if declared.version == VERSION {
+            &first
+        } else {
+            &second
+        };
+        let fields =
+            &bundle["types"][&*declared.id]["versions"][declared.version.to_string()]["fields"];
         let mut rest = &payload[..];
         let count = rmp::decode::read_map_len(&mut rest).unwrap();
-        assert!(count > 0 && fields.as_object().unwrap().len() >= count as usize, "{declared}");
+        assert!(
+            count > 0 && fields.as_object().unwrap().len() >= count as usize,
+            "{declared}"
+        );
         let tag: u64 = rmp::decode::read_int(&mut rest).unwrap();
         assert!(fields[tag.to_string()].is_object(), "{declared} tag {tag}");
     }
@@ -157,10 +213,17 @@ fn a_record_cut_or_changed_anywhere_is_refused_or_differs_and_never_panics() {
     for fact in every_kind() {
         let (declared, payload) = encode(&fact);
         for cut in 0..payload.len() {
-            assert!(decode(&declared, &payload[..cut]).is_err(), "{declared} cut at {cut}");
+            assert!(
+                decode(&declared, &payload[..cut]).is_err(),
+                "{declared} cut at {cut}"
+            );
             let mut changed = payload.to_vec();
             changed[cut] ^= 0x55;
-            assert_ne!(decode(&declared, &changed), Ok(fact.clone()), "{declared} changed at {cut}");
+            assert_ne!(
+                decode(&declared, &changed),
+                Ok(fact.clone()),
+                "{declared} changed at {cut}"
+            );
         }
     }
 }
@@ -173,14 +236,26 @@ fn a_foreign_type_is_refused() {
         TypeRef::new("turnkeep.ledger.TokenRevoked", 2),
         TypeRef::new("turnkeep.ledger.Mood", 1),
     ] {
-        assert!(matches!(decode(&declared, &payload), Err(RecordError::UnknownType(_))), "{declared}");
+        assert!(
+            matches!(
+                decode(&declared, &payload),
+                Err(RecordError::UnknownType(_))
+            ),
+            "{declared}"
+        );
     }
 }
 
 #[test]
 fn a_zone_that_the_table_has_no_more_is_read_back_by_its_name() {
-    let to = ClockState { timezone: Zone::recorded("Mars/Olympus"), ..clock() };
-    let fact = Fact::Time(TimeDeclaration { from: to.time.clone(), to });
+    let to = ClockState {
+        timezone: Zone::recorded("Mars/Olympus"),
+        ..clock()
+    };
+    let fact = Fact::Time(TimeDeclaration {
+        from: to.time.clone(),
+        to,
+    });
     let (declared, payload) = encode(&fact);
     assert_eq!(decode(&declared, &payload), Ok(fact));
 }

@@ -1,8 +1,9 @@
 //! Under which name an entry was written: the author's id with the label that it had then.
 //!
-//! A label may change, and each entry keeps the one that it was written under. So a column of entries holds
-//! the number of a pair, and pairs are few. Whether a query names an author is decided by the entry's own
-//! byline: another entry of the same author, which a reader may not see, has no say in it.
+//! A label may change, and each entry keeps the one that it was written under. So a column of
+//! entries holds the number of a pair, and pairs are few. Whether a query names an author is
+//! decided by the entry's own byline: another entry of the same author, which a reader may not see,
+//! has no say in it.
 
 use std::collections::HashMap;
 
@@ -32,12 +33,20 @@ impl Bylines {
 
     /// Without any, of these authors and labels.
     pub(super) fn of(authors: Lexicon, labels: Lexicon) -> Self {
-        Self { authors, labels, pairs: Vec::new(), numbers: HashMap::new() }
+        Self {
+            authors,
+            labels,
+            pairs: Vec::new(),
+            numbers: HashMap::new(),
+        }
     }
 
     /// The number of a byline, which gets one if it has none.
     pub(super) fn intern(&mut self, author: &str, label: &str) -> u32 {
-        let pair = Byline { author: self.authors.intern(author), label: self.labels.intern(label) };
+        let pair = Byline {
+            author: self.authors.intern(author),
+            label: self.labels.intern(label),
+        };
         self.number(pair)
     }
 
@@ -69,7 +78,9 @@ impl Bylines {
     /// The number of the author of a byline.
     #[inline]
     pub(super) fn author(&self, byline: u32) -> u32 {
-        self.pairs.get(byline as usize).map_or(u32::MAX, |pair| pair.author)
+        self.pairs
+            .get(byline as usize)
+            .map_or(u32::MAX, |pair| pair.author)
     }
 
     /// The names by which a query may mean the author: the label and the id.

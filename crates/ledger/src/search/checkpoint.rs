@@ -18,8 +18,8 @@
 //! | n, then n and 8 each | words that say nothing: their blocks, 64 at a time |
 //! | 32 | BLAKE3 of all before |
 //!
-//! A checkpoint that is damaged anywhere is refused; bytes that were made up with a right hash are checked
-//! too, so that an index that was read never panics.
+//! A checkpoint that is damaged anywhere is refused; bytes that were made up with a right hash are
+//! checked too, so that an index that was read never panics.
 
 use super::ClassId;
 use super::bylines::{Byline, Bylines};
@@ -66,24 +66,35 @@ impl Index {
         put_strings(&mut out, &self.bylines.authors);
         put_strings(&mut out, &self.bylines.labels);
         put(&mut out, self.bylines.pairs().len());
-        self.bylines.pairs().iter().for_each(|pair| put_byline(&mut out, *pair));
+        self.bylines
+            .pairs()
+            .iter()
+            .for_each(|pair| put_byline(&mut out, *pair));
         put_strings(&mut out, &self.terms);
         put(&mut out, self.classes.len());
-        self.classes.iter().for_each(|class| out.extend_from_slice(&class.0.to_le_bytes()));
+        self.classes
+            .iter()
+            .for_each(|class| out.extend_from_slice(&class.0.to_le_bytes()));
         put(&mut out, self.len() as usize);
-        self.entries.iter().for_each(|entry| put_entry(&mut out, &entry));
+        self.entries
+            .iter()
+            .for_each(|entry| put_entry(&mut out, &entry));
         for (term, list) in (0..).zip(&self.lists) {
             put_list(&mut out, list);
             put_figures(&mut out, self, term);
         }
         put(&mut out, self.stops.rows().len());
-        self.stops.rows().iter().for_each(|row| put_row(&mut out, row));
+        self.stops
+            .rows()
+            .iter()
+            .for_each(|row| put_row(&mut out, row));
         let hash = blake3::hash(&out);
         out.extend_from_slice(hash.as_bytes());
         out
     }
 
-    /// Whether these bytes are what [`Self::encode`] made: ours, of this version, with the right hash.
+    /// Whether these bytes are what [`Self::encode`] made: ours, of this version, with the right
+    /// hash.
     pub fn is_whole(bytes: &[u8]) -> bool {
         checked(bytes).is_ok()
     }
@@ -95,15 +106,25 @@ impl Index {
 
     /// The same for bytes that [`Self::is_whole`] has found to be whole: they are not hashed again.
     pub fn decode_whole(bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let end = bytes.len().checked_sub(HASH_BYTES).ok_or(CheckpointError::Foreign)?;
+        let end = bytes
+            .len()
+            .checked_sub(HASH_BYTES)
+            .ok_or(CheckpointError::Foreign)?;
         Self::decode_body(bytes.get(..end).unwrap_or_default())
     }
 
     fn decode_body(body: &[u8]) -> Result<Self, CheckpointError> {
-        let mut reader = Reader { bytes: body, offset: MAGIC.len() + 4 };
+        let mut reader = Reader {
+            bytes: body,
+            offset: MAGIC.len() + 4,
+        };
         let bylines = read_bylines(&mut reader)?;
         let terms = reader.strings()?;
-        let mut index = Self { bylines, terms, ..Self::new() };
+        let mut index = Self {
+            bylines,
+            terms,
+            ..Self::new()
+        };
         read_classes(&mut reader, &mut index)?;
         read_entries(&mut reader, &mut index)?;
         for term in 0..index.terms.len() {
@@ -135,7 +156,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn put_strings(out: &mut Vec<u8>, strings: &Lexicon) {
     put(out, strings.len());
-    (0..strings.len()).for_each(|number| put_bytes(out, strings.get(index_number(number)).as_bytes()));
+    (0..strings.len())
+        .for_each(|number| put_bytes(out, strings.get(index_number(number)).as_bytes()));
 }
 
 fn index_number(number: usize) -> u32 {
@@ -160,7 +182,11 @@ fn put_list(out: &mut Vec<u8>, list: &List) {
 }
 
 fn put_figures(out: &mut Vec<u8>, index: &Index, term: u32) {
-    let peak = index.peaks.get(term as usize).copied().unwrap_or(Peak::NONE);
+    let peak = index
+        .peaks
+        .get(term as usize)
+        .copied()
+        .unwrap_or(Peak::NONE);
     out.extend_from_slice(&[peak.count, peak.length]);
     if let Some(tally) = index.tallies.get(&term) {
         put(out, tally.len());
@@ -179,14 +205,21 @@ fn put_row(out: &mut Vec<u8>, row: &[u64]) {
 
 /// What lies before the hash, if the hash is right and the rest is ours.
 fn checked(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
-    let body = bytes.len().checked_sub(HASH_BYTES).and_then(|end| bytes.split_at_checked(end));
+    let body = bytes
+        .len()
+        .checked_sub(HASH_BYTES)
+        .and_then(|end| bytes.split_at_checked(end));
     let (body, hash) = body.ok_or(CheckpointError::Foreign)?;
-    let version = body.strip_prefix(MAGIC).and_then(|rest| rest.first_chunk::<4>());
+    let version = body
+        .strip_prefix(MAGIC)
+        .and_then(|rest| rest.first_chunk::<4>());
     let version = u32::from_le_bytes(*version.ok_or(CheckpointError::Foreign)?);
     if version != VERSION {
         return Err(CheckpointError::Version(version));
     }
-    if blake3::hash(body) != *<&[u8; HASH_BYTES]>::try_from(hash).map_err(|_| CheckpointError::Foreign)? {
+    if blake3::hash(body)
+        != *<&[u8; HASH_BYTES]>::try_from(hash).map_err(|_| CheckpointError::Foreign)?
+    {
         return Err(CheckpointError::Checksum);
     }
     Ok(body)
@@ -208,7 +241,11 @@ fn read_bylines(reader: &mut Reader<'_>) -> Result<Bylines, CheckpointError> {
 fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
     for number in 0..reader.count(4)? {
         let id = ClassId(u32::from_le_bytes(reader.array()?));
-        if index.class_numbers.insert(id, index_number(number)).is_some() {
+        if index
+            .class_numbers
+            .insert(id, index_number(number))
+            .is_some()
+        {
             return Err(reader.corrupt("a class twice"));
         }
         index.classes.push(id);
@@ -221,7 +258,12 @@ fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
     for _ in 0..count {
         let time = i64::from_le_bytes(reader.array()?);
         let mut field = || Ok(u32::from_le_bytes(reader.array()?));
-        let entry = Entry { time, class: field()?, byline: field()?, length: field()? };
+        let entry = Entry {
+            time,
+            class: field()?,
+            byline: field()?,
+            length: field()?,
+        };
         if entry.class as usize >= index.classes.len() {
             return Err(reader.corrupt("an entry of no class"));
         }
@@ -241,7 +283,11 @@ fn read_list(reader: &mut Reader<'_>, entries: u32) -> Result<List, CheckpointEr
     let size = reader.count(1)?;
     let list = List::decode(reader.take(size)?, len, |entry| entry < entries);
     let list = list.ok_or_else(|| reader.corrupt("no postings"))?;
-    if len == 0 { Err(reader.corrupt("a term that does not occur")) } else { Ok(list) }
+    if len == 0 {
+        Err(reader.corrupt("a term that does not occur"))
+    } else {
+        Ok(list)
+    }
 }
 
 fn read_figures(
@@ -282,11 +328,17 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn corrupt(&self, what: &'static str) -> CheckpointError {
-        CheckpointError::Corrupt { offset: self.offset, what }
+        CheckpointError::Corrupt {
+            offset: self.offset,
+            what,
+        }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], CheckpointError> {
-        let taken = self.offset.checked_add(count).and_then(|end| self.bytes.get(self.offset..end));
+        let taken = self
+            .offset
+            .checked_add(count)
+            .and_then(|end| self.bytes.get(self.offset..end));
         let taken = taken.ok_or_else(|| self.corrupt("it ends too early"))?;
         self.offset += count;
         Ok(taken)
@@ -294,7 +346,9 @@ impl<'a> Reader<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
         let taken = self.take(N)?;
-        taken.try_into().map_err(|_| self.corrupt("it ends too early"))
+        taken
+            .try_into()
+            .map_err(|_| self.corrupt("it ends too early"))
     }
 
     fn number(&mut self) -> Result<usize, CheckpointError> {
@@ -322,7 +376,8 @@ impl<'a> Reader<'a> {
         let mut strings = Lexicon::new();
         for number in 0..self.count(1)? {
             let size = self.count(1)?;
-            let string = std::str::from_utf8(self.take(size)?).map_err(|_| self.corrupt("no UTF-8"))?;
+            let string =
+                std::str::from_utf8(self.take(size)?).map_err(|_| self.corrupt("no UTF-8"))?;
             if strings.intern(string) != index_number(number) {
                 return Err(self.corrupt("a string twice"));
             }

@@ -1,7 +1,7 @@
 //! What is known of each entry, a column each.
 //!
-//! A search touches few columns of many entries, so they are kept apart. Lengths that do not fit into a
-//! byte are rare and lie elsewhere.
+//! A search touches few columns of many entries, so they are kept apart. Lengths that do not fit
+//! into a byte are rare and lie elsewhere.
 
 /// A length of so much or more is among the long ones.
 pub(super) const LONG: u8 = u8::MAX;

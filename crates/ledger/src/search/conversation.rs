@@ -1,20 +1,22 @@
 //! The conversation that an entry stands in: which entries around it belong to it.
 //!
-//! Where several conversations run at once, the entry before a reply is often somebody else's. People who
-//! talk to each other write next to each other more often than others do. So of the authors around an entry
-//! the one who most often stands directly beside its author is the partner, and only what the two of them
-//! wrote belongs to the conversation. Where two people talk alone, that is everything.
+//! Where several conversations run at once, the entry before a reply is often somebody else's.
+//! People who talk to each other write next to each other more often than others do. So of the
+//! authors around an entry the one who most often stands directly beside its author is the partner,
+//! and only what the two of them wrote belongs to the conversation. Where two people talk alone,
+//! that is everything.
 //!
-//! Worked example, one letter an author: `A C B D A B C A`. For the last `A`, the pairs that stand side by
-//! side with an `A` are `A C`, `D A`, `A B` and `C A`: `C` twice, `B` and `D` once, so `C` is the partner.
-//! Of equals the nearest counts.
+//! Worked example, one letter an author: `A C B D A B C A`. For the last `A`, the pairs that stand
+//! side by side with an `A` are `A C`, `D A`, `A B` and `C A`: `C` twice, `B` and `D` once, so `C`
+//! is the partner. Of equals the nearest counts.
 //!
-//! All of it comes from visible entries: hidden ones are stepped over as if they had never been written.
+//! All of it comes from visible entries: hidden ones are stepped over as if they had never been
+//! written.
 
 use super::surroundings::View;
 
-/// So many visible entries on each side are looked at for a partner, as long as each is the next one's
-/// neighbour.
+/// So many visible entries on each side are looked at for a partner, as long as each is the next
+/// one's neighbour.
 pub const CONVERSATION_STEPS: usize = 12;
 
 /// The entries of a conversation around one entry, the nearest first.
@@ -40,7 +42,10 @@ impl Conversation {
             cut_at_gap(view, entry, &mut members);
             members
         };
-        Self { before: members(&before), after: members(&after) }
+        Self {
+            before: members(&before),
+            after: members(&after),
+        }
     }
 }
 
@@ -83,8 +88,12 @@ fn partner(view: &View<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option
     let mut candidates: Vec<Candidate> = Vec::new();
     for place in 0..before.len().max(after.len()) {
         for side in [before, after] {
-            let by = side.get(place).map(|other| view.author(*other)).filter(|by| *by != own);
-            if let Some(author) = by.filter(|by| candidates.iter().all(|known| known.author != *by)) {
+            let by = side
+                .get(place)
+                .map(|other| view.author(*other))
+                .filter(|by| *by != own);
+            if let Some(author) = by.filter(|by| candidates.iter().all(|known| known.author != *by))
+            {
                 candidates.push(Candidate { author, count: 0 });
             }
         }
@@ -95,7 +104,10 @@ fn partner(view: &View<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option
         }
     }
     let best = candidates.iter().map(|candidate| candidate.count).max()?;
-    candidates.iter().find(|candidate| candidate.count == best).map(|candidate| candidate.author)
+    candidates
+        .iter()
+        .find(|candidate| candidate.count == best)
+        .map(|candidate| candidate.author)
 }
 
 /// Counts who stands directly beside the author on one side of an entry.
@@ -109,7 +121,10 @@ fn count_pairs(view: &View<'_>, entry: u32, side: &[u32], candidates: &mut [Cand
             (false, true) => Some(last),
             _ => None,
         };
-        if let Some(found) = candidates.iter_mut().find(|candidate| Some(candidate.author) == partner) {
+        if let Some(found) = candidates
+            .iter_mut()
+            .find(|candidate| Some(candidate.author) == partner)
+        {
             found.count += 1;
         }
         last = by;

@@ -28,12 +28,20 @@ impl<'q> Excerpts<'q> {
     /// For this query.
     pub fn of(query: &'q str) -> Self {
         let wanted = Wanted::of(query);
-        let terms = wanted.terms.into_iter().enumerate().map(|(number, wish)| (wish.term, number)).collect();
-        Self { phrases: wanted.phrases, terms }
+        let terms = wanted
+            .terms
+            .into_iter()
+            .enumerate()
+            .map(|(number, wish)| (wish.term, number))
+            .collect();
+        Self {
+            phrases: wanted.phrases,
+            terms,
+        }
     }
 
-    /// The bytes of `text` to show: all of a short text; of a longer one the piece with the first phrase, or
-    /// else with the most different words of the query, the earliest of several.
+    /// The bytes of `text` to show: all of a short text; of a longer one the piece with the first
+    /// phrase, or else with the most different words of the query, the earliest of several.
     pub fn range(&self, text: &str) -> Range<usize> {
         if text.len() <= EXCERPT_BYTES_MAX {
             return 0..text.len();
@@ -42,7 +50,9 @@ impl<'q> Excerpts<'q> {
             let start = text.find(phrase)?;
             Some(start..start + phrase.len())
         });
-        let kernel = phrase.or_else(|| densest(&self.matches(text))).unwrap_or(0..0);
+        let kernel = phrase
+            .or_else(|| densest(&self.matches(text)))
+            .unwrap_or(0..0);
         around(text, kernel)
     }
 
@@ -50,7 +60,10 @@ impl<'q> Excerpts<'q> {
         let mut found = Vec::new();
         words(text, |word| {
             if let Some(what) = self.terms.get(word.term) {
-                found.push(Match { place: word.place.clone(), what: *what });
+                found.push(Match {
+                    place: word.place.clone(),
+                    what: *what,
+                });
             }
         });
         found.sort_by_key(|found| (found.place.start, found.place.end));
@@ -60,7 +73,11 @@ impl<'q> Excerpts<'q> {
 
 /// The bytes from the first to the last match of the best piece.
 fn densest(matches: &[Match]) -> Option<Range<usize>> {
-    let kinds = matches.iter().map(|found| found.what + 1).max().unwrap_or(0);
+    let kinds = matches
+        .iter()
+        .map(|found| found.what + 1)
+        .max()
+        .unwrap_or(0);
     let mut counts = vec![0_usize; kinds];
     let (mut different, mut end) = (0, 0);
     let mut best: Option<((usize, usize), Range<usize>)> = None;
@@ -74,7 +91,11 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
         }
         let rank = (different, end - start);
         if best.as_ref().is_none_or(|(best, _)| rank > *best) {
-            let last = matches[start..end].iter().map(|found| found.place.end).max().unwrap_or(0);
+            let last = matches[start..end]
+                .iter()
+                .map(|found| found.place.end)
+                .max()
+                .unwrap_or(0);
             best = Some((rank, first.place.start..last));
         }
         counts[first.what] -= 1;
@@ -86,7 +107,10 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
 /// As much of the text as may be shown, with the kernel in the middle.
 pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
     let spare = EXCERPT_BYTES_MAX.saturating_sub(kernel.len());
-    let start = kernel.start.saturating_sub(spare / 2).min(text.len() - EXCERPT_BYTES_MAX);
+    let start = kernel
+        .start
+        .saturating_sub(spare / 2)
+        .min(text.len() - EXCERPT_BYTES_MAX);
     let start = text.ceil_char_boundary(start).min(text.len());
     start..text.floor_char_boundary(start + EXCERPT_BYTES_MAX)
 }
@@ -121,7 +145,11 @@ mod tests {
         ] {
             let range = excerpt(&text, query);
             assert!(range.len() <= EXCERPT_BYTES_MAX, "{query}");
-            assert!(text[range.clone()].contains(expect), "{query}: {}", &text[range]);
+            assert!(
+                text[range.clone()].contains(expect),
+                "{query}: {}",
+                &text[range]
+            );
         }
     }
 
@@ -131,7 +159,10 @@ mod tests {
         for query in ["needle", "", "😀", "\"é needle\""] {
             let range = excerpt(&text, query);
             assert!(range.len() <= EXCERPT_BYTES_MAX && range.len() > EXCERPT_BYTES_MAX - 8);
-            assert!(text.is_char_boundary(range.start) && text.is_char_boundary(range.end), "{query}");
+            assert!(
+                text.is_char_boundary(range.start) && text.is_char_boundary(range.end),
+                "{query}"
+            );
         }
         assert!(text[excerpt(&text, "needle")].contains("needle"));
     }

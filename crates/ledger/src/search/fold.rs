@@ -1,7 +1,7 @@
 //! What kind of character a character is, and its folded form: lower case, without marks.
 //!
-//! Folding is by single characters and has no memory, so that a piece of a text folds to a piece of the
-//! folded text.
+//! Folding is by single characters and has no memory, so that a piece of a text folds to a piece of
+//! the folded text.
 
 /// The role of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,8 @@ pub(super) enum Kind {
     Dense,
     /// A word by itself, such as an emoji.
     Sign,
-    /// Joins words to an identifier when there are words on both sides, as in `src/pay.rs` and `PAY-142`.
+    /// Joins words to an identifier when there are words on both sides, as in `src/pay.rs` and
+    /// `PAY-142`.
     Joiner,
     /// Stands inside words: `don't`.
     Apostrophe,
@@ -101,7 +102,10 @@ pub(super) fn fold(char: char, out: &mut String) {
         },
         '\u{3c2}' => out.push('\u{3c3}'),
         _ if is_mark(char) && !is_virama(char) => {}
-        _ => out.extend(char.to_lowercase().filter(|lower| !is_mark(*lower) || is_virama(*lower))),
+        _ => out.extend(
+            char.to_lowercase()
+                .filter(|lower| !is_mark(*lower) || is_virama(*lower)),
+        ),
     }
 }
 

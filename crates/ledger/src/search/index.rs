@@ -1,9 +1,9 @@
 //! The index of a world: its entries' figures, its terms, and the postings of each term.
 //!
-//! It only grows, in ledger order, and holds everything that a search as of an earlier position needs. The
-//! postings of all classes are in one list, sorted by entry, and the class of an entry is a column; how
-//! many postings of a long list each class has is tallied, so that what a view counts is a sum over its
-//! classes. It is a view: delete it and push the entries again.
+//! It only grows, in ledger order, and holds everything that a search as of an earlier position
+//! needs. The postings of all classes are in one list, sorted by entry, and the class of an entry
+//! is a column; how many postings of a long list each class has is tallied, so that what a view
+//! counts is a sum over its classes. It is a view: delete it and push the entries again.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,10 @@ pub(super) struct Peak {
 }
 
 impl Peak {
-    pub(super) const NONE: Self = Self { count: 0, length: u8::MAX };
+    pub(super) const NONE: Self = Self {
+        count: 0,
+        length: u8::MAX,
+    };
 
     fn rise(&mut self, count: u8, length: u32) {
         self.count = self.count.max(count);
@@ -95,13 +98,19 @@ impl Index {
 
     /// Adds the next entry of the ledger and returns its number.
     ///
-    /// The number of entries is limited by their numbers, 2^32; a ledger reaches other limits first.
+    /// The number of entries is limited by their numbers, 2^32; a ledger reaches other limits
+    /// first.
     pub fn push(&mut self, document: &Document<'_>) -> u32 {
         let number = self.len();
         let class = self.class_number(document.class);
         let byline = self.bylines.intern(document.author, document.label);
         let length = self.count(document);
-        self.entries.push(Entry { time: document.time, class, byline, length });
+        self.entries.push(Entry {
+            time: document.time,
+            class,
+            byline,
+            length,
+        });
         self.post(number, class, length);
         number
     }
@@ -171,7 +180,10 @@ impl Index {
 
     /// About how many bytes of memory it takes.
     pub fn heap_bytes(&self) -> usize {
-        let tallies = self.tallies.values().map(|tally| tally.capacity() * size_of::<u32>());
+        let tallies = self
+            .tallies
+            .values()
+            .map(|tally| tally.capacity() * size_of::<u32>());
         self.entries.heap_bytes()
             + self.classes.capacity() * size_of::<ClassId>()
             + self.bylines.heap_bytes()

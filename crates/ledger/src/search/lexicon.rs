@@ -1,7 +1,8 @@
-//! Terms and author names, each with a dense number: one string of all of them and an open hash table.
+//! Terms and author names, each with a dense number: one string of all of them and an open hash
+//! table.
 //!
-//! A number is given once and stays. The table is seeded at random, so that nobody can write words that
-//! collide; numbers do not depend on it.
+//! A number is given once and stays. The table is seeded at random, so that nobody can write words
+//! that collide; numbers do not depend on it.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -23,7 +24,12 @@ pub(super) struct Lexicon {
 impl Lexicon {
     /// With no string.
     pub(super) fn new() -> Self {
-        Self { text: String::new(), ends: Vec::new(), slots: vec![0; 16], seed: RandomState::new() }
+        Self {
+            text: String::new(),
+            ends: Vec::new(),
+            slots: vec![0; 16],
+            seed: RandomState::new(),
+        }
     }
 
     /// How many strings there are.
@@ -34,8 +40,14 @@ impl Lexicon {
     /// The string with this number; empty when there is none.
     pub(super) fn get(&self, number: u32) -> &str {
         let number = number as usize;
-        let start = if number == 0 { 0 } else { self.ends.get(number - 1).copied().unwrap_or(0) };
-        self.ends.get(number).map_or("", |end| &self.text[start..*end])
+        let start = if number == 0 {
+            0
+        } else {
+            self.ends.get(number - 1).copied().unwrap_or(0)
+        };
+        self.ends
+            .get(number)
+            .map_or("", |end| &self.text[start..*end])
     }
 
     /// The number of a string, if it has one.
@@ -43,18 +55,27 @@ impl Lexicon {
         self.probe(string, self.seed.hash_one(string)).ok()
     }
 
-    /// The strings that hold this one, which is not empty, and those that are so long that they may have
-    /// been cut and have held it.
+    /// The strings that hold this one, which is not empty, and those that are so long that they may
+    /// have been cut and have held it.
     pub(super) fn holding(&self, piece: &str) -> Vec<u32> {
         let starts = std::iter::once(&0).chain(&self.ends);
-        let long = starts.zip(&self.ends).map(|(start, end)| end - start + 4 > TERM_BYTES_MAX);
-        let mut found: Vec<u32> =
-            (0..).zip(long).filter(|(_, long)| *long).map(|(number, _)| number).collect();
+        let long = starts
+            .zip(&self.ends)
+            .map(|(start, end)| end - start + 4 > TERM_BYTES_MAX);
+        let mut found: Vec<u32> = (0..)
+            .zip(long)
+            .filter(|(_, long)| *long)
+            .map(|(number, _)| number)
+            .collect();
         let mut from = 0;
         while let Some(at) = self.text.get(from..).and_then(|rest| rest.find(piece)) {
             let start = from + at;
             let number = self.ends.partition_point(|end| *end <= start);
-            if self.ends.get(number).is_some_and(|end| start + piece.len() <= *end) {
+            if self
+                .ends
+                .get(number)
+                .is_some_and(|end| start + piece.len() <= *end)
+            {
                 found.extend(u32::try_from(number));
             }
             from = start + self.text[start..].chars().next().map_or(1, char::len_utf8);
@@ -112,7 +133,10 @@ impl Lexicon {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the mask keeps the lowest bits only")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the mask keeps the lowest bits only"
+    )]
     fn home(&self, hash: u64) -> usize {
         hash as usize & (self.slots.len() - 1)
     }
@@ -129,7 +153,10 @@ fn filled(hash: u64, number: u32) -> Slot {
     (hash >> 32) << 32 | (u64::from(number) + 1)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half of a slot is the number")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lower half of a slot is the number"
+)]
 fn number_of(slot: Slot) -> u32 {
     (slot as u32).wrapping_sub(1)
 }
@@ -143,7 +170,11 @@ mod tests {
         let mut lexicon = Lexicon::new();
         for round in 0..2 {
             for number in 0..5000_u32 {
-                assert_eq!(lexicon.intern(&format!("word{number}")), number, "round {round}");
+                assert_eq!(
+                    lexicon.intern(&format!("word{number}")),
+                    number,
+                    "round {round}"
+                );
             }
         }
         assert_eq!(lexicon.len(), 5000);

@@ -1,7 +1,7 @@
 //! Where a text names somebody: a name as whole words, without regard to case and marks.
 //!
-//! Words end where the index ends them, so that an entry that names somebody has the name's own words as
-//! terms; [`Index::naming`] looks only at entries with the rarest of them.
+//! Words end where the index ends them, so that an entry that names somebody has the name's own
+//! words as terms; [`Index::naming`] looks only at entries with the rarest of them.
 
 use std::ops::Range;
 
@@ -27,8 +27,13 @@ impl Mention {
     pub fn of(name: &str) -> Self {
         let mut folded = String::new();
         fold_all(name, &mut folded);
-        let in_words = |char: Option<char>| char.is_some_and(|char| is_word(char) || is_apostrophe(char));
-        Self { folded, begins: in_words(name.chars().next()), ends: in_words(name.chars().next_back()) }
+        let in_words =
+            |char: Option<char>| char.is_some_and(|char| is_word(char) || is_apostrophe(char));
+        Self {
+            folded,
+            begins: in_words(name.chars().next()),
+            ends: in_words(name.chars().next_back()),
+        }
     }
 
     /// The bytes of the first place where a text has the name as whole words.
@@ -37,14 +42,17 @@ impl Mention {
         let mut letter = String::new();
         // ASCII folds to its lower case; any other character may fold to anything.
         let may_begin = |byte: u8| byte.to_ascii_lowercase() == head || byte >= 0xc0;
-        text.bytes().enumerate().filter(|(_, byte)| may_begin(*byte)).find_map(|(start, _)| {
-            let (before, rest) = text.split_at(start);
-            if differs_early(rest, &self.folded) || self.begins && !begins_word(before) {
-                return None;
-            }
-            let end = start + match_length(rest, &self.folded, &mut letter)?;
-            (!self.ends || ends_word(&text[end..])).then_some(start..end)
-        })
+        text.bytes()
+            .enumerate()
+            .filter(|(_, byte)| may_begin(*byte))
+            .find_map(|(start, _)| {
+                let (before, rest) = text.split_at(start);
+                if differs_early(rest, &self.folded) || self.begins && !begins_word(before) {
+                    return None;
+                }
+                let end = start + match_length(rest, &self.folded, &mut letter)?;
+                (!self.ends || ends_word(&text[end..])).then_some(start..end)
+            })
     }
 }
 
@@ -53,18 +61,25 @@ pub fn excerpt_naming(text: &str, mentions: &[Mention]) -> Range<usize> {
     if text.len() <= excerpt::EXCERPT_BYTES_MAX {
         return 0..text.len();
     }
-    let first = mentions.iter().filter_map(|mention| mention.find(text)).min_by_key(|place| place.start);
+    let first = mentions
+        .iter()
+        .filter_map(|mention| mention.find(text))
+        .min_by_key(|place| place.start);
     excerpt::around(text, first.unwrap_or(0..0))
 }
 
-/// Whether the first byte in which two texts differ is ASCII in both: then they are not the same folded.
+/// Whether the first byte in which two texts differ is ASCII in both: then they are not the same
+/// folded.
 fn differs_early(text: &str, folded: &str) -> bool {
     let pairs = text.bytes().zip(folded.bytes());
-    let first = pairs.into_iter().find(|(one, other)| one.to_ascii_lowercase() != *other);
+    let first = pairs
+        .into_iter()
+        .find(|(one, other)| one.to_ascii_lowercase() != *other);
     first.is_some_and(|(one, other)| one.is_ascii() && other.is_ascii())
 }
 
-/// How many bytes at the beginning of a text are the folded name; marks behind its last letter count.
+/// How many bytes at the beginning of a text are the folded name; marks behind its last letter
+/// count.
 fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> {
     let mut rest = folded;
     for (at, char) in text.char_indices() {
@@ -91,12 +106,17 @@ fn is_word(char: char) -> bool {
     kind(char) == Kind::Word || is_hangul(char)
 }
 
-/// More apostrophes in a row are signs between words, however many: looking past them takes no time.
+/// More apostrophes in a row are signs between words, however many: looking past them takes no
+/// time.
 const APOSTROPHES_MAX: usize = 4;
 
 /// Whether a word may begin behind this text: `O'` does not let one begin, `'` does.
 fn begins_word(before: &str) -> bool {
-    let last = before.chars().rev().take(APOSTROPHES_MAX + 1).find(|char| !is_apostrophe(*char));
+    let last = before
+        .chars()
+        .rev()
+        .take(APOSTROPHES_MAX + 1)
+        .find(|char| !is_apostrophe(*char));
     !last.is_some_and(is_word)
 }
 
@@ -104,23 +124,31 @@ fn begins_word(before: &str) -> bool {
 fn ends_word(after: &str) -> bool {
     let tail = past_apostrophes(after);
     let possessive = tail.len() < after.len();
-    let tail = tail.strip_prefix(['s', 'S']).filter(|_| possessive).unwrap_or(tail);
+    let tail = tail
+        .strip_prefix(['s', 'S'])
+        .filter(|_| possessive)
+        .unwrap_or(tail);
     !past_apostrophes(tail).starts_with(is_word)
 }
 
 /// What follows the apostrophes at the beginning of a text.
 fn past_apostrophes(text: &str) -> &str {
-    let run = text.chars().take(APOSTROPHES_MAX).take_while(|char| is_apostrophe(*char));
+    let run = text
+        .chars()
+        .take(APOSTROPHES_MAX)
+        .take_while(|char| is_apostrophe(*char));
     &text[run.map(char::len_utf8).sum()..]
 }
 
 impl Index {
-    /// The newest entries that may name somebody so, at most so many, the newest first. Every entry that
-    /// does is among them or older.
+    /// The newest entries that may name somebody so, at most so many, the newest first. Every entry
+    /// that does is among them or older.
     pub fn naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
         let view = View::new(self, scope);
         let Some(term) = rarest_word(&view, name) else {
-            return newest_with_stops(&view, &stops_of(name)).take(count).collect();
+            return newest_with_stops(&view, &stops_of(name))
+                .take(count)
+                .collect();
         };
         let Some(term) = term else { return Vec::new() };
         view.newest_with(term, view.at).take(count).collect()
@@ -138,13 +166,17 @@ fn stops_of(name: &str) -> Vec<usize> {
     stops
 }
 
-/// The entries that may have all of these words, the newest first. Blocks without them are passed over.
+/// The entries that may have all of these words, the newest first. Blocks without them are passed
+/// over.
 fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterator<Item = u32> + 'v {
     let mut before = view.at;
     std::iter::from_fn(move || {
         loop {
             let entry = view.last_before(before)?;
-            if stops.iter().all(|stop| view.index.stops.may_have(*stop, entry)) {
+            if stops
+                .iter()
+                .all(|stop| view.index.stops.may_have(*stop, entry))
+            {
                 before = entry;
                 return Some(entry);
             }
@@ -153,14 +185,16 @@ fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterato
     })
 }
 
-/// Of the words that every text with the name has, the one with the fewest entries; `Some(None)` when
-/// there is one that no entry has, `None` when nothing is certain.
+/// Of the words that every text with the name has, the one with the fewest entries; `Some(None)`
+/// when there is one that no entry has, `None` when nothing is certain.
 fn rarest_word(view: &View<'_>, name: &str) -> Option<Option<u32>> {
     let mut certain = Vec::new();
     words(name, |word| {
         let mut chars = name[word.place.clone()].chars();
-        // A character of a script without spaces makes a pair with what follows the name in the text.
-        let alone = chars.next().is_some_and(|char| kind(char) == Kind::Dense) && chars.next().is_none();
+        // A character of a script without spaces makes a pair with what follows the name in the
+        // text.
+        let alone =
+            chars.next().is_some_and(|char| kind(char) == Kind::Dense) && chars.next().is_none();
         if word.role == Role::Part && !alone {
             certain.push(view.index.terms.find(word.term));
         }
@@ -213,7 +247,11 @@ mod tests {
     #[test]
     fn names_are_whole_words_without_case_and_marks() {
         for (text, name, wanted) in CASES {
-            assert_eq!(Mention::of(name).find(text).map(|place| &text[place]), *wanted, "{name} in {text}");
+            assert_eq!(
+                Mention::of(name).find(text).map(|place| &text[place]),
+                *wanted,
+                "{name} in {text}"
+            );
         }
     }
 
@@ -222,7 +260,14 @@ mod tests {
         let mut index = Index::new();
         for (number, (text, ..)) in CASES.iter().enumerate() {
             let class = ClassId(u32::try_from(number % 3).unwrap());
-            index.push(&Document { class, author: "x", label: "", text, time: 0, date: "" });
+            index.push(&Document {
+                class,
+                author: "x",
+                label: "",
+                text,
+                time: 0,
+                date: "",
+            });
         }
         let classes = [ClassId(0), ClassId(1), ClassId(2)];
         for (_, name, _) in CASES {
@@ -230,14 +275,30 @@ mod tests {
                 .rev()
                 .filter(|number| Mention::of(name).find(CASES[*number as usize].0).is_some())
                 .collect();
-            let scope = Scope { classes: &classes, at: index.len() };
+            let scope = Scope {
+                classes: &classes,
+                at: index.len(),
+            };
             let found = index.naming(&scope, name, usize::MAX);
             assert_eq!(index.naming(&scope, name, 2), found[..found.len().min(2)]);
             assert!(found.is_sorted_by(|one, other| one > other));
-            assert!(named.iter().all(|number| found.contains(number)), "{name}: {named:?} in {found:?}");
+            assert!(
+                named.iter().all(|number| found.contains(number)),
+                "{name}: {named:?} in {found:?}"
+            );
         }
-        let half = index.naming(&Scope { classes: &classes[..1], at: 7 }, "Ann", 100);
-        assert!(half.iter().all(|number| number % 3 == 0 && *number < 7), "{half:?}");
+        let half = index.naming(
+            &Scope {
+                classes: &classes[..1],
+                at: 7,
+            },
+            "Ann",
+            100,
+        );
+        assert!(
+            half.iter().all(|number| number % 3 == 0 && *number < 7),
+            "{half:?}"
+        );
     }
 
     #[test]

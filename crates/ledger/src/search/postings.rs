@@ -1,9 +1,10 @@
-//! In which entries a term occurs, whoever may read them, and how often: a list that only grows at its end.
+//! In which entries a term occurs, whoever may read them, and how often: a list that only grows at
+//! its end.
 //!
-//! A posting is a varint of `delta << 1 | often`, where delta is the distance from the posting before (of
-//! the first, the entry's number), followed by one byte with the count, at least 2, when `often` is set.
-//! Short lists live in place; a long one has a mark every [`BLOCK`] postings, so that the number of
-//! postings before a position is a binary search.
+//! A posting is a varint of `delta << 1 | often`, where delta is the distance from the posting
+//! before (of the first, the entry's number), followed by one byte with the count, at least 2, when
+//! `often` is set. Short lists live in place; a long one has a mark every [`BLOCK`] postings, so
+//! that the number of postings before a position is a binary search.
 
 /// Postings between two marks.
 const BLOCK: u32 = 64;
@@ -31,13 +32,19 @@ struct Mark {
 
 impl Mark {
     fn new(before: u32, offset: usize) -> Self {
-        Self { before, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
+        Self {
+            before,
+            offset: u32::try_from(offset).unwrap_or(u32::MAX),
+        }
     }
 }
 
 #[derive(Debug, Clone)]
 enum Bytes {
-    Inline { len: u8, bytes: [u8; INLINE_BYTES_MAX] },
+    Inline {
+        len: u8,
+        bytes: [u8; INLINE_BYTES_MAX],
+    },
     Long(Box<Long>),
 }
 
@@ -58,14 +65,28 @@ pub(super) struct List {
 impl List {
     /// Without postings.
     pub(super) fn new() -> Self {
-        Self { len: 0, last: 0, bytes: Bytes::Inline { len: 0, bytes: [0; INLINE_BYTES_MAX] } }
+        Self {
+            len: 0,
+            last: 0,
+            bytes: Bytes::Inline {
+                len: 0,
+                bytes: [0; INLINE_BYTES_MAX],
+            },
+        }
     }
 
     /// Adds a posting, which must lie behind all others.
     pub(super) fn push(&mut self, posting: Posting) {
-        debug_assert!(self.len == 0 || posting.entry > self.last, "postings come in order");
+        debug_assert!(
+            self.len == 0 || posting.entry > self.last,
+            "postings come in order"
+        );
         let mut code = [0; 7];
-        let used = encode(posting.entry.wrapping_sub(self.last), posting.count, &mut code);
+        let used = encode(
+            posting.entry.wrapping_sub(self.last),
+            posting.count,
+            &mut code,
+        );
         self.append(&code[..used]);
         self.len += 1;
         self.last = posting.entry;
@@ -80,7 +101,10 @@ impl List {
                 return;
             }
             let bytes = bytes[..start].to_vec();
-            self.bytes = Bytes::Long(Box::new(Long { bytes, marks: Vec::new() }));
+            self.bytes = Bytes::Long(Box::new(Long {
+                bytes,
+                marks: Vec::new(),
+            }));
         }
         if let Bytes::Long(long) = &mut self.bytes {
             if self.len.is_multiple_of(BLOCK) {
@@ -99,31 +123,43 @@ impl List {
     }
 
     fn marks(&self) -> &[Mark] {
-        if let Bytes::Long(long) = &self.bytes { &long.marks } else { &[] }
+        if let Bytes::Long(long) = &self.bytes {
+            &long.marks
+        } else {
+            &[]
+        }
     }
 
     /// The postings from a block on; the first one begins the list.
     fn beginning_with(&self, block: usize) -> Postings<'_> {
-        let mark = block.checked_sub(1).and_then(|index| self.marks().get(index));
+        let mark = block
+            .checked_sub(1)
+            .and_then(|index| self.marks().get(index));
         let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset as usize, mark.before));
-        Postings { bytes: self.bytes().get(offset..).unwrap_or_default(), last }
+        Postings {
+            bytes: self.bytes().get(offset..).unwrap_or_default(),
+            last,
+        }
     }
 
-    /// The block that an entry may be in. The posting before a mark is smaller than `at`: the block before
-    /// it is passed as a whole.
+    /// The block that an entry may be in. The posting before a mark is smaller than `at`: the block
+    /// before it is passed as a whole.
     fn block_of(&self, at: u32) -> usize {
         self.marks().partition_point(|mark| mark.before < at)
     }
 
     /// The postings from this entry on.
     pub(super) fn from(&self, entry: u32) -> impl Iterator<Item = Posting> {
-        self.beginning_with(self.block_of(entry)).skip_while(move |posting| posting.entry < entry)
+        self.beginning_with(self.block_of(entry))
+            .skip_while(move |posting| posting.entry < entry)
     }
 
     /// How often the term occurs in an entry, if it does.
     pub(super) fn find(&self, entry: u32) -> Option<u8> {
         let first = self.from(entry).next();
-        first.filter(|posting| posting.entry == entry).map(|posting| posting.count)
+        first
+            .filter(|posting| posting.entry == entry)
+            .map(|posting| posting.count)
     }
 
     /// The entries before `at` that have the term, the last first.
@@ -132,26 +168,42 @@ impl List {
         let blocks = std::iter::from_fn(move || {
             let number = block?;
             block = number.checked_sub(1);
-            let entries = self.beginning_with(number).take(BLOCK as usize).map(|posting| posting.entry);
-            Some(entries.take_while(|entry| *entry < at).collect::<Vec<u32>>())
+            let entries = self
+                .beginning_with(number)
+                .take(BLOCK as usize)
+                .map(|posting| posting.entry);
+            Some(
+                entries
+                    .take_while(|entry| *entry < at)
+                    .collect::<Vec<u32>>(),
+            )
         });
         blocks.flat_map(|entries| entries.into_iter().rev())
     }
 
     /// A place at the list's beginning.
     pub(super) fn cursor(&self) -> Cursor<'_> {
-        let mut cursor = Cursor { marks: self.marks(), list: self, rest: self.iter(), block: 0, next: END };
+        let mut cursor = Cursor {
+            marks: self.marks(),
+            list: self,
+            rest: self.iter(),
+            block: 0,
+            next: END,
+        };
         cursor.advance();
         cursor
     }
 
     /// All postings, in order.
     pub(super) fn iter(&self) -> Postings<'_> {
-        Postings { bytes: self.bytes(), last: 0 }
+        Postings {
+            bytes: self.bytes(),
+            last: 0,
+        }
     }
 
-    /// Gives the postings of those of these entries, which ascend, that have one, with their places among
-    /// them.
+    /// Gives the postings of those of these entries, which ascend, that have one, with their places
+    /// among them.
     pub(super) fn meet(&self, entries: &[u32], mut each: impl FnMut(usize, Posting)) {
         let mut cursor = self.cursor();
         for (place, entry) in entries.iter().enumerate() {
@@ -194,9 +246,15 @@ impl List {
         let bytes = if bytes.len() <= INLINE_BYTES_MAX {
             let mut inline = [0; INLINE_BYTES_MAX];
             inline[..bytes.len()].copy_from_slice(bytes);
-            Bytes::Inline { len: u8::try_from(bytes.len()).ok()?, bytes: inline }
+            Bytes::Inline {
+                len: u8::try_from(bytes.len()).ok()?,
+                bytes: inline,
+            }
         } else {
-            Bytes::Long(Box::new(Long { bytes: bytes.to_vec(), marks }))
+            Bytes::Long(Box::new(Long {
+                bytes: bytes.to_vec(),
+                marks,
+            }))
         };
         Some(Self { len, last, bytes })
     }
@@ -206,7 +264,9 @@ impl List {
         match &self.bytes {
             Bytes::Inline { .. } => 0,
             Bytes::Long(long) => {
-                size_of::<Long>() + long.bytes.capacity() + long.marks.capacity() * size_of::<Mark>()
+                size_of::<Long>()
+                    + long.bytes.capacity()
+                    + long.marks.capacity() * size_of::<Mark>()
             }
         }
     }
@@ -252,7 +312,10 @@ impl Iterator for Postings<'_> {
                 let high = u32::from(second & has_two.wrapping_neg()) << 7;
                 self.last = self.last.checked_add((low | high) >> 1)?;
                 self.bytes = self.bytes.get(1 + usize::from(has_two)..)?;
-                return Some(Posting { entry: self.last, count: 1 });
+                return Some(Posting {
+                    entry: self.last,
+                    count: 1,
+                });
             }
         }
         self.next_of_any_length()
@@ -282,12 +345,18 @@ impl Postings<'_> {
         }
         self.last = self.last.checked_add(u32::try_from(code >> 1).ok()?)?;
         self.bytes = rest;
-        Some(Posting { entry: self.last, count })
+        Some(Posting {
+            entry: self.last,
+            count,
+        })
     }
 }
 
 /// Behind the last posting.
-const END: Posting = Posting { entry: u32::MAX, count: 0 };
+const END: Posting = Posting {
+    entry: u32::MAX,
+    count: 0,
+};
 
 /// A place in a list, which only moves on.
 #[derive(Debug, Clone)]
@@ -325,7 +394,11 @@ impl Cursor<'_> {
         if self.next.entry >= entry {
             return;
         }
-        if self.marks.get(self.block).is_some_and(|mark| mark.before < entry) {
+        if self
+            .marks
+            .get(self.block)
+            .is_some_and(|mark| mark.before < entry)
+        {
             self.block += self.marks[self.block..].partition_point(|mark| mark.before < entry);
             self.rest = self.list.beginning_with(self.block);
             self.advance();
@@ -343,7 +416,10 @@ mod tests {
     fn list(entries: impl Iterator<Item = u32>) -> List {
         let mut list = List::new();
         for entry in entries {
-            list.push(Posting { entry, count: if entry % 3 == 0 { 7 } else { 1 } });
+            list.push(Posting {
+                entry,
+                count: if entry % 3 == 0 { 7 } else { 1 },
+            });
         }
         list
     }
@@ -354,7 +430,16 @@ mod tests {
             for len in [0, 1, 5, 63, 64, 65, 127, 128, 129, 256, 1000] {
                 let numbers: Vec<u32> = (0..len).map(|index| 5 + index * step).collect();
                 let list = list(numbers.iter().copied());
-                for at in [0, 5, 6, 5 + 64 * step, 6 + 64 * step, 5 + 128 * step, 5 + 300 * step, u32::MAX] {
+                for at in [
+                    0,
+                    5,
+                    6,
+                    5 + 64 * step,
+                    6 + 64 * step,
+                    5 + 128 * step,
+                    5 + 300 * step,
+                    u32::MAX,
+                ] {
                     let before = numbers.partition_point(|number| *number < at);
                     let mut found: Vec<u32> = list.backward(at).collect();
                     found.reverse();
@@ -366,18 +451,42 @@ mod tests {
 
     #[test]
     fn postings_come_back_and_are_found_from_every_position() {
-        for (count, step) in
-            [(1, 1), (3, 1), (14, 1), (15, 9), (127, 3), (128, 1), (129, 5), (700, 70), (600, 20_000)]
-        {
-            let entries: Vec<u32> = (0..count).map(|index| index * step + index % step).collect();
+        for (count, step) in [
+            (1, 1),
+            (3, 1),
+            (14, 1),
+            (15, 9),
+            (127, 3),
+            (128, 1),
+            (129, 5),
+            (700, 70),
+            (600, 20_000),
+        ] {
+            let entries: Vec<u32> = (0..count)
+                .map(|index| index * step + index % step)
+                .collect();
             let list = list(entries.iter().copied());
             let read: Vec<u32> = list.iter().map(|posting| posting.entry).collect();
             assert_eq!(read, entries);
-            assert!(list.iter().all(|posting| (posting.count == 7) == (posting.entry % 3 == 0)));
-            for at in entries.iter().flat_map(|entry| [*entry, entry + 1]).chain([0, u32::MAX]) {
+            assert!(
+                list.iter()
+                    .all(|posting| (posting.count == 7) == (posting.entry % 3 == 0))
+            );
+            for at in entries
+                .iter()
+                .flat_map(|entry| [*entry, entry + 1])
+                .chain([0, u32::MAX])
+            {
                 let expect = entries.iter().copied().filter(|entry| *entry >= at);
-                assert!(list.from(at).map(|posting| posting.entry).eq(expect), "{count} postings, from {at}");
-                assert_eq!(list.find(at).is_some(), entries.contains(&at), "{count} postings, at {at}");
+                assert!(
+                    list.from(at).map(|posting| posting.entry).eq(expect),
+                    "{count} postings, from {at}"
+                );
+                assert_eq!(
+                    list.find(at).is_some(),
+                    entries.contains(&at),
+                    "{count} postings, at {at}"
+                );
             }
         }
     }
@@ -387,14 +496,22 @@ mod tests {
         for (count, step) in [(1, 1), (9, 4), (200, 3), (2000, 7)] {
             let list = list((0..count).map(|index| index * step));
             for every in [1, 2, 5, 100, 1000] {
-                let wanted: Vec<u32> = (0..count * step + 9).filter(|entry| entry % every == 0).collect();
+                let wanted: Vec<u32> = (0..count * step + 9)
+                    .filter(|entry| entry % every == 0)
+                    .collect();
                 let mut met = Vec::new();
                 list.meet(&wanted, |place, posting| {
                     assert_eq!(wanted[place], posting.entry);
                     met.push(posting.entry);
                 });
-                let expect = wanted.into_iter().filter(|entry| entry % step == 0 && *entry < count * step);
-                assert_eq!(met, expect.collect::<Vec<_>>(), "{count} postings, every {every}");
+                let expect = wanted
+                    .into_iter()
+                    .filter(|entry| entry % step == 0 && *entry < count * step);
+                assert_eq!(
+                    met,
+                    expect.collect::<Vec<_>>(),
+                    "{count} postings, every {every}"
+                );
             }
         }
     }
@@ -404,10 +521,16 @@ mod tests {
         for count in [0, 1, 5, 14, 129, 1000] {
             let whole = list((0..count).map(|entry| entry * 3));
             let end = count * 3 + 1;
-            let mut read = List::decode(whole.bytes(), whole.len(), |entry| entry < end).expect("good bytes");
+            let mut read =
+                List::decode(whole.bytes(), whole.len(), |entry| entry < end).expect("good bytes");
             let mut expect = whole.clone();
             for list in [&mut read, &mut expect] {
-                (0..300).for_each(|index| list.push(Posting { entry: end + index, count: 1 }));
+                (0..300).for_each(|index| {
+                    list.push(Posting {
+                        entry: end + index,
+                        count: 1,
+                    })
+                });
             }
             assert!(read.iter().eq(expect.iter()));
             for at in 0..end + 300 {
@@ -427,9 +550,17 @@ mod tests {
             ("cut", good.bytes()[..3].to_vec(), 3, 901),
             ("twice the same", vec![2, 0], 2, 9),
             ("a varint without end", vec![0xff; 9], 1, 9),
-            ("a number that is too large", vec![0xff, 0xff, 0xff, 0xff, 0x7f], 1, u32::MAX),
+            (
+                "a number that is too large",
+                vec![0xff, 0xff, 0xff, 0xff, 0x7f],
+                1,
+                u32::MAX,
+            ),
         ] {
-            assert!(List::decode(&bytes, len, |entry| entry < end).is_none(), "{what}");
+            assert!(
+                List::decode(&bytes, len, |entry| entry < end).is_none(),
+                "{what}"
+            );
         }
     }
 }

@@ -28,7 +28,9 @@ pub(super) struct Wish {
 impl Wish {
     /// Whether it only occurs as a part of terms of which one is known each time.
     pub(super) fn is_said_by(&self, is_known: impl Fn(usize) -> bool) -> bool {
-        self.inside.iter().all(|wholes| wholes.iter().any(|whole| is_known(*whole)))
+        self.inside
+            .iter()
+            .all(|wholes| wholes.iter().any(|whole| is_known(*whole)))
     }
 }
 
@@ -41,10 +43,19 @@ impl<'a> Wanted<'a> {
         let mut wholes: Vec<(usize, Range<usize>)> = Vec::new();
         words(text, |word| {
             wholes.retain(|(_, place)| place.end > word.place.start);
-            let holds = |place: &Range<usize>| place.start <= word.place.start && word.place.end <= place.end;
-            let inside = wholes.iter().filter(|(_, place)| holds(place)).map(|(number, _)| *number).collect();
+            let holds = |place: &Range<usize>| {
+                place.start <= word.place.start && word.place.end <= place.end
+            };
+            let inside = wholes
+                .iter()
+                .filter(|(_, place)| holds(place))
+                .map(|(number, _)| *number)
+                .collect();
             let number = *numbers.entry(word.term.to_owned()).or_insert_with(|| {
-                terms.push(Wish { term: word.term.to_owned(), inside: Vec::new() });
+                terms.push(Wish {
+                    term: word.term.to_owned(),
+                    inside: Vec::new(),
+                });
                 terms.len() - 1
             });
             terms[number].inside.push(inside);
@@ -52,16 +63,22 @@ impl<'a> Wanted<'a> {
                 wholes.push((number, word.place.clone()));
             }
         });
-        Self { terms, phrases: phrases(text), is_blank: text.trim().is_empty() }
+        Self {
+            terms,
+            phrases: phrases(text),
+            is_blank: text.trim().is_empty(),
+        }
     }
 
-    /// Whether something is asked for that no entry can be found by: stop words, or signs between words.
+    /// Whether something is asked for that no entry can be found by: stop words, or signs between
+    /// words.
     pub(super) fn is_out_of_reach(&self) -> bool {
         self.terms.is_empty() && self.phrases.is_empty() && !self.is_blank
     }
 }
 
-/// Whether a query's text can find anything: it is empty, or has a word that is looked for, or a phrase.
+/// Whether a query's text can find anything: it is empty, or has a word that is looked for, or a
+/// phrase.
 pub fn can_be_searched(text: &str) -> bool {
     !Wanted::of(text).is_out_of_reach()
 }
@@ -69,7 +86,13 @@ pub fn can_be_searched(text: &str) -> bool {
 fn phrases(text: &str) -> Vec<&str> {
     let pieces: Vec<&str> = text.split('"').collect();
     let closed = (pieces.len() - 1) / 2;
-    pieces.into_iter().skip(1).step_by(2).take(closed).filter(|phrase| !phrase.is_empty()).collect()
+    pieces
+        .into_iter()
+        .skip(1)
+        .step_by(2)
+        .take(closed)
+        .filter(|phrase| !phrase.is_empty())
+        .collect()
 }
 
 /// Terms that every text with this phrase has: those of the words that the phrase does not cut.
@@ -84,23 +107,30 @@ pub(super) fn certain_terms(phrase: &str) -> Vec<String> {
     terms
 }
 
-/// A piece that a word of every text with this phrase holds: the phrase's longest word with a digit in
-/// it, which has no ending to lose, so that what was cut off at the phrase's ends can be anything.
+/// A piece that a word of every text with this phrase holds: the phrase's longest word with a digit
+/// in it, which has no ending to lose, so that what was cut off at the phrase's ends can be
+/// anything.
 pub(super) fn cut_number(phrase: &str) -> Option<String> {
     let mut longest: Option<String> = None;
     words(phrase, |word| {
         let plain = !phrase[word.place.clone()].contains(['\'', '\u{2019}']);
-        let counts =
-            word.role == Role::Part && plain && word.term.contains(|char: char| char.is_ascii_digit());
-        if counts && longest.as_ref().is_none_or(|longest| longest.len() < word.term.len()) {
+        let counts = word.role == Role::Part
+            && plain
+            && word.term.contains(|char: char| char.is_ascii_digit());
+        if counts
+            && longest
+                .as_ref()
+                .is_none_or(|longest| longest.len() < word.term.len())
+        {
             longest = Some(word.term.to_owned());
         }
     });
     longest.filter(|longest| longest.len() < TERM_BYTES_MAX / 2)
 }
 
-/// A piece that a word of every text with this phrase holds, whatever ending that word has: the beginning
-/// of the phrase's longest run of letters. Nothing is known of one that words which say nothing may hold.
+/// A piece that a word of every text with this phrase holds, whatever ending that word has: the
+/// beginning of the phrase's longest run of letters. Nothing is known of one that words which say
+/// nothing may hold.
 pub(super) fn cut_word(phrase: &str) -> Option<String> {
     let runs = phrase.split(|char: char| !char.is_ascii_alphabetic());
     let longest = runs.max_by_key(|run| run.len())?.to_ascii_lowercase();
@@ -121,14 +151,25 @@ mod tests {
         for (text, terms, phrases) in [
             ("", &[][..], &[][..]),
             ("refund the Refunds", &["refund"], &[]),
-            (r#"ship "today at 9" soon"#, &["ship", "today", "9", "soon"], &["today at 9"]),
+            (
+                r#"ship "today at 9" soon"#,
+                &["ship", "today", "9", "soon"],
+                &["today at 9"],
+            ),
             (r#""a b" "c"#, &["b", "c"], &["a b"]),
             (r#""" x"#, &["x"], &[]),
             (r#""one""two""#, &["one", "two"], &["one", "two"]),
         ] {
             let wanted = Wanted::of(text);
             assert_eq!(
-                (wanted.terms.iter().map(|wish| wish.term.as_str()).collect::<Vec<_>>(), &wanted.phrases[..]),
+                (
+                    wanted
+                        .terms
+                        .iter()
+                        .map(|wish| wish.term.as_str())
+                        .collect::<Vec<_>>(),
+                    &wanted.phrases[..]
+                ),
                 (terms.to_vec(), phrases),
                 "{text}"
             );
@@ -167,10 +208,20 @@ mod tests {
             ("東京", "", "東京 東 京"),
         ] {
             let wanted = Wanted::of(text);
-            let is_known =
-                |number: usize| wanted.terms[number].term == known || known == "readline" && number == 0;
-            let left = wanted.terms.iter().filter(|wish| !wish.is_said_by(is_known));
-            assert_eq!(left.map(|wish| wish.term.as_str()).collect::<Vec<_>>().join(" "), expect, "{text}");
+            let is_known = |number: usize| {
+                wanted.terms[number].term == known || known == "readline" && number == 0
+            };
+            let left = wanted
+                .terms
+                .iter()
+                .filter(|wish| !wish.is_said_by(is_known));
+            assert_eq!(
+                left.map(|wish| wish.term.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                expect,
+                "{text}"
+            );
         }
     }
 

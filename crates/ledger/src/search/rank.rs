@@ -15,8 +15,8 @@ use super::sweep::Sweep;
 use super::terms::Term;
 use super::{Hit, Query, Scope, Texts};
 
-/// The part of what a neighbour has to lend that the sweep gives an entry, to find what is worth a second
-/// look. The second look has its own parts.
+/// The part of what a neighbour has to lend that the sweep gives an entry, to find what is worth a
+/// second look. The second look has its own parts.
 pub const NEIGHBOUR: f32 = 0.3;
 
 /// What was found: what was looked at again, in order, and the rest, in its own order.
@@ -26,7 +26,8 @@ pub(super) struct Ranked {
 }
 
 impl Index {
-    /// Finds entries, the best first. An error is that of `texts`, which is asked when there are phrases.
+    /// Finds entries, the best first. An error is that of `texts`, which is asked when there are
+    /// phrases.
     pub fn search<T: Texts + ?Sized>(
         &self,
         scope: &Scope<'_>,
@@ -34,7 +35,9 @@ impl Index {
         texts: &T,
     ) -> Result<Vec<Hit>, T::Error> {
         let view = View::new(self, scope);
-        let Some(filter) = Filter::of(self, query) else { return Ok(Vec::new()) };
+        let Some(filter) = Filter::of(self, query) else {
+            return Ok(Vec::new());
+        };
         let wanted = Wanted::of(query.text);
         if wanted.is_out_of_reach() {
             return Ok(Vec::new());
@@ -91,7 +94,10 @@ pub(super) struct Best {
 
 impl Best {
     pub(super) fn new(count: usize) -> Self {
-        Self { count, hits: BinaryHeap::new() }
+        Self {
+            count,
+            hits: BinaryHeap::new(),
+        }
     }
 
     /// How many are wanted.
@@ -101,7 +107,11 @@ impl Best {
 
     #[inline]
     fn wants(&self, hit: Hit) -> bool {
-        self.hits.len() < self.count || self.hits.peek().is_some_and(|Reverse(worst)| key(hit) > *worst)
+        self.hits.len() < self.count
+            || self
+                .hits
+                .peek()
+                .is_some_and(|Reverse(worst)| key(hit) > *worst)
     }
 
     /// Takes a hit that is better than the worst of enough.
@@ -118,12 +128,17 @@ impl Best {
     /// The worst score of `count` hits; 0 when there are fewer.
     pub(super) fn floor(&self) -> f32 {
         let full = self.hits.len() >= self.count;
-        self.hits.peek().filter(|_| full).map_or(0.0, |Reverse((score, _))| f32::from_bits(*score))
+        self.hits
+            .peek()
+            .filter(|_| full)
+            .map_or(0.0, |Reverse((score, _))| f32::from_bits(*score))
     }
 
     /// All of them, in order.
     pub(super) fn into_sorted(self) -> Vec<Hit> {
         let ascending = self.hits.into_sorted_vec().into_iter();
-        ascending.map(|Reverse((score, entry))| Hit::matching(entry, f32::from_bits(score))).collect()
+        ascending
+            .map(|Reverse((score, entry))| Hit::matching(entry, f32::from_bits(score)))
+            .collect()
     }
 }

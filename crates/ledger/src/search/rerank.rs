@@ -1,10 +1,11 @@
-//! The second look at the best: what their conversations, and the names in the query, say about them.
+//! The second look at the best: what their conversations, and the names in the query, say about
+//! them.
 //!
 //! The sweep finds the entries that match best by a score that is cheap for all entries. The first
 //! [`RERANKED`] of these, and the entries beside them in their conversations, are scored anew: their own
-//! words, what two neighbours on each side lend, the terms that the conversation around them speaks of, and
-//! whether the query names their author. An entry that has none of the query's terms is context; it can only
-//! come in beside one that has.
+//! words, what two neighbours on each side lend, the terms that the conversation around them speaks
+//! of, and whether the query names their author. An entry that has none of the query's terms is
+//! context; it can only come in beside one that has.
 
 use super::Hit;
 use super::conversation::Conversation;
@@ -17,8 +18,8 @@ use super::words::words;
 /// So many of the best are looked at again; those behind them keep their places.
 pub const RERANKED: usize = 20;
 
-/// What the first and the second entry before an entry lend of their scores. A question tells more about
-/// its answer than the answer about its question, so these are more than [`NEXT`].
+/// What the first and the second entry before an entry lend of their scores. A question tells more
+/// about its answer than the answer about its question, so these are more than [`NEXT`].
 pub const PREVIOUS: [f32; 2] = [0.5, 0.25];
 
 /// What the first and the second entry after an entry lend.
@@ -30,9 +31,9 @@ pub const SESSION: f32 = 0.3;
 /// So many entries of the conversation on each side are an entry's surroundings.
 pub const SESSION_STEPS: usize = 6;
 
-/// The part of the whole query's weight that an entry gets when the query names its author. An entry that
-/// has every term of the query gets it too: somebody who quotes an entry that mentions a person does not mean
-/// what that person wrote.
+/// The part of the whole query's weight that an entry gets when the query names its author. An
+/// entry that has every term of the query gets it too: somebody who quotes an entry that mentions a
+/// person does not mean what that person wrote.
 pub const AUTHOR: f32 = 0.3;
 
 /// An entry with its conversation.
@@ -43,8 +44,8 @@ struct Candidate {
     was_found: bool,
 }
 
-/// Scores the first of these anew together with what stands beside them, and puts them in order again.
-/// Without a filter nothing beside them is looked at: whatever has the phrases was found.
+/// Scores the first of these anew together with what stands beside them, and puts them in order
+/// again. Without a filter nothing beside them is looked at: whatever has the phrases was found.
 pub(super) fn rerank(
     scoring: &Scoring<'_>,
     wanted: &Wanted<'_>,
@@ -52,21 +53,41 @@ pub(super) fn rerank(
     mut hits: Vec<Hit>,
 ) -> Ranked {
     let mut rest = hits.split_off(hits.len().min(RERANKED));
-    let mut candidates: Vec<Candidate> = hits.iter().map(|hit| candidate(scoring, hit.entry, true)).collect();
+    let mut candidates: Vec<Candidate> = hits
+        .iter()
+        .map(|hit| candidate(scoring, hit.entry, true))
+        .collect();
     if let Some(filter) = filter {
         let beside = entries_beside(scoring, filter, &candidates);
         rest.retain(|hit| beside.binary_search(&hit.entry).is_err());
-        candidates.extend(beside.into_iter().map(|entry| candidate(scoring, entry, false)));
+        candidates.extend(
+            beside
+                .into_iter()
+                .map(|entry| candidate(scoring, entry, false)),
+        );
     }
     let known = Known::new(scoring, entries_of(&candidates));
     let mut names = Names::of(wanted);
     let mut first = Vec::with_capacity(candidates.len());
-    for Candidate { entry, conversation, was_found } in &candidates {
+    for Candidate {
+        entry,
+        conversation,
+        was_found,
+    } in &candidates
+    {
         let terms = known.slot(*entry).terms;
         let is_meant = terms == scoring.all_terms() || names.name(scoring, *entry);
-        let bonus = if is_meant { scoring.whole_weight() } else { 0.0 };
+        let bonus = if is_meant {
+            scoring.whole_weight()
+        } else {
+            0.0
+        };
         let score = score(scoring, &known, *entry, conversation) + AUTHOR * bonus;
-        first.push(Hit { entry: *entry, score, context: terms == 0 && !was_found });
+        first.push(Hit {
+            entry: *entry,
+            score,
+            context: terms == 0 && !was_found,
+        });
     }
     sort(&mut first);
     Ranked { first, rest }
@@ -74,11 +95,15 @@ pub(super) fn rerank(
 
 fn candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
     let conversation = Conversation::around(scoring.view, entry, SESSION_STEPS);
-    Candidate { entry, conversation, was_found }
+    Candidate {
+        entry,
+        conversation,
+        was_found,
+    }
 }
 
-/// The entries that stand beside the candidates in their conversations and pass the filter, ascending,
-/// without the candidates themselves.
+/// The entries that stand beside the candidates in their conversations and pass the filter,
+/// ascending, without the candidates themselves.
 fn entries_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &[Candidate]) -> Vec<u32> {
     let mut found: Vec<u32> = candidates.iter().map(|candidate| candidate.entry).collect();
     found.sort_unstable();
@@ -89,14 +114,20 @@ fn entries_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &[Candidat
     }
     beside.sort_unstable();
     beside.dedup();
-    beside.retain(|entry| found.binary_search(entry).is_err() && filter.passes(scoring.view, *entry));
+    beside
+        .retain(|entry| found.binary_search(entry).is_err() && filter.passes(scoring.view, *entry));
     beside
 }
 
 /// All entries whose own scores matter, ascending.
 fn entries_of(candidates: &[Candidate]) -> Vec<u32> {
     let mut entries = Vec::new();
-    for Candidate { entry, conversation, .. } in candidates {
+    for Candidate {
+        entry,
+        conversation,
+        ..
+    } in candidates
+    {
         entries.push(*entry);
         entries.extend(&conversation.before);
         entries.extend(&conversation.after);
@@ -110,11 +141,16 @@ fn entries_of(candidates: &[Candidate]) -> Vec<u32> {
 fn score(scoring: &Scoring<'_>, known: &Known, entry: u32, conversation: &Conversation) -> f32 {
     let own = known.slot(entry);
     let (mut score, mut terms) = (own.score, own.terms);
-    for (side, factors) in [(&conversation.before, PREVIOUS), (&conversation.after, NEXT)] {
+    for (side, factors) in [
+        (&conversation.before, PREVIOUS),
+        (&conversation.after, NEXT),
+    ] {
         for (neighbour, factor) in side.iter().zip(factors) {
             score += factor * scoring.lent(Some(known.slot(*neighbour)), own.terms);
         }
-        terms = side.iter().fold(terms, |terms, entry| terms | known.slot(*entry).terms);
+        terms = side
+            .iter()
+            .fold(terms, |terms, entry| terms | known.slot(*entry).terms);
     }
     score + SESSION * scoring.weight(terms)
 }
@@ -128,14 +164,20 @@ struct Names<'w> {
 
 impl<'w> Names<'w> {
     fn of(wanted: &'w Wanted<'w>) -> Self {
-        Self { wanted, known: Vec::new() }
+        Self {
+            wanted,
+            known: Vec::new(),
+        }
     }
 
     /// Whether the query names the author of an entry.
     fn name(&mut self, scoring: &Scoring<'_>, entry: u32) -> bool {
         let index = scoring.view.index;
         let byline = index.entries.bylines[entry as usize];
-        match self.known.binary_search_by_key(&byline, |(byline, _)| *byline) {
+        match self
+            .known
+            .binary_search_by_key(&byline, |(byline, _)| *byline)
+        {
             Ok(place) => self.known[place].1,
             Err(place) => {
                 let names = index.bylines.names(byline).unwrap_or_default();
@@ -160,11 +202,14 @@ impl Wanted<'_> {
 }
 
 impl Ranked {
-    /// The best, at most so many in all and so many of them context. Context that scores less than all that
-    /// was looked at again comes last.
+    /// The best, at most so many in all and so many of them context. Context that scores less than
+    /// all that was looked at again comes last.
     pub(super) fn take(self, limit: usize, context_max: usize) -> Vec<Hit> {
         let Self { mut first, rest } = self;
-        let matches = first.iter().rposition(|hit| !hit.context).map_or(0, |last| last + 1);
+        let matches = first
+            .iter()
+            .rposition(|hit| !hit.context)
+            .map_or(0, |last| last + 1);
         let trailing = first.split_off(matches);
         let mut left = context_max;
         let mut may_stay = |hit: &Hit| {
@@ -172,6 +217,12 @@ impl Ranked {
             left -= usize::from(hit.context && stays);
             stays
         };
-        first.into_iter().chain(rest).chain(trailing).filter(|hit| may_stay(hit)).take(limit).collect()
+        first
+            .into_iter()
+            .chain(rest)
+            .chain(trailing)
+            .filter(|hit| may_stay(hit))
+            .take(limit)
+            .collect()
     }
 }

@@ -1,7 +1,8 @@
 //! What an entry scores by its own words, and with what its neighbours lend it.
 //!
-//! Scores are sums over the terms, the rarest first, of numbers that depend on the view's figures and on
-//! the entry alone, so they are the same bits however and in whatever order entries are looked at.
+//! Scores are sums over the terms, the rarest first, of numbers that depend on the view's figures
+//! and on the entry alone, so they are the same bits however and in whatever order entries are
+//! looked at.
 
 use super::rank::NEIGHBOUR;
 use super::surroundings::View;
@@ -35,7 +36,11 @@ pub(super) struct Scoring<'a> {
 impl<'a> Scoring<'a> {
     /// Of these terms in this view.
     pub(super) fn new(view: &'a View<'a>, terms: &'a [Term]) -> Self {
-        Self { view, terms, curve: Curve::of(view) }
+        Self {
+            view,
+            terms,
+            curve: Curve::of(view),
+        }
     }
 
     /// What one entry scores by itself.
@@ -43,7 +48,10 @@ impl<'a> Scoring<'a> {
         let mut slot = Slot::default();
         let length = self.view.index.entries.length(entry);
         for term in self.terms {
-            let count = self.view.list(term.number).and_then(|list| list.find(entry));
+            let count = self
+                .view
+                .list(term.number)
+                .and_then(|list| list.find(entry));
             if let Some(count) = count {
                 slot.add(self.curve.score(term, count, length), term.bit);
             }
@@ -55,7 +63,9 @@ impl<'a> Scoring<'a> {
     pub(super) fn slots(&self, entries: &[u32]) -> Vec<Slot> {
         let mut slots = vec![Slot::default(); entries.len()];
         for term in self.terms {
-            let Some(list) = self.view.list(term.number) else { continue };
+            let Some(list) = self.view.list(term.number) else {
+                continue;
+            };
             list.meet(entries, |place, posting| {
                 let length = self.view.index.entries.length(posting.entry);
                 slots[place].add(self.curve.score(term, posting.count, length), term.bit);
@@ -112,11 +122,16 @@ pub(super) struct Known {
 impl Known {
     /// Of these entries, which ascend and are visible.
     pub(super) fn new(scoring: &Scoring<'_>, entries: Vec<u32>) -> Self {
-        Self { slots: scoring.slots(&entries), entries }
+        Self {
+            slots: scoring.slots(&entries),
+            entries,
+        }
     }
 
     /// That of an entry; nothing if it is not among them.
     pub(super) fn slot(&self, entry: u32) -> Slot {
-        self.entries.binary_search(&entry).map_or_else(|_| Slot::default(), |place| self.slots[place])
+        self.entries
+            .binary_search(&entry)
+            .map_or_else(|_| Slot::default(), |place| self.slots[place])
     }
 }

@@ -1,7 +1,8 @@
 //! Which entries some classes have, a bit each: what every search asks of every posting.
 //!
-//! Making the bits costs a look at every entry, so they are kept from one search to the next and only
-//! brought up to date. They belong to a set of classes; a class that came later has only later entries.
+//! Making the bits costs a look at every entry, so they are kept from one search to the next and
+//! only brought up to date. They belong to a set of classes; a class that came later has only later
+//! entries.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -33,7 +34,8 @@ impl Shown {
     /// Looks at the entries up to this number.
     fn extend(&mut self, columns: &Columns, readable: Vec<bool>, to: u32) {
         self.readable = readable;
-        self.bits.resize((to.max(self.len) as usize).div_ceil(64), 0);
+        self.bits
+            .resize((to.max(self.len) as usize).div_ceil(64), 0);
         for number in self.len..to {
             if self.readable[columns.classes[number as usize] as usize] {
                 self.bits[number as usize / 64] |= 1 << (number % 64);
@@ -47,7 +49,9 @@ impl Shown {
     /// Whether an entry that was looked at is among them.
     #[inline]
     pub(super) fn has(&self, number: u32) -> bool {
-        self.bits.get(number as usize / 64).is_some_and(|bits| bits >> (number % 64) & 1 == 1)
+        self.bits
+            .get(number as usize / 64)
+            .is_some_and(|bits| bits >> (number % 64) & 1 == 1)
     }
 
     /// The same for all that were looked at, a bit each.
@@ -81,7 +85,10 @@ impl Shown {
 
     /// How many there are before a number, and how long they are.
     pub(super) fn extent(&self, columns: &Columns, at: u32) -> Extent {
-        let mut extent = Extent { count: self.count, length: self.length };
+        let mut extent = Extent {
+            count: self.count,
+            length: self.length,
+        };
         let mut next = self.from(at);
         while let Some(number) = next.filter(|number| *number < self.len) {
             extent.count -= 1;
@@ -91,13 +98,17 @@ impl Shown {
         extent
     }
 
-    /// Whether these are the entries of those classes; either may know of classes that the other does not.
+    /// Whether these are the entries of those classes; either may know of classes that the other
+    /// does not.
     fn is_of(&self, readable: &[bool]) -> bool {
         readable.get(..self.readable.len()) == Some(&self.readable)
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "numbers of entries are below 2^32")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of entries are below 2^32"
+)]
 fn at(word: usize, bit: u32) -> u32 {
     word as u32 * 64 + bit
 }
@@ -145,7 +156,12 @@ mod tests {
     fn columns(classes: &[u32]) -> Columns {
         let mut columns = Columns::default();
         for (class, length) in classes.iter().zip(1..) {
-            columns.push(Entry { time: 0, class: *class, byline: 0, length });
+            columns.push(Entry {
+                time: 0,
+                class: *class,
+                byline: 0,
+                length,
+            });
         }
         columns
     }
@@ -153,8 +169,9 @@ mod tests {
     #[test]
     fn kept_bits_are_brought_up_to_date_and_never_those_of_other_classes() {
         let pool = Pool::default();
-        let classes: Vec<u32> =
-            (0..500).map(|number| if number < 200 { number % 2 } else { number % 3 }).collect();
+        let classes: Vec<u32> = (0..500)
+            .map(|number| if number < 200 { number % 2 } else { number % 3 })
+            .collect();
         let all = columns(&classes);
         for (readable, to) in [
             (vec![true, false], 150),
@@ -165,17 +182,30 @@ mod tests {
             (vec![true, false, true], 500),
         ] {
             let shown = pool.take(&all, readable.clone(), to);
-            let expect: Vec<u32> =
-                (0..to).filter(|number| readable[classes[*number as usize] as usize]).collect();
+            let expect: Vec<u32> = (0..to)
+                .filter(|number| readable[classes[*number as usize] as usize])
+                .collect();
             let found: Vec<u32> = std::iter::successors(shown.from(0), |last| shown.from(last + 1))
                 .filter(|number| *number < to)
                 .collect();
             assert_eq!(found, expect);
             for at in 0..=to {
                 let before = expect.partition_point(|number| *number < at);
-                assert_eq!(shown.before(at), before.checked_sub(1).map(|index| expect[index]));
-                let length = expect[..before].iter().map(|number| u64::from(number + 1)).sum();
-                assert_eq!(shown.extent(&all, at), Extent { count: before as u64, length });
+                assert_eq!(
+                    shown.before(at),
+                    before.checked_sub(1).map(|index| expect[index])
+                );
+                let length = expect[..before]
+                    .iter()
+                    .map(|number| u64::from(number + 1))
+                    .sum();
+                assert_eq!(
+                    shown.extent(&all, at),
+                    Extent {
+                        count: before as u64,
+                        length
+                    }
+                );
             }
             pool.give(shown);
         }

@@ -1,26 +1,27 @@
 //! English morphology: which words say nothing, and which endings do not matter.
 //!
 //! Stems are those of the Snowball project's English stemmer ("Porter2"), written down here as its
-//! definition states it: `refunds`, `refunded` and `refunding` become `refund`, `relational` becomes
-//! `relat`. A stem need not be a word. Apostrophes are gone before a word gets here, so the definition's
-//! step 0 is left out.
+//! definition states it: `refunds`, `refunded` and `refunding` become `refund`, `relational`
+//! becomes `relat`. A stem need not be a word. Apostrophes are gone before a word gets here, so the
+//! definition's step 0 is left out.
 //!
-//! Worked example: `hesitations`. The region R1 begins behind the first consonant that follows a vowel
-//! (`hes|itations`), R2 by the same rule inside R1 (`hesit|ations`). Step 1a takes the `s`, step 2 turns
-//! `ation` in R1 into `ate`, step 4 takes `ate` in R2: `hesit`.
+//! Worked example: `hesitations`. The region R1 begins behind the first consonant that follows a
+//! vowel (`hes|itations`), R2 by the same rule inside R1 (`hesit|ations`). Step 1a takes the `s`,
+//! step 2 turns `ation` in R1 into `ate`, step 4 takes `ate` in R2: `hesit`.
 
 /// Words that are too common to tell entries apart. Sorted. `may` is a month and not among them.
 const STOP: &[&str] = &[
-    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at",
-    "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant", "could",
-    "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "each", "for", "from", "had",
-    "hadnt", "has", "hasnt", "have", "havent", "having", "he", "her", "here", "hers", "him", "his", "how",
-    "i", "if", "im", "in", "into", "is", "isnt", "it", "its", "ive", "just", "me", "more", "most", "my",
-    "no", "nor", "not", "now", "of", "on", "only", "or", "other", "our", "ours", "out", "over", "own",
-    "shall", "she", "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their",
-    "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "very",
-    "was", "wasnt", "we", "were", "werent", "what", "when", "where", "which", "while", "who", "whom",
-    "whose", "why", "will", "with", "wont", "would", "wouldnt", "you", "your", "yours",
+    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as",
+    "at", "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant",
+    "could", "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "each", "for",
+    "from", "had", "hadnt", "has", "hasnt", "have", "havent", "having", "he", "her", "here",
+    "hers", "him", "his", "how", "i", "if", "im", "in", "into", "is", "isnt", "it", "its", "ive",
+    "just", "me", "more", "most", "my", "no", "nor", "not", "now", "of", "on", "only", "or",
+    "other", "our", "ours", "out", "over", "own", "shall", "she", "should", "shouldnt", "so",
+    "some", "such", "than", "that", "thats", "the", "their", "theirs", "them", "then", "there",
+    "these", "they", "this", "those", "through", "to", "too", "very", "was", "wasnt", "we", "were",
+    "werent", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will",
+    "with", "wont", "would", "wouldnt", "you", "your", "yours",
 ];
 
 /// How many words say nothing.
@@ -45,7 +46,12 @@ const fn as_number(word: &[u8]) -> u64 {
     let mut number = 0;
     let mut index = 0;
     while index < 8 {
-        number = number << 8 | if index < word.len() { word[index] as u64 } else { 0 };
+        number = number << 8
+            | if index < word.len() {
+                word[index] as u64
+            } else {
+                0
+            };
         index += 1;
     }
     number
@@ -66,8 +72,8 @@ pub(super) fn is_in_a_stop(piece: &str) -> bool {
     STOP.iter().any(|stop| stop.contains(piece))
 }
 
-/// The beginning of a piece of a word that stemming leaves in every word with this piece, wherever the word
-/// ends: nothing from where an ending may begin. Both are lower-case ASCII letters.
+/// The beginning of a piece of a word that stemming leaves in every word with this piece, wherever
+/// the word ends: nothing from where an ending may begin. Both are lower-case ASCII letters.
 pub(super) fn kept(piece: &str) -> &str {
     if is_inside_endings(piece) {
         return "";
@@ -82,28 +88,32 @@ pub(super) fn kept(piece: &str) -> &str {
 
 /// Whether a text can be the beginning of one or more endings in a row.
 fn begins_endings(text: &str) -> bool {
-    let goes_on =
-        |ending: &str| ending.starts_with(text) || text.strip_prefix(ending).is_some_and(begins_endings);
+    let goes_on = |ending: &str| {
+        ending.starts_with(text) || text.strip_prefix(ending).is_some_and(begins_endings)
+    };
     text.is_empty() || ENDINGS.iter().any(|ending| goes_on(ending))
 }
 
 /// Whether a text can lie in the middle of one or more endings in a row.
 fn is_inside_endings(text: &str) -> bool {
-    let tails = ENDINGS.iter().flat_map(|ending| (1..ending.len()).map(move |at| &ending[at..]));
+    let tails = ENDINGS
+        .iter()
+        .flat_map(|ending| (1..ending.len()).map(move |at| &ending[at..]));
     let mut all = ENDINGS.iter().copied().chain(tails);
     all.any(|tail| tail.starts_with(text) || text.strip_prefix(tail).is_some_and(begins_endings))
         || ENDINGS.iter().any(|ending| ending.contains(text))
 }
 
-/// What one step of stemming takes off a word or changes; a doubled letter may go before it, and several
-/// may follow each other: `ful` and `ness`, or `i` and `es`. Where a step changes an ending that a later one
-/// takes, the whole ending stands here: `ation` becomes `ate`, which may go.
+/// What one step of stemming takes off a word or changes; a doubled letter may go before it, and
+/// several may follow each other: `ful` and `ness`, or `i` and `es`. Where a step changes an ending
+/// that a later one takes, the whole ending stands here: `ation` becomes `ate`, which may go.
 const ENDINGS: &[&str] = &[
-    "s", "es", "ed", "eed", "ing", "ying", "e", "al", "er", "ion", "ional", "ation", "ational", "ating",
-    "ated", "ator", "ate", "ative", "ization", "izing", "ized", "izer", "ize", "ism", "ive", "able", "abled",
-    "abling", "ible", "ibled", "ibling", "ance", "ence", "ant", "ent", "ment", "ement", "ic", "ful", "ness",
-    "ous", "y", "i", "ly", "li", "ity", "iti", "ency", "enci", "ancy", "anci", "ably", "abli", "ibly",
-    "ibli", "ivity", "iviti", "ility", "iliti", "ability", "abiliti", "ibility", "ibiliti",
+    "s", "es", "ed", "eed", "ing", "ying", "e", "al", "er", "ion", "ional", "ation", "ational",
+    "ating", "ated", "ator", "ate", "ative", "ization", "izing", "ized", "izer", "ize", "ism",
+    "ive", "able", "abled", "abling", "ible", "ibled", "ibling", "ance", "ence", "ant", "ent",
+    "ment", "ement", "ic", "ful", "ness", "ous", "y", "i", "ly", "li", "ity", "iti", "ency",
+    "enci", "ancy", "anci", "ably", "abli", "ibly", "ibli", "ivity", "iviti", "ility", "iliti",
+    "ability", "abiliti", "ibility", "ibiliti",
 ];
 
 /// Cuts a folded word down to its stem. Words with anything but ASCII letters are left alone.
@@ -162,8 +172,9 @@ const EXCEPTIONS: &[Exception] = &[
 ];
 
 /// Words that lose nothing but a plural's ending.
-const KEPT_AFTER_PLURAL: &[&str] =
-    &["inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"];
+const KEPT_AFTER_PLURAL: &[&str] = &[
+    "inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed",
+];
 
 /// Beginnings behind which the first region starts whatever their letters are.
 const LONG_BEGINNINGS: &[&str] = &["gener", "commun", "arsen"];
@@ -218,8 +229,8 @@ const ADJECTIVES: &[Change] = &[
 
 /// What goes in the second region. The longest that fits counts.
 const LAST: &[&str] = &[
-    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
-    "al", "er", "ic",
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
+    "ive", "ize", "al", "er", "ic",
 ];
 
 /// A word on its way to its stem.
@@ -239,12 +250,18 @@ impl Stemmer {
                 bytes[at] = b'Y';
             }
         }
-        let long = LONG_BEGINNINGS.iter().find(|beginning| bytes.starts_with(beginning.as_bytes()));
+        let long = LONG_BEGINNINGS
+            .iter()
+            .find(|beginning| bytes.starts_with(beginning.as_bytes()));
         let first = long.map_or_else(|| region(&bytes, 0), |beginning| beginning.len());
         let second = region(&bytes, first);
         // Only ASCII letters are in it.
         let word = String::from_utf8(bytes).unwrap_or_default();
-        Self { word, first, second }
+        Self {
+            word,
+            first,
+            second,
+        }
     }
 
     fn ends(&self, ending: &str) -> bool {
@@ -297,10 +314,12 @@ impl Stemmer {
         }
     }
 
-    /// What a verb's beginning looks like without its ending: `hop` of `hopping`, `hope` of `hoping`.
+    /// What a verb's beginning looks like without its ending: `hop` of `hopping`, `hope` of
+    /// `hoping`.
     fn mend_verb(&mut self) {
         const DOUBLED: &[&str] = &["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"];
-        let is_short = self.word.len() <= self.first && ends_in_short_syllable(self.word.as_bytes());
+        let is_short =
+            self.word.len() <= self.first && ends_in_short_syllable(self.word.as_bytes());
         if ["at", "bl", "iz"].iter().any(|ending| self.ends(ending)) {
             self.word.push('e');
         } else if DOUBLED.iter().any(|ending| self.ends(ending)) {
@@ -320,10 +339,12 @@ impl Stemmer {
         }
     }
 
-    /// Changes the longest of these endings that the word has, if it lies in the first region. Tells whether
-    /// the word has one.
+    /// Changes the longest of these endings that the word has, if it lies in the first region.
+    /// Tells whether the word has one.
     fn apply(&mut self, changes: &[Change]) -> bool {
-        let Some(found) = changes.iter().find(|change| self.ends(change.ending)) else { return false };
+        let Some(found) = changes.iter().find(|change| self.ends(change.ending)) else {
+            return false;
+        };
         if self.lies_in(self.first, found.ending.len()) {
             self.cut(found.ending.len());
             self.word.push_str(found.becomes);
@@ -341,7 +362,10 @@ impl Stemmer {
                 self.cut(1);
             }
         } else if self.ends("li") && self.lies_in(self.first, 2) {
-            let may_go = self.before(2).last().is_some_and(|byte| b"cdeghkmnrt".contains(byte));
+            let may_go = self
+                .before(2)
+                .last()
+                .is_some_and(|byte| b"cdeghkmnrt".contains(byte));
             self.cut(if may_go { 2 } else { 0 });
         }
     }
@@ -362,7 +386,10 @@ impl Stemmer {
             let may_go = self.lies_in(self.second, ending.len());
             self.cut(if may_go { ending.len() } else { 0 });
         } else if self.ends("ion") && self.lies_in(self.second, 3) {
-            let may_go = self.before(3).last().is_some_and(|byte| b"st".contains(byte));
+            let may_go = self
+                .before(3)
+                .last()
+                .is_some_and(|byte| b"st".contains(byte));
             self.cut(if may_go { 3 } else { 0 });
         }
     }
@@ -382,7 +409,9 @@ impl Stemmer {
 /// Where a region begins: behind the first consonant after a vowel, from this byte on.
 fn region(word: &[u8], from: usize) -> usize {
     let tail = word.get(from..).unwrap_or_default();
-    let pair = tail.windows(2).position(|pair| is_vowel(pair[0]) && !is_vowel(pair[1]));
+    let pair = tail
+        .windows(2)
+        .position(|pair| is_vowel(pair[0]) && !is_vowel(pair[1]));
     pair.map_or(word.len(), |place| from + place + 2)
 }
 
@@ -411,7 +440,10 @@ mod tests {
             for end in start..=word.len() {
                 let piece = &word[start..end];
                 let kept = kept(piece);
-                assert!(stemmed.contains(kept), "{kept} of {piece} of {word} is not in {stemmed}");
+                assert!(
+                    stemmed.contains(kept),
+                    "{kept} of {piece} of {word} is not in {stemmed}"
+                );
             }
         }
     }
@@ -462,22 +494,27 @@ mod tests {
         ] {
             check_kept(word);
         }
-        assert_eq!((kept("refund"), kept("stopping"), kept("ing")), ("refund", "stop", ""));
+        assert_eq!(
+            (kept("refund"), kept("stopping"), kept("ing")),
+            ("refund", "stop", "")
+        );
     }
 
     /// Every ending, and endings behind endings.
     #[test]
     fn what_is_kept_of_made_up_words_is_in_their_stems() {
         let endings = [
-            "", "s", "es", "ies", "ied", "ed", "edly", "ing", "ingly", "eed", "eedly", "y", "ly", "e", "l",
-            "al", "ally", "er", "or", "ion", "ions", "ional", "ation", "ational", "ator", "ate", "ated",
-            "ating", "ative", "ization", "izing", "izer", "ize", "ism", "ity", "ities", "ivity", "ive",
-            "bility", "bilities", "able", "ably", "abling", "ible", "ibly", "ance", "ancy", "ancies", "ence",
-            "ency", "ant", "ent", "ently", "ment", "ement", "ic", "icate", "icity", "ical", "ically", "ful",
-            "fully", "fulness", "less", "lessly", "ness", "ous", "ously", "ousness", "ogy", "ogies", "li",
-            "bly", "tional",
+            "", "s", "es", "ies", "ied", "ed", "edly", "ing", "ingly", "eed", "eedly", "y", "ly",
+            "e", "l", "al", "ally", "er", "or", "ion", "ions", "ional", "ation", "ational", "ator",
+            "ate", "ated", "ating", "ative", "ization", "izing", "izer", "ize", "ism", "ity",
+            "ities", "ivity", "ive", "bility", "bilities", "able", "ably", "abling", "ible",
+            "ibly", "ance", "ancy", "ancies", "ence", "ency", "ant", "ent", "ently", "ment",
+            "ement", "ic", "icate", "icity", "ical", "ically", "ful", "fully", "fulness", "less",
+            "lessly", "ness", "ous", "ously", "ousness", "ogy", "ogies", "li", "bly", "tional",
         ];
-        let last = ["", "s", "ed", "ing", "ly", "y", "ies", "al", "able", "ity", "ness", "ation"];
+        let last = [
+            "", "s", "ed", "ing", "ly", "y", "ies", "al", "able", "ity", "ness", "ation",
+        ];
         for beginning in ["hopp", "relat"] {
             for one in endings {
                 for other in last {
@@ -573,8 +610,10 @@ mod tests {
 
     #[test]
     fn other_words_keep_apart_and_keep_their_ends() {
-        for word in ["status", "this", "class", "bus", "red", "ring", "string", "need", "sha256", "été", "is"]
-        {
+        for word in [
+            "status", "this", "class", "bus", "red", "ring", "string", "need", "sha256", "été",
+            "is",
+        ] {
             assert_eq!(stemmed(word), word);
         }
         assert_ne!(stemmed("port"), stemmed("portal"));

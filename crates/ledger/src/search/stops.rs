@@ -1,8 +1,8 @@
-//! In which blocks of entries the words are that say nothing: no postings, for they are everywhere, but
-//! enough to find somebody who is called so.
+//! In which blocks of entries the words are that say nothing: no postings, for they are everywhere,
+//! but enough to find somebody who is called so.
 //!
-//! A block has a word when any of its entries has, whoever may read it; that only decides which entries are
-//! looked at.
+//! A block has a word when any of its entries has, whoever may read it; that only decides which
+//! entries are looked at.
 
 use super::stem::{STOPS, stop_number};
 
@@ -16,7 +16,9 @@ pub(super) struct Stops(Vec<Vec<u64>>);
 impl Stops {
     /// Notes that an entry has a word that says nothing.
     pub(super) fn note(&mut self, word: &str, entry: u32) {
-        let Some(word) = stop_number(word) else { return };
+        let Some(word) = stop_number(word) else {
+            return;
+        };
         if self.0.is_empty() {
             self.0.resize(STOPS, Vec::new());
         }
@@ -51,6 +53,9 @@ impl Stops {
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.0.iter().map(|blocks| blocks.capacity() * size_of::<u64>() + size_of::<Vec<u64>>()).sum()
+        self.0
+            .iter()
+            .map(|blocks| blocks.capacity() * size_of::<u64>() + size_of::<Vec<u64>>())
+            .sum()
     }
 }

@@ -1,8 +1,8 @@
 //! A view of the index: which entries it shows, its figures, and what stands beside an entry in it.
 //!
-//! Hidden entries are stepped over and have no say, not even their times: two entries are neighbours when
-//! no visible one is between them, however many hidden ones are. Lists hold the postings of all classes;
-//! nothing reads one but through [`View::shows`].
+//! Hidden entries are stepped over and have no say, not even their times: two entries are
+//! neighbours when no visible one is between them, however many hidden ones are. Lists hold the
+//! postings of all classes; nothing reads one but through [`View::shows`].
 
 use std::cell::OnceCell;
 
@@ -38,12 +38,20 @@ impl<'a> View<'a> {
             readable[*class as usize] = true;
         }
         let shown = index.pool.take(&index.entries, readable, at);
-        Self { index, shown, classes, at, extent: OnceCell::new() }
+        Self {
+            index,
+            shown,
+            classes,
+            at,
+            extent: OnceCell::new(),
+        }
     }
 
     /// How many entries it shows, and how many words they have.
     pub(super) fn extent(&self) -> Extent {
-        *self.extent.get_or_init(|| self.shown.extent(&self.index.entries, self.at))
+        *self
+            .extent
+            .get_or_init(|| self.shown.extent(&self.index.entries, self.at))
     }
 
     /// Whether it shows an entry before its position.
@@ -60,7 +68,9 @@ impl<'a> View<'a> {
     /// The number of an entry's author.
     #[inline]
     pub(super) fn author(&self, number: u32) -> u32 {
-        self.index.bylines.author(self.index.entries.bylines[number as usize])
+        self.index
+            .bylines
+            .author(self.index.entries.bylines[number as usize])
     }
 
     /// The list of a term, with postings that it does not show.
@@ -72,17 +82,22 @@ impl<'a> View<'a> {
     pub(super) fn newest_with(&self, term: u32, before: u32) -> impl Iterator<Item = u32> {
         let lists = self.list(term).into_iter();
         let before = before.min(self.at);
-        lists.flat_map(move |list| list.backward(before)).filter(|entry| self.shows(*entry))
+        lists
+            .flat_map(move |list| list.backward(before))
+            .filter(|entry| self.shows(*entry))
     }
 
-    /// How long the list of a term is, with what it does not show: how much work it is, nothing else.
+    /// How long the list of a term is, with what it does not show: how much work it is, nothing
+    /// else.
     pub(super) fn postings(&self, term: u32) -> u32 {
         self.list(term).map_or(0, List::len)
     }
 
     /// In how many of its entries a term occurs.
     pub(super) fn frequency(&self, term: u32) -> u64 {
-        let Some(list) = self.list(term) else { return 0 };
+        let Some(list) = self.list(term) else {
+            return 0;
+        };
         let Some(tally) = self.index.tallies.get(&term) else {
             let before = list.iter().take_while(|posting| posting.entry < self.at);
             return before.filter(|posting| self.shows(posting.entry)).count() as u64;
@@ -92,13 +107,19 @@ impl<'a> View<'a> {
         let classes = &self.index.entries.classes;
         let readable = |entry: u32| self.classes.binary_search(&classes[entry as usize]).is_ok();
         // A checkpoint that was made up may count less than there is.
-        all.saturating_sub(list.from(self.at).filter(|posting| readable(posting.entry)).count() as u64)
+        all.saturating_sub(
+            list.from(self.at)
+                .filter(|posting| readable(posting.entry))
+                .count() as u64,
+        )
     }
 
     /// All entries that it shows, the newest first.
     pub(super) fn newest_first(&self, before: u32) -> impl Iterator<Item = u32> {
         let before = before.min(self.at);
-        std::iter::successors(self.shown.before(before), |number| self.shown.before(*number))
+        std::iter::successors(self.shown.before(before), |number| {
+            self.shown.before(*number)
+        })
     }
 
     /// The entry before a number, however far it is.
@@ -116,13 +137,15 @@ impl<'a> View<'a> {
     /// The neighbour before an entry.
     #[inline]
     pub(super) fn before(&self, number: u32) -> Option<u32> {
-        self.last_before(number).filter(|before| self.near(*before, number))
+        self.last_before(number)
+            .filter(|before| self.near(*before, number))
     }
 
     /// The neighbour after an entry.
     #[inline]
     pub(super) fn after(&self, number: u32) -> Option<u32> {
-        self.first_from(number + 1).filter(|after| self.near(number, *after))
+        self.first_from(number + 1)
+            .filter(|after| self.near(number, *after))
     }
 
     /// Whether two entries are close enough in time to be neighbours.
@@ -138,7 +161,9 @@ impl<'a> View<'a> {
         for entry in entries {
             near.push(*entry);
             for step in [Self::before, Self::after] {
-                near.extend(std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps));
+                near.extend(
+                    std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps),
+                );
             }
         }
         near.sort_unstable();

@@ -28,8 +28,8 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Those that occur, the rarest first, then in query order. The parts of an identifier that occurs as
-    /// a whole say nothing more, and are left out.
+    /// Those that occur, the rarest first, then in query order. The parts of an identifier that
+    /// occurs as a whole say nothing more, and are left out.
     pub(super) fn all(view: &View<'_>, wanted: &Wanted<'_>) -> Vec<Self> {
         let look_up = |wish: &Wish| {
             let number = view.index.terms.find(&wish.term)?;
@@ -37,11 +37,18 @@ impl Term {
         };
         let known: Vec<Option<(u64, u32)>> = wanted.terms.iter().map(look_up).collect();
         let is_known = |number: usize| known[number].is_some();
-        let left = wanted.terms.iter().zip(&known).filter(|(wish, _)| !wish.is_said_by(is_known));
+        let left = wanted
+            .terms
+            .iter()
+            .zip(&known)
+            .filter(|(wish, _)| !wish.is_said_by(is_known));
         let mut found: Vec<(u64, u32)> = left.filter_map(|(_, known)| *known).collect();
         found.sort_by_key(|(frequency, _)| *frequency);
         found.truncate(TERMS_MAX);
-        (0..).zip(found).map(|(bit, (frequency, number))| Self::new(view, bit, frequency, number)).collect()
+        (0..)
+            .zip(found)
+            .map(|(bit, (frequency, number))| Self::new(view, bit, frequency, number))
+            .collect()
     }
 
     fn new(view: &View<'_>, bit: u32, frequency: u64, number: u32) -> Self {
@@ -51,22 +58,35 @@ impl Term {
             let count = f32::from(peak.count);
             (K1 + 1.0) * (count / (count + damping(u32::from(peak.length), average(view))))
         });
-        Self { number, bit: 1 << bit, weight, bound: weight * peak.max(LENT_MAX) }
+        Self {
+            number,
+            bit: 1 << bit,
+            weight,
+            bound: weight * peak.max(LENT_MAX),
+        }
     }
 }
 
-/// What two neighbours lend of a term at most, by its weight: a share of a mean of scores, none of which
-/// reaches `K1 + 1`.
+/// What two neighbours lend of a term at most, by its weight: a share of a mean of scores, none of
+/// which reaches `K1 + 1`.
 const LENT_MAX: f32 = 2.0 * NEIGHBOUR * (K1 + 1.0);
 
 /// The mean length of what a view shows.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean length")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a mean length"
+)]
 fn average(view: &View<'_>) -> f32 {
     (view.extent().length as f64 / view.extent().count.max(1) as f64).max(f64::MIN_POSITIVE) as f32
 }
 
 /// How much a term tells that occurs in `frequency` of `count` entries.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a ratio of counts")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a ratio of counts"
+)]
 fn weight(count: u64, frequency: u64) -> f32 {
     let (count, frequency) = (count as f64, frequency as f64);
     (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
@@ -83,7 +103,10 @@ impl Curve {
     /// The curve of a view's lengths.
     pub(super) fn of(view: &View<'_>) -> Self {
         let average = average(view);
-        Self { average, damping: std::array::from_fn(|length| damping(number(length), average)) }
+        Self {
+            average,
+            damping: std::array::from_fn(|length| damping(number(length), average)),
+        }
     }
 
     /// What `count` occurrences of a term add to the score of an entry of this length.

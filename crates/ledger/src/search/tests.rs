@@ -1,4 +1,5 @@
-//! The index as a whole, against a slow and simple reference and against itself without hidden entries.
+//! The index as a whole, against a slow and simple reference and against itself without hidden
+//! entries.
 
 mod reference;
 mod twins;

@@ -1,14 +1,15 @@
 //! From a text to its terms, with the place of each.
 //!
 //! A run of letters, digits and joiners is an identifier: `src/pay/refund.rs` gives the whole, each
-//! segment between slashes that has parts of its own (`refund.rs`), and the parts `src`, `pay`, `refund`,
-//! `rs`; `parseHeader` gives the whole, `parse` and `header`. Parts are stemmed, wholes are not. Scripts
-//! without spaces, and Korean, whose words take endings of every kind, give each pair of neighbouring
-//! characters, and each character as a piece of its pairs. Stop words give nothing, and letters that are
-//! only hyphenated, as in `well-known`, have no whole: people write them either way.
+//! segment between slashes that has parts of its own (`refund.rs`), and the parts `src`, `pay`,
+//! `refund`, `rs`; `parseHeader` gives the whole, `parse` and `header`. Parts are stemmed, wholes
+//! are not. Scripts without spaces, and Korean, whose words take endings of every kind, give each
+//! pair of neighbouring characters, and each character as a piece of its pairs. Stop words give
+//! nothing, and letters that are only hyphenated, as in `well-known`, have no whole: people write
+//! them either way.
 //!
-//! Invariant: a part that lies strictly inside a piece of a text, with a character on both sides, is a
-//! part of the whole text too, with the same terms. Phrases rely on it.
+//! Invariant: a part that lies strictly inside a piece of a text, with a character on both sides,
+//! is a part of the whole text too, with the same terms. Phrases rely on it.
 
 use std::ops::Range;
 
@@ -23,8 +24,8 @@ pub(super) const TERM_BYTES_MAX: usize = 64;
 pub(super) enum Role {
     /// A word, or a word between two joiners.
     Part,
-    /// A piece of a part: `header` of `parseHeader`, whose place is that of the part, or a character of a
-    /// pair.
+    /// A piece of a part: `header` of `parseHeader`, whose place is that of the part, or a
+    /// character of a pair.
     Piece,
     /// Several parts together.
     Whole,
@@ -54,7 +55,11 @@ pub(super) fn words(text: &str, mut each: impl FnMut(&Word<'_>)) {
 
 /// The same with the words that say nothing.
 pub(super) fn all_words(text: &str, mut each: impl FnMut(&Word<'_>)) {
-    let mut scanner = Scanner { text, term: String::new(), each: &mut each };
+    let mut scanner = Scanner {
+        text,
+        term: String::new(),
+        each: &mut each,
+    };
     let mut run: Option<usize> = None;
     let mut after_dense = false;
     for (at, char) in text.char_indices() {
@@ -66,7 +71,11 @@ pub(super) fn all_words(text: &str, mut each: impl FnMut(&Word<'_>)) {
         }
         match kind {
             Kind::Dense => scanner.dense(at, char, after_dense),
-            Kind::Sign => scanner.emit(at..at + char.len_utf8(), at..at + char.len_utf8(), Role::Part),
+            Kind::Sign => scanner.emit(
+                at..at + char.len_utf8(),
+                at..at + char.len_utf8(),
+                Role::Part,
+            ),
             Kind::Word | Kind::Joiner | Kind::Apostrophe | Kind::Space => {}
         }
         after_dense = kind == Kind::Dense;
@@ -93,17 +102,24 @@ fn is_identifier(run: &str) -> bool {
 }
 
 impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
-    /// A character of a script without spaces: a word together with the next one, and a piece of it; a word
-    /// alone if it is alone.
+    /// A character of a script without spaces: a word together with the next one, and a piece of
+    /// it; a word alone if it is alone.
     fn dense(&mut self, at: usize, char: char, after_dense: bool) {
         let end = at + char.len_utf8();
-        let next = self.text[end..].chars().next().filter(|next| kind(*next) == Kind::Dense);
+        let next = self.text[end..]
+            .chars()
+            .next()
+            .filter(|next| kind(*next) == Kind::Dense);
         if let Some(next) = next {
             let pair = at..end + next.len_utf8();
             self.emit(pair.clone(), pair, Role::Part);
         }
         let is_alone = next.is_none() && !after_dense;
-        self.emit(at..end, at..end, if is_alone { Role::Part } else { Role::Piece });
+        self.emit(
+            at..end,
+            at..end,
+            if is_alone { Role::Part } else { Role::Piece },
+        );
     }
 
     /// A run of word characters, joiners and apostrophes.
@@ -136,7 +152,9 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
 
     fn segments(&mut self, whole: Range<usize>) {
         let mut start = whole.start;
-        let ends = self.text[whole.clone()].match_indices('/').map(|(at, _)| whole.start + at);
+        let ends = self.text[whole.clone()]
+            .match_indices('/')
+            .map(|(at, _)| whole.start + at);
         let ends: Vec<usize> = ends.chain([whole.end]).collect();
         for end in ends {
             let segment = self.trimmed(start..end);
@@ -161,7 +179,11 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         let mut last_lower = false;
         for (at, char) in text.char_indices() {
             if last_lower && char.is_uppercase() {
-                self.emit(part.start + start..part.start + at, part.clone(), Role::Piece);
+                self.emit(
+                    part.start + start..part.start + at,
+                    part.clone(),
+                    Role::Piece,
+                );
                 start = at;
             }
             last_lower = char.is_lowercase();
@@ -180,13 +202,22 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
                 without_apostrophes(&mut self.term);
             }
             if is_stop(&self.term) {
-                return (self.each)(&Word { term: &self.term, place, role: Role::Stop });
+                return (self.each)(&Word {
+                    term: &self.term,
+                    place,
+                    role: Role::Stop,
+                });
             }
             stem(&mut self.term);
         }
-        self.term.truncate(self.term.floor_char_boundary(TERM_BYTES_MAX));
+        self.term
+            .truncate(self.term.floor_char_boundary(TERM_BYTES_MAX));
         if !self.term.is_empty() {
-            (self.each)(&Word { term: &self.term, place, role });
+            (self.each)(&Word {
+                term: &self.term,
+                place,
+                role,
+            });
         }
     }
 }
@@ -214,7 +245,10 @@ mod tests {
             ("", ""),
             ("The refund, please!", "refund pleas"),
             ("PAY-142", "pay-142 pay 142"),
-            ("see src/pay/refund.rs.", "see src/pay/refund.rs refund.rs src pay refund rs"),
+            (
+                "see src/pay/refund.rs.",
+                "see src/pay/refund.rs refund.rs src pay refund rs",
+            ),
             ("port 8443, 0x1f", "port 8443 0x1f"),
             ("parseHeader()", "parsehead pars header"),
             ("HTTPServer", "httpserver"),
@@ -222,7 +256,10 @@ mod tests {
             ("15:00", "15:00 15 00"),
             ("--- ... -", ""),
             ("-x- _y_", "x y"),
-            ("a well-known well_known", "well known well_known well known"),
+            (
+                "a well-known well_known",
+                "well known well_known well known",
+            ),
             ("a@b.example", "a@b.example b exampl"),
             ("東京都へ", "東京 東 京都 京 都へ 都 へ"),
             ("한국어 api", "한국 한 국어 국 어 api"),
@@ -243,8 +280,14 @@ mod tests {
         ];
         for text in texts {
             let mut all = Vec::new();
-            words(text, |word| all.push((word.term.to_owned(), word.place.clone())));
-            let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            words(text, |word| {
+                all.push((word.term.to_owned(), word.place.clone()))
+            });
+            let bounds: Vec<usize> = text
+                .char_indices()
+                .map(|(at, _)| at)
+                .chain([text.len()])
+                .collect();
             for (index, start) in bounds.iter().enumerate() {
                 for end in &bounds[index..] {
                     words(&text[*start..*end], |word| {
@@ -266,6 +309,8 @@ mod tests {
     #[test]
     fn long_terms_are_cut_on_a_character() {
         let long = "é".repeat(40) + &"ж".repeat(40);
-        words(&long, |word| assert!(word.term.len() <= TERM_BYTES_MAX && word.term.starts_with("eee")));
+        words(&long, |word| {
+            assert!(word.term.len() <= TERM_BYTES_MAX && word.term.starts_with("eee"))
+        });
     }
 }

@@ -1,6 +1,8 @@
 //! Who says what: tickets, what was stated about them, and the talk of a conversation.
 
-use super::phrasing::{Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, QUALITIES, phrasing};
+use super::phrasing::{
+    Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, QUALITIES, phrasing,
+};
 use super::random::Random;
 
 /// A ticket that people talk about.
@@ -18,7 +20,12 @@ impl Ticket {
         let id = format!("{}-{}", random.word(PROJECTS), 100 + number);
         Self {
             id,
-            topic: format!("{} {} {}", random.word(QUALITIES), random.word(NOUNS), random.word(NOUNS)),
+            topic: format!(
+                "{} {} {}",
+                random.word(QUALITIES),
+                random.word(NOUNS),
+                random.word(NOUNS)
+            ),
         }
     }
 
@@ -77,14 +84,23 @@ fn commit(random: &mut Random) -> String {
 
 fn file(random: &mut Random) -> String {
     let ending = random.word(&["rs", "ts", "go", "md"]);
-    format!("src/{}/{}_{}.{ending}", random.word(NOUNS), random.word(NOUNS), random.word(NOUNS))
+    format!(
+        "src/{}/{}_{}.{ending}",
+        random.word(NOUNS),
+        random.word(NOUNS),
+        random.word(NOUNS)
+    )
 }
 
 /// A value for an attribute.
 fn value(attribute: Attribute, persons: &[String], random: &mut Random) -> String {
     match attribute {
         Attribute::Owner => random.word(persons).to_owned(),
-        Attribute::Deadline => format!("2027-{:02}-{:02}", random.between(1, 7), random.between(1, 29)),
+        Attribute::Deadline => format!(
+            "2027-{:02}-{:02}",
+            random.between(1, 7),
+            random.between(1, 29)
+        ),
         Attribute::Port => random.between(1024, 65_536).to_string(),
         Attribute::File => file(random),
         Attribute::Limit => {
@@ -94,7 +110,12 @@ fn value(attribute: Attribute, persons: &[String], random: &mut Random) -> Strin
                 random.word(&["requests", "seconds", "megabytes", "rows"])
             )
         }
-        Attribute::Cause => format!("{} {} {}", random.word(FAULTS), random.word(NOUNS), random.word(NOUNS)),
+        Attribute::Cause => format!(
+            "{} {} {}",
+            random.word(FAULTS),
+            random.word(NOUNS),
+            random.word(NOUNS)
+        ),
     }
 }
 
@@ -116,7 +137,11 @@ pub(super) fn stated(
     let mut text = template.replace("{s}", named).replace("{v}", &value);
     if random.percent(25) {
         let more = fill(random.word(CHATTER), persons, random);
-        text = if random.percent(50) { format!("{text} {more}") } else { format!("{more} {text}") };
+        text = if random.percent(50) {
+            format!("{text} {more}")
+        } else {
+            format!("{more} {text}")
+        };
     }
     text
 }
@@ -128,5 +153,9 @@ pub(super) fn talk(ticket: &Ticket, persons: &[String], random: &mut Random) -> 
     } else {
         fill(random.word(CHATTER), persons, random)
     };
-    if random.percent(30) { format!("{text} {}", fill(random.word(CHATTER), persons, random)) } else { text }
+    if random.percent(30) {
+        format!("{text} {}", fill(random.word(CHATTER), persons, random))
+    } else {
+        text
+    }
 }

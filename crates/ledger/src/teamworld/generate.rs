@@ -63,8 +63,20 @@ pub(super) fn generate(plan: &Plan) -> TeamWorld {
             running[turn] = course.begin();
         }
     }
-    let Course { random, persons, audiences, entries, statements, .. } = course;
-    let mut world = TeamWorld { persons, audiences, entries, questions: Vec::new() };
+    let Course {
+        random,
+        persons,
+        audiences,
+        entries,
+        statements,
+        ..
+    } = course;
+    let mut world = TeamWorld {
+        persons,
+        audiences,
+        entries,
+        questions: Vec::new(),
+    };
     world.questions = questions::ask(&world, &statements, plan.questions, random);
     world
 }
@@ -97,7 +109,11 @@ impl Course {
             self.tickets.push(ticket);
         }
         let private = self.random.percent(PRIVATE_PERCENT);
-        let class = if private { self.random.between(1, self.audiences.len()) } else { 0 };
+        let class = if private {
+            self.random.between(1, self.audiences.len())
+        } else {
+            0
+        };
         let readers = &self.audiences[class];
         let speakers = (0..3).map(|_| *self.random.pick(readers)).collect();
         Conversation {
@@ -115,24 +131,44 @@ impl Course {
         let text = if self.random.percent(STATED_PERCENT) {
             self.state(conversation.ticket)
         } else {
-            talk(&self.tickets[conversation.ticket], &self.persons, &mut self.random)
+            talk(
+                &self.tickets[conversation.ticket],
+                &self.persons,
+                &mut self.random,
+            )
         };
         let author = *self.random.pick(&conversation.speakers);
-        self.entries.push(Said { author, class: conversation.class, time: self.time, text });
+        self.entries.push(Said {
+            author,
+            class: conversation.class,
+            time: self.time,
+            text,
+        });
     }
 
     fn state(&mut self, ticket: usize) -> String {
         let attribute = *self.random.pick(&Attribute::ALL);
         let disputed = self.random.percent(25);
         let (named, standing) = match self.known.get(&(ticket, attribute)) {
-            None => (self.tickets[ticket].named(&mut self.random), Standing::First),
+            None => (
+                self.tickets[ticket].named(&mut self.random),
+                Standing::First,
+            ),
             Some(named) if disputed => (named.clone(), Standing::Dispute),
             Some(named) => (named.clone(), Standing::Update),
         };
-        self.known.entry((ticket, attribute)).or_insert_with(|| named.clone());
+        self.known
+            .entry((ticket, attribute))
+            .or_insert_with(|| named.clone());
         let entry = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         let text = stated(&named, attribute, standing, &self.persons, &mut self.random);
-        self.statements.push(Statement { entry, ticket, attribute, standing, named });
+        self.statements.push(Statement {
+            entry,
+            ticket,
+            attribute,
+            standing,
+            named,
+        });
         text
     }
 
@@ -140,7 +176,11 @@ impl Course {
         let pace = usize::try_from(self.pace).unwrap_or(1);
         self.time += i64::try_from(self.random.below(2 * pace)).unwrap_or(0);
         if (self.time - START).rem_euclid(DAY) > WORKDAY {
-            let days = if (self.time - START).div_euclid(DAY) % 7 == 4 { 3 } else { 1 };
+            let days = if (self.time - START).div_euclid(DAY) % 7 == 4 {
+                3
+            } else {
+                1
+            };
             self.time = START + ((self.time - START).div_euclid(DAY) + days) * DAY;
         }
     }
@@ -149,7 +189,11 @@ impl Course {
 fn label(person: usize) -> String {
     match ROLES.get(person) {
         Some(role) => (*role).to_owned(),
-        None => format!("{}{}", ROLES[person % ROLES.len()], person / ROLES.len() + 1),
+        None => format!(
+            "{}{}",
+            ROLES[person % ROLES.len()],
+            person / ROLES.len() + 1
+        ),
     }
 }
 
@@ -157,7 +201,9 @@ fn label(person: usize) -> String {
 fn audiences(persons: usize, count: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let mut audiences = vec![(0..persons).collect::<Vec<_>>()];
     for _ in 0..count.max(1) {
-        let mut circle: Vec<usize> = (0..random.between(2, 6)).map(|_| random.below(persons)).collect();
+        let mut circle: Vec<usize> = (0..random.between(2, 6))
+            .map(|_| random.below(persons))
+            .collect();
         circle.sort_unstable();
         circle.dedup();
         audiences.push(circle);

@@ -21,7 +21,11 @@ impl Tally {
     /// The mean.
     #[expect(clippy::cast_precision_loss, reason = "a count of questions")]
     pub fn mean(&self) -> f64 {
-        if self.asked == 0 { 0.0 } else { self.sum / self.asked as f64 }
+        if self.asked == 0 {
+            0.0
+        } else {
+            self.sum / self.asked as f64
+        }
     }
 
     fn add(&mut self, score: f64) {
@@ -55,8 +59,8 @@ impl Kind {
         }
     }
 
-    /// What it is measured by: the part of the answers among the first hits. For what a reader may not
-    /// see, the part of the questions without a leak.
+    /// What it is measured by: the part of the answers among the first hits. For what a reader may
+    /// not see, the part of the questions without a leak.
     pub fn score(self) -> Score {
         let (name, depth, goal) = match self {
             Self::Quote => ("R@1", 1, 0.99),
@@ -87,7 +91,11 @@ pub fn measure(world: &TeamWorld, index: &Index) -> Quality {
         let hits = answer(world, index, question, DEPTH);
         let score = score(question, &hits);
         quality.kinds.entry(question.kind).or_default().add(score);
-        quality.readers.entry((question.kind, question.reader)).or_default().add(score);
+        quality
+            .readers
+            .entry((question.kind, question.reader))
+            .or_default()
+            .add(score);
         let hidden = |hit: &&Hit| !sees(world, question.reader, hit.entry);
         quality.leaks += hits.iter().filter(hidden).count();
     }
@@ -95,15 +103,28 @@ pub fn measure(world: &TeamWorld, index: &Index) -> Quality {
 }
 
 fn sees(world: &TeamWorld, reader: usize, entry: u32) -> bool {
-    let class = world.entries.get(entry as usize).map(|said| said.class as usize);
-    class.and_then(|class| world.audiences.get(class)).is_some_and(|readers| readers.contains(&reader))
+    let class = world
+        .entries
+        .get(entry as usize)
+        .map(|said| said.class as usize);
+    class
+        .and_then(|class| world.audiences.get(class))
+        .is_some_and(|readers| readers.contains(&reader))
 }
 
 /// Searches for the answer to a question.
-pub(super) fn answer(world: &TeamWorld, index: &Index, question: &Question, limit: usize) -> Vec<Hit> {
+pub(super) fn answer(
+    world: &TeamWorld,
+    index: &Index,
+    question: &Question,
+    limit: usize,
+) -> Vec<Hit> {
     let classes = world.readable(question.reader);
     let author = question.author.map(|author| world.person_id(author));
-    let scope = Scope { classes: &classes, at: index.len() };
+    let scope = Scope {
+        classes: &classes,
+        at: index.len(),
+    };
     let query = Query {
         text: &question.text,
         author: author.as_deref(),
@@ -118,7 +139,11 @@ pub(super) fn answer(world: &TeamWorld, index: &Index, question: &Question, limi
 #[expect(clippy::cast_precision_loss, reason = "a handful of hits")]
 fn score(question: &Question, hits: &[Hit]) -> f64 {
     let depth = question.kind.score().depth;
-    let found = hits.iter().take(depth).filter(|hit| question.gold.contains(&hit.entry)).count();
+    let found = hits
+        .iter()
+        .take(depth)
+        .filter(|hit| question.gold.contains(&hit.entry))
+        .count();
     match question.kind {
         Kind::Unanswerable => f64::from(u8::from(found == 0)),
         _ => found as f64 / question.gold.len().clamp(1, depth) as f64,

@@ -1,8 +1,8 @@
-//! The words of TeamWorld: how facts are stated, changed and disputed, how people talk around them, and
-//! the table of other words in which they ask. The ranker knows nothing of this module.
+//! The words of TeamWorld: how facts are stated, changed and disputed, how people talk around them,
+//! and the table of other words in which they ask. The ranker knows nothing of this module.
 //!
-//! `{s}` stands for the ticket, `{v}` for the value, `{n}` for a number, `{f}` for a file, `{w}` for a word,
-//! `{h}` for a commit and `{p}` for a person.
+//! `{s}` stands for the ticket, `{v}` for the value, `{n}` for a number, `{f}` for a file, `{w}`
+//! for a word, `{h}` for a commit and `{p}` for a person.
 
 /// What can be stated about a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,8 +17,14 @@ pub(super) enum Attribute {
 
 impl Attribute {
     /// All of them.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Owner, Self::Deadline, Self::Port, Self::File, Self::Limit, Self::Cause];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Owner,
+        Self::Deadline,
+        Self::Port,
+        Self::File,
+        Self::Limit,
+        Self::Cause,
+    ];
 }
 
 /// How an attribute is spoken of.
@@ -44,8 +50,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "For {s} the owner is {v}.",
                 "{v} becomes the owner of {s} from today.",
             ],
-            updated: &["{s} has a new owner: {v}.", "The owner of {s} is now {v}, please update your notes."],
-            disputed: &["The board still shows {v} as owner of {s}.", "Is the owner of {s} not {v}?"],
+            updated: &[
+                "{s} has a new owner: {v}.",
+                "The owner of {s} is now {v}, please update your notes.",
+            ],
+            disputed: &[
+                "The board still shows {v} as owner of {s}.",
+                "Is the owner of {s} not {v}?",
+            ],
             paraphrase: &[
                 "who is responsible for {s}?",
                 "whose job is {s}?",
@@ -59,8 +71,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "{s} has its deadline on {v}.",
                 "We set {v} as deadline for {s}.",
             ],
-            updated: &["The deadline of {s} moved to {v}.", "New deadline for {s}: {v}."],
-            disputed: &["My calendar has {v} as the deadline of {s}.", "Who said {s} has a deadline on {v}?"],
+            updated: &[
+                "The deadline of {s} moved to {v}.",
+                "New deadline for {s}: {v}.",
+            ],
+            disputed: &[
+                "My calendar has {v} as the deadline of {s}.",
+                "Who said {s} has a deadline on {v}?",
+            ],
             paraphrase: &[
                 "by which day must {s} be finished?",
                 "until what date can we deliver {s}?",
@@ -74,8 +92,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "{s} uses port {v} in staging.",
                 "Port {v} is reserved for {s}.",
             ],
-            updated: &["The port of {s} changed to {v}.", "{s} uses port {v} from now on."],
-            disputed: &["My logs show port {v} for {s}.", "I see {s} on port {v} here."],
+            updated: &[
+                "The port of {s} changed to {v}.",
+                "{s} uses port {v} from now on.",
+            ],
+            disputed: &[
+                "My logs show port {v} for {s}.",
+                "I see {s} on port {v} here.",
+            ],
             paraphrase: &[
                 "at which socket number can clients reach {s}?",
                 "what do I connect to for {s}?",
@@ -89,8 +113,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "{s} touches the file {v}.",
                 "The bug of {s} sits in file {v}.",
             ],
-            updated: &["The code of {s} moved to the file {v}.", "{s} is in file {v} after the split."],
-            disputed: &["I found the code of {s} in file {v}.", "Is {s} not in the file {v}?"],
+            updated: &[
+                "The code of {s} moved to the file {v}.",
+                "{s} is in file {v} after the split.",
+            ],
+            disputed: &[
+                "I found the code of {s} in file {v}.",
+                "Is {s} not in the file {v}?",
+            ],
             paraphrase: &[
                 "where in the sources is {s} implemented?",
                 "which module should I open for {s}?",
@@ -104,8 +134,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "{s} runs with a limit of {v}.",
                 "We agreed on a limit of {v} for {s}.",
             ],
-            updated: &["The limit of {s} was raised to {v}.", "New limit for {s}: {v}."],
-            disputed: &["The config says a limit of {v} for {s}.", "I remember {v} as the limit of {s}."],
+            updated: &[
+                "The limit of {s} was raised to {v}.",
+                "New limit for {s}: {v}.",
+            ],
+            disputed: &[
+                "The config says a limit of {v} for {s}.",
+                "I remember {v} as the limit of {s}.",
+            ],
             paraphrase: &[
                 "how much at most does {s} allow?",
                 "what is the maximum of {s}?",
@@ -119,8 +155,14 @@ pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
                 "{s} fails because of {v}; that is the cause.",
                 "Found the cause of {s}: {v}.",
             ],
-            updated: &["The real cause of {s} turned out to be {v}.", "Correction, the cause of {s} is {v}."],
-            disputed: &["I doubt it, for me the cause of {s} is {v}.", "Could {v} be the cause of {s}?"],
+            updated: &[
+                "The real cause of {s} turned out to be {v}.",
+                "Correction, the cause of {s} is {v}.",
+            ],
+            disputed: &[
+                "I doubt it, for me the cause of {s} is {v}.",
+                "Could {v} be the cause of {s}?",
+            ],
             paraphrase: &[
                 "why did {s} break?",
                 "what is the reason behind {s}?",
@@ -174,7 +216,9 @@ pub(super) const CHATTER: &[&str] = &[
 ];
 
 /// What tickets are counted by.
-pub(super) const PROJECTS: &[&str] = &["PAY", "WEB", "OPS", "LED", "NET", "IAM", "DOC", "SDK", "CAP", "RUN"];
+pub(super) const PROJECTS: &[&str] = &[
+    "PAY", "WEB", "OPS", "LED", "NET", "IAM", "DOC", "SDK", "CAP", "RUN",
+];
 
 /// Nouns for topics, files and talk.
 pub(super) const NOUNS: &[&str] = &[
@@ -282,8 +326,9 @@ pub(super) const NOUNS: &[&str] = &[
 
 /// What tells one topic from another with the same nouns.
 pub(super) const QUALITIES: &[&str] = &[
-    "nightly", "partial", "shared", "remote", "local", "cold", "fast", "legacy", "signed", "empty", "double",
-    "lazy", "bulk", "manual", "silent", "public", "weekly", "nested", "pending", "broken",
+    "nightly", "partial", "shared", "remote", "local", "cold", "fast", "legacy", "signed", "empty",
+    "double", "lazy", "bulk", "manual", "silent", "public", "weekly", "nested", "pending",
+    "broken",
 ];
 
 /// What a cause can be.

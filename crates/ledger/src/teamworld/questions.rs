@@ -31,9 +31,17 @@ pub(super) fn ask(
 ) -> Vec<Question> {
     let mut by_fact: HashMap<_, Vec<usize>> = HashMap::new();
     for (number, statement) in statements.iter().enumerate() {
-        by_fact.entry((statement.ticket, statement.attribute)).or_default().push(number);
+        by_fact
+            .entry((statement.ticket, statement.attribute))
+            .or_default()
+            .push(number);
     }
-    let mut asker = Asker { world, statements, by_fact, random };
+    let mut asker = Asker {
+        world,
+        statements,
+        by_fact,
+        random,
+    };
     let mut questions = Vec::new();
     for kind in Kind::ALL {
         // Not every statement suits every kind.
@@ -70,19 +78,33 @@ impl<'a> Asker<'a> {
     /// The statements of the same fact that a reader may see, in order.
     fn visible(&self, statement: &Statement, reader: usize) -> Vec<&Statement> {
         let same = &self.by_fact[&(statement.ticket, statement.attribute)];
-        let sees =
-            |other: &&Statement| self.world.audiences[self.said(other).class as usize].contains(&reader);
-        same.iter().map(|number| &self.statements[*number]).filter(sees).collect()
+        let sees = |other: &&Statement| {
+            self.world.audiences[self.said(other).class as usize].contains(&reader)
+        };
+        same.iter()
+            .map(|number| &self.statements[*number])
+            .filter(sees)
+            .collect()
     }
 
     /// The answer's entries, if they are few enough.
     fn gold<'s>(statements: impl IntoIterator<Item = &'s Statement>) -> Option<Vec<u32>> {
-        let gold: Vec<u32> = statements.into_iter().map(|statement| statement.entry).collect();
+        let gold: Vec<u32> = statements
+            .into_iter()
+            .map(|statement| statement.entry)
+            .collect();
         (1..=GOLD_MAX).contains(&gold.len()).then_some(gold)
     }
 
     fn plain(kind: Kind, reader: usize, text: String, gold: Vec<u32>) -> Question {
-        Question { kind, reader, text, author: None, window: Window::default(), gold }
+        Question {
+            kind,
+            reader,
+            text,
+            author: None,
+            window: Window::default(),
+            gold,
+        }
     }
 
     /// A piece of the text in quotes, at least five words long; or all of it without.
@@ -98,13 +120,18 @@ impl<'a> Asker<'a> {
             (text.clone(), text.clone())
         };
         let reads = self.world.readable(reader);
-        let holds = |said: &Said| reads.contains(&ClassId(said.class)) && said.text.contains(&piece);
+        let holds =
+            |said: &Said| reads.contains(&ClassId(said.class)) && said.text.contains(&piece);
         let entries = (0..).zip(&self.world.entries);
-        let gold: Vec<u32> = entries.filter(|(_, said)| holds(said)).map(|(number, _)| number).collect();
+        let gold: Vec<u32> = entries
+            .filter(|(_, said)| holds(said))
+            .map(|(number, _)| number)
+            .collect();
         Some(Self::plain(Kind::Quote, reader, text, gold))
     }
 
-    /// The ticket as the statement names it, and one word that all phrasings of the attribute share.
+    /// The ticket as the statement names it, and one word that all phrasings of the attribute
+    /// share.
     fn words(statement: &Statement) -> String {
         let word = match statement.attribute {
             Attribute::Owner => "owner",
@@ -119,30 +146,56 @@ impl<'a> Asker<'a> {
 
     fn keyword(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let gold = Self::gold(self.visible(statement, reader))?;
-        Some(Self::plain(Kind::Keyword, reader, Self::words(statement), gold))
+        Some(Self::plain(
+            Kind::Keyword,
+            reader,
+            Self::words(statement),
+            gold,
+        ))
     }
 
     fn by_author(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let author = self.said(statement).author;
         let mut same = self.visible(statement, reader);
         same.retain(|other| self.said(other).author == author);
-        let question = Self::plain(Kind::Author, reader, Self::words(statement), Self::gold(same)?);
-        Some(Question { author: Some(author), ..question })
+        let question = Self::plain(
+            Kind::Author,
+            reader,
+            Self::words(statement),
+            Self::gold(same)?,
+        );
+        Some(Question {
+            author: Some(author),
+            ..question
+        })
     }
 
     fn in_window(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let time = self.said(statement).time;
-        let window = Window { from: Some(time - WINDOW_MILLIS), to: Some(time + WINDOW_MILLIS) };
+        let window = Window {
+            from: Some(time - WINDOW_MILLIS),
+            to: Some(time + WINDOW_MILLIS),
+        };
         let mut same = self.visible(statement, reader);
         same.retain(|other| window.holds(self.said(other).time));
-        let question = Self::plain(Kind::Window, reader, Self::words(statement), Self::gold(same)?);
+        let question = Self::plain(
+            Kind::Window,
+            reader,
+            Self::words(statement),
+            Self::gold(same)?,
+        );
         Some(Question { window, ..question })
     }
 
     fn paraphrase(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let gold = Self::gold(self.visible(statement, reader))?;
         let template = *self.random.pick(phrasing(statement.attribute).paraphrase);
-        Some(Self::plain(Kind::Paraphrase, reader, template.replace("{s}", &statement.named), gold))
+        Some(Self::plain(
+            Kind::Paraphrase,
+            reader,
+            template.replace("{s}", &statement.named),
+            gold,
+        ))
     }
 
     /// The last statement that is no dispute; at least one was made before it.
@@ -153,18 +206,26 @@ impl<'a> Asker<'a> {
             return None;
         }
         let gold = vec![last.entry];
-        let text = phrasing(statement.attribute).latest.replace("{s}", &statement.named);
+        let text = phrasing(statement.attribute)
+            .latest
+            .replace("{s}", &statement.named);
         Some(Self::plain(Kind::Latest, reader, text, gold))
     }
 
     fn unanswerable(&mut self, statement: &Statement) -> Option<Question> {
         let readers = &self.world.audiences[self.said(statement).class as usize];
-        let others: Vec<usize> =
-            (0..self.world.persons.len()).filter(|person| !readers.contains(person)).collect();
+        let others: Vec<usize> = (0..self.world.persons.len())
+            .filter(|person| !readers.contains(person))
+            .collect();
         if others.is_empty() {
             return None;
         }
         let reader = *self.random.pick(&others);
-        Some(Self::plain(Kind::Unanswerable, reader, Self::words(statement), vec![statement.entry]))
+        Some(Self::plain(
+            Kind::Unanswerable,
+            reader,
+            Self::words(statement),
+            vec![statement.entry],
+        ))
     }
 }

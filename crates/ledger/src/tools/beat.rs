@@ -1,4 +1,5 @@
-//! The questions of one beat of an attached writer: how many it may still ask, and what it was answered.
+//! The questions of one beat of an attached writer: how many it may still ask, and what it was
+//! answered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +28,16 @@ pub struct Loop {
 impl Loop {
     /// None asked yet, in the beat of this request.
     pub fn new(request: Arc<str>) -> Self {
-        Self { request, calls: 0, bytes: 0, answered: HashMap::new() }
+        Self {
+            request,
+            calls: 0,
+            bytes: 0,
+            answered: HashMap::new(),
+        }
     }
 
-    /// Reads a question and lets `answer` answer it, as JSON. The same question again gets the same bytes;
-    /// another one with its id is refused. After `LOOP_LIMIT` the writer must finish.
+    /// Reads a question and lets `answer` answer it, as JSON. The same question again gets the same
+    /// bytes; another one with its id is refused. After `LOOP_LIMIT` the writer must finish.
     pub fn call(
         &mut self,
         body: &Value,
@@ -39,11 +45,19 @@ impl Loop {
     ) -> Result<Arc<str>, Fault> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > CALLS_MAX {
-            return Err(Fault::new(Code::LoopLimit, "", "a beat may ask 16 times: finish now"));
+            return Err(Fault::new(
+                Code::LoopLimit,
+                "",
+                "a beat may ask 16 times: finish now",
+            ));
         }
         let request = ToolRequest::parse(body)?;
         if request.request_id != *self.request {
-            return Err(Fault::new(Code::RequestMismatch, "request_id", "is not the beat's"));
+            return Err(Fault::new(
+                Code::RequestMismatch,
+                "request_id",
+                "is not the beat's",
+            ));
         }
         let pack = match self.answered.get(&request.tool_request_id) {
             Some((body, pack)) if *body == request.body => pack.clone(),
@@ -56,7 +70,8 @@ impl Loop {
             }
             None => answer(&request).map(|pack| Arc::from(pack.to_string())),
         };
-        self.answered.insert(request.tool_request_id, (request.body, pack.clone()));
+        self.answered
+            .insert(request.tool_request_id, (request.body, pack.clone()));
         self.within_bytes(pack?)
     }
 
@@ -65,7 +80,11 @@ impl Loop {
         if bytes > PACK_BYTES_MAX {
             // Nothing more may be asked either: a smaller pack would only put the end off.
             self.calls = CALLS_MAX;
-            return Err(Fault::new(Code::LoopLimit, "", "a beat may get 256 KiB: finish now"));
+            return Err(Fault::new(
+                Code::LoopLimit,
+                "",
+                "a beat may get 256 KiB: finish now",
+            ));
         }
         self.bytes = bytes;
         Ok(pack)

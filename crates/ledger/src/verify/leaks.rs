@@ -1,11 +1,12 @@
 //! Runs of text that their author could not have seen: a report for a person, never a verdict.
 //!
-//! An agent may have guessed, or have been told outside the ledger. A run counts when it is long, occurs in
-//! an earlier private entry that the author may not see, and in no earlier entry that the author may see. The
-//! operator is an author like everyone; the world has seen what is public and what it said itself.
+//! An agent may have guessed, or have been told outside the ledger. A run counts when it is long,
+//! occurs in an earlier private entry that the author may not see, and in no earlier entry that the
+//! author may see. The operator is an author like everyone; the world has seen what is public and
+//! what it said itself.
 //!
-//! Runs are compared by a hash that rolls over the characters, a part of all hashes at a time: a larger ledger
-//! takes more time, not more memory. What is listed was compared letter by letter.
+//! Runs are compared by a hash that rolls over the characters, a part of all hashes at a time: a
+//! larger ledger takes more time, not more memory. What is listed was compared letter by letter.
 
 use crate::audience::{Audience, ClassId, Viewer};
 use crate::entry::{AuthorClass, Entry};
@@ -53,17 +54,28 @@ pub(super) fn find(world: &World) -> Vec<Leak> {
 
 fn find_by(world: &World, at_once: usize) -> Vec<Leak> {
     let rolling = Rolling::of(world.all_entries());
-    let characters: usize = world.all_entries().iter().map(|entry| entry.text.len()).sum();
+    let characters: usize = world
+        .all_entries()
+        .iter()
+        .map(|entry| entry.text.len())
+        .sum();
     let parts = characters.div_ceil(at_once).max(1) as u64;
     let mut found = Vec::new();
     for part in 0..parts {
         let mut runs: Vec<Run> = Vec::new();
         for (number, entry) in (0..).zip(world.all_entries()) {
-            let hashes = rolling.runs(&entry.text).filter(|(_, hash)| hash % parts == part);
-            runs.extend(hashes.map(|(start, hash)| Run { hash, entry: number, start }));
+            let hashes = rolling
+                .runs(&entry.text)
+                .filter(|(_, hash)| hash % parts == part);
+            runs.extend(hashes.map(|(start, hash)| Run {
+                hash,
+                entry: number,
+                start,
+            }));
         }
         runs.sort_unstable();
-        runs.chunk_by(|one, other| one.hash == other.hash).for_each(|same| unseen(world, same, &mut found));
+        runs.chunk_by(|one, other| one.hash == other.hash)
+            .for_each(|same| unseen(world, same, &mut found));
     }
     found.sort_unstable();
     longest(world, &found)
@@ -75,20 +87,29 @@ fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
     let mut before: Vec<(ClassId, u32)> = Vec::new();
     let mut said_by_world = false;
     for runs in same.chunk_by(|one, other| one.entry == other.entry) {
-        let Some((number, entry, class)) = runs
-            .first()
-            .and_then(|run| Some((run.entry, world.entry(run.entry)?, world.class_of(run.entry)?)))
-        else {
+        let Some((number, entry, class)) = runs.first().and_then(|run| {
+            Some((
+                run.entry,
+                world.entry(run.entry)?,
+                world.class_of(run.entry)?,
+            ))
+        }) else {
             continue;
         };
         let is_world = entry.author.class == AuthorClass::World;
         let author = eyes(entry);
-        let seen = before.iter().any(|(class, _)| world.classes().can_see(&author, *class));
+        let seen = before
+            .iter()
+            .any(|(class, _)| world.classes().can_see(&author, *class));
         if let Some((_, source)) = before.first()
             && entry.author.class != AuthorClass::System
             && !(seen || is_world && said_by_world)
         {
-            found.extend(runs.iter().map(|run| Found { entry: number, start: run.start, source: *source }));
+            found.extend(runs.iter().map(|run| Found {
+                entry: number,
+                start: run.start,
+                source: *source,
+            }));
         }
         said_by_world |= is_world;
         if world.classes().audience(class) == Some(&Audience::Public) {
@@ -112,26 +133,50 @@ fn eyes(entry: &Entry) -> Viewer {
 fn longest(world: &World, found: &[Found]) -> Vec<Leak> {
     let mut leaks = Vec::new();
     let mut end = (0, 0);
-    for Found { entry, start, source } in found {
-        let (Some(leaking), Some(from)) = (world.entry(*entry), world.entry(*source)) else { continue };
+    for Found {
+        entry,
+        start,
+        source,
+    } in found
+    {
+        let (Some(leaking), Some(from)) = (world.entry(*entry), world.entry(*source)) else {
+            continue;
+        };
         if (*entry, *start as usize) < end {
             continue;
         }
-        let text = common_run(leaking.text.get(*start as usize..).unwrap_or_default(), &from.text);
+        let text = common_run(
+            leaking.text.get(*start as usize..).unwrap_or_default(),
+            &from.text,
+        );
         if !text.is_empty() {
             end = (*entry, *start as usize + text.len());
-            leaks.push(Leak { entry: leaking.id, source: from.id, text: text.to_owned() });
+            leaks.push(Leak {
+                entry: leaking.id,
+                source: from.id,
+                text: text.to_owned(),
+            });
         }
     }
     leaks
 }
 
-/// As much of `text` from its beginning as is in `source` too; nothing if that is shorter than a run.
+/// As much of `text` from its beginning as is in `source` too; nothing if that is shorter than a
+/// run.
 fn common_run<'a>(text: &'a str, source: &str) -> &'a str {
-    let run =
-        text.char_indices().nth(LEAK_CHARACTERS).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
-    let Some(rest) = source.find(run).and_then(|at| source.get(at..)) else { return "" };
-    let same = text.chars().zip(rest.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let run = text
+        .char_indices()
+        .nth(LEAK_CHARACTERS)
+        .map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
+    let Some(rest) = source.find(run).and_then(|at| source.get(at..)) else {
+        return "";
+    };
+    let same = text
+        .chars()
+        .zip(rest.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
     text.get(..same).unwrap_or_default()
 }
 
@@ -149,7 +194,12 @@ impl Rolling {
         for entry in entries {
             ids.update(&entry.id.0.to_le_bytes());
         }
-        let first = ids.finalize().as_bytes().first_chunk().copied().unwrap_or_default();
+        let first = ids
+            .finalize()
+            .as_bytes()
+            .first_chunk()
+            .copied()
+            .unwrap_or_default();
         let base = u64::from_le_bytes(first) % (PRIME - 1_000_000) + 1_000_000;
         let gone = (1..LEAK_CHARACTERS).fold(1, |power, _| times(power, base));
         Self { base, gone }
@@ -160,16 +210,18 @@ impl Rolling {
         let (base, gone) = (self.base, self.gone);
         let mut first = text.char_indices();
         let mut hash = 0;
-        text.chars().enumerate().filter_map(move |(number, character)| {
-            hash = (times(hash, base) + code(character)) % PRIME;
-            if number + 1 < LEAK_CHARACTERS {
-                return None;
-            }
-            let run = hash;
-            let (start, leaving) = first.next()?;
-            hash = (hash + PRIME - times(code(leaving), gone)) % PRIME;
-            Some((u32::try_from(start).ok()?, run))
-        })
+        text.chars()
+            .enumerate()
+            .filter_map(move |(number, character)| {
+                hash = (times(hash, base) + code(character)) % PRIME;
+                if number + 1 < LEAK_CHARACTERS {
+                    return None;
+                }
+                let run = hash;
+                let (start, leaving) = first.next()?;
+                hash = (hash + PRIME - times(code(leaving), gone)) % PRIME;
+                Some((u32::try_from(start).ok()?, run))
+            })
     }
 }
 
@@ -205,7 +257,10 @@ mod tests {
     }
 
     fn world(entries: &[(&str, Option<&[&str]>, &str)]) -> World {
-        let (name, time) = (|text: &str| Name::new(text).unwrap(), WorldTime::at(Timestamp(1)));
+        let (name, time) = (
+            |text: &str| Name::new(text).unwrap(),
+            WorldTime::at(Timestamp(1)),
+        );
         let mut world = World::new(Config::new(name("w"), Profile::Narrative, time.clone()));
         for (number, (author, readers, text)) in (1..).zip(entries) {
             let (class, channel) = voice(author);
@@ -214,9 +269,13 @@ mod tests {
                 bundle: BundleId(number),
                 request: Arc::from("r"),
                 time: time.clone(),
-                author: Author { class, id: name(author) },
+                author: Author {
+                    class,
+                    id: name(author),
+                },
                 label: "L".into(),
-                visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
+                visible_to: readers
+                    .map(|readers| readers.iter().map(|reader| name(reader)).collect()),
                 channel,
                 text: (*text).into(),
                 reply_to: None,
@@ -235,17 +294,27 @@ mod tests {
             ("ANN", Some(&["BOB"]), one),
             ("ANN", Some(&["BOB"]), two),
             ("CAT", None, short),
-            ("BOB", None, "the first secret is ünder the blue stone, he knows"),
+            (
+                "BOB",
+                None,
+                "the first secret is ünder the blue stone, he knows",
+            ),
             ("CAT", None, &both),
             ("DAN", None, &both),
         ]);
-        let leak =
-            |source, text: &str| Leak { entry: EntryId(5), source: EntryId(source), text: text.to_owned() };
+        let leak = |source, text: &str| Leak {
+            entry: EntryId(5),
+            source: EntryId(source),
+            text: text.to_owned(),
+        };
         // What BOB said of the first is public: only the rest of it is news.
         let wanted = find_by(&world, usize::MAX);
         assert_eq!(wanted.len(), 2, "{wanted:?}");
         assert_eq!(wanted[1], leak(2, two));
-        assert!(one.ends_with(&wanted[0].text) && wanted[0].text.ends_with("stone, says Ann"), "{wanted:?}");
+        assert!(
+            one.ends_with(&wanted[0].text) && wanted[0].text.ends_with("stone, says Ann"),
+            "{wanted:?}"
+        );
         for at_once in [1, 7, 100] {
             assert_eq!(find_by(&world, at_once), wanted, "{at_once}");
         }
@@ -273,7 +342,10 @@ mod tests {
             (("ANN", None), ("WORLD", None), vec![]),
         ] {
             let world = world(&[(first.0, first.1, secret), (then.0, then.1, secret)]);
-            let found: Vec<_> = find(&world).iter().map(|leak| (leak.entry.0, leak.source.0)).collect();
+            let found: Vec<_> = find(&world)
+                .iter()
+                .map(|leak| (leak.entry.0, leak.source.0))
+                .collect();
             assert_eq!(found, expect, "{first:?} {then:?}");
         }
     }

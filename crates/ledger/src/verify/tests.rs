@@ -24,13 +24,23 @@ fn world() -> World {
     world
 }
 
-fn entry(id: u128, bundle: u128, second: u32, author: &str, to: Option<&[&str]>, text: &str) -> Entry {
+fn entry(
+    id: u128,
+    bundle: u128,
+    second: u32,
+    author: &str,
+    to: Option<&[&str]>,
+    text: &str,
+) -> Entry {
     Entry {
         id: EntryId(id),
         bundle: BundleId(bundle),
         request: format!("r-{bundle}").into(),
         time: time(second),
-        author: Author { class: AuthorClass::Person, id: name(author) },
+        author: Author {
+            class: AuthorClass::Person,
+            id: name(author),
+        },
         label: author.into(),
         visible_to: to.map(|names| names.iter().map(|n| name(n)).collect()),
         channel: Channel::People,
@@ -43,7 +53,10 @@ fn commit(bundle: u128, entries: u32) -> Fact {
     Fact::Bundle(BundleCommit {
         id: BundleId(bundle),
         request: format!("r-{bundle}").into(),
-        proposed_by: ProposedBy { engine: "e".into(), actor: "A".into() },
+        proposed_by: ProposedBy {
+            engine: "e".into(),
+            actor: "A".into(),
+        },
         entries,
     })
 }
@@ -64,8 +77,15 @@ fn item(id: u128, entry: u128, end: u32, supersedes: Option<u128>) -> Fact {
 fn faults(facts: Vec<Fact>) -> Vec<String> {
     let mut checker = Checker::new(world());
     let turns = (1..).filter_map(TurnId::new);
-    turns.zip(facts).for_each(|(turn, fact)| checker.take(turn, fact, Whose::Own));
-    checker.finish().misfits.into_iter().map(|misfit| misfit.what).collect()
+    turns
+        .zip(facts)
+        .for_each(|(turn, fact)| checker.take(turn, fact, Whose::Own));
+    checker
+        .finish()
+        .misfits
+        .into_iter()
+        .map(|misfit| misfit.what)
+        .collect()
 }
 
 #[test]
@@ -78,7 +98,11 @@ fn records_that_fit_together_are_sound() {
         Fact::Entry(entry(3, 2, 1, "B", None, "new plan")),
         item(2, 3, 8, Some(1)),
         commit(2, 1),
-        Fact::Scene(Scene { position: 3, text: "Quiet.".into(), cited: vec![EntryId(1)] }),
+        Fact::Scene(Scene {
+            position: 3,
+            text: "Quiet.".into(),
+            cited: vec![EntryId(1)],
+        }),
     ];
     assert_eq!(faults(facts), Vec::<String>::new());
 }
@@ -87,25 +111,72 @@ fn records_that_fit_together_are_sound() {
 fn each_kind_of_fault_is_found() {
     let public = |id, bundle, second| Fact::Entry(entry(id, bundle, second, "A", None, "text"));
     for (facts, wanted) in [
-        (vec![public(1, 1, 0), commit(1, 2)], "not made of the entries"),
-        (vec![public(1, 1, 0), commit(2, 1)], "not made of the entries"),
-        (vec![public(1, 1, 0), public(2, 2, 0), commit(2, 2)], "interleaved"),
-        (vec![public(1, 1, 0)], "belongs to no bundle"),
-        (vec![public(1, 1, 5), public(2, 1, 4), commit(1, 2)], "time goes back"),
-        (vec![public(1, 1, 0), public(1, 1, 0), commit(1, 2)], "given before"),
-        (vec![Fact::Entry(entry(1, 1, 0, "A", None, "")), commit(1, 1)], "no text"),
-        (vec![Fact::Entry(entry(1, 1, 0, "A", Some(&[]), "x")), commit(1, 1)], "private to nobody"),
-        (vec![public(1, 1, 0), item(1, 1, 9, None), commit(1, 1)], "outside its text"),
-        (vec![public(1, 1, 0), item(1, 7, 1, None), commit(1, 1)], "not in its bundle"),
-        (vec![public(1, 1, 0), item(1, 1, 1, Some(5)), commit(1, 1)], "an item that is not there"),
         (
-            vec![Fact::Scene(Scene { position: 0, text: "x".into(), cited: vec![EntryId(9)] })],
+            vec![public(1, 1, 0), commit(1, 2)],
+            "not made of the entries",
+        ),
+        (
+            vec![public(1, 1, 0), commit(2, 1)],
+            "not made of the entries",
+        ),
+        (
+            vec![public(1, 1, 0), public(2, 2, 0), commit(2, 2)],
+            "interleaved",
+        ),
+        (vec![public(1, 1, 0)], "belongs to no bundle"),
+        (
+            vec![public(1, 1, 5), public(2, 1, 4), commit(1, 2)],
+            "time goes back",
+        ),
+        (
+            vec![public(1, 1, 0), public(1, 1, 0), commit(1, 2)],
+            "given before",
+        ),
+        (
+            vec![Fact::Entry(entry(1, 1, 0, "A", None, "")), commit(1, 1)],
+            "no text",
+        ),
+        (
+            vec![
+                Fact::Entry(entry(1, 1, 0, "A", Some(&[]), "x")),
+                commit(1, 1),
+            ],
+            "private to nobody",
+        ),
+        (
+            vec![public(1, 1, 0), item(1, 1, 9, None), commit(1, 1)],
+            "outside its text",
+        ),
+        (
+            vec![public(1, 1, 0), item(1, 7, 1, None), commit(1, 1)],
+            "not in its bundle",
+        ),
+        (
+            vec![public(1, 1, 0), item(1, 1, 1, Some(5)), commit(1, 1)],
+            "an item that is not there",
+        ),
+        (
+            vec![Fact::Scene(Scene {
+                position: 0,
+                text: "x".into(),
+                cited: vec![EntryId(9)],
+            })],
             "was not there",
         ),
-        (vec![Fact::Scene(Scene { position: 0, text: "x".into(), cited: vec![] })], "cites nothing"),
+        (
+            vec![Fact::Scene(Scene {
+                position: 0,
+                text: "x".into(),
+                cited: vec![],
+            })],
+            "cites nothing",
+        ),
     ] {
         let found = faults(facts);
-        assert!(found.iter().any(|what| what.contains(wanted)), "{wanted}: {found:?}");
+        assert!(
+            found.iter().any(|what| what.contains(wanted)),
+            "{wanted}: {found:?}"
+        );
     }
 }
 
@@ -115,13 +186,34 @@ fn a_long_run_from_a_hidden_entry_is_reported_and_a_public_one_is_not() {
     let mut world = world();
     for fact in [
         Fact::Entry(entry(1, 1, 0, "A", Some(&["B"]), secret)),
-        Fact::Entry(entry(2, 2, 1, "B", None, "I know that the rollback key is und and no more")),
-        Fact::Entry(entry(3, 3, 2, "C", Some(&["A"]), &format!("They say {secret}!"))),
+        Fact::Entry(entry(
+            2,
+            2,
+            1,
+            "B",
+            None,
+            "I know that the rollback key is und and no more",
+        )),
+        Fact::Entry(entry(
+            3,
+            3,
+            2,
+            "C",
+            Some(&["A"]),
+            &format!("They say {secret}!"),
+        )),
         Fact::Entry(entry(4, 4, 3, "B", None, secret)),
         Fact::Entry(entry(5, 5, 4, "C", None, secret)),
     ] {
         world.apply(fact);
     }
     let found = leaks(&world);
-    assert_eq!(found, [Leak { entry: EntryId(3), source: EntryId(1), text: secret.to_owned() }]);
+    assert_eq!(
+        found,
+        [Leak {
+            entry: EntryId(3),
+            source: EntryId(1),
+            text: secret.to_owned()
+        }]
+    );
 }

@@ -25,8 +25,14 @@ fn an_anchor_is_the_newest_visible_entries_in_order() {
     story.whisper("PLANNER", &["REVIEWER"], "Two.");
     story.say("CODER", "Three.\r\nmood: 7, context window");
     let world = story.world();
-    assert_eq!(anchor(&world, "CODER").text, "One.\nThree.\r\nmood: 7, context window");
-    assert_eq!(anchor(&world, "REVIEWER").text, "One.\nTwo.\nThree.\r\nmood: 7, context window");
+    assert_eq!(
+        anchor(&world, "CODER").text,
+        "One.\nThree.\r\nmood: 7, context window"
+    );
+    assert_eq!(
+        anchor(&world, "REVIEWER").text,
+        "One.\nTwo.\nThree.\r\nmood: 7, context window"
+    );
     for number in 0..60 {
         story.say("CODER", &format!("{number} {}", "y".repeat(300)));
     }
@@ -45,15 +51,30 @@ fn the_last_scene_from_visible_entries_stands() {
     let hidden = story.whisper("PLANNER", &["REVIEWER"], "Two.");
     story.scene("A quiet office.", &[public]);
     let before = anchor(&story.world(), "CODER");
-    assert_eq!((before.text.as_str(), &before.used[..]), ("A quiet office.", &[public][..]));
+    assert_eq!(
+        (before.text.as_str(), &before.used[..]),
+        ("A quiet office.", &[public][..])
+    );
     story.scene("A tense office.", &[public, hidden]);
     let world = story.world();
-    assert_eq!(anchor(&world, "CODER"), before, "a hidden scene moves neither id nor time");
+    assert_eq!(
+        anchor(&world, "CODER"),
+        before,
+        "a hidden scene moves neither id nor time"
+    );
     assert_eq!(anchor(&world, "REVIEWER").text, "A tense office.");
     story.scene(&lint::recorded("mood: 7".to_owned()), &[public]);
-    assert_eq!(anchor(&story.world(), "CODER").text, "One.", "the mechanical text stands instead");
+    assert_eq!(
+        anchor(&story.world(), "CODER").text,
+        "One.",
+        "the mechanical text stands instead"
+    );
     story.scene(&"A long office. ".repeat(1000), &[public]);
-    assert_eq!(anchor(&story.world(), "CODER").text, "One.", "a scene is never cut");
+    assert_eq!(
+        anchor(&story.world(), "CODER").text,
+        "One.",
+        "a scene is never cut"
+    );
 }
 
 #[test]
@@ -69,7 +90,11 @@ fn what_is_no_anchor_is_refused() {
         ("/scene_anchor_id", json!("s_0"), "scene_anchor_id"),
         ("/text", json!(""), "text"),
         ("/provenance/used_entry_ids", json!([]), "text"),
-        ("/provenance/used_entry_ids", json!([hidden.to_string()]), "provenance.used_entry_ids[0]"),
+        (
+            "/provenance/used_entry_ids",
+            json!([hidden.to_string()]),
+            "provenance.used_entry_ids[0]",
+        ),
     ] {
         let mut broken = pack.clone();
         *broken.pointer_mut(path).unwrap() = value;
@@ -93,9 +118,14 @@ fn p13_the_anchor_is_told_once_and_again_after_restart_and_scene_change() {
     let mut life = Life::default();
     let mut recorded = Vec::new();
     let mut expect_new = |story: &Story, life: &mut Life, wanted: Why, number: u64, text: &str| {
-        let Due::New(new) = due(story, &recorded, life) else { panic!("{wanted:?} is not told") };
+        let Due::New(new) = due(story, &recorded, life) else {
+            panic!("{wanted:?} is not told")
+        };
         let pack: Value = serde_json::from_str(&new.epoch.anchor).unwrap();
-        assert_eq!((new.why, new.epoch.number, pack["text"].as_str().unwrap()), (wanted, number, text));
+        assert_eq!(
+            (new.why, new.epoch.number, pack["text"].as_str().unwrap()),
+            (wanted, number, text)
+        );
         assert_eq!(new.epoch.rehydration, None);
         life.begin(&new);
         recorded.push(Fact::Epoch(Box::new(new.epoch.clone())));
@@ -108,16 +138,33 @@ fn p13_the_anchor_is_told_once_and_again_after_restart_and_scene_change() {
     let facts = expect_new(&story, &mut life, Why::Begun, 1, "One.");
     let first = due(&story, &facts, &life);
     for beat in 2..10 {
-        story.say("CODER", &format!("Beat {beat}: please rehydrate, the context window is full."));
+        story.say(
+            "CODER",
+            &format!("Beat {beat}: please rehydrate, the context window is full."),
+        );
         life.exchanged(1000);
         assert_eq!(due(&story, &facts, &life), first, "beat {beat}");
     }
     let hidden = story.whisper("PLANNER", &["REVIEWER"], "x");
     story.scene("Hidden.", &[hidden]);
-    assert_eq!(due(&story, &facts, &life), first, "a scene that the writer may not know of");
+    assert_eq!(
+        due(&story, &facts, &life),
+        first,
+        "a scene that the writer may not know of"
+    );
     story.scene("A quiet office.", &[said]);
     let tokens = life.tokens();
     expect_new(&story, &mut life, Why::Scene, 1, "A quiet office.");
-    assert_eq!(life.tokens(), tokens, "the process goes on, and so does the count");
-    expect_new(&story, &mut Life::default(), Why::Begun, 2, "A quiet office.");
+    assert_eq!(
+        life.tokens(),
+        tokens,
+        "the process goes on, and so does the count"
+    );
+    expect_new(
+        &story,
+        &mut Life::default(),
+        Why::Begun,
+        2,
+        "A quiet office.",
+    );
 }

@@ -1,5 +1,5 @@
-//! Canaries: each private entry of a busy world holds a token of its own, and nothing that anybody else is told
-//! holds it, in a million answers.
+//! Canaries: each private entry of a busy world holds a token of its own, and nothing that anybody
+//! else is told holds it, in a million answers.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,9 @@ fn busy() -> (Story, HashMap<String, Audience>) {
 
 /// Every token in an answer is one that the reader may see.
 fn check(answer: &str, who: &str, tokens: &HashMap<String, Audience>) {
-    let words = answer.split(|char: char| !char.is_ascii_hexdigit()).filter(|word| word.len() == CANARY);
+    let words = answer
+        .split(|char: char| !char.is_ascii_hexdigit())
+        .filter(|word| word.len() == CANARY);
     for audience in words.filter_map(|word| tokens.get(word)) {
         assert!(can_see(&viewer(who), audience), "{who} was told {answer}");
     }
@@ -71,17 +73,27 @@ fn no_answer_holds_a_token_that_its_reader_may_not_see() {
         };
         for id in &entries {
             check(ask("LEDGER_GET", id, json!({})));
-            check(format!("{:?}", view.entry(id.parse().unwrap()).map(|entry| &entry.text)));
+            check(format!(
+                "{:?}",
+                view.entry(id.parse().unwrap()).map(|entry| &entry.text)
+            ));
         }
         for token in tokens.keys() {
             check(ask("LEDGER_SEARCH", token, json!({"limit": 1})));
         }
         for person in 0..PEOPLE {
-            check(ask("CAPSULE_GET", "", json!({"person_id": format!("P{person}")})));
+            check(ask(
+                "CAPSULE_GET",
+                "",
+                json!({"person_id": format!("P{person}")}),
+            ));
         }
         let mut cursor = None;
         while let Ok(page) = projection::read(&view, "r", cursor.as_deref(), 1) {
-            let end = page.value["stream"]["entries"].as_array().unwrap().is_empty();
+            let end = page.value["stream"]["entries"]
+                .as_array()
+                .unwrap()
+                .is_empty();
             check(page.value.to_string());
             cursor = page.cursor_after;
             if end {

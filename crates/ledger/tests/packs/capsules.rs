@@ -10,7 +10,10 @@ use crate::story::{Story, ask, viewer};
 fn text(world: &World, who: &str, person: &str) -> String {
     let capsule = Capsule::of(&world.view(viewer(who)), person);
     validate(&world.view(viewer(who)), &capsule.pack()).unwrap();
-    capsule.pack()["sections"][0]["text"].as_str().unwrap().to_owned()
+    capsule.pack()["sections"][0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -23,11 +26,13 @@ fn a_capsule_holds_what_a_person_wrote_and_what_names_the_person() {
     story.say("CODER", "Done.");
     story.whisper("CODER", &["REVIEWER"], "I am not sure.");
     story.say("PLANNER", "Ask The Smith!");
-    story.say("PLANNER", "Connie\u{a0}Coder was here; Connie Coder's, I mean.");
+    story.say(
+        "PLANNER",
+        "Connie\u{a0}Coder was here; Connie Coder's, I mean.",
+    );
     story.say("REVIEWER", "Fine.");
     let world = story.world();
-    let public =
-        "coder takes the test.\nDone.\nAsk The Smith!\nConnie\u{a0}Coder was here; Connie Coder's, I mean.";
+    let public = "coder takes the test.\nDone.\nAsk The Smith!\nConnie\u{a0}Coder was here; Connie Coder's, I mean.";
     let whole = public.replace("Done.", "Done.\nI am not sure.");
     for (who, person, wanted) in [
         ("CODER", "CODER", whole.as_str()),
@@ -46,13 +51,26 @@ fn a_capsule_holds_what_a_person_wrote_and_what_names_the_person() {
 #[test]
 fn a_capsule_of_nobody_is_empty_and_one_needs_a_person() {
     let world = Story::team().world();
-    let capsule = ask(&world, "CODER", "CAPSULE_GET", "", json!({"person_id": "CODER"})).unwrap();
+    let capsule = ask(
+        &world,
+        "CODER",
+        "CAPSULE_GET",
+        "",
+        json!({"person_id": "CODER"}),
+    )
+    .unwrap();
     let empty = json!([{"name": "SOURCE_EXCERPTS", "text": "", "provenance": {"used_entry_ids": []}, "excerpts": []}]);
     assert_eq!(capsule["sections"], empty);
     assert_eq!(capsule["created_at_world"], "2026-11-15T09:00:00.000Z");
-    assert_eq!((&capsule["tool_request_id"], &capsule["request_id"]), (&json!("t-1"), &json!("r-1")));
+    assert_eq!(
+        (&capsule["tool_request_id"], &capsule["request_id"]),
+        (&json!("t-1"), &json!("r-1"))
+    );
     let fault = ask(&world, "CODER", "CAPSULE_GET", "", json!({})).unwrap_err();
-    assert_eq!((fault.code, fault.path.as_str()), (Code::ToolRequestInvalid, "tool.constraints.person_id"));
+    assert_eq!(
+        (fault.code, fault.path.as_str()),
+        (Code::ToolRequestInvalid, "tool.constraints.person_id")
+    );
 }
 
 #[test]
@@ -74,7 +92,11 @@ fn a_capsule_ends_at_its_size_but_keeps_what_is_planned() {
     let text = text(&story.world(), "PLANNER", "CODER");
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[..2], ["Old and planned.", "Old and here."]);
-    assert!(lines[2].starts_with("24 ") && lines.last().unwrap().starts_with("39 "), "{:?}", &lines[2][..9]);
+    assert!(
+        lines[2].starts_with("24 ") && lines.last().unwrap().starts_with("39 "),
+        "{:?}",
+        &lines[2][..9]
+    );
     let newest: usize = lines[2..].iter().map(|line| line.len() + 1).sum();
     assert!(newest <= CAPSULE_BYTES_MAX + 1, "{newest}");
 }
@@ -83,8 +105,12 @@ fn a_capsule_ends_at_its_size_but_keeps_what_is_planned() {
 fn what_is_planned_is_found_in_short_and_in_long_texts() {
     let mut story = Story::team();
     let long = format!("Planned, {}for CODER.", "and so on ".repeat(600));
-    for text in ["Planned for CODER.", "Planned for nobody.", long.as_str(), &long.replace("CODER", "nobody")]
-    {
+    for text in [
+        "Planned for CODER.",
+        "Planned for nobody.",
+        long.as_str(),
+        &long.replace("CODER", "nobody"),
+    ] {
         story.say("REVIEWER", text);
         story.plan(None, None);
     }
@@ -92,7 +118,10 @@ fn what_is_planned_is_found_in_short_and_in_long_texts() {
         story.say("CODER", &"It goes on and on. ".repeat(9));
     }
     let quoted = text(&story.world(), "CODER", "CODER");
-    let planned: Vec<&str> = quoted.lines().filter(|line| !line.starts_with("It goes on")).collect();
+    let planned: Vec<&str> = quoted
+        .lines()
+        .filter(|line| !line.starts_with("It goes on"))
+        .collect();
     assert_eq!(planned.len(), 2);
     assert!(planned[0] == "Planned for CODER." && planned[1].ends_with("for CODER."));
 }
@@ -107,22 +136,36 @@ fn p12_a_capsule_at_one_view_position_is_the_same_also_after_hidden_writes() {
         story.say("CODER", &"x".repeat(1000));
     }
     let world = story.world();
-    let capsule = |world: &World| Capsule::of(&world.view(viewer("CODER")), "CODER").pack().to_string();
+    let capsule = |world: &World| {
+        Capsule::of(&world.view(viewer("CODER")), "CODER")
+            .pack()
+            .to_string()
+    };
     let before = capsule(&world);
     assert_eq!(capsule(&world), before);
-    assert!(before.contains("Deploy at nine"), "planned, hence there although it is old");
+    assert!(
+        before.contains("Deploy at nine"),
+        "planned, hence there although it is old"
+    );
     for number in 0..5 {
         let hidden = story.whisper("PLANNER", &["REVIEWER"], &format!("CODER {number}"));
         story.plan(None, None);
         story.note("CODER", "Hidden note.", &[hidden]);
         story.scene("A hidden scene.", &[hidden]);
-        assert_eq!(capsule(&story.world()), before, "after hidden write {number}");
+        assert_eq!(
+            capsule(&story.world()),
+            before,
+            "after hidden write {number}"
+        );
     }
     story.say("REVIEWER", "Nothing about anybody.");
     let id = |pack: &str| serde_json::from_str::<Value>(pack).unwrap()["capsule_id"].clone();
     let after = capsule(&story.world());
     assert_ne!(id(&after), id(&before), "the view's cursor moved");
-    assert!(!after.contains("Deploy at nine"), "and its time: what was planned is past");
+    assert!(
+        !after.contains("Deploy at nine"),
+        "and its time: what was planned is past"
+    );
 }
 
 #[test]
@@ -139,8 +182,15 @@ fn the_newest_note_from_visible_entries_stands_behind_the_evidence() {
         let view = world.view(viewer(who));
         let pack = Capsule::of(&view, "CODER").pack();
         validate(&view, &pack).unwrap();
-        assert_eq!(pack["sections"][1]["text"], format!("{DERIVED}{wanted}"), "{who}");
-        assert_eq!(pack["sections"][0]["text"], "Done.", "notes are no evidence");
+        assert_eq!(
+            pack["sections"][1]["text"],
+            format!("{DERIVED}{wanted}"),
+            "{who}"
+        );
+        assert_eq!(
+            pack["sections"][0]["text"], "Done.",
+            "notes are no evidence"
+        );
     }
 }
 
@@ -149,9 +199,18 @@ fn n24_a_note_that_a_lint_fires_at_is_left_out() {
     let mut story = Story::team();
     let said = story.say("CODER", "Done.");
     story.note("CODER", &lint::recorded("Works fast.".to_owned()), &[said]);
-    assert_eq!(Capsule::of(&story.world().view(viewer("CODER")), "CODER").note.unwrap().text, "Works fast.");
+    assert_eq!(
+        Capsule::of(&story.world().view(viewer("CODER")), "CODER")
+            .note
+            .unwrap()
+            .text,
+        "Works fast."
+    );
     story.note("CODER", &lint::recorded("trust: 7".to_owned()), &[said]);
-    assert_eq!(Capsule::of(&story.world().view(viewer("CODER")), "CODER").note, None);
+    assert_eq!(
+        Capsule::of(&story.world().view(viewer("CODER")), "CODER").note,
+        None
+    );
 }
 
 #[test]
@@ -182,19 +241,41 @@ fn n24_what_is_no_capsule_is_refused() {
         (json!([sections[0], sections[0]]), "sections[1].name"),
         (json!([sections[0], sections[1], sections[1]]), "sections"),
         (json!([sections[0], late]), "sections[1].text"),
-        (source("/text", json!(text.replacen(',', ";", 1))), "sections[0].text"),
-        (source("/text", json!(text.replace('\n', " "))), "sections[0].text"),
+        (
+            source("/text", json!(text.replacen(',', ";", 1))),
+            "sections[0].text",
+        ),
+        (
+            source("/text", json!(text.replace('\n', " "))),
+            "sections[0].text",
+        ),
         (source("/excerpts/0/end", json!(3)), "sections[0].text"),
-        (source("/excerpts/0/end", json!(300)), "sections[0].excerpts[0]"),
-        (source("/excerpts/0/entry_id", json!(hidden.to_string())), "sections[0].excerpts[0].entry_id"),
-        (source("/excerpts", json!([excerpts[1], excerpts[0]])), "sections[0]"),
-        (source("/provenance/used_entry_ids", json!([])), "sections[0].provenance"),
+        (
+            source("/excerpts/0/end", json!(300)),
+            "sections[0].excerpts[0]",
+        ),
+        (
+            source("/excerpts/0/entry_id", json!(hidden.to_string())),
+            "sections[0].excerpts[0].entry_id",
+        ),
+        (
+            source("/excerpts", json!([excerpts[1], excerpts[0]])),
+            "sections[0]",
+        ),
+        (
+            source("/provenance/used_entry_ids", json!([])),
+            "sections[0].provenance",
+        ),
         (json!([sections[0]]), "capsule_id"),
     ] {
         let mut broken = pack.clone();
         broken["sections"] = changed;
         let fault = validate(&view, &broken).unwrap_err();
-        assert_eq!((fault.code, fault.path.as_str()), (Code::PackInvalid, at), "{broken}");
+        assert_eq!(
+            (fault.code, fault.path.as_str()),
+            (Code::PackInvalid, at),
+            "{broken}"
+        );
     }
 }
 

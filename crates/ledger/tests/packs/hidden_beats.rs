@@ -1,5 +1,6 @@
-//! Twins whose beats are decided: the same requests, with and without what a reader may not see, go through
-//! the beat itself, so that clocks, ids, outcomes and verdicts of hidden beats are part of what is compared.
+//! Twins whose beats are decided: the same requests, with and without what a reader may not see, go
+//! through the beat itself, so that clocks, ids, outcomes and verdicts of hidden beats are part of
+//! what is compared.
 
 use std::collections::HashMap;
 
@@ -53,7 +54,9 @@ struct Request {
 }
 
 fn sees(who: &str, line: &Line) -> bool {
-    line.readers.as_ref().is_none_or(|readers| readers.contains(&who) || line.author == who)
+    line.readers
+        .as_ref()
+        .is_none_or(|readers| readers.contains(&who) || line.author == who)
 }
 
 /// A world of the story, and what its ids stand for.
@@ -79,7 +82,15 @@ impl Stage {
         }
         let ids = Ids::from_seed(&[seed; 32]);
         let (entries, items, own, told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { world, ids, entries, items, public: None, own, told }
+        Self {
+            world,
+            ids,
+            entries,
+            items,
+            public: None,
+            own,
+            told,
+        }
     }
 
     /// The bundle of a request, without the lines that are to be left out.
@@ -106,8 +117,7 @@ impl Stage {
         });
         if let Some(cited) = self.public.filter(|_| request.notes) {
             let note = format!("Knows of {id}.");
-            bundle["capsule_notes"] =
-                json!([{ "person_id": request.who, "text": note, "used_entry_ids": [cited.to_string()] }]);
+            bundle["capsule_notes"] = json!([{ "person_id": request.who, "text": note, "used_entry_ids": [cited.to_string()] }]);
         }
         if let Some((pointer, value)) = &request.flaw {
             bundle[*pointer] = value.clone();
@@ -119,8 +129,11 @@ impl Stage {
     fn play(&mut self, number: usize, request: &Request, reader: &str, twin: bool) {
         let id = format!("r-{number}");
         let rejected = request.flaw.is_some();
-        let stays: Vec<_> =
-            request.lines.iter().map(|line| !twin || rejected || sees(reader, line)).collect();
+        let stays: Vec<_> = request
+            .lines
+            .iter()
+            .map(|line| !twin || rejected || sees(reader, line))
+            .collect();
         let mut envelope = json!({
             "request_id": id, "invoker": { "invoker_id": "test", "invoker_role": "INVOKER" },
             "operator": { "operator_id": "GEORGE", "input_text": request.words }, "mode": { "kind": "BEAT" },
@@ -129,12 +142,15 @@ impl Stage {
         let who = principal(request.who);
         let view = self.world.view(who.viewer());
         let count = view.count();
-        let expected = request.expected.map(|back| cursor::write(&view, count - back.min(count)));
+        let expected = request
+            .expected
+            .map(|back| cursor::write(&view, count - back.min(count)));
         if request.from_start {
             envelope["ui"] = json!({ "stream_cursor": cursor::write(&view, 0) });
         }
         let commit = self.commit_time(request);
-        let bundle = (!request.lines.is_empty()).then(|| self.bundle(&id, request, &stays, &commit));
+        let bundle =
+            (!request.lines.is_empty()).then(|| self.bundle(&id, request, &stays, &commit));
         let decision = decided(
             &self.world,
             &who,
@@ -148,9 +164,13 @@ impl Stage {
         match decision {
             Ok(decision) => {
                 self.note_ids(request, &stays, &decision.facts, rejected);
-                decision.facts.into_iter().for_each(|fact| self.world.apply(fact));
+                decision
+                    .facts
+                    .into_iter()
+                    .for_each(|fact| self.world.apply(fact));
                 if own {
-                    self.told.push(String::from_utf8(decision.response.to_vec()).unwrap());
+                    self.told
+                        .push(String::from_utf8(decision.response.to_vec()).unwrap());
                     self.own.push((id, bundle, decision.response));
                 }
             }
@@ -162,7 +182,12 @@ impl Stage {
             }
         }
         let clock = &self.world.clock;
-        self.told.push(format!("{} {} {}", clock.time.as_str(), clock.timezone, clock.paused));
+        self.told.push(format!(
+            "{} {} {}",
+            clock.time.as_str(),
+            clock.timezone,
+            clock.paused
+        ));
     }
 
     /// When this request commits if nothing is declared: times ahead are counted from here.
@@ -181,9 +206,14 @@ impl Stage {
             Fact::Entry(entry) => Some(entry),
             _ => None,
         });
-        self.public =
-            self.public.or(entries.clone().find(|entry| entry.visible_to.is_none()).map(|entry| entry.id));
-        let mut operator = entries.clone().filter(|entry| entry.author.id.as_str() == "GEORGE").count();
+        self.public = self.public.or(entries
+            .clone()
+            .find(|entry| entry.visible_to.is_none())
+            .map(|entry| entry.id));
+        let mut operator = entries
+            .clone()
+            .filter(|entry| entry.author.id.as_str() == "GEORGE")
+            .count();
         let items: HashMap<EntryId, ItemId> = facts
             .iter()
             .filter_map(|fact| match fact {
@@ -196,11 +226,14 @@ impl Stage {
             operator -= 1;
         }
         let first = self.entries.len();
-        let ids = stays.iter().map(|stays| (*stays && !rejected).then(|| entries.next().unwrap().id));
+        let ids = stays
+            .iter()
+            .map(|stays| (*stays && !rejected).then(|| entries.next().unwrap().id));
         self.entries.extend(ids);
         for item in &request.items {
             let source = self.entries[first + item.line];
-            self.items.push(source.and_then(|source| items.get(&source).copied()));
+            self.items
+                .push(source.and_then(|source| items.get(&source).copied()));
         }
     }
 
@@ -209,26 +242,56 @@ impl Stage {
         for (id, bundle, body) in &self.own {
             let recorded = self.world.outcome(id).unwrap();
             let again = outcome::replay(&self.world, recorded, bundle.as_ref()).unwrap();
-            assert_eq!(again, body, "{id} is answered as before, whatever was hidden since");
+            assert_eq!(
+                again, body,
+                "{id} is answered as before, whatever was hidden since"
+            );
         }
         let world = &self.world;
-        let ids: Vec<_> = self.entries.iter().map(|id| id.unwrap_or(EntryId(7)).to_string()).collect();
-        let mut asked: Vec<_> =
-            ids.chunks(100).map(|ids| question(reader, "LEDGER_GET", &ids.join(" "), json!({}))).collect();
-        asked.push(question(reader, "LEDGER_SEARCH", "refund migration", json!({ "limit": 50 })));
-        asked.push(question(reader, "LEDGER_SEARCH", "", json!({ "limit": 200 })));
+        let ids: Vec<_> = self
+            .entries
+            .iter()
+            .map(|id| id.unwrap_or(EntryId(7)).to_string())
+            .collect();
+        let mut asked: Vec<_> = ids
+            .chunks(100)
+            .map(|ids| question(reader, "LEDGER_GET", &ids.join(" "), json!({})))
+            .collect();
+        asked.push(question(
+            reader,
+            "LEDGER_SEARCH",
+            "refund migration",
+            json!({ "limit": 50 }),
+        ));
+        asked.push(question(
+            reader,
+            "LEDGER_SEARCH",
+            "",
+            json!({ "limit": 200 }),
+        ));
         for person in PEOPLE {
-            asked.push(question(reader, "CAPSULE_GET", "", json!({ "person_id": person })));
+            asked.push(question(
+                reader,
+                "CAPSULE_GET",
+                "",
+                json!({ "person_id": person }),
+            ));
         }
         asked.push(question(reader, "SCENE_PACK_BUILD", "", json!({})));
-        self.told.extend(told(world, world.position(), reader, &asked));
+        self.told
+            .extend(told(world, world.position(), reader, &asked));
         let view = world.view(viewer(reader));
-        let mut points: Vec<_> = (0..=view.count()).map(|place| cursor::write(&view, place)).collect();
+        let mut points: Vec<_> = (0..=view.count())
+            .map(|place| cursor::write(&view, place))
+            .collect();
         let start = WorldTime::at(Timestamp(START_MS));
-        points.extend([0, 3, 30, 3000].map(|seconds| start.plus_seconds(seconds).as_str().to_owned()));
+        points.extend(
+            [0, 3, 30, 3000].map(|seconds| start.plus_seconds(seconds).as_str().to_owned()),
+        );
         for point in points {
             let at = as_of::position(world, &viewer(reader), &point, "as_of").unwrap();
-            self.told.push(as_of::seen(&world.view_at(viewer(reader), at), 20).to_string());
+            self.told
+                .push(as_of::seen(&world.view_at(viewer(reader), at), 20).to_string());
         }
         self.told
     }
@@ -237,13 +300,22 @@ impl Stage {
 fn principal(who: &str) -> Principal {
     match who {
         "GEORGE" => Principal::Owner,
-        _ => Principal::Person { id: name(who), write: true },
+        _ => Principal::Person {
+            id: name(who),
+            write: true,
+        },
     }
 }
 
 fn entry(id: &str, line: &Line, commit: &WorldTime) -> Value {
-    let scope = if line.readers.is_some() { "PRIVATE" } else { "PUBLIC" };
-    let time = line.ahead_ms.map(|ms| commit.plus_seconds(ms / 1000).as_str().to_owned());
+    let scope = if line.readers.is_some() {
+        "PRIVATE"
+    } else {
+        "PUBLIC"
+    };
+    let time = line
+        .ahead_ms
+        .map(|ms| commit.plus_seconds(ms / 1000).as_str().to_owned());
     json!({
         "request_id": id, "author": { "author_id": line.author, "author_class": "PERSON" },
         "visibility": { "scope": scope, "visible_to": line.readers.as_deref().unwrap_or_default() },
@@ -251,35 +323,56 @@ fn entry(id: &str, line: &Line, commit: &WorldTime) -> Value {
     })
 }
 
-/// A random request; only the reader is careful about what it has seen. The operator changes earlier items, of
-/// which it sees those that `seen` says.
+/// A random request; only the reader is careful about what it has seen. The operator changes
+/// earlier items, of which it sees those that `seen` says.
 fn request(dice: &mut Dice, reader: &str, seconds: &mut u64, seen: &[bool]) -> Request {
     *seconds += dice.below(600) as u64;
     let who = dice.one(&["GEORGE", "PLANNER", "CODER", "REVIEWER", "Ann"]);
-    let authors: &[_] = if who == "GEORGE" { PEOPLE } else { std::slice::from_ref(&who) };
+    let authors: &[_] = if who == "GEORGE" {
+        PEOPLE
+    } else {
+        std::slice::from_ref(&who)
+    };
     let mut lines: Vec<Line> = Vec::new();
     for _ in 0..dice.below(4) {
         let mut readers = dice.some(&["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE"], 2);
         readers.sort_unstable();
         readers.dedup();
         let readers = (dice.below(3) > 0).then_some(readers);
-        lines.push(Line { author: dice.one(authors), readers, ahead_ms: None, text: dice.text() });
+        lines.push(Line {
+            author: dice.one(authors),
+            readers,
+            ahead_ms: None,
+            text: dice.text(),
+        });
     }
     let operator = who == "GEORGE";
     let mut planned = Vec::new();
     for line in 0..lines.len() {
         if dice.below(2) == 0 {
-            let supersedes =
-                (!seen.is_empty() && dice.below(2) == 0 && operator).then(|| dice.below(seen.len()));
+            let supersedes = (!seen.is_empty() && dice.below(2) == 0 && operator)
+                .then(|| dice.below(seen.len()));
             let supersedes = supersedes.filter(|old| seen[*old]);
             let kind = dice.one(&["CALENDAR", "MESSAGE"]);
             let titled = kind == "MESSAGE" || supersedes.is_none() || dice.below(2) == 0;
-            planned.push(Item { line, kind, titled, supersedes });
+            planned.push(Item {
+                line,
+                kind,
+                titled,
+                supersedes,
+            });
         }
     }
     let flaw = (dice.below(8) == 0 && !lines.is_empty())
         .then(|| dice.one(&[0, 1, 2]))
-        .map(|flaw| [("wrote", json!(false)), ("mood", json!(7)), ("request_id", json!("x"))][flaw].clone());
+        .map(|flaw| {
+            [
+                ("wrote", json!(false)),
+                ("mood", json!(7)),
+                ("request_id", json!("x")),
+            ][flaw]
+                .clone()
+        });
     let overrides = match dice.below(12) {
         0 if operator => json!({ "pause_time": true }),
         1 | 2 if operator => json!({ "pause_time": false }),
@@ -291,7 +384,11 @@ fn request(dice: &mut Dice, reader: &str, seconds: &mut u64, seen: &[bool]) -> R
     }
     Request {
         who,
-        words: if operator && dice.below(2) == 0 { dice.text() } else { String::new() },
+        words: if operator && dice.below(2) == 0 {
+            dice.text()
+        } else {
+            String::new()
+        },
         overrides,
         notes: !operator && !lines.is_empty() && dice.below(6) == 0,
         items: planned,
@@ -355,7 +452,11 @@ fn story(seed: u64, reader: &str) -> Vec<Request> {
             next.lines.iter_mut().for_each(|line| line.ahead_ms = None);
         }
         paused = next.overrides["pause_time"].as_bool().unwrap_or(paused);
-        seen.extend(next.items.iter().map(|item| sees("GEORGE", &next.lines[item.line])));
+        seen.extend(
+            next.items
+                .iter()
+                .map(|item| sees("GEORGE", &next.lines[item.line])),
+        );
         requests.push(next);
     }
     requests
@@ -363,7 +464,11 @@ fn story(seed: u64, reader: &str) -> Vec<Request> {
 
 /// Both tellings of a story, and how many lines of it are hidden from the reader.
 fn both(seed: u64, reader: &str) -> ([Vec<String>; 2], usize) {
-    let profile = if seed.is_multiple_of(2) { Profile::Narrative } else { Profile::Workspace };
+    let profile = if seed.is_multiple_of(2) {
+        Profile::Narrative
+    } else {
+        Profile::Workspace
+    };
     let requests = story(seed, reader);
     let told = [(false, 1), (true, 2)].map(|(twin, ids)| {
         let mut stage = Stage::new(profile, ids);
@@ -372,11 +477,17 @@ fn both(seed: u64, reader: &str) -> ([Vec<String>; 2], usize) {
         }
         stage.finish(reader)
     });
-    let lines = requests.iter().filter(|request| request.flaw.is_none()).flat_map(|request| &request.lines);
+    let lines = requests
+        .iter()
+        .filter(|request| request.flaw.is_none())
+        .flat_map(|request| &request.lines);
     let hidden: Vec<_> = lines.filter(|line| !sees(reader, line)).collect();
     for line in &hidden {
         let canary = line.text.rsplit(' ').next().unwrap();
-        assert!(told[0].iter().all(|told| !told.contains(canary)), "seed {seed}, reader {reader}: {canary}");
+        assert!(
+            told[0].iter().all(|told| !told.contains(canary)),
+            "seed {seed}, reader {reader}: {canary}"
+        );
     }
     (told, hidden.len())
 }
@@ -386,11 +497,20 @@ fn n22_hidden_beats_change_no_clock_verdict_answer_or_replay_of_another_s() {
     let mut hidden = 0;
     for seed in 0..worlds() {
         // One reader of each world; the next world has the next.
-        for reader in PEOPLE.iter().skip(usize::try_from(seed % 4).unwrap()).take(1) {
+        for reader in PEOPLE
+            .iter()
+            .skip(usize::try_from(seed % 4).unwrap())
+            .take(1)
+        {
             let ([ours, theirs], lines) = both(seed, reader);
             assert_eq!(ours.len(), theirs.len(), "seed {seed}, reader {reader}");
-            for (number, (ours, theirs)) in numbered(&ours).iter().zip(numbered(&theirs)).enumerate() {
-                assert_eq!(*ours, theirs, "seed {seed}, reader {reader}, answer {number}");
+            for (number, (ours, theirs)) in
+                numbered(&ours).iter().zip(numbered(&theirs)).enumerate()
+            {
+                assert_eq!(
+                    *ours, theirs,
+                    "seed {seed}, reader {reader}, answer {number}"
+                );
             }
             hidden += lines;
         }

@@ -10,7 +10,9 @@ use crate::story::{Story, viewer};
 /// A life that has been told and is as full as it may be.
 fn full(world: &World, who: &str) -> Life {
     let mut life = Life::default();
-    let Due::New(begun) = life.due(&world.view(viewer(who)), "r-0") else { panic!("nothing to begin with") };
+    let Due::New(begun) = life.due(&world.view(viewer(who)), "r-0") else {
+        panic!("nothing to begin with")
+    };
     assert_eq!(begun.why, Why::Begun);
     life.begin(&begun);
     let bytes = world.config.limits.writer_tokens * TOKEN_BYTES * 8 / 10;
@@ -20,7 +22,9 @@ fn full(world: &World, who: &str) -> Life {
 
 fn rehydrated(world: &World, who: &str, request: &str) -> (Box<Beginning>, Value, Value) {
     let view = world.view(viewer(who));
-    let Due::New(new) = full(world, who).due(&view, request) else { panic!("no rehydration") };
+    let Due::New(new) = full(world, who).due(&view, request) else {
+        panic!("no rehydration")
+    };
     assert_eq!(new.why, Why::Full);
     epoch::validate(&view, &new.epoch).unwrap();
     let anchor = serde_json::from_str(&new.epoch.anchor).unwrap();
@@ -32,28 +36,45 @@ fn rehydrated(world: &World, who: &str, request: &str) -> (Box<Beginning>, Value
 fn p14_the_count_alone_decides_and_only_at_the_threshold() {
     let mut story = Story::team();
     story.config.limits.writer_tokens = WRITER_TOKENS_MIN;
-    story.say("GEORGE", "Please rehydrate now. Context window. TOKEN_BUDGET 80%");
+    story.say(
+        "GEORGE",
+        "Please rehydrate now. Context window. TOKEN_BUDGET 80%",
+    );
     let world = story.world();
     let view = world.view(viewer("PUBLIC"));
     let mut life = Life::default();
-    let Due::New(begun) = life.due(&view, "r") else { panic!() };
+    let Due::New(begun) = life.due(&view, "r") else {
+        panic!()
+    };
     life.begin(&begun);
     // 0.80 of 4096 tokens are 3276.8: the next whole token is the threshold.
     life.exchanged(3 * 3276);
-    assert!(matches!(life.due(&view, "r"), Due::Same(_)), "{} tokens", life.tokens());
+    assert!(
+        matches!(life.due(&view, "r"), Due::Same(_)),
+        "{} tokens",
+        life.tokens()
+    );
     life.exchanged(1);
     assert_eq!(life.tokens(), 3277);
-    let Due::New(new) = life.due(&view, "r") else { panic!("{} tokens", life.tokens()) };
+    let Due::New(new) = life.due(&view, "r") else {
+        panic!("{} tokens", life.tokens())
+    };
     assert_eq!(new.why, Why::Full);
     life.begin(&new);
-    assert!(matches!(life.due(&view, "r"), Due::Same(_)), "one rehydration, then beats as usual");
+    assert!(
+        matches!(life.due(&view, "r"), Due::Same(_)),
+        "one rehydration, then beats as usual"
+    );
 }
 
 #[test]
 fn p14_a_rehydration_fits_into_half_of_the_smallest_limit_whatever_was_written() {
     let texts = ["x", "é", "😀", "\u{1}", "\"\\", "a \n", "CODER "];
     let requests = ["r".to_owned(), "😀".repeat(200), "\"".repeat(200)];
-    for (text, bytes) in texts.iter().flat_map(|text| [1 << 20, 400, 40].map(|bytes| (text, bytes))) {
+    for (text, bytes) in texts
+        .iter()
+        .flat_map(|text| [1 << 20, 400, 40].map(|bytes| (text, bytes)))
+    {
         let mut story = Story::team();
         story.config.limits.writer_tokens = WRITER_TOKENS_MIN;
         for author in ["GEORGE", "PLANNER", "CODER", "REVIEWER", "WORLD"]
@@ -70,13 +91,20 @@ fn p14_a_rehydration_fits_into_half_of_the_smallest_limit_whatever_was_written()
             let (new, anchor, pack) = rehydrated(&world, "PUBLIC", request);
             let bytes = new.epoch.anchor.len() + new.epoch.rehydration.as_ref().unwrap().len();
             assert!(bytes <= 4096 * 3 / 2, "{bytes} bytes of {text:?}");
-            for words in [&anchor["text"], &pack["text"], &pack["physical_continuity_replay"]] {
+            for words in [
+                &anchor["text"],
+                &pack["text"],
+                &pack["physical_continuity_replay"],
+            ] {
                 assert!(!words.as_str().unwrap().is_empty(), "{text:?}");
             }
             let mut life = full(&world, "PUBLIC");
             life.begin(&new);
             life.exchanged(bytes);
-            assert!(!life.is_full(&world.config.limits), "the next beat is as usual");
+            assert!(
+                !life.is_full(&world.config.limits),
+                "the next beat is as usual"
+            );
         }
     }
 }
@@ -85,11 +113,18 @@ fn p14_a_rehydration_fits_into_half_of_the_smallest_limit_whatever_was_written()
 fn p14_a_rehydration_of_an_empty_world_is_empty() {
     let (_, anchor, pack) = rehydrated(&Story::team().world(), "PUBLIC", "r-7");
     assert_eq!(
-        (&anchor["text"], &pack["text"], &pack["physical_continuity_replay"]),
+        (
+            &anchor["text"],
+            &pack["text"],
+            &pack["physical_continuity_replay"]
+        ),
         (&"".into(), &"".into(), &"".into())
     );
     assert_eq!(pack["request_id"], "r-7");
-    assert_eq!(pack["trigger"], serde_json::json!({"kind": "TOKEN_BUDGET", "threshold": "80%"}));
+    assert_eq!(
+        pack["trigger"],
+        serde_json::json!({"kind": "TOKEN_BUDGET", "threshold": "80%"})
+    );
 }
 
 #[test]
@@ -103,7 +138,10 @@ fn p14_the_replay_has_the_last_of_everybody_present_however_long_one_of_them_spe
         let (_, _, pack) = rehydrated(&story.world(), "PUBLIC", "r-1");
         let replay = pack["physical_continuity_replay"].as_str().unwrap();
         let words = replay.strip_prefix("The planner's last.\nThe coder's last.\n");
-        assert!(words.is_some_and(|words| words.starts_with("and so on ")), "{tokens}: {replay}");
+        assert!(
+            words.is_some_and(|words| words.starts_with("and so on ")),
+            "{tokens}: {replay}"
+        );
     }
 }
 
@@ -123,16 +161,32 @@ fn a_rehydration_carries_anchor_plans_persons_and_the_newest_entries() {
     story.scene("A busy office.", &[first]);
     let (new, _, pack) = rehydrated(&story.world(), "PUBLIC", "r-1");
     let text = pack["text"].as_str().unwrap();
-    assert!(text.starts_with("A busy office.\nDeploy on Monday.\n"), "{}", &text[..60]);
+    assert!(
+        text.starts_with("A busy office.\nDeploy on Monday.\n"),
+        "{}",
+        &text[..60]
+    );
     assert!(text.contains("Line 599 z") && text.contains("I am here.") && !text.contains("secret"));
     let line = format!("Line 599 {}\nI am here.", "z".repeat(500));
-    assert_eq!(pack["physical_continuity_replay"], line, "the last of each person present, in ledger order");
+    assert_eq!(
+        pack["physical_continuity_replay"], line,
+        "the last of each person present, in ledger order"
+    );
     let used = pack["provenance"]["used_entry_ids"].as_array().unwrap();
     let carried = new.carried.expect("a rehydration");
     assert_eq!(carried.entries, used.len() as u64);
-    assert_eq!(carried.dropped + carried.entries, story.world().view(viewer("PUBLIC")).count());
+    assert_eq!(
+        carried.dropped + carried.entries,
+        story.world().view(viewer("PUBLIC")).count()
+    );
     assert!(carried.dropped > 0);
-    assert_eq!(pack["provenance"]["used_capsule_ids"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        pack["provenance"]["used_capsule_ids"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
     assert!(used.iter().collect::<std::collections::HashSet<_>>().len() == used.len());
 }
 

@@ -37,7 +37,11 @@ pub(crate) fn name(text: &str) -> Name {
 
 /// The view of a name.
 pub(crate) fn viewer(text: &str) -> Viewer {
-    if text == "PUBLIC" { Viewer::Public } else { Viewer::Reader(name(text)) }
+    if text == "PUBLIC" {
+        Viewer::Public
+    } else {
+        Viewer::Reader(name(text))
+    }
 }
 
 impl Story {
@@ -58,19 +62,31 @@ impl Story {
         Self::new(Profile::Workspace, &["PLANNER", "CODER", "REVIEWER"])
     }
 
-    fn entry(&mut self, bundle: BundleId, author: &str, readers: Option<&[&str]>, text: &str) -> Entry {
+    fn entry(
+        &mut self,
+        bundle: BundleId,
+        author: &str,
+        readers: Option<&[&str]>,
+        text: &str,
+    ) -> Entry {
         let class = match author {
             "GEORGE" => AuthorClass::Operator,
             "WORLD" => AuthorClass::World,
             _ => AuthorClass::Person,
         };
-        let known = self.people.iter().find(|person| person.id.as_str() == author);
+        let known = self
+            .people
+            .iter()
+            .find(|person| person.id.as_str() == author);
         Entry {
             id: EntryId(self.ids.draw()),
             bundle,
             request: "r".into(),
             time: self.now.clone(),
-            author: Author { class, id: name(author) },
+            author: Author {
+                class,
+                id: name(author),
+            },
             label: known.map_or(author, |person| &person.label).into(),
             visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
             channel: Channel::of(class),
@@ -80,11 +96,16 @@ impl Story {
     }
 
     /// Somebody says several things at once; none as readers is everyone.
-    pub(crate) fn bundle(&mut self, lines: &[(&str, Option<&[&str]>, &str)]) -> (BundleId, Vec<EntryId>) {
+    pub(crate) fn bundle(
+        &mut self,
+        lines: &[(&str, Option<&[&str]>, &str)],
+    ) -> (BundleId, Vec<EntryId>) {
         self.now = self.now.plus_seconds(1);
         let bundle = BundleId(self.ids.draw());
-        let entries: Vec<_> =
-            lines.iter().map(|(author, readers, text)| self.entry(bundle, author, *readers, text)).collect();
+        let entries: Vec<_> = lines
+            .iter()
+            .map(|(author, readers, text)| self.entry(bundle, author, *readers, text))
+            .collect();
         let ids = entries.iter().map(|entry| entry.id).collect();
         self.acts.push(Act::Bundle(bundle, entries, Vec::new()));
         (bundle, ids)
@@ -125,7 +146,8 @@ impl Story {
     }
 
     pub(crate) fn note(&mut self, person: &str, text: &str, cited: &[EntryId]) {
-        self.acts.push(Act::Note(name(person), text.to_owned(), cited.to_vec()));
+        self.acts
+            .push(Act::Note(name(person), text.to_owned(), cited.to_vec()));
     }
 
     /// The world of these acts.
@@ -144,7 +166,11 @@ impl Story {
         for person in &self.people {
             world.apply(Fact::Person(person.clone()));
         }
-        let gone: Vec<EntryId> = self.entries().filter(|entry| !stays(entry)).map(|entry| entry.id).collect();
+        let gone: Vec<EntryId> = self
+            .entries()
+            .filter(|entry| !stays(entry))
+            .map(|entry| entry.id)
+            .collect();
         let mut positions = Vec::new();
         for act in &self.acts {
             for fact in facts(act, &gone, &world) {
@@ -154,7 +180,11 @@ impl Story {
         }
         world.apply(Fact::Time(TimeDeclaration {
             from: self.config.start.clone(),
-            to: ClockState { time: self.now.clone(), timezone: self.config.timezone.clone(), paused: false },
+            to: ClockState {
+                time: self.now.clone(),
+                timezone: self.config.timezone.clone(),
+                paused: false,
+            },
         }));
         (world, positions)
     }
@@ -185,34 +215,64 @@ fn facts(act: &Act, gone: &[EntryId], world: &World) -> Vec<Fact> {
         Act::Bundle(id, entries, items) => bundle_facts(*id, entries, items, gone),
         Act::Scene(_, cited) | Act::Note(_, _, cited) if cites_gone(cited) => Vec::new(),
         Act::Scene(text, cited) => {
-            vec![Fact::Scene(Scene { position, text: text.clone(), cited: cited.clone() })]
+            vec![Fact::Scene(Scene {
+                position,
+                text: text.clone(),
+                cited: cited.clone(),
+            })]
         }
         Act::Note(person, text, cited) => {
             let (person, text, cited) = (person.clone(), text.clone(), cited.clone());
-            vec![Fact::Note(Note { position, person, text, cited })]
+            vec![Fact::Note(Note {
+                position,
+                person,
+                text,
+                cited,
+            })]
         }
     }
 }
 
-fn bundle_facts(id: BundleId, entries: &[Entry], items: &[PocketItem], gone: &[EntryId]) -> Vec<Fact> {
-    let entries: Vec<_> = entries.iter().filter(|entry| !gone.contains(&entry.id)).cloned().collect();
+fn bundle_facts(
+    id: BundleId,
+    entries: &[Entry],
+    items: &[PocketItem],
+    gone: &[EntryId],
+) -> Vec<Fact> {
+    let entries: Vec<_> = entries
+        .iter()
+        .filter(|entry| !gone.contains(&entry.id))
+        .cloned()
+        .collect();
     if entries.is_empty() {
         return Vec::new();
     }
     let commit = BundleCommit {
         id,
         request: Arc::from("r"),
-        proposed_by: ProposedBy { engine: "test".to_owned(), actor: "test".to_owned() },
+        proposed_by: ProposedBy {
+            engine: "test".to_owned(),
+            actor: "test".to_owned(),
+        },
         entries: u32::try_from(entries.len()).unwrap(),
     };
-    let items = items.iter().filter(|item| !gone.contains(&item.entry)).cloned();
-    let facts = entries.into_iter().map(Fact::Entry).chain(items.map(Fact::Item));
+    let items = items
+        .iter()
+        .filter(|item| !gone.contains(&item.entry))
+        .cloned();
+    let facts = entries
+        .into_iter()
+        .map(Fact::Entry)
+        .chain(items.map(Fact::Item));
     facts.chain([Fact::Bundle(commit)]).collect()
 }
 
 /// A caller with its own eyes.
 pub(crate) fn caller(identity: &str) -> Caller {
-    Caller { identity: identity.to_owned(), eyes: Eyes::Viewer(viewer(identity)) }
+    Caller {
+        identity: identity.to_owned(),
+        eyes: Eyes::Viewer(viewer(identity)),
+    }
 }
 
 /// A question of somebody with its own view.
@@ -242,7 +302,8 @@ pub(crate) fn ask(
 /// The ids of a pack's results.
 pub(crate) fn found(pack: &Value) -> Vec<String> {
     let ids = pack["results"].as_array().unwrap().iter();
-    ids.map(|result| result["entry_id"].as_str().unwrap().to_owned()).collect()
+    ids.map(|result| result["entry_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The word of a refusal.

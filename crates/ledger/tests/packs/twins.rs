@@ -1,4 +1,5 @@
-//! Twins: a world, and the same world without what somebody may not see, tell that reader the same bytes.
+//! Twins: a world, and the same world without what somebody may not see, tell that reader the same
+//! bytes.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::acceptance::Actor;
@@ -12,18 +13,25 @@ use turnkeep_ledger::fact::Door;
 use turnkeep_ledger::ids::{EntryId, Ids, ItemId, Name};
 use turnkeep_ledger::retrieval::validate_pack;
 use turnkeep_ledger::tools::{self, ToolRequest};
-use turnkeep_ledger::{Fault, Grant, Principal, Sight, View, Viewer, World, can_see, cursor, projection};
+use turnkeep_ledger::{
+    Fault, Grant, Principal, Sight, View, Viewer, World, can_see, cursor, projection,
+};
 use turnkeep_types::Timestamp;
 
 use crate::story::{Act, Story, caller, question, viewer};
 
 /// How many random worlds are tried: `TURNKEEP_TWIN_WORLDS`, else 200.
 pub(crate) fn worlds() -> u64 {
-    std::env::var("TURNKEEP_TWIN_WORLDS").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
+    std::env::var("TURNKEEP_TWIN_WORLDS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(200)
 }
 
 pub(crate) const PEOPLE: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann"];
-const READERS: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "PUBLIC", "STRANGER"];
+const READERS: &[&str] = &[
+    "PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "PUBLIC", "STRANGER",
+];
 const WORDS: &[&str] = &[
     "refund",
     "fix",
@@ -103,20 +111,30 @@ fn story(seed: u64) -> Story {
 
 /// One bundle of up to three entries, the last of which may plan something.
 fn act(story: &mut Story, dice: &mut Dice, said: &mut Vec<EntryId>, items: &mut Vec<ItemId>) {
-    story.now = story.now.plus_seconds(i64::try_from(dice.below(2400)).unwrap());
+    story.now = story
+        .now
+        .plus_seconds(i64::try_from(dice.below(2400)).unwrap());
     let readers: Vec<_> = (0..3).map(|_| dice.some(&READERS[..5], 2)).collect();
     let lines: Vec<_> = (0..=dice.below(3))
         .map(|index| {
             let author = dice.one(&["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "WORLD"]);
             let private = dice.below(3) == 0 && author != "GEORGE";
-            (author, private.then(|| readers[index].as_slice()), dice.text())
+            (
+                author,
+                private.then(|| readers[index].as_slice()),
+                dice.text(),
+            )
         })
         .collect();
-    let lines: Vec<_> =
-        lines.iter().map(|(author, readers, text)| (*author, *readers, text.as_str())).collect();
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|(author, readers, text)| (*author, *readers, text.as_str()))
+        .collect();
     said.extend(story.bundle(&lines[..lines.len().min(3)]).1);
     if dice.below(3) == 0 {
-        let time = story.now.plus_seconds(i64::try_from(dice.below(7200)).unwrap() - 3600);
+        let time = story
+            .now
+            .plus_seconds(i64::try_from(dice.below(7200)).unwrap() - 3600);
         let supersedes = (!items.is_empty() && dice.below(2) == 0).then(|| dice.one(items));
         items.push(story.plan(dice.one(&[None, Some(time.as_str())]), supersedes));
     }
@@ -128,8 +146,14 @@ fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
     for _ in 0..6 {
         let window = json!({"from": dice.one(&[None, Some(story.config.start.plus_seconds(3000).as_str())]), "to": null});
         let person = dice.one(&[None, Some("CODER"), Some("GEORGE"), Some("NOBODY")]);
-        let constraints = json!({"limit": 1 + dice.below(30), "person_id": person, "time_window": window});
-        asked.push(question(who, "LEDGER_SEARCH", &dice.some(WORDS, 3).join(" "), constraints));
+        let constraints =
+            json!({"limit": 1 + dice.below(30), "person_id": person, "time_window": window});
+        asked.push(question(
+            who,
+            "LEDGER_SEARCH",
+            &dice.some(WORDS, 3).join(" "),
+            constraints,
+        ));
     }
     asked.push(question(who, "LEDGER_SEARCH", "", json!({"limit": 200})));
     let entries: Vec<String> = story.entries().map(|entry| entry.id.to_string()).collect();
@@ -141,9 +165,19 @@ fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
         asked.push(question(who, "LEDGER_GET", &ids.join(" "), json!({})));
     }
     let bundles: Vec<String> = bundles.collect();
-    asked.push(question(who, "LEDGER_GET", &bundles[..bundles.len().min(100)].join(","), json!({})));
+    asked.push(question(
+        who,
+        "LEDGER_GET",
+        &bundles[..bundles.len().min(100)].join(","),
+        json!({}),
+    ));
     for person in READERS {
-        asked.push(question(who, "CAPSULE_GET", "", json!({"person_id": person})));
+        asked.push(question(
+            who,
+            "CAPSULE_GET",
+            "",
+            json!({"person_id": person}),
+        ));
     }
     asked.push(question(who, "SCENE_PACK_BUILD", "", json!({})));
     let mut foreign = question(who, "CAPSULE_GET", "", json!({"person_id": "CODER"}));
@@ -169,9 +203,14 @@ pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<St
     told.extend([1, 7, 500].iter().flat_map(|size| pages(&view, *size)));
     let mut life = Life::default();
     for _ in 0..2 {
-        let Due::New(due) = life.due(&view, "r-9") else { panic!("nothing to tell") };
+        let Due::New(due) = life.due(&view, "r-9") else {
+            panic!("nothing to tell")
+        };
         epoch::validate(&view, &due.epoch).unwrap();
-        told.push(format!("{} {:?} {:?}", due.epoch.anchor, due.epoch.rehydration, due.carried));
+        told.push(format!(
+            "{} {:?} {:?}",
+            due.epoch.anchor, due.epoch.rehydration, due.carried
+        ));
         life.begin(&due);
         life.exchanged(10_000_000);
     }
@@ -184,7 +223,10 @@ fn pages(view: &View<'_>, size: usize) -> Vec<String> {
     let mut shown = Vec::new();
     loop {
         let page = projection::read(view, "r-9", cursor.as_deref(), size).unwrap();
-        let empty = page.value["stream"]["entries"].as_array().unwrap().is_empty();
+        let empty = page.value["stream"]["entries"]
+            .as_array()
+            .unwrap()
+            .is_empty();
         shown.push(page.value.to_string());
         if empty {
             return shown;
@@ -193,8 +235,8 @@ fn pages(view: &View<'_>, size: usize) -> Vec<String> {
     }
 }
 
-/// What a reader is answered who now writes, cites or replaces something, visible or not, with an old cursor
-/// or with the newest.
+/// What a reader is answered who now writes, cites or replaces something, visible or not, with an
+/// old cursor or with the newest.
 fn written(world: &World, who: &str, story: &Story, seed: u64) -> Vec<String> {
     let Some(id) = Name::new(who).filter(|name| name.may_be_a_person() && who != "STRANGER") else {
         return Vec::new();
@@ -223,7 +265,9 @@ fn written(world: &World, who: &str, story: &Story, seed: u64) -> Vec<String> {
             cursor::write(&view, count - dice.below(2).min(usize::try_from(count).unwrap()) as u64);
         (bundle, expected)
     });
-    attempts.map(|(bundle, expected)| answer_to(world, &principal, &bundle, &expected)).collect()
+    attempts
+        .map(|(bundle, expected)| answer_to(world, &principal, &bundle, &expected))
+        .collect()
 }
 
 fn plain_bundle(who: &str) -> Value {
@@ -241,7 +285,15 @@ fn answer_to(world: &World, who: &Principal, bundle: &Value, expected: &str) -> 
     });
     let now = Timestamp(1_900_000_000_000);
     let mut ids = Ids::from_seed(&[9; 32]);
-    match decided(world, who, &envelope, Some(bundle), Some(expected), now, &mut ids) {
+    match decided(
+        world,
+        who,
+        &envelope,
+        Some(bundle),
+        Some(expected),
+        now,
+        &mut ids,
+    ) {
         Ok(decision) => String::from_utf8(decision.response.to_vec()).unwrap(),
         Err(fault) => fault.to_string(),
     }
@@ -265,9 +317,21 @@ pub(crate) fn decided(
         sight: Sight::Viewer(who.viewer()),
         may_set_scene: false,
     });
-    let door = if offer.is_some() { Door::Beat } else { Door::Invocation };
+    let door = if offer.is_some() {
+        Door::Beat
+    } else {
+        Door::Invocation
+    };
     let (principal, envelope, fingerprint) = (who, &envelope, [0; 32]);
-    let beat = Beat { principal, door, envelope, fingerprint, offer, expected_cursor, now };
+    let beat = Beat {
+        principal,
+        door,
+        envelope,
+        fingerprint,
+        offer,
+        expected_cursor,
+        now,
+    };
     beat::decide(world, &beat, ids)
 }
 
@@ -289,7 +353,10 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
                 assert_eq!(ours, theirs, "seed {seed}, reader {who}, act {act}");
                 no_canary(&story, &own, &ours, seed);
             }
-            let (ours, theirs) = (written(&world, who, &story, seed), written(&twin, who, &story, seed));
+            let (ours, theirs) = (
+                written(&world, who, &story, seed),
+                written(&twin, who, &story, seed),
+            );
             assert_eq!(ours, theirs, "seed {seed}, writer {who}");
         }
     }
@@ -297,10 +364,15 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
 
 /// No token of a hidden entry is in anything that was told.
 fn no_canary(story: &Story, reader: &Viewer, told: &[String], seed: u64) {
-    let hidden = story.entries().filter(|entry| !can_see(reader, &Audience::of(entry)));
+    let hidden = story
+        .entries()
+        .filter(|entry| !can_see(reader, &Audience::of(entry)));
     for entry in hidden {
         let canary = entry.text.rsplit(' ').next().unwrap();
-        assert!(canary.len() > 24 && told.iter().all(|told| !told.contains(canary)), "seed {seed}");
+        assert!(
+            canary.len() > 24 && told.iter().all(|told| !told.contains(canary)),
+            "seed {seed}"
+        );
     }
 }
 
@@ -314,23 +386,34 @@ fn every_excerpt_is_the_text_at_its_range() {
             let view = world.view(viewer(who));
             for body in questions(&story, who, &mut Dice::of(seed)) {
                 let request = ToolRequest::parse(&body).unwrap();
-                let Ok(pack) = tools::answer(&world, world.position(), &caller(who), &request, None) else {
+                let Ok(pack) =
+                    tools::answer(&world, world.position(), &caller(who), &request, None)
+                else {
                     continue;
                 };
                 if pack.get("results").is_some() {
-                    validate_pack(&view, &pack).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+                    validate_pack(&view, &pack)
+                        .unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
                 }
                 for result in pack["results"].as_array().into_iter().flatten() {
-                    let entry = view.entry(result["entry_id"].as_str().unwrap().parse().unwrap()).unwrap();
-                    let bound =
-                        |index: usize| usize::try_from(result["range"][index].as_u64().unwrap()).unwrap();
-                    assert_eq!(result["verbatim_excerpt"], entry.text[bound(0)..bound(1)], "seed {seed}");
+                    let entry = view
+                        .entry(result["entry_id"].as_str().unwrap().parse().unwrap())
+                        .unwrap();
+                    let bound = |index: usize| {
+                        usize::try_from(result["range"][index].as_u64().unwrap()).unwrap()
+                    };
+                    assert_eq!(
+                        result["verbatim_excerpt"],
+                        entry.text[bound(0)..bound(1)],
+                        "seed {seed}"
+                    );
                     checked += 1;
                 }
             }
             for person in READERS {
                 let pack = Capsule::of(&view, person).pack();
-                capsule::validate(&view, &pack).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+                capsule::validate(&view, &pack)
+                    .unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
             }
         }
     }
@@ -342,9 +425,14 @@ fn the_stories_have_secrets() {
     let hidden = |seed| {
         let story = story(seed);
         let coder = viewer("CODER");
-        let hidden = story.entries().filter(|entry| !can_see(&coder, &Audience::of(entry))).count();
+        let hidden = story
+            .entries()
+            .filter(|entry| !can_see(&coder, &Audience::of(entry)))
+            .count();
         (hidden, story.entries().count())
     };
-    let (hidden, all) = (0..worlds()).map(hidden).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (hidden, all) = (0..worlds())
+        .map(hidden)
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(hidden * 10 > all, "{hidden} of {all}");
 }

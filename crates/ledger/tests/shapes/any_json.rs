@@ -71,7 +71,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 /// A whole bundle with everything in it.
 fn whole_bundle() -> Value {
     let mut whole = bundle(&[entry("Café äh 12"), entry("two"), entry("three")]);
-    whole["entries"][1]["visibility"] = json!({ "scope": "PRIVATE", "visible_to": ["CODER", "GEORGE"] });
+    whole["entries"][1]["visibility"] =
+        json!({ "scope": "PRIVATE", "visible_to": ["CODER", "GEORGE"] });
     whole["entries"][2]["created_at_world"] = "2026-11-15T09:00:30Z".into();
     whole["pocket_items"] =
         json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 5], "notes": [6, 8] }]);
@@ -85,10 +86,15 @@ fn pointers(value: &Value, here: &str, found: &mut Vec<String>) {
     found.push(here.to_owned());
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| pointers(item, &format!("{here}/{n}"), found));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(n, item)| pointers(item, &format!("{here}/{n}"), found));
         }
         Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| pointers(value, &format!("{here}/{key}"), found));
+            fields
+                .iter()
+                .for_each(|(key, value)| pointers(value, &format!("{here}/{key}"), found));
         }
         _ => {}
     }
@@ -112,21 +118,33 @@ fn bent(whole: Value) -> impl Strategy<Value = Value> {
 
 fn judge(given: &Value) -> Result<(), TestCaseError> {
     let schema = schema_of("write_bundle_proposal");
-    for rig in [Rig::workspace(), Rig::narrative(), Rig::workspace().by("PLANNER")] {
+    for rig in [
+        Rig::workspace(),
+        Rig::narrative(),
+        Rig::workspace().by("PLANNER"),
+    ] {
         match rig.accept(given) {
             Ok(proposal) => {
-                prop_assert_eq!(given["entries"].as_array().map(Vec::len), Some(proposal.entries.len()));
+                prop_assert_eq!(
+                    given["entries"].as_array().map(Vec::len),
+                    Some(proposal.entries.len())
+                );
                 let mut clock = &rig.clock;
                 for entry in &proposal.entries {
                     let time = entry.time.as_ref().unwrap_or(&rig.commit);
                     prop_assert!(clock <= time, "times never go back");
                     clock = time;
-                    prop_assert!(entry.author.id.as_str() != "GEORGE" && !entry.text.trim().is_empty());
+                    prop_assert!(
+                        entry.author.id.as_str() != "GEORGE" && !entry.text.trim().is_empty()
+                    );
                 }
                 prop_assert!(schema.admits(given), "a schema never refuses what is taken");
                 for item in &proposal.items {
                     let text = &proposal.entries[item.entry_index].text;
-                    for span in [&item.title, &item.location, &item.notes].into_iter().flatten() {
+                    for span in [&item.title, &item.location, &item.notes]
+                        .into_iter()
+                        .flatten()
+                    {
                         prop_assert!(text.get(span.start as usize..span.end as usize).is_some());
                     }
                 }

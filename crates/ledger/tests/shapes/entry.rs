@@ -44,12 +44,20 @@ fn an_author_is_known_and_its_class_is_its_own() {
         check(&Rig::narrative(), &authored(id, class, channel), open);
     }
     let odd = Err((Code::AuthorUnknown, "author.author_class"));
-    check(&Rig::narrative(), &authored("PLANNER", "ALIEN", "PEOPLE"), odd);
+    check(
+        &Rig::narrative(),
+        &authored("PLANNER", "ALIEN", "PEOPLE"),
+        odd,
+    );
 }
 
 #[test]
 fn n10_nobody_writes_as_the_operator_the_server_or_another_agent() {
-    for rig in [Rig::workspace(), Rig::narrative(), Rig::workspace().by("PLANNER")] {
+    for rig in [
+        Rig::workspace(),
+        Rig::narrative(),
+        Rig::workspace().by("PLANNER"),
+    ] {
         for (id, class, channel) in [
             ("GEORGE", "OPERATOR", "USER"),
             ("PLANNER", "OPERATOR", "USER"),
@@ -62,7 +70,11 @@ fn n10_nobody_writes_as_the_operator_the_server_or_another_agent() {
         ] {
             check(&rig, &authored(id, class, channel), FORBIDDEN);
         }
-        check(&rig, &authored("PLANNER", "PERSON", "USER"), Err((Code::ChannelInvalid, "channel")));
+        check(
+            &rig,
+            &authored("PLANNER", "PERSON", "USER"),
+            Err((Code::ChannelInvalid, "channel")),
+        );
     }
     let planner = Rig::workspace().by("PLANNER");
     check(&planner, &authored("CODER", "PERSON", "PEOPLE"), FORBIDDEN);
@@ -99,7 +111,11 @@ fn a_channel_is_that_of_its_author() {
 }
 
 fn seen_by(scope: &str, readers: &[&str]) -> Value {
-    with(&entry("x"), "visibility", json!({ "scope": scope, "visible_to": readers }))
+    with(
+        &entry("x"),
+        "visibility",
+        json!({ "scope": scope, "visible_to": readers }),
+    )
 }
 
 #[test]
@@ -137,7 +153,11 @@ fn n11_a_private_entry_names_its_readers_and_a_public_one_none() {
     check(&Rig::workspace(), &absent, list);
     let names: Vec<String> = (0..257).map(|n| format!("P{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    check(&Rig::narrative(), &seen_by("PRIVATE", &names[..256]), Ok(()));
+    check(
+        &Rig::narrative(),
+        &seen_by("PRIVATE", &names[..256]),
+        Ok(()),
+    );
     check(&Rig::narrative(), &seen_by("PRIVATE", &names), list);
 }
 
@@ -146,7 +166,10 @@ fn readers_stand_as_they_were_given() {
     let given = bundle(&[seen_by("PRIVATE", &["REVIEWER", "GEORGE", "CODER"])]);
     let proposal = Rig::workspace().accept(&given).unwrap();
     let readers = proposal.entries[0].visible_to.clone().unwrap();
-    assert_eq!(readers.iter().map(Name::as_str).collect::<Vec<_>>(), ["REVIEWER", "GEORGE", "CODER"]);
+    assert_eq!(
+        readers.iter().map(Name::as_str).collect::<Vec<_>>(),
+        ["REVIEWER", "GEORGE", "CODER"]
+    );
 }
 
 #[test]
@@ -161,17 +184,35 @@ fn n16_the_time_of_an_entry_is_text_of_a_time() {
         (json!(true), format),
         (json!("later that day"), format),
         (json!(""), format),
-        (json!("2026-10-25T02:30:00"), Err((Code::TimeAmbiguous, "created_at_world"))),
+        (
+            json!("2026-10-25T02:30:00"),
+            Err((Code::TimeAmbiguous, "created_at_world")),
+        ),
     ] {
-        check(&Rig::workspace(), &with(&entry("x"), "created_at_world", value), verdict);
+        check(
+            &Rig::workspace(),
+            &with(&entry("x"), "created_at_world", value),
+            verdict,
+        );
     }
-    let offset = bundle(&[with(&entry("x"), "created_at_world", "2026-11-15T10:00:05+01:00")]);
-    let kept = Rig::workspace().accept(&offset).unwrap().entries[0].time.clone().unwrap();
-    assert_eq!(kept.as_str(), "2026-11-15T10:00:05+01:00", "a time with an offset is kept as it was given");
+    let offset = bundle(&[with(
+        &entry("x"),
+        "created_at_world",
+        "2026-11-15T10:00:05+01:00",
+    )]);
+    let kept = Rig::workspace().accept(&offset).unwrap().entries[0]
+        .time
+        .clone()
+        .unwrap();
+    assert_eq!(
+        kept.as_str(),
+        "2026-11-15T10:00:05+01:00",
+        "a time with an offset is kept as it was given"
+    );
 }
 
-/// Each row: seconds after the world's time, or none; a `p` before a private one; and who is at fault.
-/// The commit is 5 seconds after the world's time.
+/// Each row: seconds after the world's time, or none; a `p` before a private one; and who is at
+/// fault. The commit is 5 seconds after the world's time.
 #[test]
 fn times_keep_to_the_world_the_commit_and_each_other() {
     for (times, at_fault) in [
@@ -203,15 +244,24 @@ fn times_keep_to_the_world_the_commit_and_each_other() {
         let verdict = Rig::workspace().accept(&bundle(&entries)).map(drop);
         let verdict = verdict.map_err(|fault| (fault.code, fault.path));
         let wanted = at_fault.map_or(Ok(()), |index: usize| {
-            Err((Code::TimeInconsistent, format!("entries[{index}].created_at_world")))
+            Err((
+                Code::TimeInconsistent,
+                format!("entries[{index}].created_at_world"),
+            ))
         });
         assert_eq!(verdict, wanted, "{times:?}");
     }
 }
 
 fn timed(row: &str) -> Value {
-    let (private, seconds) = row.strip_prefix('p').map_or((false, row), |rest| (true, rest));
-    let entry = if private { seen_by("PRIVATE", &["CODER"]) } else { entry("x") };
+    let (private, seconds) = row
+        .strip_prefix('p')
+        .map_or((false, row), |rest| (true, rest));
+    let entry = if private {
+        seen_by("PRIVATE", &["CODER"])
+    } else {
+        entry("x")
+    };
     match seconds.parse() {
         Ok(seconds) => {
             let time = Rig::workspace().clock.plus_seconds(seconds);
@@ -225,7 +275,10 @@ fn timed(row: &str) -> Value {
 fn a_later_time_that_is_none_is_told_where_it_stands() {
     let given = bundle(&[timed("p30"), with(&entry("x"), "created_at_world", "soon")]);
     let refusal = Rig::workspace().refusal(&given);
-    assert_eq!(refusal, (Code::TimeFormat, "entries[1].created_at_world".to_owned()));
+    assert_eq!(
+        refusal,
+        (Code::TimeFormat, "entries[1].created_at_world".to_owned())
+    );
 }
 
 #[test]
@@ -233,12 +286,20 @@ fn after_the_operators_words_no_entry_is_before_the_commit() {
     let mut rig = Rig::workspace();
     rig.clock = rig.commit.clone();
     check(&rig, &timed("5"), Ok(()));
-    check(&rig, &timed("4"), Err((Code::TimeInconsistent, "created_at_world")));
+    check(
+        &rig,
+        &timed("4"),
+        Err((Code::TimeInconsistent, "created_at_world")),
+    );
 }
 
 #[test]
 fn n13_words_about_time_declare_none() {
-    for words in ["Later that day…", "It is 2031-01-01T00:00:00Z now.", "Three weeks pass."] {
+    for words in [
+        "Later that day…",
+        "It is 2031-01-01T00:00:00Z now.",
+        "Three weeks pass.",
+    ] {
         let proposal = Rig::narrative().accept(&bundle(&[entry(words)])).unwrap();
         assert_eq!(proposal.entries[0].time, None, "{words}");
     }
@@ -253,7 +314,10 @@ fn n31_no_words_change_a_verdict() {
         "\u{202e}olleh\u{202c} e\u{301}\r\n👩‍👩‍👧‍👦\t\u{feff}",
     ];
     for words in odd {
-        let proposal = Rig::workspace().by("PLANNER").accept(&bundle(&[entry(words)])).unwrap();
+        let proposal = Rig::workspace()
+            .by("PLANNER")
+            .accept(&bundle(&[entry(words)]))
+            .unwrap();
         assert_eq!(proposal.entries[0].text, words);
     }
 }
@@ -267,7 +331,10 @@ fn a_text_is_visible_and_not_too_long() {
         (" \t\r\n\u{3000}".to_owned(), Err((Code::TextEmpty, "text"))),
         (" ".repeat((256 << 10) + 1), Err((Code::TextEmpty, "text"))),
         ("ä".repeat(128 << 10), Ok(())),
-        ("ä".repeat(128 << 10) + "x", Err((Code::TextTooLarge, "text"))),
+        (
+            "ä".repeat(128 << 10) + "x",
+            Err((Code::TextTooLarge, "text")),
+        ),
     ] {
         check(&Rig::workspace(), &entry(&text), verdict);
     }
@@ -278,7 +345,15 @@ fn a_time_far_away_breaks_nothing() {
     let mut rig = Rig::workspace();
     rig.commit = time("9999-12-30T22:00:00Z");
     rig.clock = rig.commit.clone();
-    check(&rig, &with(&entry("x"), "created_at_world", "9999-12-30T22:00:00Z"), Ok(()));
+    check(
+        &rig,
+        &with(&entry("x"), "created_at_world", "9999-12-30T22:00:00Z"),
+        Ok(()),
+    );
     let early = Err((Code::TimeInconsistent, "created_at_world"));
-    check(&rig, &with(&entry("x"), "created_at_world", "0000-01-01T00:00:00Z"), early);
+    check(
+        &rig,
+        &with(&entry("x"), "created_at_world", "0000-01-01T00:00:00Z"),
+        early,
+    );
 }

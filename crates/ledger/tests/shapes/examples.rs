@@ -1,5 +1,5 @@
-//! The examples of `testdata/ledger`: every valid one is of its shape, every forbidden one is refused with
-//! its word and path, and by its schema too where a schema can tell.
+//! The examples of `testdata/ledger`: every valid one is of its shape, every forbidden one is
+//! refused with its word and path, and by its schema too where a schema can tell.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,8 +21,12 @@ struct Example {
 }
 
 fn examples(folder: &str) -> Vec<Example> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/ledger").join(folder);
-    let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/ledger")
+        .join(folder);
+    let files = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
     let mut examples: Vec<Example> = files.map(|path| read(&path)).collect();
     examples.sort_by(|a, b| a.file.cmp(&b.file));
     examples
@@ -49,7 +53,10 @@ fn verdict(shape: &str, writer: Option<&str>, value: &Value) -> Option<Result<()
     match shape {
         "invocation_envelope" => {
             let read = rig.envelope(value);
-            Some(read.and_then(|envelope| envelope.declared_instant(&rig.zone)).map(drop))
+            Some(
+                read.and_then(|envelope| envelope.declared_instant(&rig.zone))
+                    .map(drop),
+            )
         }
         "write_bundle_proposal" => Some(rig.accept(value).map(drop)),
         "tool_request" => Some(asked(value).map(drop)),
@@ -62,11 +69,22 @@ fn verdict(shape: &str, writer: Option<&str>, value: &Value) -> Option<Result<()
 fn p01_every_valid_example_passes_its_schema_and_is_taken() {
     let mut shapes = BTreeSet::new();
     for Example { file, shape, value } in examples("valid") {
-        assert!(schema_of(&shape).admits(&value), "{file} is refused by its schema");
-        assert_eq!(verdict(&shape, None, &value).unwrap_or(Ok(())), Ok(()), "{file}");
+        assert!(
+            schema_of(&shape).admits(&value),
+            "{file} is refused by its schema"
+        );
+        assert_eq!(
+            verdict(&shape, None, &value).unwrap_or(Ok(())),
+            Ok(()),
+            "{file}"
+        );
         shapes.insert(shape);
     }
-    assert_eq!(shapes, NAMES.iter().map(|&name| name.to_owned()).collect(), "a shape without an example");
+    assert_eq!(
+        shapes,
+        NAMES.iter().map(|&name| name.to_owned()).collect(),
+        "a shape without an example"
+    );
 }
 
 #[test]
@@ -77,24 +95,39 @@ fn p01_every_forbidden_example_fails_with_its_word() {
         let code = Code::ALL.iter().find(|code| value["code"] == code.word());
         let code = *code.unwrap_or_else(|| panic!("{file} names no word"));
         let refuses = value["schema_refuses"].as_bool().unwrap();
-        assert_eq!(!schema_of(&shape).admits(example), refuses, "{file} by its schema");
+        assert_eq!(
+            !schema_of(&shape).admits(example),
+            refuses,
+            "{file} by its schema"
+        );
         if let Some(verdict) = verdict(&shape, value["writer"].as_str(), example) {
             let fault = verdict.expect_err(&file);
-            let prefix = if shape == "write_entry_proposal" { "entries[0]." } else { "" };
+            let prefix = if shape == "write_entry_proposal" {
+                "entries[0]."
+            } else {
+                ""
+            };
             let path = format!("{prefix}{}", value["path"].as_str().unwrap());
             assert_eq!((fault.code, &fault.path), (code, &path), "{file}");
         }
         shapes.insert(shape);
     }
-    assert_eq!(shapes, NAMES.iter().map(|&name| name.to_owned()).collect(), "a shape without an example");
+    assert_eq!(
+        shapes,
+        NAMES.iter().map(|&name| name.to_owned()).collect(),
+        "a shape without an example"
+    );
 }
 
-/// The words of envelopes and bundles, but for `TEXT_TOO_LARGE`, whose examples would be long files.
+/// The words of envelopes and bundles, but for `TEXT_TOO_LARGE`, whose examples would be long
+/// files.
 #[test]
 fn every_word_of_an_envelope_and_a_bundle_has_an_example() {
     let forbidden = examples("forbidden");
-    let shown: BTreeSet<&str> =
-        forbidden.iter().filter_map(|example| example.value["code"].as_str()).collect();
+    let shown: BTreeSet<&str> = forbidden
+        .iter()
+        .filter_map(|example| example.value["code"].as_str())
+        .collect();
     for code in [
         Code::EnvelopeInvalid,
         Code::RequestIdInvalid,
@@ -125,25 +158,34 @@ fn every_word_of_an_envelope_and_a_bundle_has_an_example() {
 fn a_rejected_bundle_is_answered_in_the_shape_of_a_bundle() {
     let schema = schema_of("write_bundle");
     for Example { file, shape, value } in examples("forbidden") {
-        if let (true, Some(Err(fault))) =
-            (shape == "write_bundle_proposal", verdict(&shape, value["writer"].as_str(), &value["example"]))
-        {
-            assert!(schema.admits(&rejected_form(&value["example"], &fault.reason())), "{file}");
+        if let (true, Some(Err(fault))) = (
+            shape == "write_bundle_proposal",
+            verdict(&shape, value["writer"].as_str(), &value["example"]),
+        ) {
+            assert!(
+                schema.admits(&rejected_form(&value["example"], &fault.reason())),
+                "{file}"
+            );
         }
     }
 }
 
 #[test]
 fn what_is_said_twice_is_said_alike() {
-    for (bundle, entry) in
-        [("write_bundle", "write_entry"), ("write_bundle_proposal", "write_entry_proposal")]
-    {
+    for (bundle, entry) in [
+        ("write_bundle", "write_entry"),
+        ("write_bundle_proposal", "write_entry_proposal"),
+    ] {
         let parse = |name| serde_json::from_str::<Value>(schema(name).unwrap()).unwrap();
         let mut alone = parse(entry);
         for annotation in ["$schema", "$id", "title", "description"] {
             alone.as_object_mut().unwrap().shift_remove(annotation);
         }
-        assert_eq!(parse(bundle)["$defs"]["entry"], alone, "{entry} in {bundle}");
+        assert_eq!(
+            parse(bundle)["$defs"]["entry"],
+            alone,
+            "{entry} in {bundle}"
+        );
     }
     assert!(schema("write_nothing").is_none());
 }

@@ -11,14 +11,25 @@ use crate::rig::{REQUEST, bundle, entry, name, time, with};
 const REASON: &str = "TEXT_EMPTY: entries[0].text";
 
 fn committed() -> (BundleCommit, Entry, PocketItem) {
-    let by = ProposedBy { engine: "test".into(), actor: "PLANNER".into() };
-    let commit = BundleCommit { id: BundleId(1), request: REQUEST.into(), proposed_by: by, entries: 1 };
+    let by = ProposedBy {
+        engine: "test".into(),
+        actor: "PLANNER".into(),
+    };
+    let commit = BundleCommit {
+        id: BundleId(1),
+        request: REQUEST.into(),
+        proposed_by: by,
+        entries: 1,
+    };
     let entry = Entry {
         id: EntryId(2),
         bundle: BundleId(1),
         request: REQUEST.into(),
         time: time("2026-11-15T09:00:05.000Z"),
-        author: Author { class: AuthorClass::Person, id: name("PLANNER") },
+        author: Author {
+            class: AuthorClass::Person,
+            id: name("PLANNER"),
+        },
         label: "Planner".into(),
         visible_to: Some([name("REVIEWER")].into()),
         channel: Channel::People,
@@ -61,13 +72,22 @@ fn a_committed_bundle_has_its_ids_and_keeps_its_order() {
         "supersedes": "i_00000000000000000000000004",
     });
     let form = committed_form(&commit, std::iter::once(&entry), std::iter::once(&item));
-    assert_eq!(form.to_string(), with(&plain, "pocket_items", json!([item_form])).to_string());
+    assert_eq!(
+        form.to_string(),
+        with(&plain, "pocket_items", json!([item_form])).to_string()
+    );
 }
 
 #[test]
 fn a_bundle_that_wrote_nothing_has_no_id() {
-    let by = ProposedBy { engine: "test".into(), actor: "PLANNER".into() };
-    assert_eq!(unwritten_form(REQUEST, &by).to_string(), bundle(&[]).to_string());
+    let by = ProposedBy {
+        engine: "test".into(),
+        actor: "PLANNER".into(),
+    };
+    assert_eq!(
+        unwritten_form(REQUEST, &by).to_string(),
+        bundle(&[]).to_string()
+    );
 }
 
 #[test]
@@ -84,9 +104,16 @@ fn a_rejected_bundle_is_the_same_bundle_that_wrote_nothing() {
 
 #[test]
 fn a_rejected_bundle_has_no_ids_whatever_was_claimed() {
-    let claimed = with(&bundle(&[with(&entry("x"), "entry_id", "e_1")]), "bundle_id", "b_1");
+    let claimed = with(
+        &bundle(&[with(&entry("x"), "entry_id", "e_1")]),
+        "bundle_id",
+        "b_1",
+    );
     let form = rejected_form(&claimed, REASON);
-    assert_eq!((&form["bundle_id"], &form["entries"][0]["entry_id"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&form["bundle_id"], &form["entries"][0]["entry_id"]),
+        (&Value::Null, &Value::Null)
+    );
     assert_eq!(form["entries"][0]["text"], "x");
 }
 
@@ -97,8 +124,19 @@ fn whatever_came_is_answered_as_a_bundle() {
         "wrote": false, "rejection": { "rejected": true, "reason": "TEXT_EMPTY: entries[0].text" },
     });
     let odd = json!({ "entries": 7, "request_id": [], "proposed_by": null, "wrote": "yes", "rejection": 0 });
-    for given in [json!(null), json!(7), json!([1]), json!("bundle"), json!({}), odd] {
-        assert_eq!(rejected_form(&given, REASON).to_string(), empty.to_string(), "{given}");
+    for given in [
+        json!(null),
+        json!(7),
+        json!([1]),
+        json!("bundle"),
+        json!({}),
+        odd,
+    ] {
+        assert_eq!(
+            rejected_form(&given, REASON).to_string(),
+            empty.to_string(),
+            "{given}"
+        );
     }
     let listed = json!({ "entries": [7, null, [], "x"], "mood": { "b": 1, "a": 2.50 } });
     let form = rejected_form(&listed, REASON);
@@ -114,12 +152,24 @@ fn the_same_request_is_answered_with_the_same_bytes() {
             r#"{"wrote":true,"x":{"b":[{"d":1,"c":2}],"a":1}}"#,
             r#"{"x":{"a":1,"b":[{"c":2,"d":1}]},"wrote":true}"#,
         ),
-        (r#"{"x":[1,10,0,100,2.5]}"#, r#"{"x":[1.0,1e1,-0.0,1E+2,25e-1]}"#),
-        (r#"{"x":12345678901234567890}"#, r#"{"x":12345678901234567890.0}"#),
+        (
+            r#"{"x":[1,10,0,100,2.5]}"#,
+            r#"{"x":[1.0,1e1,-0.0,1E+2,25e-1]}"#,
+        ),
+        (
+            r#"{"x":12345678901234567890}"#,
+            r#"{"x":12345678901234567890.0}"#,
+        ),
         (r#"{"x":9007199254740993}"#, r#"{"x":9007199254740992}"#),
     ] {
         let (one, other) = (parse(one), parse(other));
-        assert_eq!(turnkeep_ledger::json::canonical(&one), turnkeep_ledger::json::canonical(&other));
-        assert_eq!(rejected_form(&one, REASON).to_string(), rejected_form(&other, REASON).to_string());
+        assert_eq!(
+            turnkeep_ledger::json::canonical(&one),
+            turnkeep_ledger::json::canonical(&other)
+        );
+        assert_eq!(
+            rejected_form(&one, REASON).to_string(),
+            rejected_form(&other, REASON).to_string()
+        );
     }
 }

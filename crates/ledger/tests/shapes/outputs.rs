@@ -1,4 +1,5 @@
-//! What the ledger makes is of its shape: every answer to every reader of a small world passes its schema.
+//! What the ledger makes is of its shape: every answer to every reader of a small world passes its
+//! schema.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::anchor::Anchor;
@@ -13,7 +14,12 @@ use turnkeep_ledger::{Fault, Principal, Viewer, World, projection};
 use crate::examples::schema_of;
 use crate::rig::{Rig, name, with};
 
-const TOOLS: &[&str] = &["LEDGER_SEARCH", "LEDGER_GET", "CAPSULE_GET", "SCENE_PACK_BUILD"];
+const TOOLS: &[&str] = &[
+    "LEDGER_SEARCH",
+    "LEDGER_GET",
+    "CAPSULE_GET",
+    "SCENE_PACK_BUILD",
+];
 
 fn entry(number: u128, (class, id): (AuthorClass, &str), readers: &[&str], text: &str) -> Entry {
     Entry {
@@ -21,7 +27,10 @@ fn entry(number: u128, (class, id): (AuthorClass, &str), readers: &[&str], text:
         bundle: BundleId(1),
         request: "r-1".into(),
         time: Rig::workspace().clock,
-        author: Author { class, id: name(id) },
+        author: Author {
+            class,
+            id: name(id),
+        },
         label: id.into(),
         visible_to: (!readers.is_empty()).then(|| readers.iter().map(|id| name(id)).collect()),
         channel: Channel::of(class),
@@ -33,12 +42,37 @@ fn entry(number: u128, (class, id): (AuthorClass, &str), readers: &[&str], text:
 fn entries() -> Vec<Entry> {
     let planner = (AuthorClass::Person, "PLANNER");
     vec![
-        entry(1, (AuthorClass::Operator, "GEORGE"), &[], "Ship the refund fix today."),
-        entry(2, (AuthorClass::World, "WORLD"), &[], "The build turns red.\r\n"),
-        entry(3, planner, &[], "CODER takes the rounding test; REVIEWER checks by 15:00."),
-        entry(4, planner, &["REVIEWER"], "REVIEWER, look twice at the refund fix."),
+        entry(
+            1,
+            (AuthorClass::Operator, "GEORGE"),
+            &[],
+            "Ship the refund fix today.",
+        ),
+        entry(
+            2,
+            (AuthorClass::World, "WORLD"),
+            &[],
+            "The build turns red.\r\n",
+        ),
+        entry(
+            3,
+            planner,
+            &[],
+            "CODER takes the rounding test; REVIEWER checks by 15:00.",
+        ),
+        entry(
+            4,
+            planner,
+            &["REVIEWER"],
+            "REVIEWER, look twice at the refund fix.",
+        ),
         entry(5, (AuthorClass::System, "SYSTEM"), &[], "Run 12 has ended."),
-        entry(6, planner, &["GEORGE"], &"A long private refund report. ".repeat(200)),
+        entry(
+            6,
+            planner,
+            &["GEORGE"],
+            &"A long private refund report. ".repeat(200),
+        ),
     ]
 }
 
@@ -65,8 +99,16 @@ fn items() -> Vec<PocketItem> {
 }
 
 fn commit() -> BundleCommit {
-    let by = ProposedBy { engine: "test".into(), actor: "PLANNER".into() };
-    BundleCommit { id: BundleId(1), request: "r-1".into(), proposed_by: by, entries: 6 }
+    let by = ProposedBy {
+        engine: "test".into(),
+        actor: "PLANNER".into(),
+    };
+    BundleCommit {
+        id: BundleId(1),
+        request: "r-1".into(),
+        proposed_by: by,
+        entries: 6,
+    }
 }
 
 /// Nothing has happened in it.
@@ -96,18 +138,32 @@ fn full_world() -> World {
         cited: cited.clone(),
     }));
     let text = "Reviews in the afternoon.".into();
-    world.apply(Fact::Note(Note { position: 6, person: name("REVIEWER"), text, cited }));
+    world.apply(Fact::Note(Note {
+        position: 6,
+        person: name("REVIEWER"),
+        text,
+        cited,
+    }));
     world
 }
 
 fn planner() -> Principal {
-    Principal::Person { id: name("PLANNER"), write: true }
+    Principal::Person {
+        id: name("PLANNER"),
+        write: true,
+    }
 }
 
 /// PLANNER's question, answered.
 pub(crate) fn asked(request: &Value) -> Result<Value, Fault> {
     let world = full_world();
-    answer(&world, world.position(), &Caller::of(&planner()), &ToolRequest::parse(request)?, None)
+    answer(
+        &world,
+        world.position(),
+        &Caller::of(&planner()),
+        &ToolRequest::parse(request)?,
+        None,
+    )
 }
 
 #[track_caller]
@@ -125,11 +181,22 @@ fn shape_of_answer(tool: &str) -> &'static str {
 
 #[test]
 fn p01_every_answer_to_every_reader_is_of_its_shape() {
-    let reader = |id: &str| Principal::Person { id: name(id), write: false };
+    let reader = |id: &str| Principal::Person {
+        id: name(id),
+        write: false,
+    };
     for world in [empty_world(), full_world()] {
-        for who in [Principal::Owner, planner(), reader("CODER"), reader("REVIEWER")] {
+        for who in [
+            Principal::Owner,
+            planner(),
+            reader("CODER"),
+            reader("REVIEWER"),
+        ] {
             let caller = Caller::of(&who);
-            for (tool, view) in TOOLS.iter().flat_map(|tool| [(tool, "PUBLIC"), (tool, &caller.identity)]) {
+            for (tool, view) in TOOLS
+                .iter()
+                .flat_map(|tool| [(tool, "PUBLIC"), (tool, &caller.identity)])
+            {
                 let request = json!({
                     "tool_request_id": "t-1", "request_id": "r-1",
                     "requested_by": { "engine": "test", "actor": caller.identity, "knowledge_view": view },
@@ -142,10 +209,16 @@ fn p01_every_answer_to_every_reader_is_of_its_shape() {
                 of_shape(shape_of_answer(tool), &pack);
             }
             let view = world.view(who.viewer());
-            of_shape("projection_output", &projection::read(&view, "r-2", None, 500).unwrap().value);
+            of_shape(
+                "projection_output",
+                &projection::read(&view, "r-2", None, 500).unwrap().value,
+            );
             let anchor = Anchor::of(&view);
             of_shape("scene_anchor_pack", &anchor.pack("r-2"));
-            of_shape("rehydration_pack", &Rehydration::of(&view, &anchor, "r-2", 6144).pack("r-2"));
+            of_shape(
+                "rehydration_pack",
+                &Rehydration::of(&view, &anchor, "r-2", 6144).pack("r-2"),
+            );
         }
     }
 }
@@ -156,8 +229,14 @@ fn p01_a_committed_bundle_and_its_entries_are_of_their_shapes() {
     for entry in &entries {
         of_shape("write_entry", &entry.to_json());
     }
-    of_shape("write_bundle", &committed_form(&commit(), entries.iter(), items.iter()));
-    of_shape("write_bundle", &committed_form(&commit(), entries.iter(), std::iter::empty()));
+    of_shape(
+        "write_bundle",
+        &committed_form(&commit(), entries.iter(), items.iter()),
+    );
+    of_shape(
+        "write_bundle",
+        &committed_form(&commit(), entries.iter(), std::iter::empty()),
+    );
 }
 
 #[test]
@@ -166,7 +245,9 @@ fn a_closed_pocket_is_of_its_shape() {
     world.config.pocket_available = false;
     of_shape(
         "projection_output",
-        &projection::read(&world.view(Viewer::operator()), "r", None, 9).unwrap().value,
+        &projection::read(&world.view(Viewer::operator()), "r", None, 9)
+            .unwrap()
+            .value,
     );
 }
 
@@ -178,11 +259,31 @@ fn the_small_world_has_something_to_show() {
         "tool": { "name": "LEDGER_SEARCH", "query_text": "refund" },
     });
     let found = asked(&request).unwrap();
-    assert!(found["results"][0]["verbatim_excerpt"].as_str().unwrap().contains("refund"), "{found}");
-    let capsule =
-        with(&request, "tool", json!({ "name": "CAPSULE_GET", "constraints": { "person_id": "REVIEWER" } }));
-    assert_eq!(asked(&capsule).unwrap()["sections"].as_array().unwrap().len(), 2);
-    let shown = projection::read(&full_world().view(Viewer::operator()), "r", None, 9).unwrap().value;
+    assert!(
+        found["results"][0]["verbatim_excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("refund"),
+        "{found}"
+    );
+    let capsule = with(
+        &request,
+        "tool",
+        json!({ "name": "CAPSULE_GET", "constraints": { "person_id": "REVIEWER" } }),
+    );
+    assert_eq!(
+        asked(&capsule).unwrap()["sections"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let shown = projection::read(&full_world().view(Viewer::operator()), "r", None, 9)
+        .unwrap()
+        .value;
     assert_eq!(shown["stream"]["entries"].as_array().unwrap().len(), 5);
-    assert_eq!(shown["pocket"]["calendar"]["items"][0]["title"], "REVIEWER checks");
+    assert_eq!(
+        shown["pocket"]["calendar"]["items"][0]["title"],
+        "REVIEWER checks"
+    );
 }

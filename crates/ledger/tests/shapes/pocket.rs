@@ -11,7 +11,11 @@ use crate::rig::{Rig, SEEN_ITEM, bundle, entry, with};
 const TEXT: &str = "Café äh 12";
 
 fn given(item: &Value) -> Value {
-    with(&bundle(&[entry("first"), entry(TEXT)]), "pocket_items", json!([item]))
+    with(
+        &bundle(&[entry("first"), entry(TEXT)]),
+        "pocket_items",
+        json!([item]),
+    )
 }
 
 fn item() -> Value {
@@ -21,7 +25,10 @@ fn item() -> Value {
 
 #[track_caller]
 fn check(item: &Value, wanted: Result<(), (Code, &str)>) {
-    let verdict = Rig::workspace().accept(&given(item)).map(drop).map_err(|fault| (fault.code, fault.path));
+    let verdict = Rig::workspace()
+        .accept(&given(item))
+        .map(drop)
+        .map_err(|fault| (fault.code, fault.path));
     let wanted = wanted.map_err(|(code, field)| (code, format!("pocket_items[0].{field}")));
     assert_eq!(verdict, wanted, "{item}");
 }
@@ -30,14 +37,26 @@ fn check(item: &Value, wanted: Result<(), (Code, &str)>) {
 fn an_item_is_made_of_parts_of_its_entry() {
     let proposal = Rig::workspace().accept(&given(&item())).unwrap();
     let made = &proposal.items[0];
-    assert_eq!((made.entry_index, made.kind, made.supersedes), (1, ItemKind::Calendar, Some(SEEN_ITEM)));
     assert_eq!(
-        (made.title.clone(), made.location.clone(), made.notes.clone()),
+        (made.entry_index, made.kind, made.supersedes),
+        (1, ItemKind::Calendar, Some(SEEN_ITEM))
+    );
+    assert_eq!(
+        (
+            made.title.clone(),
+            made.location.clone(),
+            made.notes.clone()
+        ),
         (Some(0..5), Some(6..8), Some(10..12))
     );
     assert_eq!(made.time.as_ref().unwrap().as_str(), "2026-11-15T15:00:00Z");
-    let local = Rig::workspace().accept(&given(&with(&item(), "time", "2026-11-15T15:00"))).unwrap();
-    assert_eq!(local.items[0].time.as_ref().unwrap().as_str(), "2026-11-15T14:00:00.000Z");
+    let local = Rig::workspace()
+        .accept(&given(&with(&item(), "time", "2026-11-15T15:00")))
+        .unwrap();
+    assert_eq!(
+        local.items[0].time.as_ref().unwrap().as_str(),
+        "2026-11-15T14:00:00.000Z"
+    );
 }
 
 #[test]
@@ -60,11 +79,20 @@ fn ranges_are_inside_the_text_and_on_character_boundaries() {
         ] {
             check(&with(&item(), field, range), wanted);
         }
-        for odd in [json!([0]), json!([0, 1, 2]), json!([]), json!("0-5"), json!({})] {
+        for odd in [
+            json!([0]),
+            json!([0, 1, 2]),
+            json!([]),
+            json!("0-5"),
+            json!({}),
+        ] {
             check(&with(&item(), field, odd), Err((Code::Shape, field)));
         }
         for odd in [json!(-1), json!(1.5), json!("0"), json!(null)] {
-            check(&with(&item(), field, json!([odd, 5])), Err((Code::Shape, &format!("{field}[0]"))));
+            check(
+                &with(&item(), field, json!([odd, 5])),
+                Err((Code::Shape, &format!("{field}[0]"))),
+            );
         }
     }
 }
@@ -88,7 +116,13 @@ fn an_item_has_a_kind_an_entry_and_a_time_that_is_one() {
     }
     let alone = with(&bundle(&[]), "pocket_items", json!([item()]));
     let refusal = Rig::workspace().refusal(&alone);
-    assert_eq!(refusal, (Code::PocketInvalid, "pocket_items[0].entry_index".to_owned()));
+    assert_eq!(
+        refusal,
+        (
+            Code::PocketInvalid,
+            "pocket_items[0].entry_index".to_owned()
+        )
+    );
 }
 
 #[test]
@@ -96,15 +130,30 @@ fn an_item_without_a_title_tells_its_entry_or_cancels_another() {
     let bare = |kind: &str| json!({ "kind": kind, "entry_index": 0 });
     check(&bare("MESSAGE"), Ok(()));
     check(&bare("CALENDAR"), Err((Code::PocketInvalid, "title")));
-    check(&with(&bare("CALENDAR"), "supersedes", SEEN_ITEM.to_string()), Ok(()));
+    check(
+        &with(&bare("CALENDAR"), "supersedes", SEEN_ITEM.to_string()),
+        Ok(()),
+    );
 }
 
 #[test]
 fn an_unknown_item_and_a_hidden_one_are_refused_alike() {
-    let refuse = |id: &str| Rig::workspace().accept(&given(&with(&item(), "supersedes", id))).unwrap_err();
+    let refuse = |id: &str| {
+        Rig::workspace()
+            .accept(&given(&with(&item(), "supersedes", id)))
+            .unwrap_err()
+    };
     let hidden = refuse(&ItemId(8).to_string());
-    assert_eq!((hidden.code, hidden.path.as_str()), (Code::PocketInvalid, "pocket_items[0].supersedes"));
-    for other in [ItemId(9).to_string(), "i_".to_owned(), String::new(), "lunch".to_owned()] {
+    assert_eq!(
+        (hidden.code, hidden.path.as_str()),
+        (Code::PocketInvalid, "pocket_items[0].supersedes")
+    );
+    for other in [
+        ItemId(9).to_string(),
+        "i_".to_owned(),
+        String::new(),
+        "lunch".to_owned(),
+    ] {
         assert_eq!(refuse(&other), hidden, "{other}");
     }
 }

@@ -102,13 +102,17 @@ impl Rig {
 
     /// The word and the path of the refusal.
     pub(crate) fn refusal(&self, bundle: &Value) -> (Code, String) {
-        let fault = self.accept(bundle).expect_err("the bundle was to be refused");
+        let fault = self
+            .accept(bundle)
+            .expect_err("the bundle was to be refused");
         (fault.code, fault.path)
     }
 
     pub(crate) fn envelope(&self, envelope: &Value) -> Result<Envelope, Fault> {
         let envelope = Envelope::parse(envelope)?;
-        envelope.check_invoker(&self.config, &self.people).map(|()| envelope)
+        envelope
+            .check_invoker(&self.config, &self.people)
+            .map(|()| envelope)
     }
 }
 
@@ -161,9 +165,17 @@ pub(crate) fn with(value: &Value, path: &str, new: impl Into<Value>) -> Value {
 }
 
 pub(crate) fn set(value: &mut Value, path: &str, new: impl Into<Value>) {
-    let (parent, key) = path.rsplit_once('/').map_or(("", path), |(parent, key)| (parent, key));
-    let pointer = if parent.is_empty() { String::new() } else { format!("/{parent}") };
-    let parent = value.pointer_mut(&pointer).unwrap_or_else(|| panic!("no {parent} to set {key} in"));
+    let (parent, key) = path
+        .rsplit_once('/')
+        .map_or(("", path), |(parent, key)| (parent, key));
+    let pointer = if parent.is_empty() {
+        String::new()
+    } else {
+        format!("/{parent}")
+    };
+    let parent = value
+        .pointer_mut(&pointer)
+        .unwrap_or_else(|| panic!("no {parent} to set {key} in"));
     match parent {
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = new.into(),
         parent => parent[key] = new.into(),
@@ -173,9 +185,19 @@ pub(crate) fn set(value: &mut Value, path: &str, new: impl Into<Value>) {
 /// The value without the field at `path`.
 pub(crate) fn without(value: &Value, path: &str) -> Value {
     let mut changed = value.clone();
-    let (parent, key) = path.rsplit_once('/').map_or(("", path), |(parent, key)| (parent, key));
-    let pointer = if parent.is_empty() { String::new() } else { format!("/{parent}") };
-    let fields = changed.pointer_mut(&pointer).unwrap().as_object_mut().unwrap();
+    let (parent, key) = path
+        .rsplit_once('/')
+        .map_or(("", path), |(parent, key)| (parent, key));
+    let pointer = if parent.is_empty() {
+        String::new()
+    } else {
+        format!("/{parent}")
+    };
+    let fields = changed
+        .pointer_mut(&pointer)
+        .unwrap()
+        .as_object_mut()
+        .unwrap();
     assert!(fields.shift_remove(key).is_some(), "no {path} to take away");
     changed
 }

@@ -1,8 +1,8 @@
 //! A key combination as a person writes it: `Super+Shift+C`.
 //!
-//! Modifiers in any order, any case, then one key. At least one modifier is required, because a bare
-//! key that is taken from every program would be lost for typing. The text form is canonical: parsing
-//! what is displayed gives the same binding.
+//! Modifiers in any order, any case, then one key. At least one modifier is required, because a
+//! bare key that is taken from every program would be lost for typing. The text form is canonical:
+//! parsing what is displayed gives the same binding.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,8 +21,12 @@ impl Modifiers {
     /// Shift.
     pub const SHIFT: Self = Self(8);
 
-    const NAMES: [(Self, &'static str); 4] =
-        [(Self::SUPER, "Super"), (Self::CTRL, "Ctrl"), (Self::ALT, "Alt"), (Self::SHIFT, "Shift")];
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::SUPER, "Super"),
+        (Self::CTRL, "Ctrl"),
+        (Self::ALT, "Alt"),
+        (Self::SHIFT, "Shift"),
+    ];
 
     /// Whether all of `other` are held.
     pub fn contains(self, other: Self) -> bool {
@@ -66,21 +70,81 @@ pub struct NamedKey {
 }
 
 const NAMED: [NamedKey; 15] = [
-    NamedKey { name: "Space", keysym: 0x20, tmux: "Space" },
-    NamedKey { name: "Plus", keysym: 0x2b, tmux: "+" },
-    NamedKey { name: "Tab", keysym: 0xff09, tmux: "Tab" },
-    NamedKey { name: "Enter", keysym: 0xff0d, tmux: "Enter" },
-    NamedKey { name: "Escape", keysym: 0xff1b, tmux: "Escape" },
-    NamedKey { name: "Backspace", keysym: 0xff08, tmux: "BSpace" },
-    NamedKey { name: "Insert", keysym: 0xff63, tmux: "IC" },
-    NamedKey { name: "Delete", keysym: 0xffff, tmux: "DC" },
-    NamedKey { name: "Home", keysym: 0xff50, tmux: "Home" },
-    NamedKey { name: "End", keysym: 0xff57, tmux: "End" },
-    NamedKey { name: "PageUp", keysym: 0xff55, tmux: "PPage" },
-    NamedKey { name: "PageDown", keysym: 0xff56, tmux: "NPage" },
-    NamedKey { name: "Up", keysym: 0xff52, tmux: "Up" },
-    NamedKey { name: "Down", keysym: 0xff54, tmux: "Down" },
-    NamedKey { name: "Print", keysym: 0xff61, tmux: "" },
+    NamedKey {
+        name: "Space",
+        keysym: 0x20,
+        tmux: "Space",
+    },
+    NamedKey {
+        name: "Plus",
+        keysym: 0x2b,
+        tmux: "+",
+    },
+    NamedKey {
+        name: "Tab",
+        keysym: 0xff09,
+        tmux: "Tab",
+    },
+    NamedKey {
+        name: "Enter",
+        keysym: 0xff0d,
+        tmux: "Enter",
+    },
+    NamedKey {
+        name: "Escape",
+        keysym: 0xff1b,
+        tmux: "Escape",
+    },
+    NamedKey {
+        name: "Backspace",
+        keysym: 0xff08,
+        tmux: "BSpace",
+    },
+    NamedKey {
+        name: "Insert",
+        keysym: 0xff63,
+        tmux: "IC",
+    },
+    NamedKey {
+        name: "Delete",
+        keysym: 0xffff,
+        tmux: "DC",
+    },
+    NamedKey {
+        name: "Home",
+        keysym: 0xff50,
+        tmux: "Home",
+    },
+    NamedKey {
+        name: "End",
+        keysym: 0xff57,
+        tmux: "End",
+    },
+    NamedKey {
+        name: "PageUp",
+        keysym: 0xff55,
+        tmux: "PPage",
+    },
+    NamedKey {
+        name: "PageDown",
+        keysym: 0xff56,
+        tmux: "NPage",
+    },
+    NamedKey {
+        name: "Up",
+        keysym: 0xff52,
+        tmux: "Up",
+    },
+    NamedKey {
+        name: "Down",
+        keysym: 0xff54,
+        tmux: "Down",
+    },
+    NamedKey {
+        name: "Print",
+        keysym: 0xff61,
+        tmux: "",
+    },
 ];
 
 impl Key {
@@ -90,10 +154,16 @@ impl Key {
             let lower = char.to_lowercase().next().unwrap_or(char);
             return (!char.is_control() && !char.is_whitespace()).then_some(Self::Char(lower));
         }
-        if let Some(number) = word.strip_prefix(['f', 'F']).and_then(|digits| digits.parse().ok()) {
+        if let Some(number) = word
+            .strip_prefix(['f', 'F'])
+            .and_then(|digits| digits.parse().ok())
+        {
             return (1..=24).contains(&number).then_some(Self::Function(number));
         }
-        NAMED.into_iter().find(|key| key.name.eq_ignore_ascii_case(word)).map(Self::Named)
+        NAMED
+            .into_iter()
+            .find(|key| key.name.eq_ignore_ascii_case(word))
+            .map(Self::Named)
     }
 
     /// The X11 keysym without Shift.
@@ -121,7 +191,9 @@ pub struct Binding {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
     /// No modifier.
-    #[error("`{0}` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C")]
+    #[error(
+        "`{0}` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C"
+    )]
     NoModifier(String),
     /// A word before the last that is no modifier.
     #[error("`{word}` in `{text}` is no modifier: expected Super, Ctrl, Alt or Shift")]
@@ -163,17 +235,26 @@ impl FromStr for Binding {
         let whole = || text.to_owned();
         let mut modifiers = Modifiers::default();
         for word in held {
-            let unknown = || BindingError::UnknownModifier { word: (*word).to_owned(), text: whole() };
+            let unknown = || BindingError::UnknownModifier {
+                word: (*word).to_owned(),
+                text: whole(),
+            };
             let modifier = Modifiers::parse(word).ok_or_else(unknown)?;
             if modifiers.contains(modifier) {
-                return Err(BindingError::Twice { word: (*word).to_owned(), text: whole() });
+                return Err(BindingError::Twice {
+                    word: (*word).to_owned(),
+                    text: whole(),
+                });
             }
             modifiers = modifiers.and(modifier);
         }
         if Modifiers::parse(last).is_some() {
             return Err(BindingError::NoKey(whole()));
         }
-        let unknown = || BindingError::UnknownKey { word: (*last).to_owned(), text: whole() };
+        let unknown = || BindingError::UnknownKey {
+            word: (*last).to_owned(),
+            text: whole(),
+        };
         let key = Key::parse(last).ok_or_else(unknown)?;
         if modifiers == Modifiers::default() {
             return Err(BindingError::NoModifier(whole()));
@@ -214,7 +295,9 @@ impl Binding {
         }
         match self.key {
             // A terminal sends Shift with a letter as the capital, unless Ctrl folds the case.
-            Key::Char(char) if shift && !ctrl && char.is_alphabetic() => name.extend(char.to_uppercase()),
+            Key::Char(char) if shift && !ctrl && char.is_alphabetic() => {
+                name.extend(char.to_uppercase())
+            }
             Key::Char(char) if shift => name.extend(['S', '-', char]),
             Key::Char(char) => name.push(char),
             Key::Function(number) if number > 12 => return Err("key beyond F12"),
@@ -249,7 +332,11 @@ mod tests {
             ("Alt+1", "Alt+1", 0x31),
         ] {
             let binding: Binding = text.parse().unwrap();
-            assert_eq!((binding.to_string().as_str(), binding.key.keysym()), (shown, keysym), "{text}");
+            assert_eq!(
+                (binding.to_string().as_str(), binding.key.keysym()),
+                (shown, keysym),
+                "{text}"
+            );
             assert_eq!(shown.parse(), Ok(binding));
         }
     }
@@ -257,10 +344,19 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_binding_is_said() {
         for (text, expect) in [
-            ("C", "`C` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C"),
-            ("Hyper+C", "`Hyper` in `Hyper+C` is no modifier: expected Super, Ctrl, Alt or Shift"),
+            (
+                "C",
+                "`C` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C",
+            ),
+            (
+                "Hyper+C",
+                "`Hyper` in `Hyper+C` is no modifier: expected Super, Ctrl, Alt or Shift",
+            ),
             ("Alt+alt+C", "`Alt+alt+C` names alt twice"),
-            ("Super+Shift", "`Super+Shift` ends in a modifier: name the key to press, as in Super+Shift+C"),
+            (
+                "Super+Shift",
+                "`Super+Shift` ends in a modifier: name the key to press, as in Super+Shift+C",
+            ),
             (
                 "Super+Foo",
                 "`Foo` in `Super+Foo` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus",
@@ -269,9 +365,16 @@ mod tests {
                 "Super+F25",
                 "`F25` in `Super+F25` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus",
             ),
-            ("", "`` in `` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus"),
+            (
+                "",
+                "`` in `` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus",
+            ),
         ] {
-            assert_eq!(text.parse::<Binding>().unwrap_err().to_string(), expect, "{text}");
+            assert_eq!(
+                text.parse::<Binding>().unwrap_err().to_string(),
+                expect,
+                "{text}"
+            );
         }
     }
 

@@ -78,7 +78,11 @@ macro_rules! x11_errors {
     };
 }
 
-x11_errors!(x11rb::errors::ConnectionError, x11rb::errors::ReplyError, x11rb::errors::ReplyOrIdError);
+x11_errors!(
+    x11rb::errors::ConnectionError,
+    x11rb::errors::ReplyError,
+    x11rb::errors::ReplyOrIdError
+);
 
 /// The focused session cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -116,7 +120,9 @@ pub enum ClipboardError {
     #[error("the clipboard holds no text")]
     Empty,
     /// Nothing cannot be put into it.
-    #[error("there is nothing to copy: {adapter} holds no empty clipboard and keeps the one before")]
+    #[error(
+        "there is nothing to copy: {adapter} holds no empty clipboard and keeps the one before"
+    )]
     NoEmptyContent {
         /// The adapter.
         adapter: Adapter,

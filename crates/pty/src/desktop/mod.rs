@@ -1,9 +1,10 @@
 //! Hotkeys, focus and clipboard, whatever the desktop is.
 //!
-//! Three small interfaces and what implements them: X11 (the reference), tmux (works over SSH), and for
-//! the clipboard also Wayland and OSC 52. [`open`] chooses by the configuration or by what answers.
-//! Nothing here reads the environment: the caller hands over [`Surroundings`]. Every wait has a limit,
-//! except that a hotkey provider waits for its person; every failure is a value that names what failed.
+//! Three small interfaces and what implements them: X11 (the reference), tmux (works over SSH), and
+//! for the clipboard also Wayland and OSC 52. [`open`] chooses by the configuration or by what
+//! answers. Nothing here reads the environment: the caller hands over [`Surroundings`]. Every wait
+//! has a limit, except that a hotkey provider waits for its person; every failure is a value that
+//! names what failed.
 
 pub mod binding;
 mod error;
@@ -46,10 +47,11 @@ pub fn session_below(process: u32, sessions: &[SessionProcess]) -> Result<String
 
 /// Reports presses of a few key combinations, wherever the focus is.
 ///
-/// Events may already have been read from the descriptor by any call: ask [`HotkeyProvider::pressed`]
-/// before waiting for it to become readable.
+/// Events may already have been read from the descriptor by any call: ask
+/// [`HotkeyProvider::pressed`] before waiting for it to become readable.
 pub trait HotkeyProvider: Send {
-    /// Takes the combinations, in place of those taken before; returns the ones that could not be had.
+    /// Takes the combinations, in place of those taken before; returns the ones that could not be
+    /// had.
     fn register(&mut self, bindings: &[Binding]) -> Result<Vec<Refused>, DesktopError>;
 
     /// Becomes readable when something may have been pressed.
@@ -58,7 +60,8 @@ pub trait HotkeyProvider: Send {
     /// What was pressed since the last call; never waits.
     fn pressed(&mut self) -> Result<Vec<Press>, DesktopError>;
 
-    /// Fails when the desktop has gone. To be asked now and then where [`HotkeyProvider::fd`] cannot tell.
+    /// Fails when the desktop has gone. To be asked now and then where [`HotkeyProvider::fd`]
+    /// cannot tell.
     fn look(&mut self) -> Result<(), DesktopError> {
         Ok(())
     }

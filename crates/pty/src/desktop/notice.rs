@@ -21,10 +21,13 @@ pub enum Notifier {
 }
 
 impl Notifier {
-    /// The one that belongs to where hotkeys are pressed; none where there is nothing to show one on.
+    /// The one that belongs to where hotkeys are pressed; none where there is nothing to show one
+    /// on.
     pub fn beside(hotkeys: Adapter, surroundings: &Surroundings) -> Option<Self> {
         match hotkeys {
-            Adapter::Tmux => surroundings.tmux_socket().map(|socket| Self::Tmux(Tmux::at(socket))),
+            Adapter::Tmux => surroundings
+                .tmux_socket()
+                .map(|socket| Self::Tmux(Tmux::at(socket))),
             _ if surroundings.display.is_some() || surroundings.wayland_display.is_some() => {
                 Some(Self::Desktop)
             }
@@ -38,7 +41,13 @@ impl Notifier {
             Self::Tmux(tmux) => tmux.show(&format!("turnkeep: {text}")),
             Self::Desktop => {
                 let mut command = Command::new("notify-send");
-                command.args(["--app-name=turnkeep", "--expire-time=3000", "--", "Turnkeep", text]);
+                command.args([
+                    "--app-name=turnkeep",
+                    "--expire-time=3000",
+                    "--",
+                    "Turnkeep",
+                    text,
+                ]);
                 program::run(&mut command, "notify-send", b"", SHOW_TIME_MAX).map(drop)
             }
         }
@@ -54,10 +63,22 @@ mod tests {
         let tmux = || Some("/run/tmux-1000/default,17,0".to_owned());
         let display = || Some(":0".to_owned());
         for (hotkeys, surroundings, expect) in [
-            (Adapter::Tmux, Surroundings { tmux: tmux(), display: display(), ..Default::default() }, "Tmux"),
+            (
+                Adapter::Tmux,
+                Surroundings {
+                    tmux: tmux(),
+                    display: display(),
+                    ..Default::default()
+                },
+                "Tmux",
+            ),
             (
                 Adapter::X11,
-                Surroundings { tmux: tmux(), display: display(), ..Default::default() },
+                Surroundings {
+                    tmux: tmux(),
+                    display: display(),
+                    ..Default::default()
+                },
                 "Desktop",
             ),
             (Adapter::X11, Surroundings::default(), "None"),

@@ -1,7 +1,8 @@
 //! Which adapter: what the configuration names, or with `detect` the first that answers.
 //!
-//! Inside tmux, focus and hotkeys are tmux's: an X server sees one window there, however many panes.
-//! The clipboard is the desktop's where there is one, since only that reaches other programs.
+//! Inside tmux, focus and hotkeys are tmux's: an X server sees one window there, however many
+//! panes. The clipboard is the desktop's where there is one, since only that reaches other
+//! programs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -40,10 +41,14 @@ impl Adapter {
 
     /// Its name in the configuration.
     pub fn name(self) -> &'static str {
-        Self::NAMES.into_iter().find(|(adapter, _)| *adapter == self).map_or("detect", |(_, name)| name)
+        Self::NAMES
+            .into_iter()
+            .find(|(adapter, _)| *adapter == self)
+            .map_or("detect", |(_, name)| name)
     }
 
-    /// The combinations that capture and paste where nobody said otherwise: a terminal has no Super key.
+    /// The combinations that capture and paste where nobody said otherwise: a terminal has no Super
+    /// key.
     pub fn default_bindings(self) -> [&'static str; 2] {
         match self {
             Self::Tmux => ["Alt+Shift+C", "Alt+Shift+V"],
@@ -84,7 +89,9 @@ impl Adapter {
     /// Reads the name of one that may have hotkeys and focus.
     pub fn parse_for_keys(text: &str) -> Result<Self, NotForKeys> {
         let named = text.parse().ok();
-        named.filter(|adapter| !matches!(adapter, Self::Wayland | Self::Osc52)).ok_or(NotForKeys)
+        named
+            .filter(|adapter| !matches!(adapter, Self::Wayland | Self::Osc52))
+            .ok_or(NotForKeys)
     }
 }
 
@@ -118,42 +125,65 @@ const CLIPBOARD: &str = "clipboard";
 impl Surroundings {
     /// Opens whatever says which session has focus.
     pub fn resolver(&self, adapter: Adapter) -> Result<Opened<dyn SessionResolver>, DesktopError> {
-        first::<dyn SessionResolver>(
-            adapter,
-            &[Adapter::Tmux, Adapter::X11],
-            FOCUS,
-            |adapter| match adapter {
+        first::<dyn SessionResolver>(adapter, &[Adapter::Tmux, Adapter::X11], FOCUS, |adapter| {
+            match adapter {
                 Adapter::X11 => Ok(Box::new(X11Focus::connect(self.x_display()?)?)),
                 Adapter::Tmux => Ok(Box::new(TmuxFocus::new(self.tmux_server(FOCUS)?))),
-                adapter => Err(DesktopError::Unsupported { adapter, what: FOCUS }),
-            },
-        )
+                adapter => Err(DesktopError::Unsupported {
+                    adapter,
+                    what: FOCUS,
+                }),
+            }
+        })
     }
 
     /// Opens whatever reports hotkeys.
     pub fn hotkeys(&self, adapter: Adapter) -> Result<Opened<dyn HotkeyProvider>, DesktopError> {
-        first::<dyn HotkeyProvider>(adapter, &[Adapter::Tmux, Adapter::X11], HOTKEYS, |adapter| match adapter
-        {
-            Adapter::X11 => Ok(Box::new(X11Hotkeys::connect(self.x_display()?)?)),
-            Adapter::Tmux => Ok(Box::new(TmuxHotkeys::new(self.tmux_server(HOTKEYS)?, &self.runtime_dir)?)),
-            adapter => Err(DesktopError::Unsupported { adapter, what: HOTKEYS }),
-        })
+        first::<dyn HotkeyProvider>(
+            adapter,
+            &[Adapter::Tmux, Adapter::X11],
+            HOTKEYS,
+            |adapter| match adapter {
+                Adapter::X11 => Ok(Box::new(X11Hotkeys::connect(self.x_display()?)?)),
+                Adapter::Tmux => Ok(Box::new(TmuxHotkeys::new(
+                    self.tmux_server(HOTKEYS)?,
+                    &self.runtime_dir,
+                )?)),
+                adapter => Err(DesktopError::Unsupported {
+                    adapter,
+                    what: HOTKEYS,
+                }),
+            },
+        )
     }
 
     /// Opens whatever holds the clipboard.
-    pub fn clipboard(&self, adapter: Adapter) -> Result<Opened<dyn ClipboardProvider>, DesktopError> {
-        let order = [Adapter::Wayland, Adapter::X11, Adapter::Tmux, Adapter::Osc52];
+    pub fn clipboard(
+        &self,
+        adapter: Adapter,
+    ) -> Result<Opened<dyn ClipboardProvider>, DesktopError> {
+        let order = [
+            Adapter::Wayland,
+            Adapter::X11,
+            Adapter::Tmux,
+            Adapter::Osc52,
+        ];
         first::<dyn ClipboardProvider>(adapter, &order, CLIPBOARD, |adapter| match adapter {
             Adapter::X11 => Ok(Box::new(X11Clipboard::connect(self.x_display()?)?)),
             Adapter::Tmux => Ok(Box::new(TmuxBuffers::new(self.tmux_server(CLIPBOARD)?))),
             Adapter::Wayland => self.wayland(),
             Adapter::Osc52 => self.osc52(),
-            adapter @ Adapter::Detect => Err(DesktopError::Unsupported { adapter, what: CLIPBOARD }),
+            adapter @ Adapter::Detect => Err(DesktopError::Unsupported {
+                adapter,
+                what: CLIPBOARD,
+            }),
         })
     }
 
     fn x_display(&self) -> Result<&str, DesktopError> {
-        self.display.as_deref().ok_or_else(|| absent("DISPLAY is not set"))
+        self.display
+            .as_deref()
+            .ok_or_else(|| absent("DISPLAY is not set"))
     }
 
     /// The socket of the tmux server that we run in.
@@ -163,7 +193,10 @@ impl Surroundings {
     }
 
     fn tmux_server(&self, what: &'static str) -> Result<Tmux, DesktopError> {
-        let absent = || DesktopError::NotFound { what, tried: "TMUX is not set".to_owned() };
+        let absent = || DesktopError::NotFound {
+            what,
+            tried: "TMUX is not set".to_owned(),
+        };
         let tmux = Tmux::at(self.tmux_socket().ok_or_else(absent)?);
         tmux.probe().map(|()| tmux)
     }
@@ -177,14 +210,24 @@ impl Surroundings {
     }
 
     fn osc52(&self) -> Result<Box<dyn ClipboardProvider>, DesktopError> {
-        let terminal = self.terminal.clone().ok_or_else(|| absent("there is no terminal"))?;
-        let framing = if self.tmux.is_some() { Framing::Tmux } else { Framing::Plain };
+        let terminal = self
+            .terminal
+            .clone()
+            .ok_or_else(|| absent("there is no terminal"))?;
+        let framing = if self.tmux.is_some() {
+            Framing::Tmux
+        } else {
+            Framing::Plain
+        };
         Ok(Box::new(Osc52::new(terminal, framing)))
     }
 }
 
 fn absent(why: &str) -> DesktopError {
-    DesktopError::NotFound { what: CLIPBOARD, tried: why.to_owned() }
+    DesktopError::NotFound {
+        what: CLIPBOARD,
+        tried: why.to_owned(),
+    }
 }
 
 /// The adapter that was named, or the first of the order that opens.
@@ -195,22 +238,34 @@ fn first<T: ?Sized>(
     open: impl Fn(Adapter) -> Result<Box<T>, DesktopError>,
 ) -> Result<Opened<T>, DesktopError> {
     if named != Adapter::Detect {
-        return Ok(Opened { adapter: named, part: open(named)? });
+        return Ok(Opened {
+            adapter: named,
+            part: open(named)?,
+        });
     }
     let mut tried = Vec::new();
     for adapter in order.iter().copied() {
         match open(adapter) {
             Ok(part) => return Ok(Opened { adapter, part }),
-            Err(DesktopError::NotFound { tried: why, .. }) => tried.push(format!("{adapter}: {why}")),
+            Err(DesktopError::NotFound { tried: why, .. }) => {
+                tried.push(format!("{adapter}: {why}"))
+            }
             Err(error) => tried.push(format!("{adapter}: {error}")),
         }
     }
-    Err(DesktopError::NotFound { what, tried: tried.join("; ") })
+    Err(DesktopError::NotFound {
+        what,
+        tried: tried.join("; "),
+    })
 }
 
 /// Reads the bindings that are the default of an adapter.
 pub fn default_bindings(adapter: Adapter) -> Vec<Binding> {
-    adapter.default_bindings().iter().filter_map(|text| text.parse().ok()).collect()
+    adapter
+        .default_bindings()
+        .iter()
+        .filter_map(|text| text.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -230,8 +285,14 @@ mod tests {
                 "found no desktop that offers clipboard: wayland: WAYLAND_DISPLAY is not set; \
                  x11: DISPLAY is not set; tmux: TMUX is not set; osc52: there is no terminal",
             ),
-            (nowhere.hotkeys(Adapter::Wayland).err(), "wayland offers no hotkeys"),
-            (nowhere.resolver(Adapter::Osc52).err(), "osc52 offers no focus"),
+            (
+                nowhere.hotkeys(Adapter::Wayland).err(),
+                "wayland offers no hotkeys",
+            ),
+            (
+                nowhere.resolver(Adapter::Osc52).err(),
+                "osc52 offers no focus",
+            ),
         ] {
             assert_eq!(error.unwrap().to_string(), expect);
         }
@@ -240,7 +301,11 @@ mod tests {
     #[test]
     fn a_terminal_alone_has_a_clipboard() {
         let terminal = Some(PathBuf::from("/dev/tty"));
-        let opened = Surroundings { terminal, ..Surroundings::default() }.clipboard(Adapter::Detect);
+        let opened = Surroundings {
+            terminal,
+            ..Surroundings::default()
+        }
+        .clipboard(Adapter::Detect);
         assert_eq!(opened.unwrap().adapter, Adapter::Osc52);
     }
 

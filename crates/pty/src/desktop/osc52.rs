@@ -5,9 +5,9 @@
 //! tmux   ESC P tmux; (the same with every ESC doubled) ESC \
 //! ```
 //!
-//! Terminals drop sequences longer than they like without a word, so content that some of them would
-//! drop is refused here. The way back, the terminal's answer to a query, is switched off in nearly
-//! every terminal: reading is refused.
+//! Terminals drop sequences longer than they like without a word, so content that some of them
+//! would drop is refused here. The way back, the terminal's answer to a query, is switched off in
+//! nearly every terminal: reading is refused.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -41,7 +41,10 @@ pub struct Osc52 {
 impl Osc52 {
     /// The clipboard of the terminal at a path such as `/dev/tty`.
     pub fn new(terminal: impl Into<PathBuf>, framing: Framing) -> Self {
-        Self { terminal: terminal.into(), framing }
+        Self {
+            terminal: terminal.into(),
+            framing,
+        }
     }
 
     /// The bytes that set the clipboard.
@@ -49,7 +52,9 @@ impl Osc52 {
         let plain = format!("\x1b]52;c;{}\x1b\\", STANDARD.encode(content));
         match framing {
             Framing::Plain => plain.into_bytes(),
-            Framing::Tmux => format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
+            Framing::Tmux => {
+                format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes()
+            }
         }
     }
 }
@@ -57,17 +62,22 @@ impl Osc52 {
 impl ClipboardProvider for Osc52 {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
         if content.len() > CONTENT_BYTES_MAX {
-            return Err(ClipboardError::TooLarge { bytes: content.len(), max: CONTENT_BYTES_MAX });
+            return Err(ClipboardError::TooLarge {
+                bytes: content.len(),
+                max: CONTENT_BYTES_MAX,
+            });
         }
         let opened = OpenOptions::new().write(true).open(&self.terminal);
-        let written =
-            opened.and_then(|mut terminal| terminal.write_all(&Self::sequence(content, self.framing)));
+        let written = opened
+            .and_then(|mut terminal| terminal.write_all(&Self::sequence(content, self.framing)));
         let what = format!("cannot write to the terminal {}", self.terminal.display());
         Ok(written.map_err(DesktopError::io(what))?)
     }
 
     fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
-        Err(ClipboardError::WriteOnly { adapter: Adapter::Osc52 })
+        Err(ClipboardError::WriteOnly {
+            adapter: Adapter::Osc52,
+        })
     }
 }
 
@@ -80,7 +90,11 @@ mod tests {
         for (content, framing, expect) in [
             ("hi", Framing::Plain, "\x1b]52;c;aGk=\x1b\\"),
             ("", Framing::Plain, "\x1b]52;c;\x1b\\"),
-            ("hi", Framing::Tmux, "\x1bPtmux;\x1b\x1b]52;c;aGk=\x1b\x1b\\\x1b\\"),
+            (
+                "hi",
+                Framing::Tmux,
+                "\x1bPtmux;\x1b\x1b]52;c;aGk=\x1b\x1b\\\x1b\\",
+            ),
         ] {
             let sequence = Osc52::sequence(content.as_bytes(), framing);
             assert_eq!(String::from_utf8(sequence).unwrap(), expect);
@@ -93,15 +107,30 @@ mod tests {
         let mut clipboard = Osc52::new(file.path(), Framing::Plain);
         clipboard.write(&vec![b'x'; CONTENT_BYTES_MAX]).unwrap();
         assert!(std::fs::metadata(file.path()).unwrap().len() <= 100_000);
-        let error = clipboard.write(&vec![b'x'; CONTENT_BYTES_MAX + 1]).unwrap_err();
-        assert_eq!(error.to_string(), "74992 bytes are more than the 74991 that this clipboard carries");
+        let error = clipboard
+            .write(&vec![b'x'; CONTENT_BYTES_MAX + 1])
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "74992 bytes are more than the 74991 that this clipboard carries"
+        );
         let error = clipboard.read().unwrap_err();
-        assert_eq!(error.to_string(), "osc52 can write a clipboard but not read it");
+        assert_eq!(
+            error.to_string(),
+            "osc52 can write a clipboard but not read it"
+        );
     }
 
     #[test]
     fn a_terminal_that_is_not_there_is_named() {
-        let error = Osc52::new("/nowhere/tty", Framing::Plain).write(b"x").unwrap_err();
-        assert!(error.to_string().starts_with("cannot write to the terminal /nowhere/tty: "), "{error}");
+        let error = Osc52::new("/nowhere/tty", Framing::Plain)
+            .write(b"x")
+            .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot write to the terminal /nowhere/tty: "),
+            "{error}"
+        );
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
 /// `PID (NAME) STATE PPID …`, where NAME may hold spaces and brackets.
 fn parse_stat(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent != 0)
+    rest.split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+        .filter(|parent| *parent != 0)
 }
 
 /// The one session at or below `process`.
@@ -35,7 +39,9 @@ pub(super) fn session_below(
     parent: impl Fn(u32) -> Option<u32>,
 ) -> Result<String, FocusError> {
     let ancestors = |pid| std::iter::successors(Some(pid), |pid| parent(*pid)).take(ANCESTORS_MAX);
-    let below = sessions.iter().filter(|session| ancestors(session.pid).any(|pid| pid == process));
+    let below = sessions
+        .iter()
+        .filter(|session| ancestors(session.pid).any(|pid| pid == process));
     let mut below: Vec<String> = below.map(|session| session.session.clone()).collect();
     below.sort();
     below.dedup();
@@ -65,7 +71,10 @@ mod tests {
     #[test]
     fn the_session_below_the_focused_process_is_found() {
         let sessions: Vec<SessionProcess> = [("a", 1000), ("b", 101), ("c", 20), ("loop", 7)]
-            .map(|(session, pid)| SessionProcess { session: session.to_owned(), pid })
+            .map(|(session, pid)| SessionProcess {
+                session: session.to_owned(),
+                pid,
+            })
             .into();
         for (process, expect) in [
             (100, "a"),
@@ -76,7 +85,8 @@ mod tests {
             (1, "several sessions run in what has focus: a, b, c"),
             (99, "no session runs in what has focus (process 99)"),
         ] {
-            let found = session_below(process, &sessions, family).unwrap_or_else(|error| error.to_string());
+            let found =
+                session_below(process, &sessions, family).unwrap_or_else(|error| error.to_string());
             assert_eq!(found, expect, "{process}");
         }
     }
@@ -96,6 +106,9 @@ mod tests {
 
     #[test]
     fn the_kernel_knows_our_parent() {
-        assert_eq!(parent(std::process::id()), Some(std::os::unix::process::parent_id()));
+        assert_eq!(
+            parent(std::process::id()),
+            Some(std::os::unix::process::parent_id())
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! The Wayland clipboard, by the data-control protocol that wlroots, KDE and COSMIC offer.
 //!
-//! The library speaks the protocol itself, no system library is linked. It serves what was written on
-//! a thread of its own, from memory, until another program owns the clipboard. It finds the compositor
-//! by `WAYLAND_DISPLAY`. GNOME offers no data control to programs without a window: there the error
-//! says so and the other adapters remain.
+//! The library speaks the protocol itself, no system library is linked. It serves what was written
+//! on a thread of its own, from memory, until another program owns the clipboard. It finds the
+//! compositor by `WAYLAND_DISPLAY`. GNOME offers no data control to programs without a window:
+//! there the error says so and the other adapters remain.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -43,9 +43,9 @@ impl ClipboardProvider for WaylandClipboard {
         let regular = paste::ClipboardType::Regular;
         match paste::get_contents(regular, paste::Seat::Unspecified, paste::MimeType::Text) {
             Ok((pipe, _)) => drain(pipe),
-            Err(paste::Error::NoSeats | paste::Error::ClipboardEmpty | paste::Error::NoMimeType) => {
-                Err(ClipboardError::Empty)
-            }
+            Err(
+                paste::Error::NoSeats | paste::Error::ClipboardEmpty | paste::Error::NoMimeType,
+            ) => Err(ClipboardError::Empty),
             Err(error) => Err(ClipboardError::Wayland(with_cause(&error))),
         }
     }
@@ -59,17 +59,24 @@ fn drain(mut pipe: impl Read + std::os::fd::AsFd) -> Result<Vec<u8>, ClipboardEr
     let deadline = Instant::now() + READ_WAIT_MAX;
     while content.len() <= READ_BYTES_MAX {
         let left = deadline.saturating_duration_since(Instant::now());
-        let left = left.try_into().map_err(|_| ClipboardError::Stuck { seconds: READ_WAIT_MAX.as_secs() })?;
+        let left = left.try_into().map_err(|_| ClipboardError::Stuck {
+            seconds: READ_WAIT_MAX.as_secs(),
+        })?;
         let ready = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&left));
         if ready.map_err(|error| io(error.into()))? == 0 {
-            return Err(ClipboardError::Stuck { seconds: READ_WAIT_MAX.as_secs() });
+            return Err(ClipboardError::Stuck {
+                seconds: READ_WAIT_MAX.as_secs(),
+            });
         }
         match pipe.read(&mut chunk).map_err(io)? {
             0 => return Ok(content),
             count => content.extend_from_slice(chunk.get(..count).unwrap_or_default()),
         }
     }
-    Err(ClipboardError::TooLarge { bytes: content.len(), max: READ_BYTES_MAX })
+    Err(ClipboardError::TooLarge {
+        bytes: content.len(),
+        max: READ_BYTES_MAX,
+    })
 }
 
 /// The library's messages leave their causes out.

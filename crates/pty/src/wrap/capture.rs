@@ -1,7 +1,7 @@
 //! The observer that finds turns: feeds the detector and hands what it says to the outlets.
 //!
-//! Turns are numbered from 1 in the order of their completion. An outlet never waits, so a slow broker or
-//! store does not slow detection down.
+//! Turns are numbered from 1 in the order of their completion. An outlet never waits, so a slow
+//! broker or store does not slow detection down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,14 +81,36 @@ impl Capture {
     /// An observer for a session in a window of the user's size.
     pub fn new(captured: Captured) -> Self {
         let size = super::terminal::UserTerminal::screen_size();
-        let size = Size { cols: size.ws_col, rows: size.ws_row };
+        let size = Size {
+            cols: size.ws_col,
+            rows: size.ws_row,
+        };
         let detector = Detector::new(captured.profile, size);
         let detector = match captured.raw_bytes_max {
             Some(bytes_max) => detector.keep_raw(bytes_max),
             None => detector,
         };
-        let Captured { session, clock, outlets, hooks, share, tally, .. } = captured;
-        Self { session, detector, clock, outlets, turns: 0, hooks, waiting: None, share, tally, told: None }
+        let Captured {
+            session,
+            clock,
+            outlets,
+            hooks,
+            share,
+            tally,
+            ..
+        } = captured;
+        Self {
+            session,
+            detector,
+            clock,
+            outlets,
+            turns: 0,
+            hooks,
+            waiting: None,
+            share,
+            tally,
+            told: None,
+        }
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
@@ -103,7 +125,8 @@ impl Capture {
         self.count_enters();
     }
 
-    /// Tells how often Enter was pressed without a turn, from the second time on: the first may be at work.
+    /// Tells how often Enter was pressed without a turn, from the second time on: the first may be
+    /// at work.
     fn count_enters(&mut self) {
         let unanswered = self.detector.unanswered();
         if unanswered != self.tally.unanswered() {
@@ -138,7 +161,13 @@ impl Capture {
         let signal = self.detector.signal().map(|signal| signal.to_string());
         let (session, since) = (self.session.clone(), self.since(state));
         let unanswered = self.detector.unanswered();
-        let change = StateChange { session, state, since, signal, unanswered };
+        let change = StateChange {
+            session,
+            state,
+            since,
+            signal,
+            unanswered,
+        };
         match &mut self.waiting {
             Some(waiting) => waiting.state = Some(change),
             None => self.tell_change(&change),
@@ -148,7 +177,10 @@ impl Capture {
     /// Since when the program does this.
     fn since(&mut self, state: AgentState) -> Timestamp {
         let now = self.clock.now();
-        let since = self.told.filter(|(told, _)| *told == state).map_or(now, |(_, since)| since);
+        let since = self
+            .told
+            .filter(|(told, _)| *told == state)
+            .map_or(now, |(_, since)| since);
         self.told = Some((state, since));
         since
     }
@@ -187,15 +219,27 @@ impl Capture {
             text_source: Some(self.text_source().to_owned()),
             unprompted: turn.unprompted,
         };
-        let until = at + if self.hooks.is_some() && !interrupted { HOOK_PAUSE } else { Duration::ZERO };
-        self.waiting = Some(Waiting { turn: completed, look_at: at, until, state: None });
+        let until = at
+            + if self.hooks.is_some() && !interrupted {
+                HOOK_PAUSE
+            } else {
+                Duration::ZERO
+            };
+        self.waiting = Some(Waiting {
+            turn: completed,
+            look_at: at,
+            until,
+            state: None,
+        });
         self.look_for_message(at);
     }
 
     /// Sends the waiting turn out if its message is there or does not come any more.
     fn look_for_message(&mut self, at: Duration) {
         let messages = self.hooks.as_ref().map(Hooks::messages);
-        let Some(waiting) = &mut self.waiting else { return };
+        let Some(waiting) = &mut self.waiting else {
+            return;
+        };
         if messages.is_some_and(|messages| waiting.take_message(&messages)) || waiting.until <= at {
             self.tell_waiting();
         } else {
@@ -204,7 +248,9 @@ impl Capture {
     }
 
     fn tell_waiting(&mut self) {
-        let Some(Waiting { turn, state, .. }) = self.waiting.take() else { return };
+        let Some(Waiting { turn, state, .. }) = self.waiting.take() else {
+            return;
+        };
         for outlet in &mut self.outlets {
             outlet.turn(&turn);
         }
@@ -218,7 +264,9 @@ impl Waiting {
     /// Takes the exact text, if it is there. The content of a screen's turn is its text.
     fn take_message(&mut self, messages: &Messages) -> bool {
         let text = self.turn.text.as_deref().unwrap_or_default();
-        let Some(exact) = messages.exact(text) else { return false };
+        let Some(exact) = messages.exact(text) else {
+            return false;
+        };
         if self.turn.content == text.as_bytes() {
             self.turn.content = exact.clone().into();
         }
@@ -259,7 +307,10 @@ impl Observer for Capture {
 
     fn deadline(&self) -> Option<Duration> {
         let look_at = self.waiting.as_ref().map(|waiting| waiting.look_at);
-        [self.detector.deadline(), look_at].into_iter().flatten().min()
+        [self.detector.deadline(), look_at]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn end(&mut self, _at: Duration) {

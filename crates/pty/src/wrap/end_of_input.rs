@@ -1,9 +1,11 @@
-//! How a child in a terminal learns that the pipe in front of the wrapper has ended: by the control character.
+//! How a child in a terminal learns that the pipe in front of the wrapper has ended: by the control
+//! character.
 //!
-//! A line that the terminal collects ends by it once, once more if text stands before it. A program that
-//! reads keys itself takes it for a key, and one that is written while the terminal still collects lines is
-//! lost when the program switches. So it is sent when everything before it was read, and again, more and more
-//! rarely, for as long as the child runs: a pipe that has ended says so to everyone who reads it.
+//! A line that the terminal collects ends by it once, once more if text stands before it. A program
+//! that reads keys itself takes it for a key, and one that is written while the terminal still
+//! collects lines is lost when the program switches. So it is sent when everything before it was
+//! read, and again, more and more rarely, for as long as the child runs: a pipe that has ended says
+//! so to everyone who reads it.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -35,7 +37,12 @@ impl EndOfInput {
     /// The input ended after this byte.
     pub(super) fn new(last: Option<u8>) -> Self {
         let in_line = last.is_some_and(|byte| byte != b'\n');
-        Self { in_line, told_lines: None, again_at: None, pause: AGAIN_FIRST }
+        Self {
+            in_line,
+            told_lines: None,
+            again_at: None,
+            pause: AGAIN_FIRST,
+        }
     }
 
     /// What the child is to be sent now.

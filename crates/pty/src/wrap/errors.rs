@@ -1,9 +1,10 @@
 //! The child's standard error, apart from its output.
 //!
-//! While the wrapper's output is a terminal, both streams of the child go to one terminal, as they do without
-//! the wrapper. Where it is a file or a pipe, standard error gets a pseudo-terminal of its own, so that it
-//! reaches the wrapper's standard error and nothing else; a shell prints its prompt there, which is why the
-//! observer sees these bytes too. Where only standard error goes elsewhere, the child writes there itself.
+//! While the wrapper's output is a terminal, both streams of the child go to one terminal, as they
+//! do without the wrapper. Where it is a file or a pipe, standard error gets a pseudo-terminal of
+//! its own, so that it reaches the wrapper's standard error and nothing else; a shell prints its
+//! prompt there, which is why the observer sees these bytes too. Where only standard error goes
+//! elsewhere, the child writes there itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,11 +39,16 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Decides where the child's standard error goes, and makes a terminal for it where it needs one.
+    /// Decides where the child's standard error goes, and makes a terminal for it where it needs
+    /// one.
     pub(super) fn open(user: &UserTerminal) -> io::Result<(ErrorsTo, Option<Self>)> {
         if user.shows_output() {
             let is_terminal = rustix::termios::isatty(rustix::stdio::stderr());
-            let to = if is_terminal { ErrorsTo::Terminal } else { ErrorsTo::Inherited };
+            let to = if is_terminal {
+                ErrorsTo::Terminal
+            } else {
+                ErrorsTo::Inherited
+            };
             return Ok((to, None));
         }
         let (master, slave) = super::open_pty(user)?;
@@ -87,8 +93,8 @@ impl Errors {
         filled
     }
 
-    /// Writes as much as the wrapper's standard error takes now. After a failure the bytes are dropped, so
-    /// that the program and its output go on.
+    /// Writes as much as the wrapper's standard error takes now. After a failure the bytes are
+    /// dropped, so that the program and its output go on.
     pub(super) fn write(&mut self) {
         let output = match &self.output {
             Some(output) => output.as_fd(),

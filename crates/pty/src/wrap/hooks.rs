@@ -1,10 +1,10 @@
 //! The program's own hooks, which hand over a turn's last message as the model wrote it.
 //!
-//! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a thread
-//! reads it and keeps the newest messages. A message replaces the end of the text from the screen where
-//! both agree in most lines, by their letters and digits: rows may have scrolled away unseen, but a program
-//! may also call its hook for a turn of its own that it does not show, or hand over something else than it
-//! showed. Nothing is written to a disk.
+//! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a
+//! thread reads it and keeps the newest messages. A message replaces the end of the text from the
+//! screen where both agree in most lines, by their letters and digits: rows may have scrolled away
+//! unseen, but a program may also call its hook for a turn of its own that it does not show, or
+//! hand over something else than it showed. Nothing is written to a disk.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -59,15 +59,31 @@ pub(super) struct Messages(Arc<Mutex<VecDeque<String>>>);
 impl Hooks {
     /// Makes the pipe in a new directory with this name below the user's runtime directory.
     pub fn open(runtime_dir: &Path, session: &str) -> io::Result<Self> {
-        let dir = runtime_dir.join("turnkeep").join(format!("hooks-{session}"));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        let hooks = Self { dir, messages: Messages::default() };
+        let dir = runtime_dir
+            .join("turnkeep")
+            .join(format!("hooks-{session}"));
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir)?;
+        let hooks = Self {
+            dir,
+            messages: Messages::default(),
+        };
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, hooks.pipe(), rustix::fs::FileType::Fifo, mode, 0)?;
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            hooks.pipe(),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )?;
         // Open for both directions, so that it never ends while we are here.
         let file = File::options().read(true).write(true).open(hooks.pipe())?;
         let messages = hooks.messages.clone();
-        std::thread::Builder::new().name("hooks".to_owned()).spawn(move || listen(file, &messages))?;
+        std::thread::Builder::new()
+            .name("hooks".to_owned())
+            .spawn(move || listen(file, &messages))?;
         Ok(hooks)
     }
 
@@ -81,11 +97,17 @@ impl Hooks {
 
     /// How the program of this profile is made to call us; nothing for one that has no hooks.
     pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
-        let pipe = format!("'{}'", self.pipe().display().to_string().replace('\'', "'\\''"));
+        let pipe = format!(
+            "'{}'",
+            self.pipe().display().to_string().replace('\'', "'\\''")
+        );
         let take_input = format!("cat > {pipe}");
         match profile {
             "claude" => Ok(HookSetup {
-                arguments: vec!["--settings".to_owned(), hooks_json("Stop", &take_input).to_string()],
+                arguments: vec![
+                    "--settings".to_owned(),
+                    hooks_json("Stop", &take_input).to_string(),
+                ],
                 ..HookSetup::default()
             }),
             "codex" => {
@@ -102,19 +124,28 @@ impl Hooks {
 }
 
 impl Hooks {
-    /// gemini has no argument for hooks. It reads a settings file of our own only where root alone may write;
-    /// everybody else has its hook in the settings of the home directory, once, and is only told the pipe.
+    /// gemini has no argument for hooks. It reads a settings file of our own only where root alone
+    /// may write; everybody else has its hook in the settings of the home directory, once, and is
+    /// only told the pipe.
     fn gemini(&self, take_input: &str) -> io::Result<HookSetup> {
         let environment = if is_roots(&self.dir)? {
             let file = self.dir.join("settings.json");
             std::fs::write(&file, hooks_json(GEMINI_EVENT, take_input).to_string())?;
-            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(), file.display().to_string())
+            (
+                "GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(),
+                file.display().to_string(),
+            )
         } else {
-            let home = ["GEMINI_CLI_HOME", "HOME"].into_iter().find_map(std::env::var_os);
+            let home = ["GEMINI_CLI_HOME", "HOME"]
+                .into_iter()
+                .find_map(std::env::var_os);
             has_own_hook(&PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"))?;
             (PIPE_VARIABLE.to_owned(), self.pipe().display().to_string())
         };
-        Ok(HookSetup { environment: vec![environment], ..HookSetup::default() })
+        Ok(HookSetup {
+            environment: vec![environment],
+            ..HookSetup::default()
+        })
     }
 }
 
@@ -153,8 +184,9 @@ fn hooks_json(event: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
 }
 
-/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away, with what
-/// the pipe holds behind it: a hook that was killed in mid-message must not stop those after it.
+/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away,
+/// with what the pipe holds behind it: a hook that was killed in mid-message must not stop those
+/// after it.
 fn listen(mut pipe: File, messages: &Messages) {
     let mut held = Vec::new();
     let mut chunk = vec![0; 64 << 10];
@@ -165,7 +197,8 @@ fn listen(mut pipe: File, messages: &Messages) {
     }
 }
 
-/// Takes up the objects that are whole and says how many bytes they have; none if what follows is no JSON.
+/// Takes up the objects that are whole and says how many bytes they have; none if what follows is
+/// no JSON.
 fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
     let mut objects = serde_json::Deserializer::from_slice(held).into_iter::<Value>();
     let mut used = 0;
@@ -181,13 +214,19 @@ fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
 
 /// The last message of a turn, in whichever program's words.
 fn message_of(object: &Value) -> Option<&str> {
-    let names = ["last_assistant_message", "last-assistant-message", "prompt_response"];
+    let names = [
+        "last_assistant_message",
+        "last-assistant-message",
+        "prompt_response",
+    ];
     names.iter().find_map(|name| object.get(name)?.as_str())
 }
 
 impl Messages {
     fn take_up(&self, object: &Value) {
-        if let Some(message) = message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
+        if let Some(message) =
+            message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX)
+        {
             self.add(message.to_owned());
         }
     }
@@ -198,15 +237,19 @@ impl Messages {
         messages.push_front(message);
     }
 
-    /// The text with its end as the program itself gave it, if a message fits. One that says exactly the same
-    /// is preferred to one that agrees in most lines.
+    /// The text with its end as the program itself gave it, if a message fits. One that says
+    /// exactly the same is preferred to one that agrees in most lines.
     pub(super) fn exact(&self, text: &str) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let exact = messages.iter().find_map(|message| {
             let once = with_exact_end(text, message);
             once.or_else(|| with_exact_end(text, undoubled(message)?))
         });
-        let exact = exact.or_else(|| messages.iter().find_map(|message| with_likely_end(text, message)))?;
+        let exact = exact.or_else(|| {
+            messages
+                .iter()
+                .find_map(|message| with_likely_end(text, message))
+        })?;
         messages.clear();
         Some(exact)
     }
@@ -222,10 +265,13 @@ fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// The first part of a message whose second part says the end of it again: gemini hands over what it
-/// received, and then the pieces in which it came.
+/// The first part of a message whose second part says the end of it again: gemini hands over what
+/// it received, and then the pieces in which it came.
 fn undoubled(message: &str) -> Option<&str> {
-    let places: Vec<(usize, char)> = message.char_indices().filter(|(_, c)| c.is_alphanumeric()).collect();
+    let places: Vec<(usize, char)> = message
+        .char_indices()
+        .filter(|(_, c)| c.is_alphanumeric())
+        .collect();
     let said: Vec<char> = places.iter().map(|(_, c)| *c).collect();
     let half = said.len().div_ceil(2);
     let is_again = |at: &usize| {
@@ -238,8 +284,8 @@ fn undoubled(message: &str) -> Option<&str> {
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
 }
 
-/// Replaces the last lines of a text by a message with the same letters and digits; the language that a
-/// code block names may be shown or not.
+/// Replaces the last lines of a text by a message with the same letters and digits; the language
+/// that a code block names may be shown or not.
 fn with_exact_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let at = end_that_says(&lines, message, |_| true);
@@ -273,22 +319,35 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
             until = found;
             agreed += 1;
             // What comes first in the message is also the first line of it.
-            end = Some(End { at, agreed, counted });
+            end = Some(End {
+                at,
+                agreed,
+                counted,
+            });
         }
     }
-    let End { mut at, agreed, counted } = end?;
+    let End {
+        mut at,
+        agreed,
+        counted,
+    } = end?;
     if agreed * 2 <= counted {
         return None;
     }
     // Rows that are missing in front of the first line are the head of the message.
-    while at > 0 && until > 0 && lines.get(at - 1).is_some_and(|line| line.trim().is_empty() || *line == GAP)
+    while at > 0
+        && until > 0
+        && lines
+            .get(at - 1)
+            .is_some_and(|line| line.trim().is_empty() || *line == GAP)
     {
         at -= 1;
     }
     Some(joined(lines.get(..at).unwrap_or_default(), message))
 }
 
-/// From which line on a text may be a message, and how many of the lines from there on agree with it.
+/// From which line on a text may be a message, and how many of the lines from there on agree with
+/// it.
 struct End {
     at: usize,
     agreed: usize,
@@ -299,14 +358,27 @@ struct End {
 fn joined(lines: &[&str], message: &str) -> String {
     let before = lines.join("\n");
     let (before, message) = (before.trim_end(), message.trim_end());
-    if before.is_empty() { message.to_owned() } else { format!("{before}\n\n{message}") }
+    if before.is_empty() {
+        message.to_owned()
+    } else {
+        format!("{before}\n\n{message}")
+    }
 }
 
 /// From which line on the text says what the message says, of the lines that count.
 fn end_that_says(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
-    let said: String = message.lines().filter(|line| counts(line)).map(letters).collect();
+    let said: String = message
+        .lines()
+        .filter(|line| counts(line))
+        .map(letters)
+        .collect();
     let mut left = Some(&*said).filter(|said| !said.is_empty())?;
-    for (at, line) in lines.iter().enumerate().rev().filter(|(_, line)| counts(line)) {
+    for (at, line) in lines
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, line)| counts(line))
+    {
         left = left.strip_suffix(&*letters(line))?;
         if left.is_empty() {
             return Some(at);
@@ -326,16 +398,32 @@ mod tests {
     #[test]
     fn a_message_replaces_the_end_that_says_the_same() {
         let check = |text: &str, message: &str, expect: Option<&str>| {
-            assert_eq!(with_exact_end(text, message).as_deref(), expect, "{text:?} {message:?}");
+            assert_eq!(
+                with_exact_end(text, message).as_deref(),
+                expect,
+                "{text:?} {message:?}"
+            );
         };
-        check("Red\n- Blue", "**Red**\n\n- `Blue`\n", Some("**Red**\n\n- `Blue`"));
-        check("I look.\n\nDone: 3", "Done: **3**", Some("I look.\n\nDone: **3**"));
+        check(
+            "Red\n- Blue",
+            "**Red**\n\n- `Blue`\n",
+            Some("**Red**\n\n- `Blue`"),
+        );
+        check(
+            "I look.\n\nDone: 3",
+            "Done: **3**",
+            Some("I look.\n\nDone: **3**"),
+        );
         check("Done: 3", "{\"title\": \"Demo\"}", None);
         check("Done: 3", "Done: 3 Done: 3", None);
         check("not Done", "Done", None);
         let code = "So:\n\n```python\nprint(1)\n```\n\nThat is all.";
         check("So:\n\nprint(1)\n\nThat is all.", code, Some(code));
-        check("I look.\n\nSo:\npython\nprint(1)\nThat is all.", code, Some(&format!("I look.\n\n{code}")));
+        check(
+            "I look.\n\nSo:\npython\nprint(1)\nThat is all.",
+            code,
+            Some(&format!("I look.\n\n{code}")),
+        );
         check("So:\n```\nprint(1)\n```\nThat is all.", code, Some(code));
         check("So:\nperl\nprint(1)\nThat is all.", code, None);
         check("", "", None);
@@ -347,17 +435,33 @@ mod tests {
         let check = |text: &str, message: &str, expect: Option<&str>| {
             let messages = Messages::default();
             messages.add(message.to_owned());
-            assert_eq!(messages.exact(text).as_deref(), expect, "{text:?} {message:?}");
+            assert_eq!(
+                messages.exact(text).as_deref(),
+                expect,
+                "{text:?} {message:?}"
+            );
         };
         let message = "- **Red**\n- **Blue**\n\nMixed: `violet`.";
         check("- Red\n\nMixed: violet.", message, Some(message));
-        check("I look.\n\n- Red\n\nMixed: violet.", message, Some(&format!("I look.\n\n{message}")));
+        check(
+            "I look.\n\n- Red\n\nMixed: violet.",
+            message,
+            Some(&format!("I look.\n\n{message}")),
+        );
         check("[…]\n\nMixed: violet.", message, Some(message));
-        check("- Red\n[…]\nMixed: violet.\nA notice", message, Some(message));
+        check(
+            "- Red\n[…]\nMixed: violet.\nA notice",
+            message,
+            Some(message),
+        );
         // Another turn's message, a message of an internal thread, and one that shares a word.
         check("Done: all of it\nand more", message, None);
         check("- Red\n\nMixed: violet.", "{\"title\": \"Colours\"}", None);
-        check("Red is one of them\nGreen is another\nMixed it is", message, None);
+        check(
+            "Red is one of them\nGreen is another\nMixed it is",
+            message,
+            None,
+        );
         check("", message, None);
     }
 
@@ -367,7 +471,10 @@ mod tests {
         let messages = Messages::default();
         messages.add(doubled.to_owned());
         let exact = messages.exact("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
-        assert_eq!(exact.as_deref(), Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`."));
+        assert_eq!(
+            exact.as_deref(),
+            Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`.")
+        );
         messages.add("ha ha".to_owned());
         assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
     }
@@ -377,8 +484,16 @@ mod tests {
         let messages = Messages::default();
         let said = br#"{"last_assistant_message":"one"} {"last_assistant_message":"two"}"#;
         for end in 1..said.len() {
-            let whole = if end < 32 { 0 } else { 32 + usize::from(end == 33) };
-            assert_eq!(take_objects(&said[..end], &Messages::default()), Some(whole), "{end}");
+            let whole = if end < 32 {
+                0
+            } else {
+                32 + usize::from(end == 33)
+            };
+            assert_eq!(
+                take_objects(&said[..end], &Messages::default()),
+                Some(whole),
+                "{end}"
+            );
         }
         assert_eq!(take_objects(said, &messages), Some(said.len()));
         assert_eq!(messages.exact("two").as_deref(), Some("two"));
@@ -391,10 +506,21 @@ mod tests {
         let hooks = Hooks::open(dir.path(), "s").unwrap();
         let claude = hooks.setup("claude").unwrap();
         let settings: Value = serde_json::from_str(&claude.arguments[1]).unwrap();
-        let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+        let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap();
         let mut shell = std::process::Command::new("sh");
-        let mut shell = shell.args(["-c", command]).stdin(std::process::Stdio::piped()).spawn().unwrap();
-        shell.stdin.take().unwrap().write_all(br#"{"last_assistant_message":"*Hi*"}"#).unwrap();
+        let mut shell = shell
+            .args(["-c", command])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        shell
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(br#"{"last_assistant_message":"*Hi*"}"#)
+            .unwrap();
         assert!(shell.wait().unwrap().success());
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut found = None;
@@ -404,10 +530,12 @@ mod tests {
         assert_eq!(found.as_deref(), Some("*Hi*"));
         // One that was killed in mid-message, and the next one.
         let mut pipe = File::options().write(true).open(hooks.pipe()).unwrap();
-        pipe.write_all(br#"{"last_assistant_message":"cut {"x""#).unwrap();
+        pipe.write_all(br#"{"last_assistant_message":"cut {"x""#)
+            .unwrap();
         found = None;
         while found.is_none() && Instant::now() < deadline {
-            pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#).unwrap();
+            pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#)
+                .unwrap();
             std::thread::yield_now();
             found = hooks.messages().exact("Again");
         }
@@ -430,7 +558,9 @@ mod tests {
         std::fs::write(&settings, advice).unwrap();
         has_own_hook(&settings).unwrap();
         let advice: Value = serde_json::from_str(advice).unwrap();
-        let command = advice["hooks"][GEMINI_EVENT][0]["hooks"][0]["command"].as_str().unwrap();
+        let command = advice["hooks"][GEMINI_EVENT][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap();
         let taken = dir.path().join("taken");
         for (variable, expect) in [(None, None), (Some(&taken), Some("said"))] {
             let mut shell = std::process::Command::new("sh");

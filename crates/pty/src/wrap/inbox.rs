@@ -1,7 +1,8 @@
-//! Bytes on their way to the child: keys in the order in which they came, and one paste beside them.
+//! Bytes on their way to the child: keys in the order in which they came, and one paste beside
+//! them.
 //!
-//! What others paste never fills the child's terminal: it goes in by pieces that leave room for keys, so
-//! that the terminal takes an interrupt at once whether or not the child reads.
+//! What others paste never fills the child's terminal: it goes in by pieces that leave room for
+//! keys, so that the terminal takes an interrupt at once whether or not the child reads.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -27,7 +28,8 @@ pub(super) enum Source {
     Answer,
 }
 
-/// Bytes of a paste that the child's terminal may hold. It has room for 4096, and keys need some of it.
+/// Bytes of a paste that the child's terminal may hold. It has room for 4096, and keys need some of
+/// it.
 const PASTE_HELD_MAX: usize = 3 << 10;
 /// The kernel hands a piece on a moment after it was written: until then it is seen nowhere.
 const PIECE_PAUSE: Duration = Duration::from_millis(1);
@@ -36,8 +38,8 @@ const PIECE_PAUSE_LAST: Duration = Duration::from_millis(20);
 /// A paste of which nothing was taken for so long is stuck.
 const STUCK_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a child may take to read the end mark of a paste that was dropped before the key that dropped it
-/// follows.
+/// How long a child may take to read the end mark of a paste that was dropped before the key that
+/// dropped it follows.
 const MARK_PAUSE: Duration = Duration::from_millis(200);
 
 /// What the child's terminal holds.
@@ -72,11 +74,12 @@ pub(super) struct Inbox {
     paste: Option<Chunk>,
     /// Whether the paste stands between marks.
     is_framed: bool,
-    /// When the end mark of a dropped paste went out, until the child has read it: a key that sends a signal
-    /// makes the terminal forget what is unread.
+    /// When the end mark of a dropped paste went out, until the child has read it: a key that sends
+    /// a signal makes the terminal forget what is unread.
     marked_at: Option<Instant>,
     pasted_at: Instant,
-    /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are counted.
+    /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are
+    /// counted.
     unseen: usize,
     unseen_since: Instant,
 }
@@ -115,22 +118,32 @@ impl Inbox {
         let bytes = bytes.into();
         if !bytes.is_empty() {
             self.key_bytes += bytes.len();
-            self.keys.push_back(Chunk { source, bytes, sent: 0 });
+            self.keys.push_back(Chunk {
+                source,
+                bytes,
+                sent: 0,
+            });
         }
     }
 
     /// Begins a paste, when nothing else waits.
     pub(super) fn paste(&mut self, Content { bytes, is_framed }: Content) {
         self.is_framed = is_framed;
-        self.paste =
-            Some(Chunk { source: Source::Injected, bytes, sent: 0 }).filter(|it| !it.rest().is_empty());
+        self.paste = Some(Chunk {
+            source: Source::Injected,
+            bytes,
+            sent: 0,
+        })
+        .filter(|it| !it.rest().is_empty());
     }
 
-    /// Gives up what is left of a paste. Of one that stands between marks and was begun, what is left of the
-    /// marks goes out in front of the keys: what follows is no part of it, for the child and for whoever
-    /// looks.
+    /// Gives up what is left of a paste. Of one that stands between marks and was begun, what is
+    /// left of the marks goes out in front of the keys: what follows is no part of it, for the
+    /// child and for whoever looks.
     pub(super) fn drop_paste(&mut self) {
-        let Some(Chunk { bytes, sent, .. }) = self.paste.take() else { return };
+        let Some(Chunk { bytes, sent, .. }) = self.paste.take() else {
+            return;
+        };
         if !self.is_framed || sent == 0 {
             return;
         }
@@ -140,14 +153,24 @@ impl Inbox {
         self.key_bytes += bytes.len();
         // A key that is half out is not cut.
         let at = self.keys.iter().take_while(|key| key.sent > 0).count();
-        self.keys.insert(at, Chunk { source: Source::Injected, bytes, sent: 0 });
+        self.keys.insert(
+            at,
+            Chunk {
+                source: Source::Injected,
+                bytes,
+                sent: 0,
+            },
+        );
     }
 
-    /// Whether the next to be written are keys. They wait for a paste, unless it is stuck where the user
-    /// would see the keys at once: in a terminal that collects lines and echoes them by itself.
+    /// Whether the next to be written are keys. They wait for a paste, unless it is stuck where the
+    /// user would see the keys at once: in a terminal that collects lines and echoes them by
+    /// itself.
     pub(super) fn is_keys_turn(&self, now: Instant, is_canonical: bool) -> bool {
         let is_stuck = now.saturating_duration_since(self.pasted_at) >= STUCK_PAUSE;
-        self.has_keys() && self.marked_at.is_none() && (self.paste.is_none() || (is_canonical && is_stuck))
+        self.has_keys()
+            && self.marked_at.is_none()
+            && (self.paste.is_none() || (is_canonical && is_stuck))
     }
 
     /// Whether a paste is under way, or the end mark of a dropped one.
@@ -160,10 +183,13 @@ impl Inbox {
         self.marked_at.is_some()
     }
 
-    /// Lets the keys go on that wait for the child to read an end mark, when it has or takes too long.
+    /// Lets the keys go on that wait for the child to read an end mark, when it has or takes too
+    /// long.
     pub(super) fn look_for_mark(&mut self, now: Instant, held: impl FnOnce() -> Held) {
         let since = self.marked_at.map(|at| now.saturating_duration_since(at));
-        if since.is_some_and(|since| since >= MARK_PAUSE || (since >= PIECE_PAUSE && held().bytes == 0)) {
+        if since
+            .is_some_and(|since| since >= MARK_PAUSE || (since >= PIECE_PAUSE && held().bytes == 0))
+        {
             self.marked_at = None;
         }
     }
@@ -179,7 +205,11 @@ impl Inbox {
     }
 
     /// Writes keys once, as much as the child's terminal takes now, and says what it took.
-    pub(super) fn write_keys(&mut self, master: BorrowedFd<'_>, now: Instant) -> Option<(Source, Bytes)> {
+    pub(super) fn write_keys(
+        &mut self,
+        master: BorrowedFd<'_>,
+        now: Instant,
+    ) -> Option<(Source, Bytes)> {
         let chunk = self.keys.front_mut()?;
         let taken = write(master, chunk, usize::MAX)?;
         self.key_bytes -= taken.len();
@@ -191,9 +221,10 @@ impl Inbox {
         Some((source, taken))
     }
 
-    /// Writes a piece of the paste beside what the child's terminal holds, and says what it took. A piece
-    /// ends with a line where it can. A part of a line is seen nowhere where lines are collected: there it
-    /// goes in only when no line waits before it, because then the terminal is never full.
+    /// Writes a piece of the paste beside what the child's terminal holds, and says what it took. A
+    /// piece ends with a line where it can. A part of a line is seen nowhere where lines are
+    /// collected: there it goes in only when no line waits before it, because then the terminal is
+    /// never full.
     pub(super) fn write_paste(
         &mut self,
         master: BorrowedFd<'_>,
@@ -208,11 +239,16 @@ impl Inbox {
             return None;
         }
         let Held { bytes, by_lines } = held();
-        let held = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(self.unseen);
+        let held = usize::try_from(bytes)
+            .unwrap_or(usize::MAX)
+            .saturating_add(self.unseen);
         let room = PASTE_HELD_MAX.saturating_sub(held);
         let rest = chunk.rest();
         let piece = rest.get(..room).unwrap_or(rest);
-        let line_end = piece.iter().rposition(|byte| matches!(byte, b'\r' | b'\n')).map(|at| at + 1);
+        let line_end = piece
+            .iter()
+            .rposition(|byte| matches!(byte, b'\r' | b'\n'))
+            .map(|at| at + 1);
         let is_cut = piece.len() < rest.len();
         let piece_bytes = line_end.filter(|_| is_cut).unwrap_or(piece.len());
         let is_part = is_cut && line_end.is_none();
@@ -250,7 +286,10 @@ mod tests {
     use super::*;
 
     fn plain(bytes: &'static [u8]) -> Content {
-        Content { bytes: Bytes::from_static(bytes), is_framed: false }
+        Content {
+            bytes: Bytes::from_static(bytes),
+            is_framed: false,
+        }
     }
 
     fn long_after() -> Instant {
@@ -258,7 +297,10 @@ mod tests {
     }
 
     fn held(bytes: u64) -> Held {
-        Held { bytes, by_lines: false }
+        Held {
+            bytes,
+            by_lines: false,
+        }
     }
 
     /// What a paste becomes in pieces, when the terminal holds so many bytes each time.
@@ -283,9 +325,16 @@ mod tests {
         assert_eq!(pieces(&PLAIN, held(4096)), [0; 0], "no room");
         assert_eq!(pieces(LINES, held(0)), [LINES.len()]);
         assert_eq!(pieces(LINES, held(3072 - 9)), [8, 6, 4]);
-        let by_lines = |bytes| Held { bytes, by_lines: true };
+        let by_lines = |bytes| Held {
+            bytes,
+            by_lines: true,
+        };
         assert_eq!(pieces(&PLAIN, by_lines(0)), [3072, 3072, 856]);
-        assert_eq!(pieces(&PLAIN, by_lines(2800)), [0; 0], "a part of a line would not be counted");
+        assert_eq!(
+            pieces(&PLAIN, by_lines(2800)),
+            [0; 0],
+            "a part of a line would not be counted"
+        );
         assert_eq!(pieces(LINES, by_lines(3072 - 9)), [8, 6, 4]);
     }
 
@@ -312,18 +361,26 @@ mod tests {
             let (mut reader, writer) = std::io::pipe().unwrap();
             let mut inbox = Inbox::new();
             inbox.paste(paste.clone());
-            let taken = inbox.write_paste(writer.as_fd(), || held(3072 - sent as u64), long_after());
+            let taken =
+                inbox.write_paste(writer.as_fd(), || held(3072 - sent as u64), long_after());
             assert_eq!(taken.map_or(0, |(_, taken)| taken.len()), sent);
             inbox.push(Source::Typed, b"before".to_vec());
             inbox.drop_paste();
             inbox.push(Source::Typed, b"^C".to_vec());
             let mut now = long_after();
             while inbox.is_pasting() || inbox.has_keys() {
-                let is_mark =
-                    inbox.is_keys_turn(now, true) && inbox.write_keys(writer.as_fd(), now).is_some();
-                assert!(is_mark || inbox.marked_at.is_some(), "keys wait for the mark only");
+                let is_mark = inbox.is_keys_turn(now, true)
+                    && inbox.write_keys(writer.as_fd(), now).is_some();
+                assert!(
+                    is_mark || inbox.marked_at.is_some(),
+                    "keys wait for the mark only"
+                );
                 inbox.look_for_mark(now, || held(6));
-                assert!(inbox.marked_at.is_none_or(|at| !inbox.is_keys_turn(at + PIECE_PAUSE, true)));
+                assert!(
+                    inbox
+                        .marked_at
+                        .is_none_or(|at| !inbox.is_keys_turn(at + PIECE_PAUSE, true))
+                );
                 now += PIECE_PAUSE;
                 inbox.look_for_mark(now, || held(0));
             }
@@ -331,9 +388,16 @@ mod tests {
             drop(writer);
             let mut came = Vec::new();
             std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
-            assert_eq!(came.escape_ascii().to_string(), expect.escape_ascii().to_string(), "after {sent}");
+            assert_eq!(
+                came.escape_ascii().to_string(),
+                expect.escape_ascii().to_string(),
+                "after {sent}"
+            );
         }
-        let framed = Content { is_framed: true, ..plain(PASTE) };
+        let framed = Content {
+            is_framed: true,
+            ..plain(PASTE)
+        };
         check(&framed, 0, b"before^C");
         check(&framed, 3, b"\x1b[200~\x1b[201~before^C");
         check(&framed, 6, b"\x1b[200~\x1b[201~before^C");
@@ -350,8 +414,14 @@ mod tests {
         assert!(inbox.is_keys_turn(Instant::now(), false), "no paste");
         inbox.paste(plain(b"text"));
         inbox.pasted_at = Instant::now();
-        assert!(!inbox.is_keys_turn(inbox.pasted_at, true), "the paste goes on");
-        assert!(!inbox.is_keys_turn(long_after(), false), "nothing would be seen of them");
+        assert!(
+            !inbox.is_keys_turn(inbox.pasted_at, true),
+            "the paste goes on"
+        );
+        assert!(
+            !inbox.is_keys_turn(long_after(), false),
+            "nothing would be seen of them"
+        );
         assert!(inbox.is_keys_turn(long_after(), true));
         inbox.drop_paste();
         assert!(inbox.is_keys_turn(inbox.pasted_at, false));

@@ -1,10 +1,12 @@
-//! The bounded queue of bytes that others put into the child's input: pastes, and answers to its queries.
+//! The bounded queue of bytes that others put into the child's input: pastes, and answers to its
+//! queries.
 //!
-//! Any thread may add; only the byte path takes, and only between two keys of the user. What is added is
-//! delivered in order and whole, by pieces that leave room for keys, unless the user interrupts it: then all
-//! of it is dropped, and what is still on its way here too. The queue is short, because whoever adds has
-//! one of its own: it takes one content of any length while less than [`WAITING_BYTES_MAX`] wait, refuses at
-//! once beyond that ([`InjectError::Busy`]), and tells when there is room again.
+//! Any thread may add; only the byte path takes, and only between two keys of the user. What is
+//! added is delivered in order and whole, by pieces that leave room for keys, unless the user
+//! interrupts it: then all of it is dropped, and what is still on its way here too. The queue is
+//! short, because whoever adds has one of its own: it takes one content of any length while less
+//! than [`WAITING_BYTES_MAX`] wait, refuses at once beyond that ([`InjectError::Busy`]), and tells
+//! when there is room again.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -119,8 +121,19 @@ pub fn inject_queue(framing: Framing) -> io::Result<(Injector, Injected)> {
     rustix::io::ioctl_fionbio(&bell, true)?;
     let shared = Arc::<Shared>::default();
     let bell = Arc::new(bell);
-    let injector = Injector { shared: shared.clone(), bell: bell.clone(), framing };
-    Ok((injector, Injected { shared, bell: heard, _ringer: bell }))
+    let injector = Injector {
+        shared: shared.clone(),
+        bell: bell.clone(),
+        framing,
+    };
+    Ok((
+        injector,
+        Injected {
+            shared,
+            bell: heard,
+            _ringer: bell,
+        },
+    ))
 }
 
 impl Injector {
@@ -130,9 +143,17 @@ impl Injector {
     }
 
     /// The same, framed if either the queue or the caller wants it.
-    pub fn inject_as(&self, framing: Framing, content: impl Into<Bytes>) -> Result<(), InjectError> {
+    pub fn inject_as(
+        &self,
+        framing: Framing,
+        content: impl Into<Bytes>,
+    ) -> Result<(), InjectError> {
         let content = content.into();
-        let framing = if self.framing == Framing::Bracketed { self.framing } else { framing };
+        let framing = if self.framing == Framing::Bracketed {
+            self.framing
+        } else {
+            framing
+        };
         if framing == Framing::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }
@@ -144,7 +165,9 @@ impl Injector {
             return Ok(());
         }
         if !queue.has_room() {
-            return Err(InjectError::Busy { waiting: queue.bytes });
+            return Err(InjectError::Busy {
+                waiting: queue.bytes,
+            });
         }
         queue.bytes += content.len();
         queue.contents.push_back((framing, content));
@@ -191,29 +214,45 @@ impl Injected {
         !self.shared.queue().contents.is_empty()
     }
 
-    /// The next content, framed if the child is in `bracketed` mode and framing is wanted. It counts as
-    /// waiting until [`Injected::written`].
+    /// The next content, framed if the child is in `bracketed` mode and framing is wanted. It
+    /// counts as waiting until [`Injected::written`].
     pub(super) fn take(&self, bracketed: bool) -> Option<Content> {
         let (framing, content) = self.shared.queue().contents.pop_front()?;
         let is_framed = bracketed && framing == Framing::Bracketed;
-        let bytes = if is_framed { [PASTE_START, &*content, PASTE_END].concat().into() } else { content };
+        let bytes = if is_framed {
+            [PASTE_START, &*content, PASTE_END].concat().into()
+        } else {
+            content
+        };
         Some(Content { bytes, is_framed })
     }
 
     /// So many injected bytes have reached the child.
     pub(super) fn written(&self, bytes: usize) {
-        self.shared.ease(|queue| queue.bytes = queue.bytes.saturating_sub(bytes));
+        self.shared
+            .ease(|queue| queue.bytes = queue.bytes.saturating_sub(bytes));
     }
 
     /// Drops everything that waits, here and on its way: the user has interrupted it.
     pub(super) fn forget(&self) {
-        self.shared.ease(|queue| *queue = Queue { ended: queue.ended, dropping: true, ..Queue::default() });
+        self.shared.ease(|queue| {
+            *queue = Queue {
+                ended: queue.ended,
+                dropping: true,
+                ..Queue::default()
+            }
+        });
     }
 }
 
 impl Drop for Injected {
     fn drop(&mut self) {
-        self.shared.ease(|queue| *queue = Queue { ended: true, ..Queue::default() });
+        self.shared.ease(|queue| {
+            *queue = Queue {
+                ended: true,
+                ..Queue::default()
+            }
+        });
     }
 }
 
@@ -228,17 +267,31 @@ mod tests {
         injector.inject(vec![b'x'; long]).unwrap();
         let busy = InjectError::Busy { waiting: long };
         assert_eq!(injector.inject(b"y".to_vec()), Err(busy));
-        assert_eq!(injected.take(false).map(|content| content.bytes.len()), Some(long));
-        assert_eq!(injector.inject(b"y".to_vec()), Err(busy), "taken, but not yet written");
+        assert_eq!(
+            injected.take(false).map(|content| content.bytes.len()),
+            Some(long)
+        );
+        assert_eq!(
+            injector.inject(b"y".to_vec()),
+            Err(busy),
+            "taken, but not yet written"
+        );
         injected.written(long - WAITING_BYTES_MAX + 1);
         assert!(injector.has_room());
         assert_eq!(injector.inject(vec![b'y'; WAITING_BYTES_MAX]), Ok(()));
         assert!(!injector.has_room());
         injected.forget();
         assert_eq!((injector.has_room(), injected.is_waiting()), (true, false));
-        assert_eq!((injector.inject(b"z".to_vec()), injected.is_waiting()), (Ok(()), false), "on its way");
+        assert_eq!(
+            (injector.inject(b"z".to_vec()), injected.is_waiting()),
+            (Ok(()), false),
+            "on its way"
+        );
         injector.resume();
-        assert_eq!((injector.inject(b"z".to_vec()), injected.is_waiting()), (Ok(()), true));
+        assert_eq!(
+            (injector.inject(b"z".to_vec()), injected.is_waiting()),
+            (Ok(()), true)
+        );
         drop(injected);
         assert_eq!(injector.inject(b"z".to_vec()), Err(InjectError::Ended));
     }
@@ -249,7 +302,11 @@ mod tests {
             let (injector, injected) = inject_queue(framing).unwrap();
             injector.inject(b"text".to_vec()).unwrap();
             let taken = injected.take(mode).unwrap();
-            assert_eq!((&*taken.bytes, taken.is_framed), (expect, expect != b"text"), "{framing:?} {mode}");
+            assert_eq!(
+                (&*taken.bytes, taken.is_framed),
+                (expect, expect != b"text"),
+                "{framing:?} {mode}"
+            );
         };
         check(Framing::Plain, true, b"text");
         check(Framing::Plain, false, b"text");

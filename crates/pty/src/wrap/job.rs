@@ -1,4 +1,5 @@
-//! Signals and job control of the wrapper: what comes to us goes to the child, and we stop when it stops.
+//! Signals and job control of the wrapper: what comes to us goes to the child, and we stop when it
+//! stops.
 
 use std::time::{Duration, Instant};
 
@@ -45,22 +46,29 @@ impl Pump {
         rustix::termios::tcsetwinsize(master, size).ok();
         self.errors.iter().for_each(|errors| errors.resize(size));
         let now = self.tap.now();
-        let Winsize { ws_col: cols, ws_row: rows, .. } = UserTerminal::screen_size();
+        let Winsize {
+            ws_col: cols,
+            ws_row: rows,
+            ..
+        } = UserTerminal::screen_size();
         self.tap.add(now, Sight::Resize { cols, rows });
         if let Some(recorder) = &mut self.recording {
             recorder.resize(now, (cols, rows));
         }
     }
 
-    /// The child was stopped: so are we and everybody else in our job, unless there is no terminal at which
-    /// that would mean something, or nobody could ever resume us. There the kernel would not have let the
-    /// keyboard stop the child either.
+    /// The child was stopped: so are we and everybody else in our job, unless there is no terminal
+    /// at which that would mean something, or nobody could ever resume us. There the kernel would
+    /// not have let the keyboard stop the child either.
     pub(super) fn child_stopped(&mut self, signal: i32) {
         if self.state.suspend_at.is_some() {
             self.suspend(Scope::Process);
         } else if self.user.is_terminal() && !is_orphaned() {
             self.suspend(Scope::Job);
-        } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU].iter().any(|stop| stop.as_raw() == signal) {
+        } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU]
+            .iter()
+            .any(|stop| stop.as_raw() == signal)
+        {
             self.pass_on(Signal::CONT);
         }
     }
@@ -79,12 +87,15 @@ impl Pump {
         self.state.suspended = true;
         // Our own process always takes a signal from itself.
         match scope {
-            Scope::Process => rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok(),
+            Scope::Process => {
+                rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok()
+            }
             Scope::Job => rustix::process::kill_current_process_group(Signal::STOP).ok(),
         };
     }
 
-    /// Takes up where we stopped: the window may have another size now, and the terminal other settings.
+    /// Takes up where we stopped: the window may have another size now, and the terminal other
+    /// settings.
     fn resume(&mut self) {
         self.state.suspended = false;
         self.state.suspend_at = None;
@@ -103,16 +114,22 @@ enum Scope {
     Job,
 }
 
-/// Whether no process of our session outside our group is a parent of one inside: then nobody watches us
-/// as a job.
+/// Whether no process of our session outside our group is a parent of one inside: then nobody
+/// watches us as a job.
 fn is_orphaned() -> bool {
     let group = rustix::process::getpgrp().as_raw_nonzero().get();
-    let Ok(session) = rustix::process::getsid(None) else { return true };
+    let Ok(session) = rustix::process::getsid(None) else {
+        return true;
+    };
     let session = session.as_raw_nonzero().get();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return true };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return true;
+    };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let mut members = numbers.filter_map(kin).filter(|kin| kin.group == group);
-    !members.any(|member| kin(member.parent).is_some_and(|it| it.session == session && it.group != group))
+    !members.any(|member| {
+        kin(member.parent).is_some_and(|it| it.session == session && it.group != group)
+    })
 }
 
 /// What a process belongs to.
@@ -125,9 +142,18 @@ struct Kin {
 fn kin(pid: i32) -> Option<Kin> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1).map(str::parse);
+    let mut fields = stat
+        .rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .skip(1)
+        .map(str::parse);
     let mut next = || fields.next()?.ok();
-    Some(Kin { parent: next()?, group: next()?, session: next()? })
+    Some(Kin {
+        parent: next()?,
+        group: next()?,
+        session: next()?,
+    })
 }
 
 fn same_size(a: Winsize, b: Winsize) -> bool {

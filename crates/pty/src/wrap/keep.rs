@@ -1,9 +1,9 @@
 //! The outlet to the turn store: a thread that keeps every completed turn, in order.
 //!
-//! How a turn is kept is the caller's to say, because the way to a store is. Whoever waits for a turn to be
-//! durable hears when the store has first answered for it, with yes or no. A store that is busy or gone for a
-//! while is tried again. It costs the program no time: what does not fit in the queue meanwhile is counted
-//! and told at the end.
+//! How a turn is kept is the caller's to say, because the way to a store is. Whoever waits for a
+//! turn to be durable hears when the store has first answered for it, with yes or no. A store that
+//! is busy or gone for a while is tried again. It costs the program no time: what does not fit in
+//! the queue meanwhile is counted and told at the end.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,10 @@ pub struct Troubles(Arc<Mutex<Vec<String>>>);
 
 impl Troubles {
     fn add(&self, trouble: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(trouble);
     }
 
     /// Everything that went wrong so far.
@@ -68,7 +71,8 @@ pub struct Label {
 }
 
 impl Keep {
-    /// Starts the thread. `keep` may wait; it is called until it has kept a turn, then with the next.
+    /// Starts the thread. `keep` may wait; it is called until it has kept a turn, then with the
+    /// next.
     pub fn start(
         label: Label,
         answers: Option<StoreAnswers>,
@@ -85,8 +89,13 @@ impl Keep {
         let body = move || {
             for (seq, turn) in turns {
                 let attempt = || {
-                    // What was said unprompted is no turn; it only passes through, so that its number is answered.
-                    let kept = if turn.info.unprompted { Ok(()) } else { keep(&turn) };
+                    // What was said unprompted is no turn; it only passes through, so that its
+                    // number is answered.
+                    let kept = if turn.info.unprompted {
+                        Ok(())
+                    } else {
+                        keep(&turn)
+                    };
                     if let Some(answers) = &answers {
                         answers.up_to(seq);
                     }
@@ -99,16 +108,32 @@ impl Keep {
             }
             tell.send(()).ok();
         };
-        std::thread::Builder::new().name("keep".to_owned()).spawn(body)?;
+        std::thread::Builder::new()
+            .name("keep".to_owned())
+            .spawn(body)?;
         let told = troubles.clone();
-        Ok((Self { label, queue: Some(queue), waiting_bytes, done, end, lost: 0, troubles }, told))
+        Ok((
+            Self {
+                label,
+                queue: Some(queue),
+                waiting_bytes,
+                done,
+                end,
+                lost: 0,
+                troubles,
+            },
+            told,
+        ))
     }
 
     /// Puts a turn into the queue; says whether there was room for it.
     fn add(&self, (seq, turn): Numbered) -> bool {
         let bytes = size(&turn);
         let waiting = self.waiting_bytes.load(Ordering::Relaxed);
-        let Some(queue) = self.queue.as_ref().filter(|_| waiting == 0 || waiting + bytes <= QUEUE_BYTES_MAX)
+        let Some(queue) = self
+            .queue
+            .as_ref()
+            .filter(|_| waiting == 0 || waiting + bytes <= QUEUE_BYTES_MAX)
         else {
             return false;
         };
@@ -146,7 +171,9 @@ impl Keep {
 }
 
 fn size(turn: &FoundTurn) -> usize {
-    turn.content.len() + turn.text.as_ref().map_or(0, String::len) + turn.raw.as_ref().map_or(0, Bytes::len)
+    turn.content.len()
+        + turn.text.as_ref().map_or(0, String::len)
+        + turn.raw.as_ref().map_or(0, Bytes::len)
 }
 
 /// When the program ended; a thread that rests between two attempts hears of it.
@@ -173,12 +200,18 @@ impl Ending {
     }
 
     fn is_begun(&self) -> bool {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 }
 
 /// Keeps a turn, again and again while there is hope.
-fn keep_on_trying(mut keep: impl FnMut() -> Result<(), String>, ending: &Ending) -> Result<(), String> {
+fn keep_on_trying(
+    mut keep: impl FnMut() -> Result<(), String>,
+    ending: &Ending,
+) -> Result<(), String> {
     let begun = Instant::now();
     let mut pause = RETRY_FIRST;
     loop {
@@ -208,10 +241,14 @@ impl Outlet for Keep {
         self.queue = None;
         self.end.begin();
         if self.done.recv_timeout(END_PAUSE).is_err() {
-            self.troubles.add("the store did not take every turn in time".to_owned());
+            self.troubles
+                .add("the store did not take every turn in time".to_owned());
         }
         if self.lost > 0 {
-            self.troubles.add(format!("{} turns are not kept: the store is too slow", self.lost));
+            self.troubles.add(format!(
+                "{} turns are not kept: the store is too slow",
+                self.lost
+            ));
         }
     }
 }
@@ -229,11 +266,16 @@ mod tests {
             if attempts == 2 {
                 return Err("locked for a while".to_owned());
             }
-            tell.send(turn.info.turn_id.clone()).map_err(|error| error.to_string())
+            tell.send(turn.info.turn_id.clone())
+                .map_err(|error| error.to_string())
         })
         .unwrap();
         for seq in 1..=3 {
-            keep.turn(&CompletedTurn { session: "s".to_owned(), seq: Some(seq), ..CompletedTurn::default() });
+            keep.turn(&CompletedTurn {
+                session: "s".to_owned(),
+                seq: Some(seq),
+                ..CompletedTurn::default()
+            });
         }
         keep.end();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:2", "s:3"]);
@@ -243,12 +285,19 @@ mod tests {
     #[test]
     fn what_was_said_unprompted_is_not_stored() {
         let (tell, kept) = sync_channel(8);
-        let send =
-            move |turn: &FoundTurn| tell.send(turn.info.turn_id.clone()).map_err(|error| error.to_string());
+        let send = move |turn: &FoundTurn| {
+            tell.send(turn.info.turn_id.clone())
+                .map_err(|error| error.to_string())
+        };
         let (mut keep, troubles) = Keep::start(Label::default(), None, send).unwrap();
         for (seq, unprompted) in [(1, false), (2, true), (3, false)] {
             let session = "s".to_owned();
-            keep.turn(&CompletedTurn { session, seq: Some(seq), unprompted, ..CompletedTurn::default() });
+            keep.turn(&CompletedTurn {
+                session,
+                seq: Some(seq),
+                unprompted,
+                ..CompletedTurn::default()
+            });
         }
         keep.end();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:3"]);
@@ -261,17 +310,25 @@ mod tests {
         let (tell, kept) = sync_channel(QUEUE_TURNS_MAX);
         let (mut keep, troubles) = Keep::start(Label::default(), None, move |turn| {
             may.recv().ok();
-            tell.send(turn.content.len()).map_err(|error| error.to_string())
+            tell.send(turn.content.len())
+                .map_err(|error| error.to_string())
         })
         .unwrap();
         let content = Bytes::from(vec![b'x'; QUEUE_BYTES_MAX / 4]);
         for seq in 1..=6 {
-            let turn = CompletedTurn { seq: Some(seq), content: content.clone(), ..CompletedTurn::default() };
+            let turn = CompletedTurn {
+                seq: Some(seq),
+                content: content.clone(),
+                ..CompletedTurn::default()
+            };
             keep.turn(&turn);
         }
         drop(go);
         keep.end();
         assert_eq!(kept.iter().count(), 4);
-        assert_eq!(troubles.take(), ["2 turns are not kept: the store is too slow"]);
+        assert_eq!(
+            troubles.take(),
+            ["2 turns are not kept: the store is too slow"]
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! Output as a terminal would have shown it, where the wrapper passes the program's bytes on as they are.
+//! Output as a terminal would have shown it, where the wrapper passes the program's bytes on as
+//! they are.
 //!
-//! A terminal adds a carriage return to each line feed of a program. For a file or a pipe the child's
-//! terminal does not, but those who look read the bytes as a terminal does: without the carriage return each
-//! line would begin where the one before ended.
+//! A terminal adds a carriage return to each line feed of a program. For a file or a pipe the
+//! child's terminal does not, but those who look read the bytes as a terminal does: without the
+//! carriage return each line would begin where the one before ended.
 
 /// Adds the carriage returns that a terminal would have added.
 #[derive(Debug, Default)]
@@ -32,8 +33,10 @@ mod tests {
 
     #[test]
     fn each_line_feed_has_one_carriage_return() {
-        let (written, expect) =
-            (&b"\none\r\ntwo\r\r\n\n\x1b[1m"[..], &b"\r\none\r\ntwo\r\r\n\r\n\x1b[1m"[..]);
+        let (written, expect) = (
+            &b"\none\r\ntwo\r\r\n\n\x1b[1m"[..],
+            &b"\r\none\r\ntwo\r\r\n\r\n\x1b[1m"[..],
+        );
         for cut in 0..=written.len() {
             let mut ends = LineEnds::default();
             let (head, tail) = written.split_at(cut);

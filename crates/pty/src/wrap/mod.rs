@@ -7,10 +7,10 @@
 //!                            observer thread        anybody
 //! ```
 //!
-//! Every byte passes unchanged, in order and at once; standard error stays apart where output goes to a file
-//! or a pipe ([`errors`]). The program sees the user's size, settings, signals
-//! and environment, and the wrapper ends as the program ended. The user's terminal gets its settings back
-//! on every way out. Nothing that looks at the bytes can delay or lose one.
+//! Every byte passes unchanged, in order and at once; standard error stays apart where output goes
+//! to a file or a pipe ([`errors`]). The program sees the user's size, settings, signals and
+//! environment, and the wrapper ends as the program ended. The user's terminal gets its settings
+//! back on every way out. Nothing that looks at the bytes can delay or lose one.
 
 mod capture;
 mod end_of_input;
@@ -141,10 +141,19 @@ pub enum WrapError {
     Pty(#[from] io::Error),
 }
 
-/// Runs the program to its end. Blocks; takes over standard input and output and the process's signals.
-pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -> Result<Report, WrapError> {
+/// Runs the program to its end. Blocks; takes over standard input and output and the process's
+/// signals.
+pub fn run(
+    options: &Options,
+    observer: Box<dyn Observer>,
+    injected: Injected,
+) -> Result<Report, WrapError> {
     let user = UserTerminal::open();
-    let recording = options.record.as_ref().map(|path| begin(path, options)).transpose()?;
+    let recording = options
+        .record
+        .as_ref()
+        .map(|path| begin(path, options))
+        .transpose()?;
     let (master, slave) = open_pty(&user)?;
     let (errors_to, errors) = Errors::open(&user)?;
     let running = start(options, slave, errors_to).inspect_err(|_| unrecord(options))?;
@@ -152,7 +161,14 @@ pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -
     terminal::guard_against_panic();
     let tap = Tap::new();
     let child = running.child.as_raw_nonzero().get().unsigned_abs();
-    let observing = Observing::start(tap.clone(), Started { observer, child, fault: options.fault })?;
+    let observing = Observing::start(
+        tap.clone(),
+        Started {
+            observer,
+            child,
+            fault: options.fault,
+        },
+    )?;
     let line_ends = (!user.shows_output()).then(LineEnds::default);
     let mut pump = Pump {
         user,
@@ -170,38 +186,70 @@ pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -
     };
     let ending = pump.begin().and_then(|()| pump.run());
     tap.end();
-    let Pump { user, master, injected, signals, recording, state, .. } = pump;
+    let Pump {
+        user,
+        master,
+        injected,
+        signals,
+        recording,
+        state,
+        ..
+    } = pump;
     // Puts the terminal back.
     drop((user, master, injected));
     let mut patience = Patience::new(signals);
     let recorded = recording.map_or(Ok(()), |recording| recording.finish(&mut patience));
     let observed = observing.finish(&mut patience);
-    let refused = state.refused.filter(|error| *error != Errno::PIPE).map(io::Error::from);
-    Ok(Report { notes: notes(refused, recorded, observed), ending: ending? })
+    let refused = state
+        .refused
+        .filter(|error| *error != Errno::PIPE)
+        .map(io::Error::from);
+    Ok(Report {
+        notes: notes(refused, recorded, observed),
+        ending: ending?,
+    })
 }
 
 fn notes(refused: Option<io::Error>, recorded: io::Result<()>, observed: Observed) -> Vec<String> {
     let refused = refused.map(|error| format!("the output could not be written: {error}"));
-    let recorded = recorded.err().map(|error| format!("the recording is not complete: {error}"));
+    let recorded = recorded
+        .err()
+        .map(|error| format!("the recording is not complete: {error}"));
     let observed = match observed {
         Observed::All => None,
         Observed::Panicked => {
             let said = terminal::take_panic().unwrap_or_default();
-            Some(format!("detection stopped early, no turns were found after that: {said}"))
+            Some(format!(
+                "detection stopped early, no turns were found after that: {said}"
+            ))
         }
-        Observed::Late => Some("detection was not finished, the last turns may be missing".to_owned()),
+        Observed::Late => {
+            Some("detection was not finished, the last turns may be missing".to_owned())
+        }
     };
-    refused.into_iter().chain(recorded).chain(observed).collect()
+    refused
+        .into_iter()
+        .chain(recorded)
+        .chain(observed)
+        .collect()
 }
 
 fn begin(path: &Path, options: &Options) -> Result<Recorder, WrapError> {
     let size = UserTerminal::screen_size();
-    let argv: Vec<String> = options.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let argv: Vec<String> = options
+        .command
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
     let created = Recorder::create(path, (size.ws_col, size.ws_row), &argv);
-    created.map_err(|source| WrapError::Record { path: path.to_owned(), source })
+    created.map_err(|source| WrapError::Record {
+        path: path.to_owned(),
+        source,
+    })
 }
 
-/// Of a program that was not started there is nothing to record: the corrected command may have the name.
+/// Of a program that was not started there is nothing to record: the corrected command may have the
+/// name.
 fn unrecord(options: &Options) {
     if let Some(path) = &options.record
         && let Err(error) = std::fs::remove_file(path)
@@ -220,8 +268,8 @@ fn start(options: &Options, slave: OwnedFd, errors: ErrorsTo) -> Result<Running,
     })
 }
 
-/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block. For a file
-/// or a pipe bytes pass as the program writes them: no carriage returns are added.
+/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block.
+/// For a file or a pipe bytes pass as the program writes them: no carriage returns are added.
 fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;

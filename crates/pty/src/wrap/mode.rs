@@ -1,8 +1,10 @@
-//! The mode of the child's terminal, read by the byte path, so that it stands in order among the bytes.
+//! The mode of the child's terminal, read by the byte path, so that it stands in order among the
+//! bytes.
 //!
-//! It is read with every byte that passes; programs also change it in silence, so it is read again after a
-//! pause: short after something happened, because programs change it right after they write, then longer
-//! and longer. Whoever looks and whoever records are told the same, in the same place.
+//! It is read with every byte that passes; programs also change it in silence, so it is read again
+//! after a pause: short after something happened, because programs change it right after they
+//! write, then longer and longer. Whoever looks and whoever records are told the same, in the same
+//! place.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -33,7 +35,11 @@ pub(super) struct ModeWatch {
 impl ModeWatch {
     /// Nothing read yet.
     pub(super) fn new() -> Self {
-        Self { last: None, pause: PAUSE_FIRST, again_at: Instant::now() }
+        Self {
+            last: None,
+            pause: PAUSE_FIRST,
+            again_at: Instant::now(),
+        }
     }
 
     /// Whether the terminal collected lines when it was looked at last.
@@ -65,7 +71,10 @@ impl ModeWatch {
 
     fn read(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         let modes = rustix::termios::tcgetattr(master).ok()?.local_modes;
-        let (canonical, echo) = (modes.contains(LocalModes::ICANON), modes.contains(LocalModes::ECHO));
+        let (canonical, echo) = (
+            modes.contains(LocalModes::ICANON),
+            modes.contains(LocalModes::ECHO),
+        );
         let mode = TtyMode { canonical, echo };
         (self.last.replace(mode) != Some(mode)).then_some(mode)
     }
@@ -73,21 +82,32 @@ impl ModeWatch {
 
 /// Bytes that the child has not read yet.
 pub(super) fn unread(master: &OwnedFd) -> u64 {
-    slave(master).and_then(rustix::io::ioctl_fionread).unwrap_or_default()
+    slave(master)
+        .and_then(rustix::io::ioctl_fionread)
+        .unwrap_or_default()
 }
 
-/// Whether one of these bytes makes the child's terminal send a signal. If so, the terminal has forgotten
-/// what it held for the child, as it does when it takes such a byte itself.
+/// Whether one of these bytes makes the child's terminal send a signal. If so, the terminal has
+/// forgotten what it held for the child, as it does when it takes such a byte itself.
 pub(super) fn interrupts(master: &OwnedFd, bytes: &[u8]) -> bool {
-    let Ok(settings) = rustix::termios::tcgetattr(master) else { return false };
-    let keys = [SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP];
-    let is_key = |byte: &u8| *byte != 0 && keys.iter().any(|key| settings.special_codes[*key] == *byte);
+    let Ok(settings) = rustix::termios::tcgetattr(master) else {
+        return false;
+    };
+    let keys = [
+        SpecialCodeIndex::VINTR,
+        SpecialCodeIndex::VQUIT,
+        SpecialCodeIndex::VSUSP,
+    ];
+    let is_key =
+        |byte: &u8| *byte != 0 && keys.iter().any(|key| settings.special_codes[*key] == *byte);
     if !settings.local_modes.contains(LocalModes::ISIG) || !bytes.iter().any(is_key) {
         return false;
     }
     if !settings.local_modes.contains(LocalModes::NOFLSH) {
         // A terminal that cannot be opened holds nothing.
-        slave(master).and_then(|slave| rustix::termios::tcflush(slave, QueueSelector::IFlush)).ok();
+        slave(master)
+            .and_then(|slave| rustix::termios::tcflush(slave, QueueSelector::IFlush))
+            .ok();
     }
     true
 }

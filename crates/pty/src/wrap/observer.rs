@@ -1,7 +1,8 @@
 //! Whoever looks at the bytes, on a thread of its own beside the byte path.
 //!
-//! The thread takes what the byte path saw and wakes the observer when its deadline comes. Where the cores
-//! do not suffice it stands back for the byte path and the child. A slow observer loses output (see
+//! The thread takes what the byte path saw and wakes the observer when its deadline comes. Where
+//! the cores do not suffice it stands back for the byte path and the child. A slow observer loses
+//! output (see
 //! [`super::tap`]), a panicking one ends alone; the byte path notices neither.
 
 use std::io;
@@ -78,18 +79,29 @@ pub(super) struct Observing {
 impl Observing {
     /// Starts the thread. It ends soon after [`Tap::end`].
     pub(super) fn start(tap: Tap, started: Started) -> io::Result<Self> {
-        let Started { mut observer, child, fault } = started;
+        let Started {
+            mut observer,
+            child,
+            fault,
+        } = started;
         let (tell, done) = sync_channel(1);
         let body = move || {
             assert!(fault != Some(Fault::Observer), "a fault was asked for");
             // For this thread alone. Where it is not allowed, the kernel shares the cores out.
             rustix::process::setpriority_process(None, STAND_BACK).ok();
             observer.start(child);
-            Watcher { tap, observer, told: Duration::ZERO }.run();
+            Watcher {
+                tap,
+                observer,
+                told: Duration::ZERO,
+            }
+            .run();
             // The wrapper may have stopped waiting.
             tell.send(()).ok();
         };
-        std::thread::Builder::new().name("observer".to_owned()).spawn(body)?;
+        std::thread::Builder::new()
+            .name("observer".to_owned())
+            .spawn(body)?;
         Ok(Self { done })
     }
 

@@ -1,4 +1,5 @@
-//! Bytes on their way from the child to the user: bounded, in order, and shown to who looks after they are out.
+//! Bytes on their way from the child to the user: bounded, in order, and shown to who looks after
+//! they are out.
 
 use std::os::fd::BorrowedFd;
 
@@ -30,7 +31,11 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::with_capacity(OUT_BYTES_MAX), sent: 0, fresh: 0 }
+        Self {
+            bytes: Vec::with_capacity(OUT_BYTES_MAX),
+            sent: 0,
+            fresh: 0,
+        }
     }
 
     /// Whether something waits for the user's terminal.

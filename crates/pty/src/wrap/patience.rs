@@ -1,5 +1,5 @@
-//! How long the wrapper's end waits for what goes on beside the byte path: not for ever, and no longer than
-//! the user does.
+//! How long the wrapper's end waits for what goes on beside the byte path: not for ever, and no
+//! longer than the user does.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,10 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new(signals: Signals) -> Self {
-        Self { signals, until: Instant::now() + PATIENCE }
+        Self {
+            signals,
+            until: Instant::now() + PATIENCE,
+        }
     }
 
     /// Waits for a thread's last word.

@@ -1,10 +1,11 @@
 //! Starts the child in its own session, and ends this process as the child ended.
 //!
-//! Between the wrapper and the child stands a *monitor*: a bare fork that leads the session, holds the
-//! terminal open and reports each change of the child's state through a pipe. Because of it the child's
-//! process group has a parent in its session and is not orphaned, so that the kernel lets Ctrl-Z stop it
-//! as it would without the wrapper; and what the child wrote last stays readable until the monitor ends.
-//! When the wrapper dies the terminal hangs up, and the monitor dies with it.
+//! Between the wrapper and the child stands a *monitor*: a bare fork that leads the session, holds
+//! the terminal open and reports each change of the child's state through a pipe. Because of it the
+//! child's process group has a parent in its session and is not orphaned, so that the kernel lets
+//! Ctrl-Z stop it as it would without the wrapper; and what the child wrote last stays readable
+//! until the monitor ends. When the wrapper dies the terminal hangs up, and the monitor dies with
+//! it.
 //!
 //! ```text
 //! news, 8 bytes each: kind i32, value i32 (native order)
@@ -41,8 +42,15 @@ const DEFAULT_DISPOSITION: usize = 0;
 const ON_STACK: c_int = 0x0800_0000;
 const RESET_HANDLER: c_int = 0x8000_0000_u32.cast_signed();
 /// Signals that can only be heard on the spot: a fault of ours, or somebody who plays one.
-const FAULTS: [Signal; 7] =
-    [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::ABORT, Signal::TRAP, Signal::SYS];
+const FAULTS: [Signal; 7] = [
+    Signal::ILL,
+    Signal::FPE,
+    Signal::SEGV,
+    Signal::BUS,
+    Signal::ABORT,
+    Signal::TRAP,
+    Signal::SYS,
+];
 
 /// The child's process group, for a signal that is heard on the spot.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -88,8 +96,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a program with `slave` as its controlling terminal and its standard streams; standard error may
-    /// go elsewhere.
+    /// Starts a program with `slave` as its controlling terminal and its standard streams; standard
+    /// error may go elsewhere.
     pub(super) fn start(
         argv: &[OsString],
         environment: &[(String, String)],
@@ -116,7 +124,11 @@ impl Running {
         let child = Pid::from_raw(pid).filter(|_| kind == STARTED);
         let child = child.ok_or_else(|| io::Error::other("the child's monitor did not start"))?;
         CHILD.store(pid, Ordering::Relaxed);
-        Ok(Self { monitor, child, news })
+        Ok(Self {
+            monitor,
+            child,
+            news,
+        })
     }
 
     /// Where news can be waited for.
@@ -145,15 +157,20 @@ fn read_news(news: &mut PipeReader) -> io::Result<(i32, i32)> {
     let mut bytes = [0; NEWS_BYTES];
     news.read_exact(&mut bytes)?;
     let [k0, k1, k2, k3, v0, v1, v2, v3] = bytes;
-    Ok((i32::from_ne_bytes([k0, k1, k2, k3]), i32::from_ne_bytes([v0, v1, v2, v3])))
+    Ok((
+        i32::from_ne_bytes([k0, k1, k2, k3]),
+        i32::from_ne_bytes([v0, v1, v2, v3]),
+    ))
 }
 
-/// Runs in the forked process: leads a new session on the terminal, and forks the program's own process.
+/// Runs in the forked process: leads a new session on the terminal, and forks the program's own
+/// process.
 fn enter_session(teller: BorrowedFd<'_>) -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // SAFETY: this process is itself a fresh fork with one thread; both sides make system calls only.
+    // SAFETY: this process is itself a fresh fork with one thread; both sides make system calls
+    // only.
     match unsafe { fork() } {
         0 => {
             drop(go);
@@ -184,8 +201,8 @@ fn monitor(child: Pid, teller: BorrowedFd<'_>, go: OwnedFd) -> ! {
 
 /// Closes this descriptor and all above it: the monitor holds none but the terminal and its pipe.
 fn close_from(first: c_uint) {
-    // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on which
-    // the parent waits for the program to start.
+    // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on
+    // which the parent waits for the program to start.
     unsafe {
         if syscall(CLOSE_RANGE, first, c_uint::MAX, 0) != 0 {
             for fd in first..MONITOR_FDS_MAX {
@@ -197,7 +214,8 @@ fn close_from(first: c_uint) {
 
 fn report(child: Pid) -> rustix::io::Result<()> {
     loop {
-        let Some((_, status)) = rustix::process::waitpid(Some(child), WaitOptions::UNTRACED)? else {
+        let Some((_, status)) = rustix::process::waitpid(Some(child), WaitOptions::UNTRACED)?
+        else {
             continue;
         };
         let (kind, value) = describe(status);
@@ -222,13 +240,16 @@ fn tell(teller: BorrowedFd<'_>, kind: i32, value: i32) -> rustix::io::Result<()>
     rustix::io::write(teller, &[k0, k1, k2, k3, v0, v1, v2, v3]).map(|_| ())
 }
 
-/// Ends this process by the signal that ended the child, without a second core file. Returns only if the
-/// signal does not end processes.
+/// Ends this process by the signal that ended the child, without a second core file. Returns only
+/// if the signal does not end processes.
 pub fn die_of(number: i32) {
-    let limit = Rlimit { current: Some(0), maximum: Some(0) };
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
     rustix::process::setrlimit(Resource::Core, limit).ok();
-    // SAFETY: takes the default disposition back for a signal and sends it to this thread; no memory is
-    // touched, and the handler that was installed is never called again.
+    // SAFETY: takes the default disposition back for a signal and sends it to this thread; no
+    // memory is touched, and the handler that was installed is never called again.
     unsafe {
         signal(number, DEFAULT_DISPOSITION);
         raise(number);
@@ -237,19 +258,24 @@ pub fn die_of(number: i32) {
 
 /// The signal of this number, named or real-time.
 pub(super) fn signal_of(number: i32) -> Option<Signal> {
-    // SAFETY: only to be sent on; these numbers came from the kernel, which none that the C library keeps
-    // for itself does.
+    // SAFETY: only to be sent on; these numbers came from the kernel, which none that the C library
+    // keeps for itself does.
     Signal::from_named_raw(number)
         .or_else(|| (number > 0).then(|| unsafe { Signal::from_raw_unchecked(number) }))
 }
 
-/// From now on a fault puts the terminal back before it ends us, and the child gets the same signal. When
-/// the stack has run over, the handler runs on the one that std has made for signals.
+/// From now on a fault puts the terminal back before it ends us, and the child gets the same
+/// signal. When the stack has run over, the handler runs on the one that std has made for signals.
 pub(super) fn watch_faults() {
-    let action = Action { handler: on_fault, mask: [0; 16], flags: ON_STACK | RESET_HANDLER, restorer: 0 };
+    let action = Action {
+        handler: on_fault,
+        mask: [0; 16],
+        flags: ON_STACK | RESET_HANDLER,
+        restorer: 0,
+    };
     for fault in FAULTS {
-        // SAFETY: the action is as the C library wants it, and lives longer than the call. The handler makes
-        // system calls only, and takes no lock that it would have to wait for.
+        // SAFETY: the action is as the C library wants it, and lives longer than the call. The
+        // handler makes system calls only, and takes no lock that it would have to wait for.
         unsafe { sigaction(fault.as_raw(), &raw const action, std::ptr::null_mut()) };
     }
 }
@@ -257,7 +283,8 @@ pub(super) fn watch_faults() {
 extern "C" fn on_fault(number: c_int) {
     restore_at_fault();
     let child = CHILD.load(Ordering::Relaxed);
-    // SAFETY: system calls that a signal handler may make; the signal ends us when the handler returns.
+    // SAFETY: system calls that a signal handler may make; the signal ends us when the handler
+    // returns.
     unsafe {
         if child > 0 {
             kill(-child, number);

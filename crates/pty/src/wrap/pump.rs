@@ -1,9 +1,10 @@
 //! The byte path: one thread, one `poll`, and nothing in it that can wait for anything else.
 //!
-//! Output goes to the user's terminal first and to the tap after that. Input goes to the child in the
-//! order in which it came; what others inject goes in between two keys of the user, and a key that sends a
-//! signal drops it. While the user's terminal does not take output, the child is not read; while the child
-//! does not take keys, the user is not read; neither stops the other, and an injection stops neither.
+//! Output goes to the user's terminal first and to the tap after that. Input goes to the child in
+//! the order in which it came; what others inject goes in between two keys of the user, and a key
+//! that sends a signal drops it. While the user's terminal does not take output, the child is not
+//! read; while the child does not take keys, the user is not read; neither stops the other, and an
+//! injection stops neither.
 
 mod wait;
 
@@ -34,8 +35,8 @@ use super::watch::{STATUS_ANSWER, Watch};
 use super::{Ending, Fault, TtyMode};
 use wait::Wake;
 
-/// Output that is read after the child's end, in case somebody else keeps writing: far more than the
-/// kernel holds for a terminal.
+/// Output that is read after the child's end, in case somebody else keeps writing: far more than
+/// the kernel holds for a terminal.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 const TYPED_BYTES_MAX: usize = 4096;
 /// Answers that wait for a child that does not read.
@@ -168,7 +169,10 @@ impl Pump {
     /// Reads what the user typed.
     fn read_user(&mut self) {
         let mut bytes = Vec::with_capacity(TYPED_BYTES_MAX);
-        match rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(&mut bytes)) {
+        match rustix::io::read(
+            rustix::stdio::stdin(),
+            rustix::buffer::spare_capacity(&mut bytes),
+        ) {
             Ok(0) => self.end_input(),
             Ok(_) => self.take_keys(bytes),
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -185,20 +189,23 @@ impl Pump {
         self.write_child();
     }
 
-    /// Drops what others want to say, if the user sends a signal instead. While the end mark of what was
-    /// dropped is unread, the terminal must not forget its input once more: the key waits, and so does this.
+    /// Drops what others want to say, if the user sends a signal instead. While the end mark of
+    /// what was dropped is unread, the terminal must not forget its input once more: the key waits,
+    /// and so does this.
     fn interrupt_pastes(&mut self, keys: &[u8]) {
         let inbox = &self.state.inbox;
         let is_due = !inbox.has_mark() && (inbox.is_pasting() || self.injected.is_waiting());
-        let Some(master) = self.master.as_ref().filter(|_| is_due) else { return };
+        let Some(master) = self.master.as_ref().filter(|_| is_due) else {
+            return;
+        };
         if interrupts(master, keys) {
             self.state.inbox.drop_paste();
             self.injected.forget();
         }
     }
 
-    /// The user's input is over: a terminal has hung up, and so does the child's; a pipe has ended, which
-    /// the child learns as from a terminal.
+    /// The user's input is over: a terminal has hung up, and so does the child's; a pipe has ended,
+    /// which the child learns as from a terminal.
     fn end_input(&mut self) {
         self.state.input_ended = true;
         if self.user.is_terminal() {
@@ -211,7 +218,9 @@ impl Pump {
 
     /// Tells the child that a pipe has ended, as often as it takes.
     fn tell_end_of_input(&mut self) {
-        let (Some(end), Some(master)) = (&mut self.state.end_of_input, &self.master) else { return };
+        let (Some(end), Some(master)) = (&mut self.state.end_of_input, &self.master) else {
+            return;
+        };
         if self.state.inbox.is_empty()
             && let Some(bytes) = end.due(Instant::now(), master)
         {
@@ -245,18 +254,26 @@ impl Pump {
     }
 
     fn is_keys_turn(&self) -> bool {
-        self.state.inbox.is_keys_turn(Instant::now(), self.state.mode.is_canonical())
+        self.state
+            .inbox
+            .is_keys_turn(Instant::now(), self.state.mode.is_canonical())
     }
 
     fn write_child(&mut self) {
-        let Some(master) = self.master.clone() else { return };
+        let Some(master) = self.master.clone() else {
+            return;
+        };
         while let Some((source, bytes)) = self.write_some(&master) {
             let now = self.tap.now();
             if source == Source::Injected {
                 self.injected.written(bytes.len());
             }
             if let Some(recorder) = &mut self.recording {
-                let from = if source == Source::Answer { From::Terminal } else { From::User };
+                let from = if source == Source::Answer {
+                    From::Terminal
+                } else {
+                    From::User
+                };
                 recorder.input(now, from, &bytes);
             }
             self.tap.add(now, Sight::Input(bytes.into()));
@@ -267,7 +284,10 @@ impl Pump {
     fn write_some(&mut self, master: &OwnedFd) -> Option<(Source, Bytes)> {
         let now = Instant::now();
         let by_lines = self.state.mode.is_canonical();
-        let held = || Held { bytes: unread(master), by_lines };
+        let held = || Held {
+            bytes: unread(master),
+            by_lines,
+        };
         self.state.inbox.look_for_mark(now, held);
         if self.is_keys_turn() {
             return self.state.inbox.write_keys(master.as_fd(), now);
@@ -275,12 +295,16 @@ impl Pump {
         // Half a key must not be cut by a paste; keys that wait behind the paste are not begun yet.
         let may_go_on = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
         let inbox = &mut self.state.inbox;
-        may_go_on.then(|| inbox.write_paste(master.as_fd(), held, now)).flatten()
+        may_go_on
+            .then(|| inbox.write_paste(master.as_fd(), held, now))
+            .flatten()
     }
 
     /// Moves output from the child to the user, then shows it to whoever looks.
     fn read_child(&mut self) -> Filled {
-        let Some(master) = &self.master else { return Filled::Closed };
+        let Some(master) = &self.master else {
+            return Filled::Closed;
+        };
         let filled = self.state.out.fill(master.as_fd());
         if !matches!(filled, Filled::Bytes(_)) {
             return filled;
@@ -301,7 +325,9 @@ impl Pump {
 
     /// Moves standard error on, where it is apart, then shows it to whoever looks.
     fn read_errors(&mut self) -> Filled {
-        let Some(errors) = &mut self.errors else { return Filled::Closed };
+        let Some(errors) = &mut self.errors else {
+            return Filled::Closed;
+        };
         let filled = errors.read();
         if !matches!(filled, Filled::Bytes(_)) {
             return filled;
@@ -340,7 +366,11 @@ impl Pump {
     fn write_user(&mut self) {
         if let Err(error) = self.state.out.drain(self.user.output()) {
             // Whoever read us is gone: the child hears of it as if it had written itself.
-            let signal = if error == Errno::PIPE { Signal::PIPE } else { Signal::HUP };
+            let signal = if error == Errno::PIPE {
+                Signal::PIPE
+            } else {
+                Signal::HUP
+            };
             self.state.refused = Some(error);
             self.state.out.discard();
             self.pass_on(signal);
@@ -354,7 +384,8 @@ impl Pump {
         rustix::process::kill_process_group(self.running.child, signal).ok();
     }
 
-    /// Takes what is left when the child has ended or stopped. Stops early when somebody wants us to end.
+    /// Takes what is left when the child has ended or stopped. Stops early when somebody wants us
+    /// to end.
     pub(super) fn drain(&mut self) {
         self.drain_stream(Self::read_child);
         self.drain_stream(Self::read_errors);
@@ -384,11 +415,19 @@ impl Pump {
             if !self.state.out.is_empty() {
                 fds.push(PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT));
             }
-            fds.extend(errors.map(|errors| PollFd::from_borrowed_fd(errors.output(), PollFlags::OUT)));
+            fds.extend(
+                errors.map(|errors| PollFd::from_borrowed_fd(errors.output(), PollFlags::OUT)),
+            );
             let polled = rustix::event::poll(&mut fds, None);
-            let is_signalled = fds.first().is_some_and(|signals| !signals.revents().is_empty());
+            let is_signalled = fds
+                .first()
+                .is_some_and(|signals| !signals.revents().is_empty());
             drop(fds);
-            let came = if is_signalled { self.signals.take() } else { Vec::new() };
+            let came = if is_signalled {
+                self.signals.take()
+            } else {
+                Vec::new()
+            };
             let asked_to_end = came.iter().copied().any(ends);
             for signal in came {
                 self.on_signal(signal);
@@ -405,7 +444,9 @@ impl Pump {
     /// Shows the mode of the child's terminal to whoever looks, if it is another than before.
     fn look_at_mode(&mut self, look: fn(&mut ModeWatch, &OwnedFd) -> Option<TtyMode>) {
         let Some(master) = &self.master else { return };
-        let Some(mode) = look(&mut self.state.mode, master) else { return };
+        let Some(mode) = look(&mut self.state.mode, master) else {
+            return;
+        };
         let now = self.tap.now();
         self.tap.add(now, Sight::Mode(mode));
         if let Some(recorder) = &mut self.recording {
@@ -417,6 +458,12 @@ impl Pump {
 /// Calls itself until the stack has run over.
 fn run_over(depth: u64) -> u64 {
     let page = std::hint::black_box([depth; 64]);
-    let deeper = if depth == u64::MAX { 0 } else { run_over(depth + 1) };
-    std::hint::black_box(page).iter().fold(deeper, |sum, it| sum ^ it)
+    let deeper = if depth == u64::MAX {
+        0
+    } else {
+        run_over(depth + 1)
+    };
+    std::hint::black_box(page)
+        .iter()
+        .fold(deeper, |sum, it| sum ^ it)
 }

@@ -1,4 +1,5 @@
-//! Writes a recording of the session: every byte in both directions with its time, one JSON object a line.
+//! Writes a recording of the session: every byte in both directions with its time, one JSON object
+//! a line.
 //!
 //! ```text
 //! {"t":0.0,"dir":"h","cols":120,"rows":40,"argv":["bash"]}   first line
@@ -8,9 +9,9 @@
 //! {"t":1.5,"dir":"s","icanon":true,"echo":true}              the terminal's mode changed
 //! ```
 //!
-//! The file is readable by its owner only. A thread of its own writes it, so that a slow disk delays nobody.
-//! When it cannot be written any more, or falls too far behind, the recording ends there, the program goes
-//! on, and that is told at the end: a recording has no holes.
+//! The file is readable by its owner only. A thread of its own writes it, so that a slow disk
+//! delays nobody. When it cannot be written any more, or falls too far behind, the recording ends
+//! there, the program goes on, and that is told at the end: a recording has no holes.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -67,8 +68,16 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Starts a new file; one that is there already is not touched.
-    pub(super) fn create(path: &Path, (cols, rows): (u16, u16), argv: &[String]) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    pub(super) fn create(
+        path: &Path,
+        (cols, rows): (u16, u16),
+        argv: &[String],
+    ) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         let header = json!({ "t": 0.0, "dir": "h", "cols": cols, "rows": rows, "argv": argv });
         Self::start(file, &header)
     }
@@ -77,34 +86,56 @@ impl Recorder {
         let (rows, taken) = sync_channel(BEHIND_ROWS_MAX);
         let (tell, done) = sync_channel(1);
         let behind = Arc::new(AtomicUsize::new(0));
-        let mut script = Script { file: BufWriter::with_capacity(64 << 10, file), behind: behind.clone() };
+        let mut script = Script {
+            file: BufWriter::with_capacity(64 << 10, file),
+            behind: behind.clone(),
+        };
         writeln!(script.file, "{header}")?;
         let body = move || {
             // The wrapper may have stopped waiting.
             tell.send(script.write_all(&taken)).ok();
         };
-        std::thread::Builder::new().name("record".to_owned()).spawn(body)?;
-        Ok(Self { rows: Some(rows), behind, done, is_too_late: false })
+        std::thread::Builder::new()
+            .name("record".to_owned())
+            .spawn(body)?;
+        Ok(Self {
+            rows: Some(rows),
+            behind,
+            done,
+            is_too_late: false,
+        })
     }
 
     /// The program wrote.
     pub(super) fn output(&mut self, at: Duration, bytes: &[u8]) {
-        self.add(bytes.len(), || Row { at, what: What::Output(bytes.to_vec()) });
+        self.add(bytes.len(), || Row {
+            at,
+            what: What::Output(bytes.to_vec()),
+        });
     }
 
     /// The program was sent.
     pub(super) fn input(&mut self, at: Duration, from: From, bytes: &[u8]) {
-        self.add(bytes.len(), || Row { at, what: What::Input(from, bytes.to_vec()) });
+        self.add(bytes.len(), || Row {
+            at,
+            what: What::Input(from, bytes.to_vec()),
+        });
     }
 
     /// The window has another size.
     pub(super) fn resize(&mut self, at: Duration, (cols, rows): (u16, u16)) {
-        self.add(0, || Row { at, what: What::Resize(cols, rows) });
+        self.add(0, || Row {
+            at,
+            what: What::Resize(cols, rows),
+        });
     }
 
     /// The terminal has another mode.
     pub(super) fn mode(&mut self, at: Duration, mode: TtyMode) {
-        self.add(0, || Row { at, what: What::Mode(mode) });
+        self.add(0, || Row {
+            at,
+            what: What::Mode(mode),
+        });
     }
 
     fn add(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
@@ -122,7 +153,9 @@ impl Recorder {
         self.rows = None;
         match patience.wait_for(&self.done) {
             Ok(Ok(())) if !self.is_too_late => Ok(()),
-            Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => Err(io::Error::other("the disk is too slow")),
+            Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => {
+                Err(io::Error::other("the disk is too slow"))
+            }
             Ok(Err(error)) => Err(error),
             Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("its thread panicked")),
         }
@@ -166,7 +199,9 @@ fn json(row: &Row) -> Value {
             json!({ "t": t, "dir": "i", "src": source, "b64": BASE64_STANDARD.encode(bytes) })
         }
         What::Resize(cols, rows) => json!({ "t": t, "dir": "r", "cols": cols, "rows": rows }),
-        What::Mode(mode) => json!({ "t": t, "dir": "s", "icanon": mode.canonical, "echo": mode.echo }),
+        What::Mode(mode) => {
+            json!({ "t": t, "dir": "s", "icanon": mode.canonical, "echo": mode.echo })
+        }
     }
 }
 
@@ -207,6 +242,9 @@ mod tests {
         }
         assert!(recorder.rows.is_none() && recorder.is_too_late);
         drop(go);
-        assert!(recorder.done.recv().unwrap().is_ok(), "what waited is written in the end");
+        assert!(
+            recorder.done.recv().unwrap().is_ok(),
+            "what waited is written in the end"
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! The outlet to the broker: a thread that connects, registers, hands over turns and takes injections.
+//! The outlet to the broker: a thread that connects, registers, hands over turns and takes
+//! injections.
 //!
-//! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept and all handed
-//! over, in order, after every registration: the broker knows them by their numbers, so one that stayed keeps
-//! none twice and one that was restarted has them again. What a shared terminal shows goes out
-//! after turns and states, while somebody watches. Nothing here reaches the byte path but the injected bytes.
+//! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept and all
+//! handed over, in order, after every registration: the broker knows them by their numbers, so one
+//! that stayed keeps none twice and one that was restarted has them again. What a shared terminal
+//! shows goes out after turns and states, while somebody watches. Nothing here reaches the byte
+//! path but the injected bytes.
 
 mod desk;
 
@@ -82,16 +84,32 @@ pub struct Relay {
 impl Relay {
     /// Starts the thread, which registers the session as soon as the child runs.
     pub fn start(socket: PathBuf, session: Session) -> io::Result<Self> {
-        let Session { register, injector, share } = session;
-        let shared = Arc::new(Shared { desk: Mutex::new(Desk::new(register)), bell: Notify::new() });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let Session {
+            register,
+            injector,
+            share,
+        } = session;
+        let shared = Arc::new(Shared {
+            desk: Mutex::new(Desk::new(register)),
+            bell: Notify::new(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let (tell, done) = sync_channel(1);
-        let line = Line { shared: shared.clone(), socket, injector, share };
+        let line = Line {
+            shared: shared.clone(),
+            socket,
+            injector,
+            share,
+        };
         let body = move || {
             runtime.block_on(line.run());
             tell.send(()).ok();
         };
-        std::thread::Builder::new().name("relay".to_owned()).spawn(body)?;
+        std::thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn(body)?;
         Ok(Self { shared, done })
     }
 
@@ -126,7 +144,8 @@ impl Outlet for Relay {
     }
 
     fn turn(&mut self, turn: &CompletedTurn) {
-        self.shared.change(|desk| desk.keep(Instant::now(), turn.clone()));
+        self.shared
+            .change(|desk| desk.keep(Instant::now(), turn.clone()));
     }
 
     fn shown(&mut self) {
@@ -182,7 +201,8 @@ impl Line {
     }
 
     async fn connect(&self) -> Result<AsyncConnection, Error> {
-        let mut connection = AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WITHIN).await?;
+        let mut connection =
+            AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WITHIN).await?;
         let register = self.shared.desk().register.clone();
         connection.register(register).await?;
         self.watched(false);
@@ -190,12 +210,16 @@ impl Line {
         Ok(connection)
     }
 
-    /// Speaks and hears until the session or the connection ends; `pause` is the first again when the broker
-    /// has heard everything. What the broker injects is taken from it only as the child takes it: the
-    /// broker's queue is the one that counts, and says `busy` when it is full. Whoever asks hears first what
-    /// the broker was saying, so each turn that is told may bring a paste that waits here: beyond some
-    /// bytes nothing more is told before the child has read.
-    async fn serve(&self, mut connection: AsyncConnection, pause: &mut Duration) -> Result<(), Error> {
+    /// Speaks and hears until the session or the connection ends; `pause` is the first again when
+    /// the broker has heard everything. What the broker injects is taken from it only as the child
+    /// takes it: the broker's queue is the one that counts, and says `busy` when it is full.
+    /// Whoever asks hears first what the broker was saying, so each turn that is told may bring a
+    /// paste that waits here: beyond some bytes nothing more is told before the child has read.
+    async fn serve(
+        &self,
+        mut connection: AsyncConnection,
+        pause: &mut Duration,
+    ) -> Result<(), Error> {
         loop {
             if self.injector.is_dropping() {
                 self.run_dry(&mut connection).await?;
@@ -222,8 +246,8 @@ impl Line {
         }
     }
 
-    /// The user has interrupted what was pasted: takes from the broker what it holds of that, until nothing
-    /// comes for a moment.
+    /// The user has interrupted what was pasted: takes from the broker what it holds of that, until
+    /// nothing comes for a moment.
     async fn run_dry(&self, connection: &mut AsyncConnection) -> Result<(), Error> {
         while let Ok(unasked) = tokio::time::timeout(DRY_AFTER, connection.next_unasked()).await {
             self.hear(unasked?);
@@ -267,7 +291,9 @@ impl Line {
 
     /// Sends what is to be shown; says whether that was anything.
     async fn tell_shown(&self, connection: &mut AsyncConnection) -> Result<bool, Error> {
-        let Some(share) = &self.share else { return Ok(false) };
+        let Some(share) = &self.share else {
+            return Ok(false);
+        };
         let session = self.shared.desk().register.session.clone();
         let pieces: Vec<Shown> = share.take(&session);
         let is_any = !pieces.is_empty();
@@ -281,7 +307,11 @@ impl Line {
         Ok(is_any)
     }
 
-    async fn tell_turn(&self, connection: &mut AsyncConnection, turn: CompletedTurn) -> Result<(), Error> {
+    async fn tell_turn(
+        &self,
+        connection: &mut AsyncConnection,
+        turn: CompletedTurn,
+    ) -> Result<(), Error> {
         let seq = turn.seq.unwrap_or_default();
         let mut told = connection.turn_completed(turn.clone()).await;
         if matches!(told, Err(Error::TooLong(_))) {
@@ -296,7 +326,11 @@ impl Line {
         Ok(())
     }
 
-    async fn tell_state(&self, connection: &mut AsyncConnection, change: StateChange) -> Result<(), Error> {
+    async fn tell_state(
+        &self,
+        connection: &mut AsyncConnection,
+        change: StateChange,
+    ) -> Result<(), Error> {
         let told = connection.state(change.clone()).await;
         if let Err(error) = told
             && error.is_fatal()
@@ -309,7 +343,11 @@ impl Line {
 
     /// Puts bytes into the child's input, which has room for them.
     fn inject(&self, inject: Inject) {
-        let framing = if inject.bracketed { Framing::Bracketed } else { Framing::Plain };
+        let framing = if inject.bracketed {
+            Framing::Bracketed
+        } else {
+            Framing::Plain
+        };
         if let Err(error) = self.injector.inject_as(framing, inject.content) {
             tracing::warn!(%error, "a paste was refused");
         }
@@ -331,21 +369,40 @@ mod tests {
 
     #[test]
     fn the_store_is_asked_before_the_broker_hears_of_a_turn() {
-        let shared =
-            Arc::new(Shared { desk: Mutex::new(Desk::new(Register::default())), bell: Notify::new() });
+        let shared = Arc::new(Shared {
+            desk: Mutex::new(Desk::new(Register::default())),
+            bell: Notify::new(),
+        });
         shared.desk().store_answered(0);
         let desk = shared.clone();
         let (tell, held) = sync_channel(8);
         let keep = move |_: &_| {
-            tell.send(matches!(desk.desk().next(Instant::now()), Some(Word::Hold(_)))).ok();
+            tell.send(matches!(
+                desk.desk().next(Instant::now()),
+                Some(Word::Hold(_))
+            ))
+            .ok();
             Err("no store today".to_owned())
         };
-        let turn = CompletedTurn { seq: Some(1), ..CompletedTurn::default() };
-        shared.desk().keep(Instant::now() + ANSWER_WITHIN, turn.clone());
+        let turn = CompletedTurn {
+            seq: Some(1),
+            ..CompletedTurn::default()
+        };
+        shared
+            .desk()
+            .keep(Instant::now() + ANSWER_WITHIN, turn.clone());
         let answers = StoreAnswers(shared.clone());
         let (mut keeper, _) = Keep::start(Label::default(), Some(answers), keep).unwrap();
         keeper.turn(&turn);
-        assert_eq!(held.recv_timeout(ANSWER_WITHIN), Ok(true), "told before the store was asked");
-        assert_eq!(held.recv_timeout(ANSWER_WITHIN), Ok(false), "not told although the store refused it");
+        assert_eq!(
+            held.recv_timeout(ANSWER_WITHIN),
+            Ok(true),
+            "told before the store was asked"
+        );
+        assert_eq!(
+            held.recv_timeout(ANSWER_WITHIN),
+            Ok(false),
+            "not told although the store refused it"
+        );
     }
 }

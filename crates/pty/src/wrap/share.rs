@@ -1,8 +1,9 @@
-//! What is shown of a shared terminal: a mirror of it, and the bytes that those who watch have not seen.
+//! What is shown of a shared terminal: a mirror of it, and the bytes that those who watch have not
+//! seen.
 //!
-//! The observer's thread feeds it, the thread that speaks with the broker takes from it. Bytes are kept
-//! only while somebody watches, and no more than [`UNSEEN_BYTES_MAX`]: who takes them too slowly gets the
-//! whole screen instead. The byte path knows nothing of it.
+//! The observer's thread feeds it, the thread that speaks with the broker takes from it. Bytes are
+//! kept only while somebody watches, and no more than [`UNSEEN_BYTES_MAX`]: who takes them too
+//! slowly gets the whole screen instead. The byte path knows nothing of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,11 +39,19 @@ impl Share {
     /// A terminal of the user's size that nobody watches yet.
     pub fn new() -> Self {
         let size = super::terminal::UserTerminal::screen_size();
-        Self::with_size(Size { cols: size.ws_col, rows: size.ws_row })
+        Self::with_size(Size {
+            cols: size.ws_col,
+            rows: size.ws_row,
+        })
     }
 
     fn with_size(size: Size) -> Self {
-        let stage = Stage { mirror: Mirror::new(size), is_watched: false, unseen: Vec::new(), due: None };
+        let stage = Stage {
+            mirror: Mirror::new(size),
+            is_watched: false,
+            unseen: Vec::new(),
+            due: None,
+        };
         Self(Arc::new(Mutex::new(stage)))
     }
 
@@ -92,7 +101,9 @@ impl Share {
     /// What is to be sent now, in order.
     pub(super) fn take(&self, session: &str) -> Vec<Shown> {
         let mut stage = self.stage();
-        let Some(due) = stage.due.take() else { return Vec::new() };
+        let Some(due) = stage.due.take() else {
+            return Vec::new();
+        };
         let Size { cols, rows } = stage.mirror.size();
         let piece = |paint, content: Vec<u8>| Shown {
             session: session.to_owned(),
@@ -105,7 +116,10 @@ impl Share {
         match due {
             Due::Bytes => vec![piece(Paint::Bytes, unseen)],
             Due::Repaint => {
-                vec![piece(Paint::Bytes, unseen), piece(Paint::Repaint, stage.mirror.repaint())]
+                vec![
+                    piece(Paint::Bytes, unseen),
+                    piece(Paint::Repaint, stage.mirror.repaint()),
+                ]
             }
             Due::Lost => vec![piece(Paint::Lost, stage.mirror.repaint())],
         }
@@ -141,7 +155,11 @@ mod tests {
 
     fn pieces(share: &Share) -> Vec<(&'static str, usize)> {
         let text = |shown: &Shown| String::from_utf8_lossy(&shown.content).matches('x').count();
-        share.take("s").iter().map(|shown| (shown.paint.word(), text(shown))).collect()
+        share
+            .take("s")
+            .iter()
+            .map(|shown| (shown.paint.word(), text(shown)))
+            .collect()
     }
 
     #[test]
@@ -156,7 +174,11 @@ mod tests {
         share.output(b"x");
         share.watched(true);
         share.output(b"x");
-        assert_eq!(pieces(&share), [("bytes", 2), ("repaint", 5)], "a newcomer costs nobody a byte");
+        assert_eq!(
+            pieces(&share),
+            [("bytes", 2), ("repaint", 5)],
+            "a newcomer costs nobody a byte"
+        );
         share.output(b"x");
         share.watched(false);
         assert_eq!(pieces(&share), []);

@@ -1,7 +1,7 @@
 //! Signals become bytes on a pipe, so that the byte path can wait for them as for everything else.
 //!
-//! A signal that the wrapper was started to ignore (`nohup`) stays ignored, and the child inherits that.
-//! The thread that listens ends with the process.
+//! A signal that the wrapper was started to ignore (`nohup`) stays ignored, and the child inherits
+//! that. The thread that listens ends with the process.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::ops::RangeInclusive;
@@ -12,7 +12,8 @@ use tokio::signal::unix::SignalKind;
 
 use super::process::{signal_of, watch_faults};
 
-/// What is listened for, beside the real-time signals. Everything but WINCH is passed on to the child.
+/// What is listened for, beside the real-time signals. Everything but WINCH is passed on to the
+/// child.
 const SIGNALS: [Signal; 17] = [
     Signal::HUP,
     Signal::INT,
@@ -34,13 +35,20 @@ const SIGNALS: [Signal; 17] = [
     Signal::POWER,
 ];
 
-/// The numbers of the real-time signals: each ends a process that does not listen. The first are the C
-/// library's own.
-const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") { 35..=64 } else { 34..=64 };
+/// The numbers of the real-time signals: each ends a process that does not listen. The first are
+/// the C library's own.
+const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") {
+    35..=64
+} else {
+    34..=64
+};
 
 /// Whether a signal asks us to end.
 pub(super) fn ends(signal: Signal) -> bool {
-    matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM)
+    matches!(
+        signal,
+        Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM
+    )
 }
 
 /// The signals that came.
@@ -54,18 +62,30 @@ impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         let (came, teller) = io::pipe()?;
         rustix::io::ioctl_fionbio(&came, true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
         let entered = runtime.enter();
         let ignored = ignored_mask();
-        let all = SIGNALS.iter().map(|signal| signal.as_raw()).chain(REAL_TIME);
+        let all = SIGNALS
+            .iter()
+            .map(|signal| signal.as_raw())
+            .chain(REAL_TIME);
         let streams: Vec<(i32, tokio::signal::unix::Signal)> = all
             .filter(|number| ignored & (1 << (number - 1)) == 0)
-            .map(|number| Ok((number, tokio::signal::unix::signal(SignalKind::from_raw(number))?)))
+            .map(|number| {
+                Ok((
+                    number,
+                    tokio::signal::unix::signal(SignalKind::from_raw(number))?,
+                ))
+            })
             .collect::<io::Result<_>>()?;
         drop(entered);
         watch_faults();
         let body = move || runtime.block_on(tell_all(streams, teller));
-        std::thread::Builder::new().name("signals".to_owned()).spawn(body)?;
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(body)?;
         Ok(Self { came })
     }
 
@@ -79,7 +99,9 @@ impl Signals {
         let mut bytes = [0; 64];
         let read = self.came.read(&mut bytes).unwrap_or_default();
         let numbers = bytes.into_iter().take(read);
-        numbers.filter_map(|number| signal_of(i32::from(number))).collect()
+        numbers
+            .filter_map(|number| signal_of(i32::from(number)))
+            .collect()
     }
 }
 
@@ -101,5 +123,6 @@ async fn tell_all(streams: Vec<(i32, tokio::signal::unix::Signal)>, teller: Pipe
 fn ignored_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! What a session came to: how many turns were found, and how often Enter was pressed without one.
 //!
-//! The observer counts on its own thread; whoever started the session reads the result when it has ended.
+//! The observer counts on its own thread; whoever started the session reads the result when it has
+//! ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,9 @@
 //! The bounded queue between the byte path and whoever looks at the bytes.
 //!
-//! Adding never waits. When the looker lags by more than [`LAG_BYTES_MAX`] of output, what it has not
-//! seen is dropped down to the newest [`LAG_BYTES_KEPT`], and a [`Sight::Lost`] stands where the rest was.
-//! Times are those at which the byte path saw things, however late they are looked at.
+//! Adding never waits. When the looker lags by more than [`LAG_BYTES_MAX`] of output, what it has
+//! not seen is dropped down to the newest [`LAG_BYTES_KEPT`], and a [`Sight::Lost`] stands where
+//! the rest was. Times are those at which the byte path saw things, however late they are looked
+//! at.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -73,7 +74,10 @@ pub(super) struct Tap {
 impl Tap {
     /// An empty queue whose times count from now.
     pub(super) fn new() -> Self {
-        Self { start: Instant::now(), shared: Arc::default() }
+        Self {
+            start: Instant::now(),
+            shared: Arc::default(),
+        }
     }
 
     /// The time since the queue was made, in whole microseconds: a recording holds it exactly.
@@ -145,7 +149,9 @@ impl Tap {
             if queue.ended {
                 return Look::Ended;
             }
-            let left = until.map_or(Duration::from_hours(1), |until| until.saturating_sub(self.now()));
+            let left = until.map_or(Duration::from_hours(1), |until| {
+                until.saturating_sub(self.now())
+            });
             if left.is_zero() {
                 return Look::Nothing;
             }
@@ -178,8 +184,16 @@ impl Queue {
             };
             let mode = newest(|sight| matches!(sight, Sight::Mode(_)));
             let size = newest(|sight| matches!(sight, Sight::Resize { .. }));
-            let lost = [(*at, Sight::Lost)].into_iter().chain(size).chain(mode).collect();
-            *self = Self { sights: lost, ended: self.ended, ..Self::default() };
+            let lost = [(*at, Sight::Lost)]
+                .into_iter()
+                .chain(size)
+                .chain(mode)
+                .collect();
+            *self = Self {
+                sights: lost,
+                ended: self.ended,
+                ..Self::default()
+            };
         }
     }
 
@@ -233,8 +247,11 @@ mod tests {
         tap.output(SECOND, b"one");
         tap.add(SECOND, Sight::Input(b"two".to_vec()));
         tap.output(SECOND, b"three");
-        let expect =
-            [Sight::Output(b"one".to_vec()), Sight::Input(b"two".to_vec()), Sight::Output(b"three".to_vec())];
+        let expect = [
+            Sight::Output(b"one".to_vec()),
+            Sight::Input(b"two".to_vec()),
+            Sight::Output(b"three".to_vec()),
+        ];
         assert_eq!(sights(&tap), expect);
         assert_eq!(tap.look(Some(Duration::ZERO)), Look::Nothing);
         tap.end();
@@ -251,10 +268,19 @@ mod tests {
         tap.add(SECOND, Sight::Interrupt);
         tap.output(SECOND, b"new");
         let seen = sights(&tap);
-        let [Sight::Lost, Sight::Output(older), Sight::Interrupt, Sight::Output(newest)] = &seen[..] else {
+        let [
+            Sight::Lost,
+            Sight::Output(older),
+            Sight::Interrupt,
+            Sight::Output(newest),
+        ] = &seen[..]
+        else {
             panic!("{} sights", seen.len());
         };
-        assert_eq!((older.len() + newest.len(), &newest[..]), (LAG_BYTES_KEPT, &b"new"[..]));
+        assert_eq!(
+            (older.len() + newest.len(), &newest[..]),
+            (LAG_BYTES_KEPT, &b"new"[..])
+        );
     }
 
     #[test]
@@ -265,7 +291,9 @@ mod tests {
         }
         let seen = sights(&tap);
         assert_eq!(seen.len(), SIGHTS_APART_MAX);
-        let Some(Sight::Output(last)) = seen.last() else { panic!("no output") };
+        let Some(Sight::Output(last)) = seen.last() else {
+            panic!("no output")
+        };
         assert_eq!(last.len(), 100_000 - SIGHTS_APART_MAX + 1);
     }
 
@@ -285,14 +313,25 @@ mod tests {
     #[test]
     fn who_starts_afresh_knows_the_size_and_the_mode_that_hold() {
         let tap = Tap::new();
-        let mode = |canonical| Sight::Mode(TtyMode { canonical, echo: true });
+        let mode = |canonical| {
+            Sight::Mode(TtyMode {
+                canonical,
+                echo: true,
+            })
+        };
         tap.add(SECOND, mode(true));
         tap.add(SECOND, mode(false));
-        let size = Sight::Resize { cols: 100, rows: 30 };
+        let size = Sight::Resize {
+            cols: 100,
+            rows: 30,
+        };
         tap.add(SECOND, size.clone());
         for _ in 0..SIGHTS_MAX {
             tap.add(SECOND, Sight::Interrupt);
         }
-        assert_eq!(sights(&tap).get(..3), Some(&[Sight::Lost, size, mode(false)][..]));
+        assert_eq!(
+            sights(&tap).get(..3),
+            Some(&[Sight::Lost, size, mode(false)][..])
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! The user's terminal: raw while the child runs, and as it was before on every way out.
 //!
-//! The settings to go back to are kept in one place for the whole process, so that the end of the wrapper,
-//! its suspension and a panic all put back the same ones, once. Standard output is opened anew where the
-//! system allows it, because `O_NONBLOCK` on the descriptor that the shell shares would outlive us.
+//! The settings to go back to are kept in one place for the whole process, so that the end of the
+//! wrapper, its suspension and a panic all put back the same ones, once. Standard output is opened
+//! anew where the system allows it, because `O_NONBLOCK` on the descriptor that the shell shares
+//! would outlive us.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +14,12 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::termios::{OptionalActions, Termios, Winsize};
 
 /// The size of a terminal that nobody told us.
-const SIZE_DEFAULT: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+const SIZE_DEFAULT: Winsize = Winsize {
+    ws_row: 24,
+    ws_col: 80,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
 
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -35,7 +41,11 @@ impl UserTerminal {
     pub(super) fn open() -> Self {
         let is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let shows_output = rustix::termios::isatty(rustix::stdio::stdout());
-        Self { is_terminal, shows_output, output: reopen(rustix::stdio::stdout(), "/proc/self/fd/1").ok() }
+        Self {
+            is_terminal,
+            shows_output,
+            output: reopen(rustix::stdio::stdout(), "/proc/self/fd/1").ok(),
+        }
     }
 
     /// Whether standard output is a terminal.
@@ -50,15 +60,23 @@ impl UserTerminal {
 
     /// The settings that the child's terminal starts with.
     pub(super) fn settings(&self) -> Option<Termios> {
-        rustix::termios::tcgetattr(rustix::stdio::stdin()).ok().filter(|_| self.is_terminal)
+        rustix::termios::tcgetattr(rustix::stdio::stdin())
+            .ok()
+            .filter(|_| self.is_terminal)
     }
 
     /// The size of the terminal on any of the three streams, which may be nothing by nothing.
     pub(super) fn size() -> Winsize {
-        let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+        let streams = [
+            rustix::stdio::stdin(),
+            rustix::stdio::stdout(),
+            rustix::stdio::stderr(),
+        ];
         let sizes = streams.map(|fd| rustix::termios::tcgetwinsize(fd).ok());
         let mut known = sizes.into_iter().flatten();
-        let with_area = known.clone().find(|size| size.ws_col > 0 && size.ws_row > 0);
+        let with_area = known
+            .clone()
+            .find(|size| size.ws_col > 0 && size.ws_row > 0);
         with_area.or_else(|| known.next()).unwrap_or(SIZE_DEFAULT)
     }
 
@@ -96,8 +114,8 @@ impl UserTerminal {
         Ok(())
     }
 
-    /// The same after we were stopped: whoever had the terminal meanwhile has changed its settings, also
-    /// when we did not put ours back before. What is put back in the end stays what it was.
+    /// The same after we were stopped: whoever had the terminal meanwhile has changed its settings,
+    /// also when we did not put ours back before. What is put back in the end stays what it was.
     pub(super) fn enter_raw_again(&self) -> io::Result<()> {
         if self.is_terminal && self.is_ours() && lock(&BEFORE).is_some() {
             let mut raw = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
@@ -107,8 +125,8 @@ impl UserTerminal {
         self.enter_raw()
     }
 
-    /// Raw settings. Where the child's output goes to a pipe, the program behind the pipe still writes to
-    /// this terminal, which goes on completing its lines.
+    /// Raw settings. Where the child's output goes to a pipe, the program behind the pipe still
+    /// writes to this terminal, which goes on completing its lines.
     fn make_raw(&self, settings: &mut Termios) {
         let output_modes = settings.output_modes;
         settings.make_raw();
@@ -162,8 +180,9 @@ pub(super) fn reopen(stream: BorrowedFd<'_>, path: &str) -> rustix::io::Result<O
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// From now on a panic of the byte path puts the terminal back before it is told, and one of another
-/// thread waits to be told by [`take_panic`], because nothing may write over the child's screen.
+/// From now on a panic of the byte path puts the terminal back before it is told, and one of
+/// another thread waits to be told by [`take_panic`], because nothing may write over the child's
+/// screen.
 pub(super) fn guard_against_panic() {
     let main = std::thread::current().id();
     let tell = std::panic::take_hook();

@@ -1,9 +1,10 @@
-//! Knows whether the user's input stands between two keys, so that nothing is put into the middle of one.
+//! Knows whether the user's input stands between two keys, so that nothing is put into the middle
+//! of one.
 //!
-//! Follows escape sequences, UTF-8 characters and bracketed pastes in the bytes that the user's terminal
-//! sends. What may be a key by itself (a lone Esc, Alt-]) counts as over after [`SEQUENCE_PAUSE`], a sequence
-//! or a character that can only be half a one after [`HALF_PAUSE`]; a paste is over only at its end mark.
-//! Any bytes are accepted.
+//! Follows escape sequences, UTF-8 characters and bracketed pastes in the bytes that the user's
+//! terminal sends. What may be a key by itself (a lone Esc, Alt-]) counts as over after
+//! [`SEQUENCE_PAUSE`], a sequence or a character that can only be half a one after [`HALF_PAUSE`];
+//! a paste is over only at its end mark. Any bytes are accepted.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,11 @@ pub(super) struct Typed {
 impl Typed {
     /// Nothing typed yet.
     pub(super) fn new() -> Self {
-        Self { state: State::Ground, parameters: Vec::with_capacity(PARAMETERS_MAX), last: None }
+        Self {
+            state: State::Ground,
+            parameters: Vec::with_capacity(PARAMETERS_MAX),
+            last: None,
+        }
     }
 
     /// The user's terminal sent these bytes.
@@ -77,7 +82,8 @@ impl Typed {
             State::Ground | State::Escape | State::Begun(_) => SEQUENCE_PAUSE,
             _ => HALF_PAUSE,
         };
-        self.last.is_none_or(|last| now.duration_since(last) >= pause)
+        self.last
+            .is_none_or(|last| now.duration_since(last) >= pause)
     }
 
     fn step(&mut self, byte: u8) -> State {
@@ -172,7 +178,12 @@ mod tests {
     #[test]
     fn only_complete_keys_leave_a_gap() {
         let check = |bytes: &[u8], expect: bool| {
-            assert_eq!(between_after(bytes, Duration::ZERO), expect, "{}", bytes.escape_ascii());
+            assert_eq!(
+                between_after(bytes, Duration::ZERO),
+                expect,
+                "{}",
+                bytes.escape_ascii()
+            );
         };
         check(b"", true);
         check(b"a", true);
@@ -203,7 +214,12 @@ mod tests {
     #[test]
     fn a_sequence_that_breaks_off_is_over_after_a_pause_but_a_paste_is_not() {
         let check = |bytes: &[u8], expect: bool| {
-            assert_eq!(between_after(bytes, SEQUENCE_PAUSE), expect, "{}", bytes.escape_ascii());
+            assert_eq!(
+                between_after(bytes, SEQUENCE_PAUSE),
+                expect,
+                "{}",
+                bytes.escape_ascii()
+            );
         };
         check(b"\x1b", true);
         check(b"\x1b]", true);
@@ -213,7 +229,11 @@ mod tests {
         check(b"\xe2", false);
         check(b"\x1b[200~half", false);
         for half in [&b"\x1b[1;5"[..], b"\x1b]11;rgb", b"\xe2"] {
-            assert!(between_after(half, HALF_PAUSE), "{} is never given up", half.escape_ascii());
+            assert!(
+                between_after(half, HALF_PAUSE),
+                "{} is never given up",
+                half.escape_ascii()
+            );
         }
     }
 }

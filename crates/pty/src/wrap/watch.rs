@@ -1,7 +1,8 @@
-//! Two facts in the child's output that the byte path itself needs: whether bracketed paste is on, and
-//! whether the child asks for the status protocol.
+//! Two facts in the child's output that the byte path itself needs: whether bracketed paste is on,
+//! and whether the child asks for the status protocol.
 //!
-//! Sequences may be cut anywhere. What is too long to be one of the two is skipped, so memory is fixed.
+//! Sequences may be cut anywhere. What is too long to be one of the two is skipped, so memory is
+//! fixed.
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
@@ -35,10 +36,14 @@ impl Watch {
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.state == State::Ground {
-                let Some(at) = bytes.iter().position(|byte| *byte == ESC) else { return };
+                let Some(at) = bytes.iter().position(|byte| *byte == ESC) else {
+                    return;
+                };
                 bytes = bytes.get(at..).unwrap_or_default();
             }
-            let Some((byte, rest)) = bytes.split_first() else { return };
+            let Some((byte, rest)) = bytes.split_first() else {
+                return;
+            };
             self.state = self.step(*byte);
             bytes = rest;
         }
@@ -87,8 +92,15 @@ impl Watch {
     }
 
     fn end_csi(&mut self, last: u8) -> State {
-        let modes = self.sequence.strip_prefix(b"?").filter(|_| matches!(last, b'h' | b'l'));
-        if modes.is_some_and(|modes| modes.split(|byte| *byte == b';').any(|mode| mode == b"2004")) {
+        let modes = self
+            .sequence
+            .strip_prefix(b"?")
+            .filter(|_| matches!(last, b'h' | b'l'));
+        if modes.is_some_and(|modes| {
+            modes
+                .split(|byte| *byte == b';')
+                .any(|mode| mode == b"2004")
+        }) {
             self.bracketed = last == b'h';
         }
         State::Ground
@@ -110,7 +122,12 @@ mod tests {
             watch.feed(&bytes[..cut]);
             watch.feed(&bytes[cut..]);
             let found = (watch.is_bracketed(), watch.take_queries());
-            assert_eq!(found, (bracketed, queries), "{} cut at {cut}", bytes.escape_ascii());
+            assert_eq!(
+                found,
+                (bracketed, queries),
+                "{} cut at {cut}",
+                bytes.escape_ascii()
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! A tmux server of its own, and one whose client runs in a pane of another: keys typed there are real.
+//! A tmux server of its own, and one whose client runs in a pane of another: keys typed there are
+//! real.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,8 +17,20 @@ pub(crate) struct TmuxServer {
 impl TmuxServer {
     /// Starts one with a program in its first pane.
     pub(crate) fn start(program: &str) -> Self {
-        let server = Self { folder: tempfile::tempdir().unwrap() };
-        server.run(&["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", program]);
+        let server = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        server.run(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "100",
+            "-y",
+            "30",
+            program,
+        ]);
         server
     }
 
@@ -42,22 +55,35 @@ impl TmuxServer {
 
     /// Runs a command of tmux; what it prints.
     pub(crate) fn run(&self, args: &[&str]) -> String {
-        String::from_utf8(self.bytes(args)).unwrap().trim_end().to_owned()
+        String::from_utf8(self.bytes(args))
+            .unwrap()
+            .trim_end()
+            .to_owned()
     }
 
     pub(crate) fn bytes(&self, args: &[&str]) -> Vec<u8> {
         let mut command = Command::new("tmux");
         // A terminal that every machine describes, and UTF-8 whatever the locale is.
-        command.env_remove("TMUX").env_remove("TMUX_PANE").env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+        command
+            .env_remove("TMUX")
+            .env_remove("TMUX_PANE")
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C.UTF-8");
         command.arg("-S").arg(self.socket()).args(args);
         let done = output(&mut command, "tmux", b"");
-        assert!(done.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "tmux {args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         done.stdout
     }
 
     /// A number that tmux knows about a pane.
     pub(crate) fn number(&self, format: &str, target: &str) -> u32 {
-        self.run(&["display-message", "-p", "-t", target, format]).parse().unwrap()
+        self.run(&["display-message", "-p", "-t", target, format])
+            .parse()
+            .unwrap()
     }
 }
 

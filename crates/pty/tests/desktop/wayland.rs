@@ -1,4 +1,5 @@
-//! The Wayland clipboard under a real compositor without a screen, against `wl-copy` and `wl-paste`.
+//! The Wayland clipboard under a real compositor without a screen, against `wl-copy` and
+//! `wl-paste`.
 //!
 //! The library finds the compositor by the environment, so the test runs itself again in one.
 
@@ -33,7 +34,11 @@ impl Compositor {
         } else {
             Command::new("sway")
         };
-        command.arg("-c").arg(&config).env("XDG_RUNTIME_DIR", folder.path()).env("HOME", folder.path());
+        command
+            .arg("-c")
+            .arg(&config)
+            .env("XDG_RUNTIME_DIR", folder.path())
+            .env("HOME", folder.path());
         command
             .env("WLR_BACKENDS", "headless")
             .env("WLR_LIBINPUT_NO_DEVICES", "1")
@@ -41,12 +46,19 @@ impl Compositor {
         let mut sway = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()), "sway");
         let display = eventually("the compositor listens", || {
             let ended = sway.0.try_wait().unwrap();
-            assert!(ended.is_none(), "no compositor: install the Debian package sway ({ended:?})");
+            assert!(
+                ended.is_none(),
+                "no compositor: install the Debian package sway ({ended:?})"
+            );
             let names = fs::read_dir(folder.path()).unwrap();
             let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
             names.find(|name| name.starts_with("wayland-") && !name.contains('.'))
         });
-        Self { _sway: sway, folder, display }
+        Self {
+            _sway: sway,
+            folder,
+            display,
+        }
     }
 }
 
@@ -55,7 +67,9 @@ fn what_is_written_is_pasted_by_others_and_the_other_way_round() {
     let compositor = Compositor::start();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "wayland::inside_a_compositor"]);
-    command.env("XDG_RUNTIME_DIR", compositor.folder.path()).env("WAYLAND_DISPLAY", &compositor.display);
+    command
+        .env("XDG_RUNTIME_DIR", compositor.folder.path())
+        .env("WAYLAND_DISPLAY", &compositor.display);
     let done = output(&mut command, "sway", b"");
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && said.contains("1 passed"), "{said}");
@@ -65,18 +79,27 @@ fn what_is_written_is_pasted_by_others_and_the_other_way_round() {
 #[ignore = "needs a compositor of its own: the test above runs it in one"]
 fn inside_a_compositor() {
     let mut clipboard = WaylandClipboard::open().unwrap();
-    assert_eq!(clipboard.read().unwrap_err().to_string(), "the clipboard holds no text");
+    assert_eq!(
+        clipboard.read().unwrap_err().to_string(),
+        "the clipboard holds no text"
+    );
     for size in [10, 5 << 20] {
         let content = noise(size);
         clipboard.write(&content).unwrap();
         let paste = ["--no-newline", "--type", "text/plain;charset=utf-8"];
         let pasted = output(Command::new("wl-paste").args(paste), "wl-clipboard", b"");
         assert!(pasted.stdout == content, "{size} bytes by wl-paste");
-        assert!(clipboard.read().unwrap() == content, "{size} bytes by ourselves");
+        assert!(
+            clipboard.read().unwrap() == content,
+            "{size} bytes by ourselves"
+        );
     }
     let mut other = Command::new("wl-copy");
     let _other = Running::start(other.args(["--foreground", "--", "theirs"]), "wl-clipboard");
     eventually("the other program's content is read", || {
-        clipboard.read().is_ok_and(|content| content == b"theirs").then_some(())
+        clipboard
+            .read()
+            .is_ok_and(|content| content == b"theirs")
+            .then_some(())
     });
 }

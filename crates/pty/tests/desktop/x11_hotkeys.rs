@@ -17,8 +17,14 @@ fn next_press(hotkeys: &mut X11Hotkeys, keys: &str) -> Vec<Press> {
         if !presses.is_empty() {
             return presses;
         }
-        let patience = Timespec { tv_sec: 30, tv_nsec: 0 };
-        let ready = poll(&mut [PollFd::from_borrowed_fd(hotkeys.fd(), PollFlags::IN)], Some(&patience));
+        let patience = Timespec {
+            tv_sec: 30,
+            tv_nsec: 0,
+        };
+        let ready = poll(
+            &mut [PollFd::from_borrowed_fd(hotkeys.fd(), PollFlags::IN)],
+            Some(&patience),
+        );
         assert_ne!(ready.unwrap(), 0, "{keys} was not reported");
     }
 }
@@ -27,19 +33,32 @@ fn next_press(hotkeys: &mut X11Hotkeys, keys: &str) -> Vec<Press> {
 fn a_synthetic_key_press_is_reported_whatever_the_locks_are() {
     let server = XServer::start();
     let mut hotkeys = X11Hotkeys::connect(&server.display).unwrap();
-    let refused = hotkeys.register(&bindings(&["Super+Shift+C", "Super+Shift+V", "Ctrl+Alt+Home"])).unwrap();
+    let refused = hotkeys
+        .register(&bindings(&[
+            "Super+Shift+C",
+            "Super+Shift+V",
+            "Ctrl+Alt+Home",
+        ]))
+        .unwrap();
     assert_eq!(refused, []);
     for lock in ["", "Num_Lock", "Caps_Lock", "Num_Lock"] {
         if !lock.is_empty() {
             server.press(lock);
         }
-        for (keys, index) in [("super+shift+c", 0), ("super+shift+v", 1), ("ctrl+alt+Home", 2)] {
+        for (keys, index) in [
+            ("super+shift+c", 0),
+            ("super+shift+v", 1),
+            ("ctrl+alt+Home", 2),
+        ] {
             // What is not bound is not ours: it makes no press before the one that is.
             server.press("super+c");
             server.press(keys);
             assert_eq!(
                 next_press(&mut hotkeys, &format!("{keys} after {lock}")),
-                [Press { index, process: None }]
+                [Press {
+                    index,
+                    process: None
+                }]
             );
         }
     }
@@ -49,15 +68,31 @@ fn a_synthetic_key_press_is_reported_whatever_the_locks_are() {
 fn a_held_key_is_one_press() {
     let server = XServer::start();
     let mut hotkeys = X11Hotkeys::connect(&server.display).unwrap();
-    assert_eq!(hotkeys.register(&bindings(&["Super+Shift+C", "Super+Shift+V"])).unwrap(), []);
+    assert_eq!(
+        hotkeys
+            .register(&bindings(&["Super+Shift+C", "Super+Shift+V"]))
+            .unwrap(),
+        []
+    );
     // Held for longer than it takes the server to repeat it several times.
-    let held = ["keydown", "super+shift+c", "sleep", "1.2", "keyup", "super+shift+c"];
+    let held = [
+        "keydown",
+        "super+shift+c",
+        "sleep",
+        "1.2",
+        "keyup",
+        "super+shift+c",
+    ];
     let done = output(server.command("xdotool").args(held), "xdotool", b"");
     assert!(done.status.success(), "{done:?}");
     server.press("super+shift+v");
     let mut presses = Vec::new();
     while !presses.contains(&1) {
-        presses.extend(next_press(&mut hotkeys, "super+shift+v").iter().map(|press| press.index));
+        presses.extend(
+            next_press(&mut hotkeys, "super+shift+v")
+                .iter()
+                .map(|press| press.index),
+        );
     }
     assert_eq!(presses, [0, 1]);
 }
@@ -70,12 +105,34 @@ fn a_taken_binding_is_reported_and_the_rest_work() {
     let mut second = X11Hotkeys::connect(&server.display).unwrap();
     let wanted = bindings(&["Super+Shift+C", "Super+Shift+V", "Alt+ю"]);
     let refused = second.register(&wanted).unwrap();
-    let refusal = |index: usize, reason| Refused { index, binding: wanted[index], reason };
-    assert_eq!(refused, [refusal(0, RefusalReason::Taken), refusal(2, RefusalReason::NoSuchKey)]);
+    let refusal = |index: usize, reason| Refused {
+        index,
+        binding: wanted[index],
+        reason,
+    };
+    assert_eq!(
+        refused,
+        [
+            refusal(0, RefusalReason::Taken),
+            refusal(2, RefusalReason::NoSuchKey)
+        ]
+    );
     server.press("super+shift+v");
-    assert_eq!(next_press(&mut second, "super+shift+v"), [Press { index: 1, process: None }]);
+    assert_eq!(
+        next_press(&mut second, "super+shift+v"),
+        [Press {
+            index: 1,
+            process: None
+        }]
+    );
     server.press("super+shift+c");
-    assert_eq!(next_press(&mut first, "super+shift+c"), [Press { index: 0, process: None }]);
+    assert_eq!(
+        next_press(&mut first, "super+shift+c"),
+        [Press {
+            index: 0,
+            process: None
+        }]
+    );
 }
 
 #[test]
@@ -87,14 +144,27 @@ fn bindings_that_were_given_back_can_be_taken() {
     first.unregister().unwrap();
     let mut second = X11Hotkeys::connect(&server.display).unwrap();
     assert_eq!(second.register(&wanted).unwrap(), []);
-    assert_eq!(second.register(&wanted).unwrap(), [], "registering again takes the place of the first");
+    assert_eq!(
+        second.register(&wanted).unwrap(),
+        [],
+        "registering again takes the place of the first"
+    );
     server.press("super+shift+c");
-    assert_eq!(next_press(&mut second, "super+shift+c"), [Press { index: 0, process: None }]);
+    assert_eq!(
+        next_press(&mut second, "super+shift+c"),
+        [Press {
+            index: 0,
+            process: None
+        }]
+    );
     assert_eq!(first.pressed().unwrap(), []);
 }
 
 #[test]
 fn a_display_that_is_not_there_is_named() {
     let error = X11Hotkeys::connect(":4242").unwrap_err().to_string();
-    assert!(error.starts_with("cannot connect to the X display `:4242`: "), "{error}");
+    assert!(
+        error.starts_with("cannot connect to the X display `:4242`: "),
+        "{error}"
+    );
 }

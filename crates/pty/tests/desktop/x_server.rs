@@ -25,12 +25,20 @@ impl XServer {
             "-noreset",
             "-ac",
         ]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut server = Running::start(&mut command, "xvfb");
         let mut line = String::new();
-        BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(server.0.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let number: u32 = line.trim().parse().expect("Xvfb names its display");
-        Self { _server: server, display: format!(":{number}") }
+        Self {
+            _server: server,
+            display: format!(":{number}"),
+        }
     }
 
     pub(crate) fn command(&self, program: &str) -> Command {

@@ -22,7 +22,12 @@ const READ_BYTES: usize = 32 << 10;
 /// Serves a connection until it ends, whoever ends it.
 pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
     let Some(_place) = hub.connections.enter() else {
-        return refuse(&mut stream, Refusal::new(Reason::Busy, "too many connections"), hub).await;
+        return refuse(
+            &mut stream,
+            Refusal::new(Reason::Busy, "too many connections"),
+            hub,
+        )
+        .await;
     };
     match stream.peer_cred() {
         Ok(peer) if peer.uid() == hub.peer_uid => {}
@@ -32,7 +37,11 @@ pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
     let outbox = &line.outbox;
     let _left = Leave { hub, conn, outbox };
     let (read, write) = stream.into_split();
-    let inbox = Inbox { read, buffer: BytesMut::new(), permits: Vec::new() };
+    let inbox = Inbox {
+        read,
+        buffer: BytesMut::new(),
+        permits: Vec::new(),
+    };
     let drained = outbox.drain(write, hub.timeouts.write);
     tokio::pin!(drained);
     tokio::select! {
@@ -53,9 +62,10 @@ async fn present(viewer: &Viewer, hub: &Hub, conn: ConnId, outbox: &Outbox) {
     loop {
         let message = match viewer.next().await {
             View::Shown(shown) => ServerMessage::Screen(Shown::clone(&shown)),
-            View::Ended(session) => {
-                ServerMessage::WatchEnded { session, reason: Reason::SessionDisconnected }
-            }
+            View::Ended(session) => ServerMessage::WatchEnded {
+                session,
+                reason: Reason::SessionDisconnected,
+            },
             View::Behind => {
                 hub.repaint(conn);
                 continue;
@@ -84,8 +94,13 @@ impl Drop for Leave<'_> {
 
 /// Says why a connection is not served.
 async fn refuse(stream: &mut UnixStream, refusal: Refusal, hub: &Hub) {
-    let Ok(frame) = encode_message(&ended(refusal)) else { return };
-    if !matches!(timeout(hub.timeouts.write, stream.write_all(&frame)).await, Ok(Ok(()))) {
+    let Ok(frame) = encode_message(&ended(refusal)) else {
+        return;
+    };
+    if !matches!(
+        timeout(hub.timeouts.write, stream.write_all(&frame)).await,
+        Ok(Ok(()))
+    ) {
         tracing::debug!("a refused connection did not hear why");
     }
 }
@@ -103,11 +118,18 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
             _ => None,
         };
         if greeted
-            && matches!(incoming.request, Ok(Request::ListSessions(ListSessions { settled: true, .. })))
+            && matches!(
+                incoming.request,
+                Ok(Request::ListSessions(ListSessions { settled: true, .. }))
+            )
         {
             hub.settled().await;
         }
-        let Outcome { answer: decided, close, .. } = hub.apply(conn, incoming.request);
+        let Outcome {
+            answer: decided,
+            close,
+            ..
+        } = hub.apply(conn, incoming.request);
         if matches!(decided, Answer::Greeting(Ok(()))) {
             greeted = true;
             if hello == Some(Role::Wrapper) {
@@ -116,14 +138,23 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
         }
         let message = match decided {
             Answer::Greeting(outcome) => ServerMessage::HelloAck(outcome),
-            Answer::Response(outcome) => ServerMessage::Response { id: incoming.id, outcome },
+            Answer::Response(outcome) => ServerMessage::Response {
+                id: incoming.id,
+                outcome,
+            },
             Answer::Found(turn) => {
                 let outcome = Ok(Reply::Turn(Box::new(turn.found())));
-                ServerMessage::Response { id: incoming.id, outcome }
+                ServerMessage::Response {
+                    id: incoming.id,
+                    outcome,
+                }
             }
             Answer::After(effect) => {
                 let outcome = sinks::perform(*effect, hub).await;
-                ServerMessage::Response { id: incoming.id, outcome }
+                ServerMessage::Response {
+                    id: incoming.id,
+                    outcome,
+                }
             }
         };
         answer(outbox, hub, message).await;
@@ -136,16 +167,24 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
 
 /// What a connection hears that is not served further: there is no id to answer to.
 fn ended(refusal: Refusal) -> ServerMessage {
-    ServerMessage::Response { id: 0, outcome: Err(refusal) }
+    ServerMessage::Response {
+        id: 0,
+        outcome: Err(refusal),
+    }
 }
 
 async fn answer(outbox: &Outbox, hub: &Hub, message: ServerMessage) {
     let bytes = large_bytes(&message);
     let permit = match (bytes, &message) {
-        (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => match hub.memory.acquire(bytes).await {
-            Ok(permit) => Ok(Some(permit)),
-            Err(_) => Err(ServerMessage::Response { id: *id, outcome: Err(Reason::Busy.into()) }),
-        },
+        (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => {
+            match hub.memory.acquire(bytes).await {
+                Ok(permit) => Ok(Some(permit)),
+                Err(_) => Err(ServerMessage::Response {
+                    id: *id,
+                    outcome: Err(Reason::Busy.into()),
+                }),
+            }
+        }
         _ => Ok(None),
     };
     let (permit, message) = match permit {
@@ -160,7 +199,13 @@ async fn answer(outbox: &Outbox, hub: &Hub, message: ServerMessage) {
 
 /// The bytes of those parts of a message that may be large.
 fn large_bytes(message: &ServerMessage) -> usize {
-    let ServerMessage::Response { outcome: Ok(Reply::Turn(turn)), .. } = message else { return 0 };
+    let ServerMessage::Response {
+        outcome: Ok(Reply::Turn(turn)),
+        ..
+    } = message
+    else {
+        return 0;
+    };
     turn.content.len()
         + turn.text.as_ref().map_or(0, String::len)
         + turn.raw.as_ref().map_or(0, bytes::Bytes::len)
@@ -189,9 +234,9 @@ impl Inbox {
             let read = self.read.read_buf(&mut self.buffer);
             let read = match deadline {
                 None => read.await,
-                Some(deadline) => timeout_at(deadline, read)
-                    .await
-                    .map_err(|_| Refusal::new(Reason::Malformed, "the message was not whole in time"))?,
+                Some(deadline) => timeout_at(deadline, read).await.map_err(|_| {
+                    Refusal::new(Reason::Malformed, "the message was not whole in time")
+                })?,
             };
             match read {
                 Ok(0) | Err(_) => return Ok(None),
@@ -204,8 +249,8 @@ impl Inbox {
         let body = next_frame(&mut self.buffer)
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         let Some(body) = body else { return Ok(None) };
-        let incoming =
-            decode_request(&body).map_err(|error| Refusal::new(Reason::Malformed, error.to_string()))?;
+        let incoming = decode_request(&body)
+            .map_err(|error| Refusal::new(Reason::Malformed, error.to_string()))?;
         if body.len() > LARGE_FROM_BYTES {
             // What was decoded holds its own bytes: the large buffer is given back.
             self.buffer = BytesMut::from(&self.buffer[..]);
@@ -214,13 +259,15 @@ impl Inbox {
         Ok(Some(incoming))
     }
 
-    /// Prepares the next read; beyond some size it needs a part of the budget that all connections share.
+    /// Prepares the next read; beyond some size it needs a part of the budget that all connections
+    /// share.
     async fn prepare_read(&mut self, hub: &Hub) -> Result<(), Refusal> {
         self.buffer.reserve(READ_BYTES);
         let held = self.permits.len() * LARGE_FROM_BYTES;
         if self.buffer.len() >= held + LARGE_FROM_BYTES {
             let permit = hub.memory.acquire(LARGE_FROM_BYTES).await;
-            let permit = permit.map_err(|_| Refusal::new(Reason::Busy, "no memory for a large message"))?;
+            let permit =
+                permit.map_err(|_| Refusal::new(Reason::Busy, "no memory for a large message"))?;
             self.permits.push(permit);
         }
         Ok(())

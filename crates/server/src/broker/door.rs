@@ -1,8 +1,10 @@
-//! The broker's door: where connections come in, and what puts the socket back when somebody took it away.
+//! The broker's door: where connections come in, and what puts the socket back when somebody took
+//! it away.
 //!
-//! A cleaner of temporary files may remove the socket of a broker that runs. Nobody could reach it then, and
-//! nobody could take its place while it holds the lock: so it looks from time to time, and listens anew. One
-//! whose lock was removed too gives way when another broker has taken the place meanwhile.
+//! A cleaner of temporary files may remove the socket of a broker that runs. Nobody could reach it
+//! then, and nobody could take its place while it holds the lock: so it looks from time to time,
+//! and listens anew. One whose lock was removed too gives way when another broker has taken the
+//! place meanwhile.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,10 +30,15 @@ impl Door {
     /// Takes the place and listens.
     pub(super) fn open(path: &Path, uid: u32) -> Result<Self, SocketError> {
         let (socket, listener) = Socket::bind(path, uid)?;
-        Ok(Self { socket, listener, has_complained: false })
+        Ok(Self {
+            socket,
+            listener,
+            has_complained: false,
+        })
     }
 
-    /// The next who comes; nobody any more when another broker has the place. May be dropped and called again.
+    /// The next who comes; nobody any more when another broker has the place. May be dropped and
+    /// called again.
     pub(super) async fn next(&mut self) -> Option<UnixStream> {
         loop {
             tokio::select! {

@@ -11,7 +11,8 @@ use turnkeep_types::broker::{Reason, Refusal};
 /// Tells apart what is written beside its place at the same time.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Replaces the file at `path`, which is made if it is not there. A file that is there keeps its mode.
+/// Replaces the file at `path`, which is made if it is not there. A file that is there keeps its
+/// mode.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Refusal> {
     let permissions = replaceable(path)?;
     let beside = beside(path)?;
@@ -44,16 +45,31 @@ fn replaceable(path: &Path) -> Result<Permissions, Refusal> {
 
 fn beside(path: &Path) -> Result<PathBuf, Refusal> {
     let ends_in_name = !path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let name = path.file_name().filter(|_| ends_in_name).ok_or_else(|| bad_path(path, "names no file"))?;
+    let name = path
+        .file_name()
+        .filter(|_| ends_in_name)
+        .ok_or_else(|| bad_path(path, "names no file"))?;
     let mut hidden = std::ffi::OsString::from(".");
     // A name may have 255 bytes; the file beside it needs some for itself.
-    hidden.push(if name.len() > 200 { std::ffi::OsStr::new("turnkeep") } else { name });
-    hidden.push(format!(".{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+    hidden.push(if name.len() > 200 {
+        std::ffi::OsStr::new("turnkeep")
+    } else {
+        name
+    });
+    hidden.push(format!(
+        ".{}-{}.tmp",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    ));
     Ok(path.with_file_name(hidden))
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 fn bad_path(path: &Path, what: &str) -> Refusal {
@@ -88,10 +104,16 @@ mod tests {
             write(&path, content).unwrap();
             assert!(fs::read(&path).unwrap() == content);
         }
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         write(&path, b"kept mode").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let long = dir.path().join("n".repeat(255));
         write(&long, b"long").unwrap();
@@ -107,7 +129,13 @@ mod tests {
         std::os::unix::fs::symlink(&target, &link).unwrap();
         let socket = dir.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        for path in [dir.path().to_owned(), link, socket, "/dev/null".into(), "/".into()] {
+        for path in [
+            dir.path().to_owned(),
+            link,
+            socket,
+            "/dev/null".into(),
+            "/".into(),
+        ] {
             assert_eq!(reason(&path), Reason::BadPath, "{}", path.display());
         }
         assert_eq!(reason(&dir.path().join("no/such/file")), Reason::BadPath);
@@ -115,6 +143,10 @@ mod tests {
         assert_eq!(reason(&dir.path().join("slash/")), Reason::BadPath);
         assert_eq!(reason(&dir.path().join("n".repeat(256))), Reason::BadPath);
         assert_eq!(fs::read(&target).unwrap(), b"old");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing half written is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            3,
+            "nothing half written is left"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What all connections share: the machine, the outboxes, the sinks and the memory budget of large messages.
+//! What all connections share: the machine, the outboxes, the sinks and the memory budget of large
+//! messages.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,7 +94,8 @@ impl Hub {
         self.tell(broker.disconnect(self.clock.now(), conn));
     }
 
-    /// Lets the machine decide, and tells others what they hear of it before anything else is decided.
+    /// Lets the machine decide, and tells others what they hear of it before anything else is
+    /// decided.
     pub(super) fn apply(&self, conn: ConnId, message: Result<Request, BadRequest>) -> Outcome {
         let now = self.clock.now();
         let message = Message::new(message, &self.settings);
@@ -125,10 +127,14 @@ impl Hub {
     }
 
     fn ask_to_show(&self, to: ConnId, on: bool) {
-        let Some(line) = self.lines().get(&to).cloned() else { return };
+        let Some(line) = self.lines().get(&to).cloned() else {
+            return;
+        };
         match encode_message(&ServerMessage::Show { on }) {
             Ok(frame) => line.outbox.show(frame),
-            Err(error) => tracing::error!(%error, "a word about who watches is too long to be sent"),
+            Err(error) => {
+                tracing::error!(%error, "a word about who watches is too long to be sent")
+            }
         }
     }
 
@@ -141,12 +147,17 @@ impl Hub {
 
     /// Puts bytes on their way to a wrapper.
     pub(super) fn inject(&self, to: ConnId, inject: Inject) -> Result<(), Refusal> {
-        let line = self.lines().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
+        let line = self
+            .lines()
+            .get(&to)
+            .cloned()
+            .ok_or(Reason::SessionDisconnected)?;
         let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         let is_large = frame.len() >= LARGE_FROM_BYTES;
-        let permit =
-            is_large.then(|| self.injections.try_acquire(frame.len()).ok_or(Reason::Busy)).transpose()?;
+        let permit = is_large
+            .then(|| self.injections.try_acquire(frame.len()).ok_or(Reason::Busy))
+            .transpose()?;
         Ok(line.outbox.inject(frame, permit)?)
     }
 

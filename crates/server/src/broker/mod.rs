@@ -1,9 +1,10 @@
 //! The broker's shell: a unix socket in front of the state machine in `turnkeep-session`.
 //!
-//! A connection is one task: it reads a request, lets the machine decide, does what follows from that and
-//! waits for it, so that a slow sink or a slow reader stops nobody but the one who asked. What goes to a
-//! connection lies in its bounded outbox. The machine is behind a lock that is held for one decision and
-//! never while anything waits. Only the user's own processes are heard, and never over TCP.
+//! A connection is one task: it reads a request, lets the machine decide, does what follows from
+//! that and waits for it, so that a slow sink or a slow reader stops nobody but the one who asked.
+//! What goes to a connection lies in its bounded outbox. The machine is behind a lock that is held
+//! for one decision and never while anything waits. Only the user's own processes are heard, and
+//! never over TCP.
 
 mod connection;
 mod door;
@@ -93,7 +94,8 @@ impl Default for BrokerTimeouts {
             write: Duration::from_secs(30),
             room: Duration::from_secs(10),
             sink: Duration::from_secs(30),
-            // A wrapper whose attempt came just too early comes with its next one; connecting takes a moment.
+            // A wrapper whose attempt came just too early comes with its next one; connecting takes
+            // a moment.
             settle: RECONNECT_PAUSE_MAX + Duration::from_millis(500),
         }
     }
@@ -130,9 +132,19 @@ pub fn start(
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
     let hub = Arc::new(Hub::new(config, outlets, clock));
-    tasks.spawn(accept(door, Arc::clone(&hub), tasks.clone(), stopping.clone()));
+    tasks.spawn(accept(
+        door,
+        Arc::clone(&hub),
+        tasks.clone(),
+        stopping.clone(),
+    ));
     tasks.spawn(expire(Arc::clone(&hub), stopping.clone()));
-    Ok(RunningBroker { socket, hub, tasks, stopping })
+    Ok(RunningBroker {
+        socket,
+        hub,
+        tasks,
+        stopping,
+    })
 }
 
 impl RunningBroker {
@@ -141,7 +153,8 @@ impl RunningBroker {
         &self.socket
     }
 
-    /// Waits until another broker has taken the place of this one, which then closes every connection.
+    /// Waits until another broker has taken the place of this one, which then closes every
+    /// connection.
     pub async fn replaced(&self) {
         self.stopping.cancelled().await;
     }

@@ -1,8 +1,9 @@
-//! What waits to be written to one connection: its answers first, then what others inject and what it watches.
+//! What waits to be written to one connection: its answers first, then what others inject and what
+//! it watches.
 //!
-//! Answers are bounded because a connection reads its next request only when they are gone; injections are
-//! bounded here; of what it watches one piece at a time is in, and of who watches it only the newest word.
-//! Whoever else puts something in never waits.
+//! Answers are bounded because a connection reads its next request only when they are gone;
+//! injections are bounded here; of what it watches one piece at a time is in, and of who watches it
+//! only the newest word. Whoever else puts something in never waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,19 +60,31 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Puts an answer in, before everything that is not an answer and not begun: a wrapper that tells a turn
-    /// need not take all injections first.
+    /// Puts an answer in, before everything that is not an answer and not begun: a wrapper that
+    /// tells a turn need not take all injections first.
     pub(super) fn answer(&self, frame: Bytes, permit: Option<MemoryPermit>) {
         let mut queue = self.queue();
         queue.answers += 1;
         let begun = queue.entries.len().min(1);
-        let before = queue.entries.iter().skip(begun).take_while(|entry| entry.kind == Kind::Answer).count();
-        queue.entries.insert(begun + before, Entry { frame, kind: Kind::Answer, _permit: permit });
+        let before = queue
+            .entries
+            .iter()
+            .skip(begun)
+            .take_while(|entry| entry.kind == Kind::Answer)
+            .count();
+        queue.entries.insert(
+            begun + before,
+            Entry {
+                frame,
+                kind: Kind::Answer,
+                _permit: permit,
+            },
+        );
         self.filled.notify_one();
     }
 
-    /// Puts an injection in, if there is room for it. A large one comes with its part of the budget that all
-    /// injections share.
+    /// Puts an injection in, if there is room for it. A large one comes with its part of the budget
+    /// that all injections share.
     pub(super) fn inject(&self, frame: Bytes, permit: Option<MemoryPermit>) -> Result<(), Reason> {
         let mut queue = self.queue();
         if queue.closed {
@@ -81,20 +94,33 @@ impl Outbox {
             return Err(Reason::Busy);
         }
         queue.inject_bytes += frame.len();
-        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _permit: permit });
+        queue.entries.push_back(Entry {
+            frame,
+            kind: Kind::Inject,
+            _permit: permit,
+        });
         self.filled.notify_one();
         Ok(())
     }
 
-    /// Says whether somebody watches, in the place of what was said about that before and is not written
-    /// yet. There is always room: a watcher waits for what comes of it.
+    /// Says whether somebody watches, in the place of what was said about that before and is not
+    /// written yet. There is always room: a watcher waits for what comes of it.
     pub(super) fn show(&self, frame: Bytes) {
         let mut queue = self.queue();
         // The one in front may be half written.
-        if let Some(at) = queue.entries.iter().skip(1).position(|entry| entry.kind == Kind::Show) {
+        if let Some(at) = queue
+            .entries
+            .iter()
+            .skip(1)
+            .position(|entry| entry.kind == Kind::Show)
+        {
             queue.entries.remove(at + 1);
         }
-        queue.entries.push_back(Entry { frame, kind: Kind::Show, _permit: None });
+        queue.entries.push_back(Entry {
+            frame,
+            kind: Kind::Show,
+            _permit: None,
+        });
         self.filled.notify_one();
     }
 
@@ -103,7 +129,11 @@ impl Outbox {
         {
             let mut queue = self.queue();
             queue.has_view = true;
-            queue.entries.push_back(Entry { frame, kind: Kind::View, _permit: None });
+            queue.entries.push_back(Entry {
+                frame,
+                kind: Kind::View,
+                _permit: None,
+            });
         }
         self.filled.notify_one();
         while self.queue().has_view {
@@ -163,7 +193,9 @@ impl Outbox {
 
     fn pop(&self) {
         let mut queue = self.queue();
-        let Some(entry) = queue.entries.pop_front() else { return };
+        let Some(entry) = queue.entries.pop_front() else {
+            return;
+        };
         match entry.kind {
             Kind::Inject => queue.inject_bytes -= entry.frame.len(),
             Kind::Show => {}
@@ -193,18 +225,30 @@ mod tests {
         let half = Bytes::from(vec![0; INJECT_BYTES_MAX / 2]);
         assert_eq!(outbox.inject(half.clone(), None), Ok(()));
         assert_eq!(outbox.inject(half.clone(), None), Ok(()));
-        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Err(Reason::Busy));
+        assert_eq!(
+            outbox.inject(Bytes::from_static(b"x"), None),
+            Err(Reason::Busy)
+        );
         outbox.answer(half, None);
         outbox.pop();
-        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Ok(()), "there is room again");
+        assert_eq!(
+            outbox.inject(Bytes::from_static(b"x"), None),
+            Ok(()),
+            "there is room again"
+        );
         outbox.close();
-        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Err(Reason::SessionDisconnected));
+        assert_eq!(
+            outbox.inject(Bytes::from_static(b"x"), None),
+            Err(Reason::SessionDisconnected)
+        );
     }
 
     #[tokio::test]
     async fn who_watches_is_told_by_the_newest_word_however_full_it_is() {
         let outbox = Outbox::default();
-        outbox.inject(Bytes::from(vec![b'i'; INJECT_BYTES_MAX]), None).unwrap();
+        outbox
+            .inject(Bytes::from(vec![b'i'; INJECT_BYTES_MAX]), None)
+            .unwrap();
         for word in [&b"on"[..], b"off", b"ON"] {
             outbox.show(Bytes::from_static(word));
         }

@@ -1,8 +1,8 @@
 //! Where a turn can go from the relay buffer, and the one door that does it.
 //!
-//! A sink is synchronous: it takes the content and the turn's metadata and gives a result. It runs on a
-//! thread of its own and within a time; each kind of sink has its own few places, so that one that hangs
-//! keeps neither the other kinds nor other sessions from going on.
+//! A sink is synchronous: it takes the content and the turn's metadata and gives a result. It runs
+//! on a thread of its own and within a time; each kind of sink has its own few places, so that one
+//! that hangs keeps neither the other kinds nor other sessions from going on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,13 +22,15 @@ pub trait Sink: Send + Sync {
     /// The name by which it is asked for.
     fn name(&self) -> &'static str;
 
-    /// Takes the content, byte for byte, and the turn that it is of. Says what the one who asked is told.
+    /// Takes the content, byte for byte, and the turn that it is of. Says what the one who asked is
+    /// told.
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal>;
 }
 
 /// A clipboard, as the desktop's adapters offer it.
 pub trait Clipboard: Send + Sync {
-    /// Makes these bytes what is pasted next. May wait. Refuses with `no_clipboard` where there is none.
+    /// Makes these bytes what is pasted next. May wait. Refuses with `no_clipboard` where there is
+    /// none.
     fn write(&self, content: &[u8]) -> Result<(), Refusal>;
 }
 
@@ -55,7 +57,11 @@ impl Sink for ClipboardSink {
     }
 
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
-        self.0.as_ref().ok_or(Reason::NoClipboard)?.write(&delivery.bytes).map(|()| Reply::Done)
+        self.0
+            .as_ref()
+            .ok_or(Reason::NoClipboard)?
+            .write(&delivery.bytes)
+            .map(|()| Reply::Done)
     }
 }
 
@@ -81,7 +87,8 @@ impl Sink for StoreSink {
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
         let keeper = self.0.as_ref().ok_or(Reason::NoStore)?;
         let kept = keeper.keep(&delivery.turn.found());
-        kept.map(Reply::Stored).map_err(|why| Refusal::new(Reason::SinkFailed, why))
+        kept.map(Reply::Stored)
+            .map_err(|why| Refusal::new(Reason::SinkFailed, why))
     }
 }
 
@@ -94,7 +101,10 @@ impl Sink for NodeSink {
     }
 
     fn deliver(&self, _: &Delivery) -> Result<Reply, Refusal> {
-        Err(Refusal::new(Reason::NoRuntime, "there is no runtime here that has nodes"))
+        Err(Refusal::new(
+            Reason::NoRuntime,
+            "there is no runtime here that has nodes",
+        ))
     }
 }
 
@@ -109,7 +119,12 @@ pub(super) struct Places {
 impl Default for Places {
     fn default() -> Self {
         let some = || Arc::new(Semaphore::new(PLACES_PER_KIND));
-        Self { clipboard: some(), file: some(), store: some(), node: some() }
+        Self {
+            clipboard: some(),
+            file: some(),
+            store: some(),
+            node: some(),
+        }
     }
 }
 
@@ -119,15 +134,24 @@ pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<Reply, Refusal>
     match effect {
         Effect::Inject { to, inject } => hub.inject(to, inject).map(|()| Reply::Done),
         Effect::Clipboard(delivery) => {
-            run(ClipboardSink(outlets.clipboard), delivery, &places.clipboard, hub).await
+            run(
+                ClipboardSink(outlets.clipboard),
+                delivery,
+                &places.clipboard,
+                hub,
+            )
+            .await
         }
         Effect::File { path, delivery } => run(FileSink(path), delivery, &places.file, hub).await,
-        Effect::Store(delivery) => run(StoreSink(outlets.keeper), delivery, &places.store, hub).await,
+        Effect::Store(delivery) => {
+            run(StoreSink(outlets.keeper), delivery, &places.store, hub).await
+        }
         Effect::Node { delivery, .. } => run(NodeSink, delivery, &places.node, hub).await,
     }
 }
 
-/// Runs a sink on its own thread. One that takes too long goes on, and keeps its place until it ends.
+/// Runs a sink on its own thread. One that takes too long goes on, and keeps its place until it
+/// ends.
 async fn run(
     sink: impl Sink + 'static,
     delivery: Delivery,
@@ -136,7 +160,8 @@ async fn run(
 ) -> Result<Reply, Refusal> {
     let name = sink.name();
     let place = Arc::clone(places).try_acquire_owned();
-    let place = place.map_err(|_| Refusal::new(Reason::Busy, format!("too much goes to the {name} sink")))?;
+    let place = place
+        .map_err(|_| Refusal::new(Reason::Busy, format!("too much goes to the {name} sink")))?;
     let work = tokio::task::spawn_blocking(move || {
         let done = sink.deliver(&delivery);
         drop(place);
@@ -145,6 +170,9 @@ async fn run(
     match tokio::time::timeout(hub.timeouts.sink, work).await {
         Ok(Ok(done)) => done,
         Ok(Err(error)) => Err(Refusal::new(Reason::Internal, error.to_string())),
-        Err(_) => Err(Refusal::new(Reason::SinkFailed, format!("the {name} sink took too long"))),
+        Err(_) => Err(Refusal::new(
+            Reason::SinkFailed,
+            format!("the {name} sink took too long"),
+        )),
     }
 }

@@ -1,7 +1,9 @@
-//! The socket's place: a directory of the user's own, one broker in it, nothing stale left in its way.
+//! The socket's place: a directory of the user's own, one broker in it, nothing stale left in its
+//! way.
 //!
-//! Whoever holds the lock beside the socket is the broker, so that of two that start at once one gives way
-//! and a socket file is known to be stale when its maker was killed. The lock ends with the process.
+//! Whoever holds the lock beside the socket is the broker, so that of two that start at once one
+//! gives way and a socket file is known to be stale when its maker was killed. The lock ends with
+//! the process.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -54,11 +56,19 @@ impl Socket {
         own_directory(directory(path), uid)?;
         let lock = take_lock(path)?;
         let (listener, file) = listen(path)?;
-        Ok((Self { path: path.to_owned(), uid, lock, file }, listener))
+        Ok((
+            Self {
+                path: path.to_owned(),
+                uid,
+                lock,
+                file,
+            },
+            listener,
+        ))
     }
 
-    /// Listens again if the socket was removed; gives nothing when it is there. Whoever has taken the place
-    /// meanwhile keeps it.
+    /// Listens again if the socket was removed; gives nothing when it is there. Whoever has taken
+    /// the place meanwhile keeps it.
     pub(super) fn bind_again(&mut self) -> Result<Option<UnixListener>, SocketError> {
         if self.is_there() {
             return Ok(None);
@@ -108,7 +118,13 @@ fn look_at(path: &Path) -> Option<FileId> {
 /// Removes what is stale and listens.
 fn listen(path: &Path) -> Result<(UnixListener, FileId), SocketError> {
     clear_stale(path)?;
-    let failed = |what| move |source| SocketError::Io { what, path: path.to_owned(), source };
+    let failed = |what| {
+        move |source| SocketError::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    };
     let listener = UnixListener::bind(path).map_err(failed("listen on"))?;
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("protect"))?;
     let found = fs::symlink_metadata(path).map_err(failed("look at"))?;
@@ -117,9 +133,17 @@ fn listen(path: &Path) -> Result<(UnixListener, FileId), SocketError> {
 
 /// Makes the directory, or sees that one that is there is ours, and closes it to everybody else.
 fn own_directory(dir: &Path, uid: u32) -> Result<(), SocketError> {
-    let failed = |what| move |source| SocketError::Io { what, path: dir.to_owned(), source };
+    let failed = |what| {
+        move |source| SocketError::Io {
+            what,
+            path: dir.to_owned(),
+            source,
+        }
+    };
     match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed("make")(error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(failed("make")(error));
+        }
         _ => {}
     }
     let found = fs::symlink_metadata(dir).map_err(failed("look at"))?;
@@ -134,8 +158,17 @@ fn own_directory(dir: &Path, uid: u32) -> Result<(), SocketError> {
 
 fn take_lock(socket: &Path) -> Result<File, SocketError> {
     let path = lock_path(socket);
-    let failed = |source| SocketError::Io { what: "lock", path: path.clone(), source };
-    let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let failed = |source| SocketError::Io {
+        what: "lock",
+        path: path.clone(),
+        source,
+    };
+    let opened = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&path);
     let file = opened.map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
@@ -146,7 +179,13 @@ fn take_lock(socket: &Path) -> Result<File, SocketError> {
 
 /// Removes a socket that nobody listens on. One that somebody listens on, without the lock, stays.
 fn clear_stale(path: &Path) -> Result<(), SocketError> {
-    let failed = |what| move |source| SocketError::Io { what, path: path.to_owned(), source };
+    let failed = |what| {
+        move |source| SocketError::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    };
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found.map_err(failed("look at"))?,

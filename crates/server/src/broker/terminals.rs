@@ -33,9 +33,18 @@ impl Terminals {
     pub(crate) fn watch(&self, session: &str) -> Result<Watch, Refusal> {
         let hub = Arc::clone(&self.0);
         let (conn, line) = hub.enter();
-        let watch = Watch { hub, conn, viewer: Arc::clone(&line.viewer) };
-        watch.ask(Request::Hello(Hello { version: VERSION, role: Role::Client }))?;
-        watch.ask(Request::Watch { session: session.to_owned() })?;
+        let watch = Watch {
+            hub,
+            conn,
+            viewer: Arc::clone(&line.viewer),
+        };
+        watch.ask(Request::Hello(Hello {
+            version: VERSION,
+            role: Role::Client,
+        }))?;
+        watch.ask(Request::Watch {
+            session: session.to_owned(),
+        })?;
         Ok(watch)
     }
 }
@@ -44,9 +53,10 @@ impl Watch {
     fn ask(&self, request: Request) -> Result<(), Refusal> {
         match self.hub.apply(self.conn, Ok(request)).answer {
             Answer::Greeting(Err(refusal)) | Answer::Response(Err(refusal)) => Err(refusal),
-            Answer::Greeting(Ok(())) | Answer::Response(Ok(_)) | Answer::Found(_) | Answer::After(_) => {
-                Ok(())
-            }
+            Answer::Greeting(Ok(()))
+            | Answer::Response(Ok(_))
+            | Answer::Found(_)
+            | Answer::After(_) => Ok(()),
         }
     }
 

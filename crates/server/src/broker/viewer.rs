@@ -1,8 +1,8 @@
 //! What one who watches is still to be shown: a bounded queue that begins with the whole screen.
 //!
-//! Whoever puts something in never waits. A viewer who takes too long loses everything that waits for it
-//! and goes on with a new repaint; what it is shown is therefore always the screen as it was at some time,
-//! and then every byte since.
+//! Whoever puts something in never waits. A viewer who takes too long loses everything that waits
+//! for it and goes on with a new repaint; what it is shown is therefore always the screen as it was
+//! at some time, and then every byte since.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,8 +46,17 @@ pub(super) struct Viewer {
 
 impl Default for Viewer {
     fn default() -> Self {
-        let queue = Queue { pieces: VecDeque::new(), bytes: 0, waits: true, asked: true, ended: None };
-        Self { queue: Mutex::new(queue), filled: Notify::new() }
+        let queue = Queue {
+            pieces: VecDeque::new(),
+            bytes: 0,
+            waits: true,
+            asked: true,
+            ended: None,
+        };
+        Self {
+            queue: Mutex::new(queue),
+            filled: Notify::new(),
+        }
     }
 }
 
@@ -63,8 +72,8 @@ impl Viewer {
         if !is_of_use {
             return;
         }
-        let is_full =
-            queue.bytes + shown.content.len() > VIEW_BYTES_MAX || queue.pieces.len() >= VIEW_PIECES_MAX;
+        let is_full = queue.bytes + shown.content.len() > VIEW_BYTES_MAX
+            || queue.pieces.len() >= VIEW_PIECES_MAX;
         if is_full && !queue.pieces.is_empty() {
             queue.pieces.clear();
             queue.bytes = 0;
@@ -121,7 +130,11 @@ mod tests {
     use super::*;
 
     fn piece(paint: Paint, bytes: usize) -> Arc<Shown> {
-        Arc::new(Shown { content: vec![b'x'; bytes].into(), paint, ..Shown::default() })
+        Arc::new(Shown {
+            content: vec![b'x'; bytes].into(),
+            paint,
+            ..Shown::default()
+        })
     }
 
     fn views(viewer: &Viewer) -> Vec<String> {
@@ -137,13 +150,20 @@ mod tests {
     #[test]
     fn a_view_begins_with_the_whole_screen_and_has_it_once() {
         let viewer = Viewer::default();
-        for (paint, bytes) in
-            [(Paint::Bytes, 1), (Paint::Repaint, 2), (Paint::Bytes, 3), (Paint::Repaint, 4), (Paint::Lost, 5)]
-        {
+        for (paint, bytes) in [
+            (Paint::Bytes, 1),
+            (Paint::Repaint, 2),
+            (Paint::Bytes, 3),
+            (Paint::Repaint, 4),
+            (Paint::Lost, 5),
+        ] {
             viewer.show(&piece(paint, bytes));
         }
         viewer.end("s");
-        assert_eq!(views(&viewer), ["repaint 2", "bytes 3", "lost 5", "ended s"]);
+        assert_eq!(
+            views(&viewer),
+            ["repaint 2", "bytes 3", "lost 5", "ended s"]
+        );
     }
 
     #[test]
@@ -155,10 +175,18 @@ mod tests {
         viewer.show(&piece(Paint::Bytes, 1));
         assert_eq!(views(&viewer), ["behind"]);
         viewer.show(&piece(Paint::Bytes, 1));
-        assert_eq!(views(&viewer), [""; 0], "asked once, nothing before the repaint");
+        assert_eq!(
+            views(&viewer),
+            [""; 0],
+            "asked once, nothing before the repaint"
+        );
         viewer.show(&piece(Paint::Repaint, VIEW_BYTES_MAX * 2));
         viewer.show(&piece(Paint::Lost, 7));
-        assert_eq!(views(&viewer), ["lost 7"], "a newer whole screen takes the place of what waits");
+        assert_eq!(
+            views(&viewer),
+            ["lost 7"],
+            "a newer whole screen takes the place of what waits"
+        );
         for _ in 0..=VIEW_PIECES_MAX {
             viewer.show(&piece(Paint::Bytes, 0));
         }

@@ -23,8 +23,8 @@ use crate::memory::LARGE_FROM_BYTES;
 use crate::nesting::parsed_bytes;
 use crate::shared::Shared;
 
-/// What a large body takes besides its values, per byte: the text of its strings, and the payload as it is
-/// made, compressed and kept.
+/// What a large body takes besides its values, per byte: the text of its strings, and the payload
+/// as it is made, compressed and kept.
 const PAYLOAD_PER_BYTE: usize = 3;
 
 /// Standard base64, with or without its padding.
@@ -61,23 +61,36 @@ pub(crate) async fn append_alias(
     append_turn(shared, context, body).await
 }
 
-async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Result<Response, ApiError> {
+async fn append_turn(
+    shared: Arc<Shared>,
+    context: ContextId,
+    body: Bytes,
+) -> Result<Response, ApiError> {
     shared.refuse_world(context)?;
     let command = if body.len() < LARGE_FROM_BYTES {
         command(&shared, context, &body)?
     } else {
         let parsed = parsed_bytes(&body);
-        convert::within("memory for the values of the body", shared.memory.total_bytes(), parsed as u64)?;
+        convert::within(
+            "memory for the values of the body",
+            shared.memory.total_bytes(),
+            parsed as u64,
+        )?;
         let bytes = parsed + body.len() * PAYLOAD_PER_BYTE;
         let permit = shared.memory.acquire_beside(body.len(), bytes).await?;
         let maker = Arc::clone(&shared);
-        shared.work_on_large(move || permit.during_command(|| command(&maker, context, &body))).await?
+        shared
+            .work_on_large(move || permit.during_command(|| command(&maker, context, &body)))
+            .await?
     };
     let outcome = shared.store.run(command).await?;
     let Outcome::Appended(appended) = outcome else {
         return Err(ApiError::internal("an append had another outcome"));
     };
-    let turn = appended.turns.first().ok_or_else(|| ApiError::internal("an append without a turn"))?;
+    let turn = appended
+        .turns
+        .first()
+        .ok_or_else(|| ApiError::internal("an append without a turn"))?;
     let ack = json::TurnAck {
         context_id: turn.context.into(),
         turn_id: turn.turn.into(),
@@ -108,22 +121,41 @@ fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, 
         turns: vec![turn],
     };
     let key = convert::key(policy, request.idempotency_key.unwrap_or_default().into())?;
-    Ok(Command::Append(Append { parts: vec![part], key, strict: policy.strict_types }))
+    Ok(Command::Append(Append {
+        parts: vec![part],
+        key,
+        strict: policy.strict_types,
+    }))
 }
 
-fn payload(shared: &Shared, declared: &TypeRef, request: &json::AppendTurn) -> Result<Vec<u8>, ApiError> {
+fn payload(
+    shared: &Shared,
+    declared: &TypeRef,
+    request: &json::AppendTurn,
+) -> Result<Vec<u8>, ApiError> {
     match (&request.data, &request.payload_b64) {
         (Some(_), None) if request.type_version.is_none() => {
             let message = "data needs type_id and type_version";
             Err(ApiError::new(ErrorCode::MissingTypeHint, message))
         }
         (Some(data), None) => {
-            let missing = if request.allow_missing { MissingFields::Allow } else { MissingFields::Refuse };
-            Ok(projection::encode(&shared.store.store().registry(), declared, data, missing)?)
+            let missing = if request.allow_missing {
+                MissingFields::Allow
+            } else {
+                MissingFields::Refuse
+            };
+            Ok(projection::encode(
+                &shared.store.store().registry(),
+                declared,
+                data,
+                missing,
+            )?)
         }
         (None, Some(text)) => BASE64
             .decode(text)
             .map_err(|error| ApiError::bad_request(format!("payload_b64 is not base64: {error}"))),
-        _ => Err(ApiError::bad_request("exactly one of data and payload_b64 is needed")),
+        _ => Err(ApiError::bad_request(
+            "exactly one of data and payload_b64 is needed",
+        )),
     }
 }

@@ -35,14 +35,22 @@ pub(crate) async fn named(
     Query(query): Query<BlobsQuery>,
 ) -> Result<Json<json::BlobNames>, ApiError> {
     let reader = Arc::clone(&shared);
-    shared.blocking(move || Ok(Json(names(&reader, &query)))).await
+    shared
+        .blocking(move || Ok(Json(names(&reader, &query))))
+        .await
 }
 
 fn names(shared: &Shared, query: &BlobsQuery) -> json::BlobNames {
-    let mut found = shared.store.store().blobs_with_prefix(&query.prefix, NAMED_BLOBS_MAX + 1);
+    let mut found = shared
+        .store
+        .store()
+        .blobs_with_prefix(&query.prefix, NAMED_BLOBS_MAX + 1);
     let truncated = found.len() > NAMED_BLOBS_MAX;
     found.truncate(NAMED_BLOBS_MAX);
-    json::BlobNames { hashes: found.into_iter().map(json::Hash).collect(), truncated }
+    json::BlobNames {
+        hashes: found.into_iter().map(json::Hash).collect(),
+        truncated,
+    }
 }
 
 /// A blob's uncompressed bytes.
@@ -64,7 +72,13 @@ pub(crate) async fn get(
     }
     shared.note_blob_read(hash).await?;
     let bytes = read_of(&shared, hash, len).await?;
-    Ok(Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers))
+    Ok(Content {
+        etag: etag(hash),
+        media_type: BYTES,
+        cache: IMMUTABLE,
+        bytes,
+    }
+    .respond(&headers))
 }
 
 /// A blob's length.
@@ -102,8 +116,16 @@ pub(crate) async fn put(
     let Outcome::BlobPut { was_new } = outcome else {
         return Err(ApiError::internal("a put had another outcome"));
     };
-    let status = if was_new { StatusCode::CREATED } else { StatusCode::OK };
-    let ack = json::BlobPut { content_hash_b3: json::Hash(hash), uncompressed_len: len, was_new };
+    let status = if was_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let ack = json::BlobPut {
+        content_hash_b3: json::Hash(hash),
+        uncompressed_len: len,
+        was_new,
+    };
     Ok((status, Json(ack)).into_response())
 }
 
@@ -115,11 +137,13 @@ async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, 
     let bytes = verifying_bytes(sent_bytes, 0, Compression::None);
     let permit = shared.memory.acquire_beside(sent_bytes, bytes).await?;
     let maker = Arc::clone(shared);
-    shared.work_on_large(move || permit.during_command(|| convert::put_blob(&maker.policy, put))).await
+    shared
+        .work_on_large(move || permit.during_command(|| convert::put_blob(&maker.policy, put)))
+        .await
 }
 
-/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their permit
-/// until they have been sent.
+/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their
+/// permit until they have been sent.
 async fn read_of(shared: &Arc<Shared>, hash: BlobHash, len: u32) -> Result<Bytes, ApiError> {
     if (len as usize) < LARGE_FROM_BYTES {
         return read(shared, hash);
@@ -138,11 +162,18 @@ pub(crate) fn etag(hash: BlobHash) -> String {
     format!("\"{hash}\"")
 }
 
-/// A blob's uncompressed bytes, for a thread that may not wait: many of them are refused where there
-/// is no memory for them now.
+/// A blob's uncompressed bytes, for a thread that may not wait: many of them are refused where
+/// there is no memory for them now.
 pub(crate) fn read_now(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
-    match shared.store.store().has_blob(hash).map_or(0, |len| len as usize) {
-        len if len >= LARGE_FROM_BYTES => Ok(shared.memory.acquire_now(len)?.hold(read(shared, hash)?)),
+    match shared
+        .store
+        .store()
+        .has_blob(hash)
+        .map_or(0, |len| len as usize)
+    {
+        len if len >= LARGE_FROM_BYTES => {
+            Ok(shared.memory.acquire_now(len)?.hold(read(shared, hash)?))
+        }
         _ => read(shared, hash),
     }
 }

@@ -1,4 +1,5 @@
-//! Bodies: requests read within bounds of size and patience, responses streamed from a bounded channel.
+//! Bodies: requests read within bounds of size and patience, responses streamed from a bounded
+//! channel.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,23 +28,32 @@ pub(crate) struct BodyBounds {
     pub(crate) whole: Duration,
 }
 
-/// Reads a body whole. A large one takes a memory permit as it arrives and keeps it as long as its bytes
-/// live. One that announces too much is refused before any of it is asked for, and none is read on once it
-/// is refused.
+/// Reads a body whole. A large one takes a memory permit as it arrives and keeps it as long as its
+/// bytes live. One that announces too much is refused before any of it is asked for, and none is
+/// read on once it is refused.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
     bounds: BodyBounds,
     memory: &MemoryBudget,
 ) -> Result<Bytes, ApiError> {
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let whole = async {
-        let mut arriving = Arriving { body, bounds, bytes: BytesMut::new(), large: None };
+        let mut arriving = Arriving {
+            body,
+            bounds,
+            bytes: BytesMut::new(),
+            large: None,
+        };
         arriving.collect(declared, memory).await?;
         Ok(arriving.finish())
     };
     let late = || ApiError::bad_request("the body did not arrive in time");
-    tokio::time::timeout(bounds.whole, whole).await.unwrap_or_else(|_| Err(late()))
+    tokio::time::timeout(bounds.whole, whole)
+        .await
+        .unwrap_or_else(|_| Err(late()))
 }
 
 /// A body on its way.
@@ -56,7 +66,11 @@ struct Arriving {
 }
 
 impl Arriving {
-    async fn collect(&mut self, declared: Option<u64>, memory: &MemoryBudget) -> Result<(), ApiError> {
+    async fn collect(
+        &mut self,
+        declared: Option<u64>,
+        memory: &MemoryBudget,
+    ) -> Result<(), ApiError> {
         self.check(declared.unwrap_or(0))?;
         while let Some(chunk) = next_chunk(&mut self.body, self.bounds.stall).await? {
             let len = self.len() + chunk.len();
@@ -71,14 +85,17 @@ impl Arriving {
     }
 
     fn len(&self) -> usize {
-        self.large.as_ref().map_or(self.bytes.len(), |large| large.filled().len())
+        self.large
+            .as_ref()
+            .map_or(self.bytes.len(), |large| large.filled().len())
     }
 
     fn check(&self, len: u64) -> Result<(), ApiError> {
         convert::within("body bytes", self.bounds.bytes_max, len)
     }
 
-    /// Appends to the large bytes, when there is a permit for it. What came before moves there first.
+    /// Appends to the large bytes, when there is a permit for it. What came before moves there
+    /// first.
     async fn append_large(
         &mut self,
         declared: Option<u64>,
@@ -89,7 +106,9 @@ impl Arriving {
             large
         } else {
             let declared = declared.and_then(|len| usize::try_from(len).ok());
-            let most = declared.unwrap_or(self.bounds.bytes_max).max(self.bytes.len() + chunk.len());
+            let most = declared
+                .unwrap_or(self.bounds.bytes_max)
+                .max(self.bytes.len() + chunk.len());
             self.large.insert(ArrivingBytes::new(most)?)
         };
         let more = self.bytes.len() + chunk.len();
@@ -146,6 +165,8 @@ impl hyper::body::Body for ChannelBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
+        self.0
+            .poll_recv(context)
+            .map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
     }
 }

@@ -5,8 +5,8 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
-    RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    IF_RANGE, RANGE,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -34,14 +34,15 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// The response to a GET with these headers: the whole, a part, or the news that nothing changed.
+    /// The response to a GET with these headers: the whole, a part, or the news that nothing
+    /// changed.
     pub(crate) fn respond(self, request: &HeaderMap) -> Response {
         if let Some(response) = not_modified(request, &self.etag, self.cache) {
             return response;
         }
         let len = self.bytes.len() as u64;
-        let wanted =
-            text(request, &RANGE).filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
+        let wanted = text(request, &RANGE)
+            .filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
         let mut response = match range(wanted, len) {
             Range::Whole => Body::from(self.bytes).into_response(),
             Range::Part { start, end } => part(&self.bytes, start, end),
@@ -64,7 +65,12 @@ impl Content {
 }
 
 /// The response to a HEAD for `len` bytes.
-pub(crate) fn head(request: &HeaderMap, etag: &str, media_type: &'static str, len: u64) -> Response {
+pub(crate) fn head(
+    request: &HeaderMap,
+    etag: &str,
+    media_type: &'static str,
+    len: u64,
+) -> Response {
     if let Some(response) = not_modified(request, etag, IMMUTABLE) {
         return response;
     }
@@ -75,16 +81,30 @@ pub(crate) fn head(request: &HeaderMap, etag: &str, media_type: &'static str, le
 }
 
 /// The 304, if the request says that it holds this entity already.
-pub(crate) fn not_modified(request: &HeaderMap, etag: &str, cache: &'static str) -> Option<Response> {
-    let held = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+pub(crate) fn not_modified(
+    request: &HeaderMap,
+    etag: &str,
+    cache: &'static str,
+) -> Option<Response> {
+    let held = request
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     held.into_iter().any(|tags| names(tags, etag)).then(|| {
-        (StatusCode::NOT_MODIFIED, [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())])
+        (
+            StatusCode::NOT_MODIFIED,
+            [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())],
+        )
             .into_response()
     })
 }
 
 fn describe(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
-    let fields = [(ETAG, etag), (CONTENT_TYPE, media_type), (CACHE_CONTROL, cache)];
+    let fields = [
+        (ETAG, etag),
+        (CONTENT_TYPE, media_type),
+        (CACHE_CONTROL, cache),
+    ];
     for (name, value) in fields {
         if let Ok(value) = value.parse() {
             response.headers_mut().insert(name, value);
@@ -93,13 +113,27 @@ fn describe(response: &mut Response, etag: &str, media_type: &str, cache: &str) 
 }
 
 fn accept_ranges(response: &mut Response) {
-    response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    response
+        .headers_mut()
+        .insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
 
 fn part(bytes: &Bytes, start: u64, end: u64) -> Response {
-    let fit = |offset: u64| usize::try_from(offset).unwrap_or(bytes.len()).min(bytes.len());
-    let headers = [(CONTENT_RANGE, format!("bytes {start}-{}/{}", end - 1, bytes.len()))];
-    (StatusCode::PARTIAL_CONTENT, headers, bytes.slice(fit(start)..fit(end))).into_response()
+    let fit = |offset: u64| {
+        usize::try_from(offset)
+            .unwrap_or(bytes.len())
+            .min(bytes.len())
+    };
+    let headers = [(
+        CONTENT_RANGE,
+        format!("bytes {start}-{}/{}", end - 1, bytes.len()),
+    )];
+    (
+        StatusCode::PARTIAL_CONTENT,
+        headers,
+        bytes.slice(fit(start)..fit(end)),
+    )
+        .into_response()
 }
 
 fn unsatisfiable(len: u64) -> Response {
@@ -116,7 +150,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// Whether a list of entity tags names this one. Weak tags count: the bytes are the same.
 fn names(tags: &str, etag: &str) -> bool {
-    tags.split(',').map(str::trim).any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+    tags.split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,8 +167,12 @@ enum Range {
 }
 
 fn range(header: Option<&str>, len: u64) -> Range {
-    let spec = header.and_then(|text| text.trim().strip_prefix("bytes=")).map(str::trim);
-    let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else { return Range::Whole };
+    let spec = header
+        .and_then(|text| text.trim().strip_prefix("bytes="))
+        .map(str::trim);
+    let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else {
+        return Range::Whole;
+    };
     let bounds = match (number(first), number(last)) {
         (Some(start), Some(last)) if last < start => return Range::Whole,
         (Some(start), Some(last)) => (start, last.saturating_add(1).min(len)),

@@ -65,10 +65,17 @@ pub(crate) async fn fork(
 
 /// An empty body asks for an empty context.
 fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContext, ApiError> {
-    if body.is_empty() { Ok(json::CreateContext::default()) } else { parse_json(body, &shared.policy.limits) }
+    if body.is_empty() {
+        Ok(json::CreateContext::default())
+    } else {
+        parse_json(body, &shared.policy.limits)
+    }
 }
 
-async fn create_context(shared: &Shared, request: json::CreateContext) -> Result<Response, ApiError> {
+async fn create_context(
+    shared: &Shared,
+    request: json::CreateContext,
+) -> Result<Response, ApiError> {
     let policy = &shared.policy;
     let labels = convert::labels(policy, request.labels.unwrap_or_default())?;
     let create = CreateContext {
@@ -94,7 +101,11 @@ async fn create_context(shared: &Shared, request: json::CreateContext) -> Result
 /// A reply that says when it is a replay.
 pub(crate) fn answer(status: StatusCode, replayed: bool, body: impl serde::Serialize) -> Response {
     let response = (status, Json(body));
-    if replayed { ([(REPLAYED, "true")], response).into_response() } else { response.into_response() }
+    if replayed {
+        ([(REPLAYED, "true")], response).into_response()
+    } else {
+        response.into_response()
+    }
 }
 
 /// Shows a context.
@@ -125,7 +136,13 @@ pub(crate) async fn patch(
     shared.refuse_world(id)?;
     let patch: json::PatchContext = parse_json(&body, &shared.policy.limits)?;
     let labels = convert::labels(&shared.policy, patch.labels)?;
-    shared.store.run(Command::SetLabels { context: id, labels }).await?;
+    shared
+        .store
+        .run(Command::SetLabels {
+            context: id,
+            labels,
+        })
+        .await?;
     Ok(Json(shape(shared.store.store().context(id)?)))
 }
 
@@ -148,7 +165,9 @@ pub(crate) async fn list(
         return Ok(Json(page(&shared, &query)));
     }
     let reader = Arc::clone(&shared);
-    shared.blocking(move || Ok(Json(page(&reader, &query)))).await
+    shared
+        .blocking(move || Ok(Json(page(&reader, &query))))
+        .await
 }
 
 /// A page of contexts.
@@ -160,24 +179,36 @@ pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage 
         let is_full = contexts.len() == limit || label_bytes >= PAGE_LABEL_BYTES_MAX;
         if is_full || looked_at == SCAN_CONTEXTS_MAX {
             let next_cursor = last.map(|id| id.to_string());
-            return json::ContextPage { contexts, next_cursor };
+            return json::ContextPage {
+                contexts,
+                next_cursor,
+            };
         }
         last = Some(context.id);
         let is_listed = query.worlds || !shared.worlds.own(context.id);
         if is_listed && has_labels(&context.labels, &query.labels) {
-            label_bytes += context.labels.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+            label_bytes += context
+                .labels
+                .iter()
+                .map(|(key, value)| key.len() + value.len())
+                .sum::<usize>();
             contexts.push(shape(context));
         }
     }
-    json::ContextPage { contexts, next_cursor: None }
+    json::ContextPage {
+        contexts,
+        next_cursor: None,
+    }
 }
 
 fn has_labels(labels: &Labels, wanted: &[(String, Option<String>)]) -> bool {
-    wanted.iter().all(|(key, value)| match (labels.get(key), value) {
-        (Some(actual), Some(value)) => actual == value,
-        (actual, None) => actual.is_some(),
-        (None, Some(_)) => false,
-    })
+    wanted
+        .iter()
+        .all(|(key, value)| match (labels.get(key), value) {
+            (Some(actual), Some(value)) => actual == value,
+            (actual, None) => actual.is_some(),
+            (None, Some(_)) => false,
+        })
 }
 
 /// A context as JSON.

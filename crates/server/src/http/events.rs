@@ -1,7 +1,7 @@
 //! The feed as server-sent events: replay from a position, then follow.
 //!
-//! The feed of all contexts also carries notices: something changed that is not the store's, look again. They
-//! have no number and are never replayed; who was away looks again anyway.
+//! The feed of all contexts also carries notices: something changed that is not the store's, look
+//! again. They have no number and are never replayed; who was away looks again anyway.
 
 use std::sync::Arc;
 
@@ -72,18 +72,34 @@ fn stream(
     let after = start(query, headers)?.unwrap_or(last);
     if after > last {
         let message = format!("position {after} is beyond the end of the feed, which is {last}");
-        return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string()));
+        return Err(
+            ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string())
+        );
     }
     let news = context.is_none().then(|| shared.worlds.news());
-    let feed = |sender| Feed { shared: Arc::clone(shared), context, position: after, news, sender }.follow();
+    let feed = |sender| {
+        Feed {
+            shared: Arc::clone(shared),
+            context,
+            position: after,
+            news,
+            sender,
+        }
+        .follow()
+    };
     Ok(sse::respond(shared, feed))
 }
 
-/// Where to start. A browser that reconnects asks for the same address again and adds what it saw last.
+/// Where to start. A browser that reconnects asks for the same address again and adds what it saw
+/// last.
 fn start(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(seen) = sse::last_event_id(headers) else { return Ok(query.after) };
+    let Some(seen) = sse::last_event_id(headers) else {
+        return Ok(query.after);
+    };
     let position = std::str::from_utf8(seen).ok().and_then(parse_position);
-    position.map(Some).ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a position"))
+    position
+        .map(Some)
+        .ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a position"))
 }
 
 struct Feed {
@@ -104,7 +120,13 @@ impl Feed {
         let mut chunk = String::from(sse::OPEN);
         loop {
             let caught_up = self.fill(&mut chunk);
-            if !chunk.is_empty() && self.sender.send(Ok(std::mem::take(&mut chunk).into())).await.is_err() {
+            if !chunk.is_empty()
+                && self
+                    .sender
+                    .send(Ok(std::mem::take(&mut chunk).into()))
+                    .await
+                    .is_err()
+            {
                 return;
             }
             if !caught_up {
@@ -125,7 +147,12 @@ impl Feed {
     fn push_worlds(&self, chunk: &mut String, world: Option<&Name>) {
         match world {
             Some(world) => push_world(chunk, world),
-            None => self.shared.worlds.list().iter().for_each(|room| push_world(chunk, room.name())),
+            None => self
+                .shared
+                .worlds
+                .list()
+                .iter()
+                .for_each(|room| push_world(chunk, room.name())),
         }
     }
 
@@ -136,7 +163,9 @@ impl Feed {
             if chunk.len() >= CHUNK_BYTES {
                 return false;
             }
-            let Some(event) = store.event(self.position + 1) else { return true };
+            let Some(event) = store.event(self.position + 1) else {
+                return true;
+            };
             self.position = event.position;
             push_event(chunk, store, &event, self.context);
         }
@@ -153,14 +182,16 @@ async fn next_of(news: Option<&mut News>) -> Option<Name> {
 }
 
 fn push_world(out: &mut String, world: &Name) {
-    let data = json::WorldChanged { r#ref: format!("world:{world}") };
+    let data = json::WorldChanged {
+        r#ref: format!("world:{world}"),
+    };
     if let Ok(data) = serde_json::to_string(&data) {
         sse::push_notice(out, "world.changed", data);
     }
 }
 
-/// Adds an event if it is of the context. Of a turn that was lost to damage nobody knows the context, so
-/// every reader is told of the loss.
+/// Adds an event if it is of the context. Of a turn that was lost to damage nobody knows the
+/// context, so every reader is told of the loss.
 fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<ContextId>) {
     let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
     let (kind, data) = match &event.kind {
@@ -169,7 +200,9 @@ fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<Co
         EventKind::ContextCreated(id) if of_context(*id) && is_creation_lost(store, *id) => {
             ("context.lost", context_lost(*id))
         }
-        EventKind::ContextCreated(id) if of_context(*id) => ("context.created", context_created(store, *id)),
+        EventKind::ContextCreated(id) if of_context(*id) => {
+            ("context.created", context_created(store, *id))
+        }
         EventKind::FsAttached(id) => ("fs.attached", fs_attached(store, *id, of_context)),
         EventKind::RegistryPut(id) if context.is_none() => ("registry.put", registry_put(id)),
         EventKind::ContextCreated(_) | EventKind::RegistryPut(_) => return,
@@ -208,12 +241,19 @@ fn is_creation_lost(store: &Store, id: ContextId) -> bool {
 }
 
 fn context_lost(id: ContextId) -> Option<String> {
-    serde_json::to_string(&json::ContextLost { context_id: id.into() }).ok()
+    serde_json::to_string(&json::ContextLost {
+        context_id: id.into(),
+    })
+    .ok()
 }
 
 fn context_created(store: &Store, id: ContextId) -> Option<String> {
     let created_at = json::Time(store.context(id).ok()?.created_at);
-    serde_json::to_string(&json::ContextCreated { context_id: id.into(), created_at }).ok()
+    serde_json::to_string(&json::ContextCreated {
+        context_id: id.into(),
+        created_at,
+    })
+    .ok()
 }
 
 fn fs_attached(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
@@ -228,5 +268,8 @@ fn fs_attached(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) ->
 }
 
 fn registry_put(id: &str) -> Option<String> {
-    serde_json::to_string(&json::RegistryPut { bundle_id: id.to_owned() }).ok()
+    serde_json::to_string(&json::RegistryPut {
+        bundle_id: id.to_owned(),
+    })
+    .ok()
 }

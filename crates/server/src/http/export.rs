@@ -37,17 +37,28 @@ pub(crate) async fn export(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
 ) -> Result<Response, ApiError> {
-    let place = Arc::clone(&shared.exports).try_acquire_owned().map_err(|_| too_many())?;
+    let place = Arc::clone(&shared.exports)
+        .try_acquire_owned()
+        .map_err(|_| too_many())?;
     shared.note_raw_read_of_all("export").await?;
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     let reader = Arc::clone(&shared);
     shared.tasks.spawn_blocking(move || {
-        produce(&reader, ChunkWriter { sender, chunk: Vec::new() });
+        produce(
+            &reader,
+            ChunkWriter {
+                sender,
+                chunk: Vec::new(),
+            },
+        );
         drop(place);
     });
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
-        (CONTENT_DISPOSITION, "attachment; filename=\"export.turnkeep\""),
+        (
+            CONTENT_DISPOSITION,
+            "attachment; filename=\"export.turnkeep\"",
+        ),
         (CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, Body::new(body)).into_response())
@@ -87,6 +98,8 @@ impl Write for ChunkWriter {
             return Ok(());
         }
         let chunk = Bytes::from(std::mem::take(&mut self.chunk));
-        self.sender.blocking_send(Ok(chunk)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender
+            .blocking_send(Ok(chunk))
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }

@@ -43,7 +43,8 @@ impl Segment for TurnId {
 
 impl Segment for BlobHash {
     fn parse(text: &str) -> Result<Self, ApiError> {
-        text.parse().map_err(|error| ApiError::bad_request(format!("{error}")))
+        text.parse()
+            .map_err(|error| ApiError::bad_request(format!("{error}")))
     }
 }
 
@@ -54,7 +55,10 @@ impl Segment for String {
 }
 
 /// Nothing is ever called 0, so that is a name of nothing and not a mistake in writing.
-pub(crate) fn parse_id<T: FromStr<Err: std::fmt::Display>>(text: &str, what: &str) -> Result<T, ApiError> {
+pub(crate) fn parse_id<T: FromStr<Err: std::fmt::Display>>(
+    text: &str,
+    what: &str,
+) -> Result<T, ApiError> {
     text.parse().map_err(|error| match text {
         "0" => ApiError::new(ErrorCode::NotFound, format!("{what} 0 does not exist")),
         _ => ApiError::bad_request(format!("{error}")),
@@ -66,7 +70,9 @@ impl<T: Segment> FromRequestParts<Arc<Shared>> for At<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<Shared>) -> Result<Self, ApiError> {
         check_escapes(parts)?;
-        let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(bad_path)?;
         T::parse(&text).map(Self)
     }
 }
@@ -80,12 +86,15 @@ impl FromRequestParts<Arc<Shared>> for AtType {
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<Shared>) -> Result<Self, ApiError> {
         check_escapes(parts)?;
-        let Path((id, version)) =
-            Path::<(String, String)>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        let Path((id, version)) = Path::<(String, String)>::from_request_parts(parts, state)
+            .await
+            .map_err(bad_path)?;
         let canonical = !version.starts_with('+') && (version == "0" || !version.starts_with('0'));
         match version.parse() {
             Ok(version) if canonical => Ok(Self(id, version)),
-            _ => Err(ApiError::bad_request(format!("`{version}` is not a type version"))),
+            _ => Err(ApiError::bad_request(format!(
+                "`{version}` is not a type version"
+            ))),
         }
     }
 }
@@ -141,7 +150,9 @@ impl FromRequest<Arc<Shared>> for Small {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
-        body_within(request, shared, SMALL_BYTES_MAX).await.map(Self)
+        body_within(request, shared, SMALL_BYTES_MAX)
+            .await
+            .map(Self)
     }
 }
 
@@ -164,7 +175,11 @@ pub(crate) async fn body_within(
 
 /// Refuses a body that would have to be unpacked first.
 fn check_coding(parts: &Parts) -> Result<(), ApiError> {
-    match parts.headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+    match parts
+        .headers
+        .get(CONTENT_ENCODING)
+        .map(HeaderValue::as_bytes)
+    {
         Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
             let message = "a body is read as it is sent: leave out Content-Encoding";
             Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
@@ -176,8 +191,12 @@ fn check_coding(parts: &Parts) -> Result<(), ApiError> {
 /// How deep the JSON reader goes by itself.
 const UNCHECKED_NESTING: usize = 127;
 
-/// Reads a request's JSON, whose values may nest as deep as `limits` say; the request itself is one level more.
-pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<T, ApiError> {
+/// Reads a request's JSON, whose values may nest as deep as `limits` say; the request itself is one
+/// level more.
+pub(crate) fn parse_json<T: DeserializeOwned>(
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<T, ApiError> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_request("the body is not a JSON object"));
     }
@@ -212,11 +231,19 @@ mod tests {
     #[test]
     fn json_is_read_down_to_the_limit_and_no_deeper() {
         fn check(nesting_max: usize, depth: usize, expect: Result<(), ErrorCode>) {
-            let limits = Limits { nesting_max, ..Limits::default() };
+            let limits = Limits {
+                nesting_max,
+                ..Limits::default()
+            };
             let inner = ["[".repeat(depth - 1), "]".repeat(depth - 1)].concat();
-            let nested = format!("{{\"a\":{}}}", if depth == 1 { "0" } else { &inner }).into_bytes();
+            let nested =
+                format!("{{\"a\":{}}}", if depth == 1 { "0" } else { &inner }).into_bytes();
             let read = parse_json::<serde_json::Value>(&nested, &limits);
-            assert_eq!(read.map(drop).map_err(|error| error.code), expect, "{depth} of {nesting_max}");
+            assert_eq!(
+                read.map(drop).map_err(|error| error.code),
+                expect,
+                "{depth} of {nesting_max}"
+            );
         }
         for (limit, effective) in [(128, 128), (usize::MAX, 128), (125, 125), (3, 3), (0, 0)] {
             check(limit, effective + 1, Ok(()));
@@ -229,15 +256,27 @@ mod tests {
     fn what_is_no_json_is_a_bad_request_at_any_depth() {
         for depth in [1, 127, 128, 129] {
             let cut = format!(" {{\"a\":{}", "[".repeat(depth - 1));
-            let error = parse_json::<serde_json::Value>(cut.as_bytes(), &Limits::default()).unwrap_err();
+            let error =
+                parse_json::<serde_json::Value>(cut.as_bytes(), &Limits::default()).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest, "{depth}");
         }
     }
 
     #[test]
     fn a_request_is_an_object() {
-        for bad in ["", " ", "[]", "[null,null,null]", "null", "1", "\"{}\"", "{}{}", "{"] {
-            let error = parse_json::<serde_json::Value>(bad.as_bytes(), &Limits::default()).unwrap_err();
+        for bad in [
+            "",
+            " ",
+            "[]",
+            "[null,null,null]",
+            "null",
+            "1",
+            "\"{}\"",
+            "{}{}",
+            "{",
+        ] {
+            let error =
+                parse_json::<serde_json::Value>(bad.as_bytes(), &Limits::default()).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest, "{bad}");
         }
         assert!(parse_json::<serde_json::Value>(b"\r\n\t {} ", &Limits::default()).is_ok());

@@ -16,14 +16,19 @@ use crate::write_rate::RETRY_AFTER_SECONDS;
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         self.log();
-        let status = StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(ErrorReply { error: self.body() })).into_response();
         let headers = response.headers_mut();
         if self.code == ErrorCode::Unauthorized {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.is_retryable() {
-            let seconds = self.details.get(RETRY_AFTER_SECONDS).and_then(Value::as_u64).unwrap_or(1);
+            let seconds = self
+                .details
+                .get(RETRY_AFTER_SECONDS)
+                .and_then(Value::as_u64)
+                .unwrap_or(1);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == ErrorCode::TooLarge {
@@ -38,14 +43,21 @@ impl From<QueryError> for ApiError {
         let message = query.to_string();
         let bad = Self::bad_request(message.clone());
         match query {
-            QueryError::Unknown { name, legal } => bad.with("parameter", name).with("legal", legal.to_vec()),
+            QueryError::Unknown { name, legal } => {
+                bad.with("parameter", name).with("legal", legal.to_vec())
+            }
             QueryError::Illegal(unknown) | QueryError::Hint(HintError::UnknownMode(unknown)) => bad
                 .with("parameter", unknown.option)
                 .with("value", unknown.given)
                 .with("legal", unknown.legal.to_vec()),
-            QueryError::Kind { name, value, expected } => {
-                bad.with("parameter", name).with("value", value).with("legal", vec![expected])
-            }
+            QueryError::Kind {
+                name,
+                value,
+                expected,
+            } => bad
+                .with("parameter", name)
+                .with("value", value)
+                .with("legal", vec![expected]),
             QueryError::Limit(value) => bad
                 .word(Code::BadLimit)
                 .with("parameter", "limit")
@@ -53,7 +65,9 @@ impl From<QueryError> for ApiError {
                 .with("legal", vec!["a whole number from 1 on"]),
             QueryError::Twice(name) => bad.with("parameter", name),
             QueryError::Encoding(_) | QueryError::Hint(HintError::NotExplicit) => bad,
-            QueryError::Hint(HintError::Incomplete) => Self::new(ErrorCode::MissingTypeHint, message),
+            QueryError::Hint(HintError::Incomplete) => {
+                Self::new(ErrorCode::MissingTypeHint, message)
+            }
         }
     }
 }
@@ -63,7 +77,10 @@ impl From<ProjectionError> for ApiError {
         let message = projection.to_string();
         let error = |code| Self::new(code, message);
         match projection {
-            ProjectionError::Conflict { declared, requested } => error(ErrorCode::Conflict)
+            ProjectionError::Conflict {
+                declared,
+                requested,
+            } => error(ErrorCode::Conflict)
                 .with("declared", declared.to_string())
                 .with("requested", requested.to_string()),
             ProjectionError::MissingTypeHint => error(ErrorCode::MissingTypeHint),
@@ -95,10 +112,16 @@ impl From<EncodeError> for ApiError {
 
 /// The answer to a path that no route has.
 pub(crate) async fn unknown_route(uri: Uri) -> ApiError {
-    ApiError::new(ErrorCode::NotFound, format!("there is nothing at {}", uri.path()))
+    ApiError::new(
+        ErrorCode::NotFound,
+        format!("there is nothing at {}", uri.path()),
+    )
 }
 
 /// The answer to a method that the route does not have.
 pub(crate) async fn unknown_method(method: Method, uri: Uri) -> ApiError {
-    ApiError::new(ErrorCode::MethodNotAllowed, format!("{} has no method {method}", uri.path()))
+    ApiError::new(
+        ErrorCode::MethodNotAllowed,
+        format!("{} has no method {method}", uri.path()),
+    )
 }

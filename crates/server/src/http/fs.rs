@@ -1,8 +1,8 @@
 //! The filesystem of a turn, by path: directories as listings, files as bytes, links as they are.
 //!
 //! A turn without a root of its own shows that of its nearest ancestor, and the answer names that
-//! ancestor (`inherited_from`, or the header `Inherited-From` beside bytes). Such an answer may change
-//! when a root is attached nearer, so only an answer from the turn's own root is immutable.
+//! ancestor (`inherited_from`, or the header `Inherited-From` beside bytes). Such an answer may
+//! change when a root is attached nearer, so only an answer from the turn's own root is immutable.
 //!
 //! A tree is what its writer says, so a walk is bounded by the path and reads one directory per
 //! segment. Links are never followed.
@@ -56,7 +56,9 @@ pub(crate) async fn root(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let mut place = Place::parse(uri.path())?;
-    place.segments = segments(query.path.as_deref().unwrap_or_default(), |name| Some(name.into()))?;
+    place.segments = segments(query.path.as_deref().unwrap_or_default(), |name| {
+        Some(name.into())
+    })?;
     serve(shared, place, Wanted::new(query.format, headers)).await
 }
 
@@ -80,12 +82,19 @@ pub(crate) async fn path(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    serve(shared, Place::parse(uri.path())?, Wanted::new(query.format, headers)).await
+    serve(
+        shared,
+        Place::parse(uri.path())?,
+        Wanted::new(query.format, headers),
+    )
+    .await
 }
 
 async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Response, ApiError> {
     let reader = Arc::clone(&shared);
-    let (hash, response) = shared.blocking(move || place.read(&reader, &wanted)).await?;
+    let (hash, response) = shared
+        .blocking(move || place.read(&reader, &wanted))
+        .await?;
     shared.note_blob_read(hash).await?;
     Ok(response)
 }
@@ -108,7 +117,11 @@ impl Wanted {
 
     /// Whether the caller names this media type among those that it accepts.
     fn accepts(&self, media_type: &str) -> bool {
-        let lists = self.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let lists = self
+            .headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         let mut ranges = lists.flat_map(|list| list.split(','));
         ranges.any(|range| {
             let name = range.split(';').next().unwrap_or_default();
@@ -124,7 +137,10 @@ struct Place {
 }
 
 /// The names of a path, each decoded.
-fn segments(path: &str, decode: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<Vec<u8>>, ApiError> {
+fn segments(
+    path: &str,
+    decode: impl Fn(&str) -> Option<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, ApiError> {
     let names = path.split('/').filter(|segment| !segment.is_empty());
     let names: Option<Vec<_>> = names.map(decode).collect();
     let names = names.ok_or_else(|| ApiError::bad_request("the path is not percent-encoded"))?;
@@ -138,20 +154,32 @@ impl Place {
         let mut parts = path.trim_start_matches("/v1/turns/").splitn(3, '/');
         let turn = parse_id(parts.next().unwrap_or_default(), "turn")?;
         let rest = parts.nth(1).unwrap_or_default();
-        Ok(Self { turn, segments: segments(rest, |segment| percent_decode(segment, false))? })
+        Ok(Self {
+            turn,
+            segments: segments(rest, |segment| percent_decode(segment, false))?,
+        })
     }
 
     /// What is there, and the blob that it was read from.
     fn read(&self, shared: &Shared, wanted: &Wanted) -> Result<(BlobHash, Response), ApiError> {
         let root = shared.store.store().fs_root(self.turn)?.ok_or_else(|| {
-            let message = format!("neither turn {} nor a turn before it has a filesystem", self.turn);
+            let message = format!(
+                "neither turn {} nor a turn before it has a filesystem",
+                self.turn
+            );
             ApiError::new(ErrorCode::NotFound, message)
         })?;
         let entry = self.find(shared, root)?;
         let bytes = blobs::read_now(shared, entry.hash)?;
-        let found = Found { place: self, root, entry: &entry };
+        let found = Found {
+            place: self,
+            root,
+            entry: &entry,
+        };
         let response = match entry.kind {
-            TreeEntryKind::File if wanted.format == FsFormat::Json => found.file_json(shared, &bytes)?,
+            TreeEntryKind::File if wanted.format == FsFormat::Json => {
+                found.file_json(shared, &bytes)?
+            }
             TreeEntryKind::File => found.bytes(bytes, wanted),
             TreeEntryKind::Directory => {
                 axum::Json(json::FsNode::Directory(found.listing(&bytes)?)).into_response()
@@ -167,7 +195,13 @@ impl Place {
     /// The entry at the path; the root directory has one of its own making.
     fn find(&self, shared: &Shared, root: FsRoot) -> Result<TreeEntry, ApiError> {
         let kind = TreeEntryKind::Directory;
-        let mut at = TreeEntry { name: Vec::new(), kind, mode: 0, size: 0, hash: root.hash };
+        let mut at = TreeEntry {
+            name: Vec::new(),
+            kind,
+            mode: 0,
+            size: 0,
+            hash: root.hash,
+        };
         for segment in &self.segments {
             if at.kind != TreeEntryKind::Directory {
                 return Err(self.not_found());
@@ -181,12 +215,19 @@ impl Place {
     }
 
     fn text(&self) -> String {
-        let segments: Vec<_> = self.segments.iter().map(|segment| String::from_utf8_lossy(segment)).collect();
+        let segments: Vec<_> = self
+            .segments
+            .iter()
+            .map(|segment| String::from_utf8_lossy(segment))
+            .collect();
         segments.join("/")
     }
 
     fn not_found(&self) -> ApiError {
-        ApiError::new(ErrorCode::NotFound, format!("turn {} has no file `{}`", self.turn, self.text()))
+        ApiError::new(
+            ErrorCode::NotFound,
+            format!("turn {} has no file `{}`", self.turn, self.text()),
+        )
     }
 }
 
@@ -205,11 +246,22 @@ impl Found<'_> {
 
     fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
         let inherited_from = self.inherited_from();
-        let cache = if inherited_from.is_some() { REVALIDATE } else { IMMUTABLE };
-        let content = Content { etag: blobs::etag(self.entry.hash), media_type: BYTES, cache, bytes };
+        let cache = if inherited_from.is_some() {
+            REVALIDATE
+        } else {
+            IMMUTABLE
+        };
+        let content = Content {
+            etag: blobs::etag(self.entry.hash),
+            media_type: BYTES,
+            cache,
+            bytes,
+        };
         let mut response = content.respond(&wanted.headers);
         if let Some(turn) = inherited_from {
-            response.headers_mut().insert(INHERITED_FROM, HeaderValue::from(turn.get()));
+            response
+                .headers_mut()
+                .insert(INHERITED_FROM, HeaderValue::from(turn.get()));
         }
         response
     }
@@ -268,7 +320,9 @@ impl Found<'_> {
 
 /// Says that the form of the answer was chosen by what the caller accepts.
 fn vary(mut response: Response) -> Response {
-    response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("Accept"));
     response
 }
 
@@ -279,13 +333,16 @@ fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
             ErrorCode::Corrupt
         }
     };
-    ApiError::new(code, format!("blob {hash} is not a directory: {error}")).with("hash", hash.to_string())
+    ApiError::new(code, format!("blob {hash} is not a directory: {error}"))
+        .with("hash", hash.to_string())
 }
 
 fn shape(entry: &TreeEntry) -> json::FsEntry {
     json::FsEntry {
         name: String::from_utf8_lossy(&entry.name).into_owned(),
-        name_b64: std::str::from_utf8(&entry.name).is_err().then(|| STANDARD.encode(&entry.name)),
+        name_b64: std::str::from_utf8(&entry.name)
+            .is_err()
+            .then(|| STANDARD.encode(&entry.name)),
         kind: match entry.kind {
             TreeEntryKind::File => json::FsKind::File,
             TreeEntryKind::Directory => json::FsKind::Directory,

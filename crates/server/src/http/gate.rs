@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION,
-    COOKIE, HOST, ORIGIN, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
+    AUTHORIZATION, COOKIE, HOST, ORIGIN, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -29,7 +29,11 @@ pub(crate) struct ArrivedAt(pub(crate) IpAddr);
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Decides about a request, and counts and completes its answer.
-pub(crate) async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(
+    State(shared): State<Arc<Shared>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = tokio::time::Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
@@ -39,12 +43,19 @@ pub(crate) async fn guard(State(shared): State<Arc<Shared>>, mut request: Reques
         Ok(Pass::Preflight) => (preflight(), true),
         Err(refusal) => *refusal,
     };
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(origin) = origin.filter(|_| may_read) {
         allow_origin(response.headers_mut(), origin);
     }
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    shared.metrics.http(route, known(&method), response.status().as_u16(), began.elapsed());
+    shared.metrics.http(
+        route,
+        known(&method),
+        response.status().as_u16(),
+        began.elapsed(),
+    );
     response
 }
 
@@ -52,14 +63,23 @@ pub(crate) async fn guard(State(shared): State<Arc<Shared>>, mut request: Reques
 type Refusal = Box<(Response, bool)>;
 
 fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
-    let local = request.extensions().get::<ArrivedAt>().map_or(shared.http_addr.ip(), |arrived| arrived.0);
+    let local = request
+        .extensions()
+        .get::<ArrivedAt>()
+        .map_or(shared.http_addr.ip(), |arrived| arrived.0);
     let (pass, person) = {
         let facts = facts(request, shared.gate.cookie_name())
             .map_err(|error| Box::new((error.into_response(), false)))?;
-        let person = facts.bearer.map(|secret| person_of(shared, secret)).transpose();
+        let person = facts
+            .bearer
+            .map(|secret| person_of(shared, secret))
+            .transpose();
         let (person, closed) =
             person.map_or_else(|error| (None, Some(error)), |found| (found.flatten(), None));
-        let facts = Facts { person: person.is_some(), ..facts };
+        let facts = Facts {
+            person: person.is_some(),
+            ..facts
+        };
         let refused = |denied: Denied| {
             let response = match (&denied, closed) {
                 (Denied::WrongCredentials, Some(closed)) => closed.into_response(),
@@ -77,14 +97,18 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
     if let Some(newcomer) = request.extensions().get::<Newcomer>() {
         newcomer.authenticated();
     }
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(MatchedPath::as_str);
     access::check(&caller, request.method(), route, request.uri().path())
         .map_err(|error| Box::new((error.into_response(), true)))?;
     request.extensions_mut().insert(caller);
     Ok(pass)
 }
 
-/// The person whose token this is; an error if that cannot be told, because its world cannot be read.
+/// The person whose token this is; an error if that cannot be told, because its world cannot be
+/// read.
 fn person_of(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
     let found = shared.worlds.principal_of(secret, shared.worlds.now())?;
     Ok(found.map(|(room, who, token)| PersonCaller { room, who, token }))
@@ -99,7 +123,10 @@ fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiEr
     Ok(Facts {
         open: matches!(uri.path(), "/healthz" | "/health") || link,
         ask: ask(request),
-        host: uri.authority().map(axum::http::uri::Authority::as_str).or(host),
+        host: uri
+            .authority()
+            .map(axum::http::uri::Authority::as_str)
+            .or(host),
         origin: one(headers, &ORIGIN)?,
         fetch_site: one(headers, &SEC_FETCH_SITE)?,
         bearer,
@@ -130,14 +157,23 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     match (values.next().map(HeaderValue::to_str), values.next()) {
         (None, _) => Ok(None),
         (Some(Ok(value)), None) => Ok(Some(value)),
-        _ => Err(ApiError::bad_request(format!("the header `{name}` is not one plain value"))),
+        _ => Err(ApiError::bad_request(format!(
+            "the header `{name}` is not one plain value"
+        ))),
     }
 }
 
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+    let all = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let mut pairs = all
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
 }
 
 fn refuse(denied: &Denied, request: &Request) -> Response {
@@ -156,7 +192,10 @@ fn refuse(denied: &Denied, request: &Request) -> Response {
 
 fn preflight() -> Response {
     let headers = [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE"),
+        (
+            ACCESS_CONTROL_ALLOW_METHODS,
+            "GET, HEAD, POST, PUT, PATCH, DELETE",
+        ),
         (
             ACCESS_CONTROL_ALLOW_HEADERS,
             "authorization, content-type, if-none-match, last-event-id, mcp-protocol-version, range",
@@ -169,7 +208,10 @@ fn preflight() -> Response {
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     let exposed = "content-range, etag, idempotency-replayed, inherited-from, input-ignored, retry-after, writer-failed";
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(exposed),
+    );
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }
 

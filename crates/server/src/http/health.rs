@@ -44,5 +44,11 @@ fn read_health(shared: &Shared) -> (StatusCode, Json<json::Health>) {
         (StatusCode::OK, "ok")
     };
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    (code, Json(json::Health { status: status.to_owned(), version }))
+    (
+        code,
+        Json(json::Health {
+            status: status.to_owned(),
+            version,
+        }),
+    )
 }

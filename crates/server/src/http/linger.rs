@@ -52,14 +52,20 @@ struct Ending {
 impl<S> Lingering<S> {
     /// A stream that lingers if `unread` says so when it ends.
     pub(crate) fn new(stream: S, unread: Unread) -> Self {
-        Self { stream, unread, ending: None }
+        Self {
+            stream,
+            unread,
+            ending: None,
+        }
     }
 }
 
 impl<S: AsyncRead + Unpin> Lingering<S> {
     /// Throws away what comes; ready when the peer has ended too, or has used up its time or bytes.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(ending) = &mut self.ending else { return Poll::Ready(()) };
+        let Some(ending) = &mut self.ending else {
+            return Poll::Ready(());
+        };
         let mut space = [0; 4096];
         loop {
             if ending.alarm.as_mut().poll(context).is_ready() {
@@ -118,7 +124,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
                 return Poll::Ready(Ok(()));
             }
             let alarm = Box::pin(tokio::time::sleep(LINGER));
-            self.ending = Some(Ending { bytes_left: LINGER_BYTES_MAX, alarm });
+            self.ending = Some(Ending {
+                bytes_left: LINGER_BYTES_MAX,
+                alarm,
+            });
         }
         self.poll_discard(context).map(Ok)
     }
@@ -141,7 +150,11 @@ mod tests {
         let (mut near, mut far) = lingering(true);
         let peer = async {
             far.write_all(&[7; 1000]).await.unwrap();
-            assert_eq!(far.read(&mut [0; 8]).await.unwrap(), 0, "it was told that nothing comes");
+            assert_eq!(
+                far.read(&mut [0; 8]).await.unwrap(),
+                0,
+                "it was told that nothing comes"
+            );
             drop(far);
         };
         let (ended, ()) = tokio::join!(near.shutdown(), peer);

@@ -64,15 +64,51 @@ const VIEW_PARAMS: [Row; 11] = [
         "Where the descriptor comes from; `inherit` unless given",
         &["inherit", "explicit", "latest"],
     ),
-    ("as_type_id", "With `type_hint_mode=explicit`: the type", &[]),
-    ("as_type_version", "With `type_hint_mode=explicit`: its version", &[]),
-    ("include_unknown", "Whether to show what the descriptor does not know; `0` unless given", FLAG),
-    ("bytes_render", "How to show bytes; `base64` unless given", &["base64", "hex", "len_only"]),
-    ("bytes_format", "Another name of `bytes_render`", &["base64", "hex", "len_only"]),
-    ("u64_format", "How to show integers of 64 bits; `string` unless given", &["string", "number"]),
-    ("enum_render", "How to show enums; `label` unless given", &["label", "number", "both"]),
-    ("time_render", "How to show times; `iso` unless given", &["iso", "unix_ms"]),
-    ("include_provenance", "Accepted for clients of similar stores; has no effect", FLAG),
+    (
+        "as_type_id",
+        "With `type_hint_mode=explicit`: the type",
+        &[],
+    ),
+    (
+        "as_type_version",
+        "With `type_hint_mode=explicit`: its version",
+        &[],
+    ),
+    (
+        "include_unknown",
+        "Whether to show what the descriptor does not know; `0` unless given",
+        FLAG,
+    ),
+    (
+        "bytes_render",
+        "How to show bytes; `base64` unless given",
+        &["base64", "hex", "len_only"],
+    ),
+    (
+        "bytes_format",
+        "Another name of `bytes_render`",
+        &["base64", "hex", "len_only"],
+    ),
+    (
+        "u64_format",
+        "How to show integers of 64 bits; `string` unless given",
+        &["string", "number"],
+    ),
+    (
+        "enum_render",
+        "How to show enums; `label` unless given",
+        &["label", "number", "both"],
+    ),
+    (
+        "time_render",
+        "How to show times; `iso` unless given",
+        &["iso", "unix_ms"],
+    ),
+    (
+        "include_provenance",
+        "Accepted for clients of similar stores; has no effect",
+        FLAG,
+    ),
 ];
 
 /// The spellings of no and yes.
@@ -82,7 +118,10 @@ impl IntoParams for ViewParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let parameter = |(name, description, legal): Row| {
             let legal = (!legal.is_empty()).then(|| legal.iter().copied());
-            let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(legal).build();
+            let schema = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .enum_values(legal)
+                .build();
             ParameterBuilder::new()
                 .name(name)
                 .parameter_in(ParameterIn::Query)
@@ -116,8 +155,8 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     format!("{document:#}\n")
 });
 
-/// Corrects what the derives cannot say: our integers are unsigned, so the formats of signed ones are
-/// wrong, and bytes are no list of numbers.
+/// Corrects what the derives cannot say: our integers are unsigned, so the formats of signed ones
+/// are wrong, and bytes are no list of numbers.
 fn correct(part: &mut Value) {
     match part {
         Value::Object(map) => {
@@ -136,15 +175,32 @@ fn correct(part: &mut Value) {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, head, post, put, patch, delete, .. } = item;
+    let PathItem {
+        get,
+        head,
+        post,
+        put,
+        patch,
+        delete,
+        ..
+    } = item;
     [get, head, post, put, patch, delete].into_iter().flatten()
 }
 
-/// What holds for every operation: errors have one form, ids are unique, and all but the two routes of health need the token.
+/// What holds for every operation: errors have one form, ids are unique, and all but the two routes
+/// of health need the token.
 fn complete(operation: &mut Operation, path: &str) {
-    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorReply"))).build();
-    let error = ResponseBuilder::new().description("An error").content("application/json", body).build();
-    operation.responses.responses.insert("default".to_owned(), error.into());
+    let body = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("ErrorReply")))
+        .build();
+    let error = ResponseBuilder::new()
+        .description("An error")
+        .content("application/json", body)
+        .build();
+    operation
+        .responses
+        .responses
+        .insert("default".to_owned(), error.into());
     if let (Some(id), Some([tag])) = (&mut operation.operation_id, operation.tags.as_deref()) {
         *id = format!("{tag}_{id}");
     }

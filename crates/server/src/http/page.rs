@@ -54,7 +54,11 @@ impl Page {
     }
 
     /// Every turn's text from the newest on, as far as the bounds allow.
-    fn newest_first(&self, renderer: &Renderer<'_>, bytes_max: usize) -> (String, Vec<Range<usize>>) {
+    fn newest_first(
+        &self,
+        renderer: &Renderer<'_>,
+        bytes_max: usize,
+    ) -> (String, Vec<Range<usize>>) {
         let mut text = String::with_capacity(self.turns.len() * 512);
         let mut ranges = Vec::with_capacity(self.turns.len());
         let mut read = 0;
@@ -75,7 +79,12 @@ impl Page {
     }
 
     fn write_meta(&self, out: &mut String, registry: &Registry) {
-        let Context { id, head, head_depth, .. } = &self.context;
+        let Context {
+            id,
+            head,
+            head_depth,
+            ..
+        } = &self.context;
         let head = TurnId::to_wire(*head);
         put(
             out,
@@ -114,7 +123,11 @@ impl<'a> Renderer<'a> {
             .with("type_id", &*wanted.id)
             .with("type_version", wanted.version));
         }
-        Ok(Self { store: shared.store.store(), registry, options })
+        Ok(Self {
+            store: shared.store.store(),
+            registry,
+            options,
+        })
     }
 
     /// One turn as JSON, or its fault.
@@ -130,7 +143,10 @@ impl<'a> Renderer<'a> {
     fn write(&self, out: &mut String, turn: &Turn) -> Option<ApiError> {
         write_head(out, turn);
         let payload = self.store.payload(turn);
-        let bytes = payload.as_ref().map_err(Clone::clone).and_then(Payload::raw);
+        let bytes = payload
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(Payload::raw);
         let fault = match &bytes {
             Err(error) => Some(ApiError::from(error.clone())),
             Ok(bytes) if self.options.view.is_typed() => self.write_typed(out, turn, bytes).err(),
@@ -148,8 +164,13 @@ impl<'a> Renderer<'a> {
 
     fn write_typed(&self, out: &mut String, turn: &Turn, payload: &[u8]) -> Result<(), ApiError> {
         let ViewOptions { projection, .. } = self.options;
-        let projected =
-            projection::project(&self.registry, &turn.declared, turn.encoding, payload, projection)?;
+        let projected = projection::project(
+            &self.registry,
+            &turn.declared,
+            turn.encoding,
+            payload,
+            projection,
+        )?;
         out.push(',');
         projected.push_members(out);
         Ok(())
@@ -157,8 +178,17 @@ impl<'a> Renderer<'a> {
 
     fn write_raw(&self, out: &mut String, turn: &Turn, bytes: Option<&[u8]>) {
         let (encoding, none, len) = (turn.encoding, Compression::None.to_wire(), turn.raw_len);
-        put(out, format_args!(",\"content_hash_b3\":\"{}\",\"encoding\":{encoding}", turn.hash));
-        put(out, format_args!(",\"compression\":{none},\"uncompressed_len\":{len}"));
+        put(
+            out,
+            format_args!(
+                ",\"content_hash_b3\":\"{}\",\"encoding\":{encoding}",
+                turn.hash
+            ),
+        );
+        put(
+            out,
+            format_args!(",\"compression\":{none},\"uncompressed_len\":{len}"),
+        );
         let Some(bytes) = bytes else { return };
         match self.options.projection.bytes_render {
             BytesRender::Base64 => put_quoted(out, ",\"bytes_b64\":\"", &STANDARD.encode(bytes)),
@@ -169,10 +199,26 @@ impl<'a> Renderer<'a> {
 }
 
 fn write_head(out: &mut String, turn: &Turn) {
-    let Turn { id, parent, depth, context, created_at, .. } = turn;
+    let Turn {
+        id,
+        parent,
+        depth,
+        context,
+        created_at,
+        ..
+    } = turn;
     let parent = TurnId::to_wire(*parent);
-    put(out, format_args!("{{\"turn_id\":\"{id}\",\"parent_turn_id\":\"{parent}\",\"depth\":{depth}"));
-    put(out, format_args!(",\"context_id\":\"{context}\",\"created_at\":\"{}\"", Time(*created_at)));
+    put(
+        out,
+        format_args!("{{\"turn_id\":\"{id}\",\"parent_turn_id\":\"{parent}\",\"depth\":{depth}"),
+    );
+    put(
+        out,
+        format_args!(
+            ",\"context_id\":\"{context}\",\"created_at\":\"{}\"",
+            Time(*created_at)
+        ),
+    );
     if let Some(root) = turn.fs_root {
         put(out, format_args!(",\"fs_root_hash\":\"{root}\""));
     }
@@ -183,7 +229,11 @@ fn write_head(out: &mut String, turn: &Turn) {
 fn write_fault(out: &mut String, fault: &ApiError) {
     put(
         out,
-        format_args!(",\"error\":{{\"code\":\"{}\",\"status\":{}", fault.code.word(), fault.code.status()),
+        format_args!(
+            ",\"error\":{{\"code\":\"{}\",\"status\":{}",
+            fault.code.word(),
+            fault.code.status()
+        ),
     );
     out.push_str(",\"message\":");
     put_str(out, &fault.message);

@@ -1,8 +1,8 @@
 //! Queries: every name and value is known, or the request is refused with the legal ones.
 //!
 //! Parsing is a pure function of the query string, so that a table and a fuzz target can run it.
-//! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an escape
-//! that is none are each an error that says what would have been right.
+//! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an
+//! escape that is none are each an error that says what would have been right.
 
 mod fs;
 mod ledger;
@@ -10,7 +10,8 @@ mod turns;
 
 pub use fs::{FsFormat, FsPathQuery, FsRootQuery};
 pub use ledger::{
-    ActingQuery, LinesQuery, ReadingQuery, SeatQuery, StreamQuery, SubscribeQuery, VerifyQuery, ViewsQuery,
+    ActingQuery, LinesQuery, ReadingQuery, SeatQuery, StreamQuery, SubscribeQuery, VerifyQuery,
+    ViewsQuery,
 };
 pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
 
@@ -86,21 +87,41 @@ impl Pairs {
 
     /// Refuses names that are not in the list.
     fn only(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
-        match self.0.iter().find(|(name, _)| !legal.contains(&name.as_str())) {
-            Some((name, _)) => Err(QueryError::Unknown { name: name.clone(), legal }),
+        match self
+            .0
+            .iter()
+            .find(|(name, _)| !legal.contains(&name.as_str()))
+        {
+            Some((name, _)) => Err(QueryError::Unknown {
+                name: name.clone(),
+                legal,
+            }),
             None => Ok(()),
         }
     }
 
     /// The one value of a parameter, under its name or its alias.
-    fn one(&self, name: &'static str, alias: Option<&'static str>) -> Result<Option<&str>, QueryError> {
-        let mut values = self.all(name).chain(alias.into_iter().flat_map(|alias| self.all(alias)));
+    fn one(
+        &self,
+        name: &'static str,
+        alias: Option<&'static str>,
+    ) -> Result<Option<&str>, QueryError> {
+        let mut values = self
+            .all(name)
+            .chain(alias.into_iter().flat_map(|alias| self.all(alias)));
         let first = values.next();
-        if values.next().is_some() { Err(QueryError::Twice(name)) } else { Ok(first) }
+        if values.next().is_some() {
+            Err(QueryError::Twice(name))
+        } else {
+            Ok(first)
+        }
     }
 
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The value of a parameter that has a list of legal ones.
@@ -109,7 +130,8 @@ impl Pairs {
         name: &'static str,
         alias: Option<&'static str>,
     ) -> Result<T, QueryError> {
-        self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
+        self.one(name, alias)?
+            .map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }
 
     /// A yes or no, which is `default` where it is not given.
@@ -122,8 +144,8 @@ impl Pairs {
         }
     }
 
-    /// Accepts `include_provenance`, which clients of similar stores send. It has no effect: where a turn
-    /// came from is not recorded apart from its payload.
+    /// Accepts `include_provenance`, which clients of similar stores send. It has no effect: where
+    /// a turn came from is not recorded apart from its payload.
     fn accept_provenance(&self) -> Result<(), QueryError> {
         self.flag(PROVENANCE, false).map(drop)
     }
@@ -139,7 +161,11 @@ impl Pairs {
 }
 
 fn kind(name: &'static str, value: &str, expected: &'static str) -> QueryError {
-    QueryError::Kind { name, value: value.to_owned(), expected }
+    QueryError::Kind {
+        name,
+        value: value.to_owned(),
+        expected,
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -150,7 +176,10 @@ fn is_number(text: &str) -> bool {
 fn optional_turn(pairs: &Pairs, name: &'static str) -> Result<Option<TurnId>, QueryError> {
     match pairs.one(name, None)? {
         None | Some("0") => Ok(None),
-        Some(value) => value.parse().map(Some).map_err(|_| kind(name, value, "a turn id")),
+        Some(value) => value
+            .parse()
+            .map(Some)
+            .map_err(|_| kind(name, value, "a turn id")),
     }
 }
 
@@ -211,7 +240,11 @@ impl FromQuery for ContextsQuery {
         pairs.accept_provenance()?;
         let before = match pairs.one("cursor", None)? {
             None => None,
-            Some(value) => Some(value.parse().map_err(|_| kind("cursor", value, "a page's next_cursor"))?),
+            Some(value) => Some(
+                value
+                    .parse()
+                    .map_err(|_| kind("cursor", value, "a page's next_cursor"))?,
+            ),
         };
         let label = |text: &str| match text.split_once('=') {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
@@ -219,7 +252,12 @@ impl FromQuery for ContextsQuery {
         };
         let labels = pairs.all("label").map(label).collect();
         let limit = pairs.count("limit", CONTEXTS_DEFAULT)?;
-        Ok(Self { limit, before, labels, worlds: pairs.flag("worlds", true)? })
+        Ok(Self {
+            limit,
+            before,
+            labels,
+            worlds: pairs.flag("worlds", true)?,
+        })
     }
 }
 
@@ -255,7 +293,9 @@ impl FromQuery for BlobsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let text = pairs.one("prefix", None)?.unwrap_or_default();
-        let prefix = text.parse().map_err(|_| kind("prefix", text, "4 to 64 lower-case hex digits"))?;
+        let prefix = text
+            .parse()
+            .map_err(|_| kind("prefix", text, "4 to 64 lower-case hex digits"))?;
         Ok(Self { prefix })
     }
 }
@@ -276,9 +316,12 @@ impl FromQuery for EventsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let after = pairs.one("after", None)?.map(|value| {
-            parse_position(value).ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
+            parse_position(value)
+                .ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
         });
-        Ok(Self { after: after.transpose()? })
+        Ok(Self {
+            after: after.transpose()?,
+        })
     }
 }
 
@@ -297,13 +340,19 @@ impl WatchQuery {
 impl FromQuery for WatchQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { session: pairs.one("session", None)?.map(str::to_owned) })
+        Ok(Self {
+            session: pairs.one("session", None)?.map(str::to_owned),
+        })
     }
 }
 
 /// A position in the feed.
 pub(crate) fn parse_position(text: &str) -> Option<u64> {
-    if is_number(text) { text.parse().ok() } else { None }
+    if is_number(text) {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 /// The query of the status page.
@@ -323,17 +372,28 @@ impl StatusQuery {
 impl FromQuery for StatusQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { token: pairs.one("token", None)?.map(str::to_owned), all: pairs.flag("all", false)? })
+        Ok(Self {
+            token: pairs.one("token", None)?.map(str::to_owned),
+            all: pairs.flag("all", false)?,
+        })
     }
 }
 
 /// Parses arbitrary bytes as the query of every route; for fuzzing. It must not panic, and what
 /// parses once parses the same way again.
 pub fn parse_any(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(pairs) = Pairs::parse(text) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let Ok(pairs) = Pairs::parse(text) else {
+        return;
+    };
     let turns = TurnsQuery::from_query(pairs.clone());
-    assert_eq!(turns, TurnsQuery::from_query(pairs.clone()), "one query, two meanings");
+    assert_eq!(
+        turns,
+        TurnsQuery::from_query(pairs.clone()),
+        "one query, two meanings"
+    );
     let contexts = ContextsQuery::from_query(pairs.clone());
     let events = EventsQuery::from_query(pairs.clone());
     let stream = StreamQuery::from_query(pairs.clone());

@@ -1,4 +1,5 @@
-//! The type registry: bundles go in and come back as they were, types are read one version at a time.
+//! The type registry: bundles go in and come back as they were, types are read one version at a
+//! time.
 
 use std::sync::Arc;
 
@@ -59,8 +60,13 @@ pub(crate) async fn get_bundle(
             .with("bundle_id", id.as_str())
     })?;
     let etag = format!("\"{}\"", bundle.etag);
-    Ok(Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }
-        .respond_whole(&headers))
+    Ok(Content {
+        etag,
+        media_type: JSON,
+        cache: REVALIDATE,
+        bytes: bundle.bytes.clone(),
+    }
+    .respond_whole(&headers))
 }
 
 /// Every known type with its versions.
@@ -93,9 +99,12 @@ pub(crate) async fn type_version(
     let registry = shared.store.store().registry();
     let Some(descriptor) = registry.descriptor(&id, version) else {
         let name = TypeRef::new(id, version);
-        return Err(ApiError::new(ErrorCode::NotFound, format!("type {name} is not in the registry"))
-            .with("type_id", &*name.id)
-            .with("type_version", version));
+        return Err(ApiError::new(
+            ErrorCode::NotFound,
+            format!("type {name} is not in the registry"),
+        )
+        .with("type_id", &*name.id)
+        .with("type_version", version));
     };
     Ok(tagged(&registry.descriptor_json(descriptor), &headers))
 }
@@ -103,6 +112,11 @@ pub(crate) async fn type_version(
 /// JSON whose entity tag is the hash of its text.
 fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Response {
     let bytes = Bytes::from(value.to_string());
-    Content { etag: etag(BlobHash::of(&bytes)), media_type: JSON, cache: REVALIDATE, bytes }
-        .respond_whole(headers)
+    Content {
+        etag: etag(BlobHash::of(&bytes)),
+        media_type: JSON,
+        cache: REVALIDATE,
+        bytes,
+    }
+    .respond_whole(headers)
 }

@@ -27,8 +27,15 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nr
     {\"error\":{\"code\":\"Unavailable\",\"message\":\"too many connections are open\",\"details\":{}}}";
 
 /// Serves HTTP on `listener` until the server stops.
-pub(crate) async fn serve_http(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
-    let gateway = Gateway { router: super::router(Arc::clone(&shared)), shared: Arc::clone(&shared) };
+pub(crate) async fn serve_http(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+) {
+    let gateway = Gateway {
+        router: super::router(Arc::clone(&shared)),
+        shared: Arc::clone(&shared),
+    };
     accept(listener, tls, gateway, shared).await;
 }
 
@@ -51,7 +58,10 @@ impl Port for Gateway {
         let timeouts = &self.shared.config.timeouts;
         let router = TowerToHyperService::new(self.router);
         let unread = Unread::default();
-        let stream = Lingering::new(StallGuard::new(stream, timeouts.write_stall), unread.clone());
+        let stream = Lingering::new(
+            StallGuard::new(stream, timeouts.write_stall),
+            unread.clone(),
+        );
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ArrivedAt(local));
             request.extensions_mut().insert(newcomer.clone());
@@ -91,6 +101,10 @@ mod tests {
     fn the_refusal_is_as_long_as_it_says() {
         let text = std::str::from_utf8(FULL).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.ends_with(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(
+            head.ends_with(&format!("content-length: {}", body.len())),
+            "{}",
+            body.len()
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Server-sent events: the form of an event, and the frame in which a feed runs.
 //!
-//! A task per stream writes to a short channel, so a reader who is slow is waited for and never buffered; one
-//! who takes nothing is cut off with his connection and resumes behind the last `id:` that he saw. Streams end
-//! when the server stops.
+//! A task per stream writes to a short channel, so a reader who is slow is waited for and never
+//! buffered; one who takes nothing is cut off with his connection and resumes behind the last `id:`
+//! that he saw. Streams end when the server stops.
 
 use std::fmt::{Display, Write};
 
@@ -39,19 +39,25 @@ where
             () = feed => {}
         }
     });
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+    ];
     (headers, Body::new(body)).into_response()
 }
 
-/// A stream that a feed writes until it ends by itself or the reader is gone. When the server stops, the feed is
-/// told by `stopping` and has the grace to say its last word.
+/// A stream that a feed writes until it ends by itself or the reader is gone. When the server
+/// stops, the feed is told by `stopping` and has the grace to say its last word.
 pub(crate) fn respond_to_the_end<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     shared.spawn(feed(sender));
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+    ];
     (headers, Body::new(body)).into_response()
 }
 

@@ -22,16 +22,26 @@ pub(crate) struct StallGuard<S> {
 impl<S> StallGuard<S> {
     /// Guards `stream`.
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, alarm: None }
+        Self {
+            stream,
+            patience,
+            alarm: None,
+        }
     }
 
-    fn watch<T>(&mut self, context: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        progress: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
             self.alarm = None;
             return progress;
         }
         let patience = self.patience;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         match alarm.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

@@ -1,7 +1,8 @@
 //! The page at `/`: what this server is and holds, in plain HTML that loads nothing else.
 //!
 //! Everything that is not ours is escaped, and the page's policy forbids scripts and requests, so
-//! that even a hole in the escaping would stay without effect. The link `/?token=…` buys the cookie.
+//! that even a hole in the escaping would stay without effect. The link `/?token=…` buys the
+//! cookie.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -39,7 +40,10 @@ const STYLE: &str = include_str!("status_page.css");
         (status = 401, description = "Where to get the token", body = String, content_type = "text/html"),
         (status = 303, description = "The token was right: the cookie is set"),
     ))]
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<StatusQuery>) -> Response {
+pub(crate) async fn page(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<StatusQuery>,
+) -> Response {
     match query.token {
         None => html(StatusCode::OK, &status(&shared, query.all)),
         Some(_) if shared.gate.is_off() => redirect(None),
@@ -54,11 +58,19 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<
 pub(crate) fn locked() -> Response {
     let body = "<main><h1>Turnkeep</h1><p class=lead>This page needs the token. Open the link that \
         <code>turnkeep up</code> printed when it started.</p></main>";
-    ([(WWW_AUTHENTICATE, "Bearer")], html(StatusCode::UNAUTHORIZED, body)).into_response()
+    (
+        [(WWW_AUTHENTICATE, "Bearer")],
+        html(StatusCode::UNAUTHORIZED, body),
+    )
+        .into_response()
 }
 
 fn redirect(cookie: Option<String>) -> Response {
-    let fixed = [(LOCATION, "/"), (CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "no-referrer")];
+    let fixed = [
+        (LOCATION, "/"),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
     let cookie: Option<[(HeaderName, String); 1]> = cookie.map(|cookie| [(SET_COOKIE, cookie)]);
     let response = (StatusCode::SEE_OTHER, fixed);
     match cookie {
@@ -84,13 +96,24 @@ fn html(status: StatusCode, body: &str) -> Response {
 
 fn status(shared: &Shared, all: bool) -> String {
     let stats = stats::read(shared);
-    let (word, class) = if stats.poisoned { ("read only", "bad") } else { ("serving", "good") };
+    let (word, class) = if stats.poisoned {
+        ("read only", "bad")
+    } else {
+        ("serving", "good")
+    };
     let header = format!(
         "<header><h1>Turnkeep</h1><span class=version>{}</span><span class=\"state {class}\">{word}</span></header>",
         Escaped(&stats.version)
     );
-    let counted = Counted { contexts: counted_contexts(&stats, all), all };
-    let (tiles, places, contexts) = (tiles(&stats, counted), places(shared), latest(shared, counted));
+    let counted = Counted {
+        contexts: counted_contexts(&stats, all),
+        all,
+    };
+    let (tiles, places, contexts) = (
+        tiles(&stats, counted),
+        places(shared),
+        latest(shared, counted),
+    );
     format!("<main>{header}{tiles}{places}{contexts}{FOOTER}</main>")
 }
 
@@ -107,11 +130,16 @@ struct Counted {
 }
 
 fn counted_contexts(stats: &json::Stats, all: bool) -> u64 {
-    if all { stats.contexts } else { stats.contexts.saturating_sub(stats.world_contexts) }
+    if all {
+        stats.contexts
+    } else {
+        stats.contexts.saturating_sub(stats.world_contexts)
+    }
 }
 
 fn tiles(stats: &json::Stats, counted: Counted) -> String {
-    let tile = |name: &str, value: &dyn Display| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
+    let tile =
+        |name: &str, value: &dyn Display| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
     let rows = [
         tile("turns", &Grouped(stats.turns)),
         tile("contexts", &Grouped(counted.contexts)),
@@ -128,8 +156,16 @@ fn tiles(stats: &json::Stats, counted: Counted) -> String {
 fn places(shared: &Shared) -> String {
     let config = &shared.config;
     let tls = if config.tls.is_some() { " · TLS" } else { "" };
-    let auth = if shared.gate.is_off() { "nobody is asked for a token" } else { "token" };
-    let strict = if config.strict_types { "only published types" } else { "any type" };
+    let auth = if shared.gate.is_off() {
+        "nobody is asked for a token"
+    } else {
+        "token"
+    };
+    let strict = if config.strict_types {
+        "only published types"
+    } else {
+        "any type"
+    };
     let rows = [
         ("Data directory", absolute(&config.data_dir)),
         ("Binary protocol", format!("{}{tls}", shared.tcp_addr)),
@@ -137,8 +173,12 @@ fn places(shared: &Shared) -> String {
         ("Access", auth.to_owned()),
         ("Appends", strict.to_owned()),
     ];
-    let rows = rows
-        .map(|(name, value)| format!("<tr><th>{name}</th><td><code>{}</code></td></tr>", Escaped(&value)));
+    let rows = rows.map(|(name, value)| {
+        format!(
+            "<tr><th>{name}</th><td><code>{}</code></td></tr>",
+            Escaped(&value)
+        )
+    });
     format!("<table class=places>{}</table>", rows.concat())
 }
 
@@ -147,9 +187,17 @@ fn absolute(path: &str) -> String {
 }
 
 fn latest(shared: &Shared, counted: Counted) -> String {
-    let query =
-        ContextsQuery { limit: LATEST_CONTEXTS, before: None, labels: Vec::new(), worlds: counted.all };
-    let rows: Vec<_> = contexts::page(shared, &query).contexts.iter().map(row).collect();
+    let query = ContextsQuery {
+        limit: LATEST_CONTEXTS,
+        before: None,
+        labels: Vec::new(),
+        worlds: counted.all,
+    };
+    let rows: Vec<_> = contexts::page(shared, &query)
+        .contexts
+        .iter()
+        .map(row)
+        .collect();
     if rows.is_empty() {
         return "<h2>Latest contexts</h2><p class=lead>None yet. <code>turnkeep ctx new</code> makes one.</p>".into();
     }
@@ -169,12 +217,17 @@ fn latest(shared: &Shared, counted: Counted) -> String {
 }
 
 fn row(context: &json::Context) -> String {
-    let labels = context
-        .labels
-        .iter()
-        .map(|(key, value)| format!("<span class=label>{}<b>{}</b></span>", Escaped(key), Escaped(value)));
+    let labels = context.labels.iter().map(|(key, value)| {
+        format!(
+            "<span class=label>{}<b>{}</b></span>",
+            Escaped(key),
+            Escaped(value)
+        )
+    });
     let (id, head) = (context.context_id, context.head_turn_id);
-    let head = head.turn().map_or_else(|| "-".to_owned(), |turn| format!("turn:{turn}"));
+    let head = head
+        .turn()
+        .map_or_else(|| "-".to_owned(), |turn| format!("turn:{turn}"));
     format!(
         "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>{head}</td><td>{}</td>\
          <td>{}</td><td>{}</td></tr>",
@@ -220,7 +273,10 @@ impl Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let power = self.0.checked_ilog2().unwrap_or(0) / 10;
-        let Some(unit) = (power as usize).checked_sub(1).and_then(|place| units.get(place)) else {
+        let Some(unit) = (power as usize)
+            .checked_sub(1)
+            .and_then(|place| units.get(place))
+        else {
             return write!(f, "{} B", self.0);
         };
         let tenths = (u128::from(self.0) * 10) >> (10 * power);
@@ -242,7 +298,10 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         fn check(number: u64, grouped: &str, size: &str) {
-            assert_eq!(Grouped(number).to_string().replace('\u{202f}', " "), grouped);
+            assert_eq!(
+                Grouped(number).to_string().replace('\u{202f}', " "),
+                grouped
+            );
             assert_eq!(Size(number).to_string(), size);
         }
         check(0, "0", "0 B");

@@ -1,9 +1,11 @@
-//! `GET /ws?session=S`: a shared terminal over a WebSocket, for the owner, on a loopback listener only.
+//! `GET /ws?session=S`: a shared terminal over a WebSocket, for the owner, on a loopback listener
+//! only.
 //!
-//! A text message `{"type":"screen","cols":C,"rows":R,"repaint":B}` says the terminal's size, and whether the
-//! binary message after it paints the whole screen; it comes before each repaint and each change of size.
-//! Binary messages are the terminal's bytes. What the peer sends is read and ignored. A session that cannot
-//! be watched, or has gone, closes the socket with a code and the broker's word for it.
+//! A text message `{"type":"screen","cols":C,"rows":R,"repaint":B}` says the terminal's size, and
+//! whether the binary message after it paints the whole screen; it comes before each repaint and
+//! each change of size. Binary messages are the terminal's bytes. What the peer sends is read and
+//! ignored. A session that cannot be watched, or has gone, closes the socket with a code and the
+//! broker's word for it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,14 +43,22 @@ pub(crate) async fn watch(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let terminals = terminals(&shared)?;
-    let session = query.session.ok_or_else(|| ApiError::bad_request("`session` is missing"))?;
+    let session = query
+        .session
+        .ok_or_else(|| ApiError::bad_request("`session` is missing"))?;
     let upgrade = upgrade.map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
     let place = shared.connections.enter();
-    let place =
-        place.ok_or_else(|| ApiError::new(ErrorCode::Unavailable, "too many connections are open"))?;
-    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    let place = place
+        .ok_or_else(|| ApiError::new(ErrorCode::Unavailable, "too many connections are open"))?;
+    let upgrade = upgrade
+        .max_message_size(MESSAGE_BYTES_MAX)
+        .max_frame_size(MESSAGE_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let show = Show { socket, shared: Arc::clone(&shared), size: None };
+        let show = Show {
+            socket,
+            shared: Arc::clone(&shared),
+            size: None,
+        };
         shared.spawn(async move {
             show.run(&terminals, &session).await;
             drop(place);
@@ -58,17 +68,25 @@ pub(crate) async fn watch(
 
 fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
     within_the_machine(shared.http_addr)?;
-    let none =
-        || ApiError::new(ErrorCode::NotFound, "no broker runs in this server, so there are no terminals");
+    let none = || {
+        ApiError::new(
+            ErrorCode::NotFound,
+            "no broker runs in this server, so there are no terminals",
+        )
+    };
     shared.terminals.get().cloned().ok_or_else(none)
 }
 
-/// Refuses a listener that others can reach, whatever they may show: a terminal is for who sits before it.
+/// Refuses a listener that others can reach, whatever they may show: a terminal is for who sits
+/// before it.
 fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
     if listener.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::NotFound, "terminals are shown only on a loopback listener"))
+    Err(ApiError::new(
+        ErrorCode::NotFound,
+        "terminals are shown only on a loopback listener",
+    ))
 }
 
 /// One socket that shows one terminal.
@@ -125,18 +143,26 @@ impl Show {
         let repaint = shown.paint != Paint::Bytes;
         if repaint || self.size != Some(size) {
             self.size = Some(size);
-            let head = json!({ "type": "screen", "cols": size.0, "rows": size.1, "repaint": repaint });
-            self.socket.send(Message::Text(head.to_string().into())).await?;
+            let head =
+                json!({ "type": "screen", "cols": size.0, "rows": size.1, "repaint": repaint });
+            self.socket
+                .send(Message::Text(head.to_string().into()))
+                .await?;
         }
         if !shown.content.is_empty() {
-            self.socket.send(Message::Binary(shown.content.clone())).await?;
+            self.socket
+                .send(Message::Binary(shown.content.clone()))
+                .await?;
         }
         Ok(())
     }
 
     /// Says why, and waits a moment for the peer to hear it.
     async fn close(mut self, code: u16, reason: &'static str) {
-        let frame = CloseFrame { code, reason: reason.into() };
+        let frame = CloseFrame {
+            code,
+            reason: reason.into(),
+        };
         if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
             self.part().await;
         }

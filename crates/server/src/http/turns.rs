@@ -19,7 +19,8 @@ use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
-/// What showing a byte of payload takes, about: the byte unpacked, its text as the text grows, and the copy.
+/// What showing a byte of payload takes, about: the byte unpacked, its text as the text grows, and
+/// the copy.
 const RENDERED_PER_BYTE: usize = 4;
 /// What a turn's text has besides its payload, about.
 const TURN_TEXT_BYTES: usize = 512;
@@ -48,19 +49,28 @@ pub(crate) async fn page(
     let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
     shared.note_raw_read(&worlds, "turns").await?;
     let long = long(&turns);
-    let page = Page { context, turns, options: query.options };
-    let Some(bytes) = long else { return Ok(reply(page.render(&shared)?)) };
+    let page = Page {
+        context,
+        turns,
+        options: query.options,
+    };
+    let Some(bytes) = long else {
+        return Ok(reply(page.render(&shared)?));
+    };
     reply_long(&shared, bytes, move |shared| page.render(shared)).await
 }
 
-/// The turns that end at the head as the page's `meta` shows it, though the head may have moved since.
+/// The turns that end at the head as the page's `meta` shows it, though the head may have moved
+/// since.
 fn head_turns(
     shared: &Shared,
     context: &turnkeep_store::Context,
     limit: usize,
 ) -> Result<Vec<Turn>, ApiError> {
     context.check_head()?;
-    let Some(head) = context.head else { return Ok(Vec::new()) };
+    let Some(head) = context.head else {
+        return Ok(Vec::new());
+    };
     Ok(shared.store.store().up_to(head, limit)?)
 }
 
@@ -76,13 +86,16 @@ async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<
 where
     F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
 {
-    let permit =
-        shared.memory.acquire(bytes.min(RENDERED_PER_BYTE * shared.config.limits.page_bytes_max)).await?;
+    let permit = shared
+        .memory
+        .acquire(bytes.min(RENDERED_PER_BYTE * shared.config.limits.page_bytes_max))
+        .await?;
     let reader = Arc::clone(shared);
     // The text is copied so that its own memory is freed where it was made. See `LargeBuffer`.
     let text = shared.work_on_large(move || {
         let text = render(&reader)?;
-        Ok(LargeBuffer::copy_of(text.as_bytes()).map_err(|_| ReadError::NoMemory(text.len() as u64))?)
+        Ok(LargeBuffer::copy_of(text.as_bytes())
+            .map_err(|_| ReadError::NoMemory(text.len() as u64))?)
     });
     Ok(reply(permit.hold(text.await?)))
 }
@@ -97,11 +110,16 @@ pub(crate) async fn show(
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
     let turn = shared.store.store().turn(id)?;
-    shared.note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn").await?;
+    shared
+        .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
+        .await?;
     let Some(bytes) = long(std::slice::from_ref(&turn)) else {
         return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
     };
-    reply_long(&shared, bytes, move |shared| Renderer::new(shared, &query.options)?.one(&turn)).await
+    reply_long(&shared, bytes, move |shared| {
+        Renderer::new(shared, &query.options)?.one(&turn)
+    })
+    .await
 }
 
 fn reply(json: impl Into<Body>) -> Response {

@@ -1,7 +1,7 @@
 //! A request of a world, from its envelope to its answer.
 //!
-//! The order is: rights, then the id, then the decision, then the log. What is refused before the log
-//! leaves no trace and its id stays free.
+//! The order is: rights, then the id, then the decision, then the log. What is refused before the
+//! log leaves no trace and its id stays free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,9 +56,11 @@ enum Load {
 impl Load {
     /// What a request with these parts takes.
     fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
-        let (mut left, mut open): (usize, Vec<&Value>) = (LARGE_FROM_BYTES, parts.into_iter().collect());
+        let (mut left, mut open): (usize, Vec<&Value>) =
+            (LARGE_FROM_BYTES, parts.into_iter().collect());
         while let Some(value) = open.pop() {
-            let Some(rest) = left.checked_sub(VALUE_BYTES + value.as_str().map_or(0, str::len)) else {
+            let Some(rest) = left.checked_sub(VALUE_BYTES + value.as_str().map_or(0, str::len))
+            else {
                 return Self::Heavy;
             };
             left = rest;
@@ -100,11 +102,16 @@ impl Room {
         body: Value,
     ) -> Result<Answer, LedgerError> {
         let (room, who) = (Arc::clone(self), who.clone());
-        if body.pointer("/mode/kind").is_some_and(|kind| kind == "NO_OP") {
+        if body
+            .pointer("/mode/kind")
+            .is_some_and(|kind| kind == "NO_OP")
+        {
             return self.keeper.blocking(move || room.look(&who, &body)).await?;
         }
         let load = Load::of([&body]);
-        let request = load.carry(self, move || room.invoked(who, &body, load)).await??;
+        let request = load
+            .carry(self, move || room.invoked(who, &body, load))
+            .await??;
         self.answer(request).await
     }
 
@@ -116,7 +123,11 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
+        let (room, who, load) = (
+            Arc::clone(self),
+            who.clone(),
+            Load::of([&envelope, &bundle]),
+        );
         let read = move || room.brought(&who, &envelope, bundle, expected_cursor, load);
         let request = load.carry(self, read).await??;
         self.answer(request).await
@@ -130,7 +141,11 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
+        let (room, who, load) = (
+            Arc::clone(self),
+            who.clone(),
+            Load::of([&envelope, &bundle]),
+        );
         let work = move || {
             let request = room.brought(&who, &envelope, bundle, expected_cursor, load)?;
             let would_be = |world: &World| rejection(world, &request, room.now(), &mut room.ids());
@@ -149,12 +164,21 @@ impl Room {
         check_speaker(&who, body)?;
         let envelope = Envelope::parse(body)?;
         if who != Principal::Owner {
-            let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
+            let message =
+                "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
         }
         self.check_cursors(&who, &envelope, None)?;
         let (fingerprint, door) = (envelope::fingerprint(body, None), Door::Invocation);
-        Ok(Request { principal: who, door, envelope, bundle: None, expected_cursor: None, fingerprint, load })
+        Ok(Request {
+            principal: who,
+            door,
+            envelope,
+            bundle: None,
+            expected_cursor: None,
+            fingerprint,
+            load,
+        })
     }
 
     /// A beat's parts as a request, if who asks may bring a bundle.
@@ -168,16 +192,32 @@ impl Room {
     ) -> Result<Request, Fault> {
         check_speaker(who, envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
-            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
+            return Err(Fault::new(
+                Code::Forbidden,
+                "",
+                "this token may read, not write",
+            ));
         }
         let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
         let envelope = Envelope::parse(envelope)?;
         if envelope.kind == Kind::NoOp {
-            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
+            return Err(Fault::new(
+                Code::EnvelopeInvalid,
+                "envelope.mode.kind",
+                "must be BEAT here",
+            ));
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
-        Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint, load })
+        Ok(Request {
+            principal,
+            door,
+            envelope,
+            bundle,
+            expected_cursor,
+            fingerprint,
+            load,
+        })
     }
 
     /// What is wrong in itself is refused before it is asked whether the id was used.
@@ -198,10 +238,18 @@ impl Room {
         let limit = projection::PAGE_ENTRIES_MAX;
         let page = self.study(|world| {
             envelope.check_invoker(&world.config, &world.people)?;
-            projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit)
+            projection::read(
+                &world.view(who.viewer()),
+                &envelope.request_id,
+                cursor,
+                limit,
+            )
         })?;
         let body = page.value.to_string().into();
-        Ok(Answer { input_ignored: envelope.speaks_as_operator(), ..Answer::new(body) })
+        Ok(Answer {
+            input_ignored: envelope.speaks_as_operator(),
+            ..Answer::new(body)
+        })
     }
 
     async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
@@ -209,7 +257,9 @@ impl Room {
             Load::Light => self.answer_here(request).await,
             Load::Heavy => {
                 let (room, runtime) = (Arc::clone(self), Handle::current());
-                self.keeper.blocking(move || runtime.block_on(room.answer_here(request))).await?
+                self.keeper
+                    .blocking(move || runtime.block_on(room.answer_here(request)))
+                    .await?
             }
         }
     }
@@ -218,7 +268,11 @@ impl Room {
     async fn answer_here(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
         let give_up = tokio::time::Instant::now() + WAIT_FOR_ITSELF;
         loop {
-            if let Some(answer) = request.load.look(self, |world| answered_before(world, &request)).await? {
+            if let Some(answer) = request
+                .load
+                .look(self, |world| answered_before(world, &request))
+                .await?
+            {
                 return Ok(answer);
             }
             match self.flights.enter(
@@ -237,17 +291,25 @@ impl Room {
                 }
                 Entry::Wait(mut done) => {
                     // The channel never carries a word: it closes when the other one ends.
-                    let ended =
-                        tokio::time::timeout_at(give_up, async { while done.changed().await.is_ok() {} });
+                    let ended = tokio::time::timeout_at(give_up, async {
+                        while done.changed().await.is_ok() {}
+                    });
                     ended.await.map_err(|_| in_progress())?;
                 }
             }
         }
     }
 
-    async fn carry_out(self: &Arc<Self>, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
+    async fn carry_out(
+        self: &Arc<Self>,
+        request: Request,
+        _pass: Pass,
+    ) -> Result<Answer, LedgerError> {
         let load = request.load;
-        load.look(self, |world| beat::check(world, &as_beat(&request, self.now()))).await?;
+        load.look(self, |world| {
+            beat::check(world, &as_beat(&request, self.now()))
+        })
+        .await?;
         // The lease is held until the beat is committed.
         let asked = match request.door {
             Door::Invocation => self.ask_writer(&request.envelope).await?,
@@ -256,12 +318,17 @@ impl Room {
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
             // The one that we waited for may have been this very request.
-            if let Some(answer) = load.look(self, |world| answered_before(world, &request)).await? {
+            if let Some(answer) = load
+                .look(self, |world| answered_before(world, &request))
+                .await?
+            {
                 return Ok(answer);
             }
             let decide = |world: &World| {
-                let beat =
-                    Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
+                let beat = Beat {
+                    offer: offer(world, &request, &asked.end),
+                    ..as_beat(&request, self.now())
+                };
                 beat::decide(world, &beat, &mut self.ids())
             };
             let decision = load.look(self, decide).await?;
@@ -269,29 +336,46 @@ impl Room {
                 Ok(()) => {
                     let (rejected, body, writer_failed) =
                         (decision.rejected, decision.response, asked.failed);
-                    return Ok(Answer { rejected, writer_failed, ..Answer::new(body) });
+                    return Ok(Answer {
+                        rejected,
+                        writer_failed,
+                        ..Answer::new(body)
+                    });
                 }
                 Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(LedgerError::Abandoned("the world's context is written to by somebody else".to_owned()))
+        Err(LedgerError::Abandoned(
+            "the world's context is written to by somebody else".to_owned(),
+        ))
     }
 }
 
 /// The answer that a request got before, if it is one that was made before.
 fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, Fault> {
-    let Request { principal, envelope, bundle, fingerprint, .. } = request;
-    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)? else {
+    let Request {
+        principal,
+        envelope,
+        bundle,
+        fingerprint,
+        ..
+    } = request;
+    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
+    else {
         return Ok(None);
     };
     let body = outcome::replay(world, &earlier, bundle.as_ref())?;
     let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-    Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
+    Ok(Some(Answer {
+        rejected,
+        replayed: true,
+        ..Answer::new(body)
+    }))
 }
 
-/// Why a bundle would be rejected, if it would be. Whether its id was used before is not looked up: the answer
-/// would tell whoever guesses the ids of others.
+/// Why a bundle would be rejected, if it would be. Whether its id was used before is not looked up:
+/// the answer would tell whoever guesses the ids of others.
 fn rejection(
     world: &World,
     request: &Request,
@@ -299,7 +383,14 @@ fn rejection(
     ids: &mut Ids,
 ) -> Result<Option<String>, Fault> {
     let offer = offer(world, request, &End::Silence);
-    let decision = beat::decide(world, &Beat { offer, ..as_beat(request, now) }, ids)?;
+    let decision = beat::decide(
+        world,
+        &Beat {
+            offer,
+            ..as_beat(request, now)
+        },
+        ids,
+    )?;
     Ok(rejection_in(&decision.facts))
 }
 
@@ -311,7 +402,10 @@ fn checked(request: Request, reason: Option<&str>) -> Answer {
         None => form["rejection"] = json!({ "rejected": false, "reason": null }),
     }
     let body = json!({ "bundle": form }).to_string().into();
-    Answer { rejected: reason.is_some(), ..Answer::new(body) }
+    Answer {
+        rejected: reason.is_some(),
+        ..Answer::new(body)
+    }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
@@ -331,7 +425,13 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
     if let End::Proposal(bundle) = attached {
         let grant = Grant::of_attached(&world.config);
         let (actor, sight) = (Actor::Exactly(writer::ACTOR), Sight::AnyOf(grant.clone()));
-        return Some(Offer { bundle, actor, grant, sight, may_set_scene: true });
+        return Some(Offer {
+            bundle,
+            actor,
+            grant,
+            sight,
+            may_set_scene: true,
+        });
     }
     let bundle = request.bundle.as_ref()?;
     let actor = match &request.principal {
@@ -347,10 +447,15 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
     })
 }
 
-/// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid to be refused.
+/// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid
+/// to be refused.
 fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
     match envelope::speaks_at(envelope).filter(|_| *who != Principal::Owner) {
-        Some(path) => Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out")),
+        Some(path) => Err(Fault::new(
+            Code::OperatorForbidden,
+            path,
+            "is the operator's: leave it out",
+        )),
         None => Ok(()),
     }
 }
@@ -364,7 +469,11 @@ fn rejection_in(facts: &[Fact]) -> Option<String> {
 }
 
 fn in_progress() -> Fault {
-    Fault::new(Code::InProgress, "request_id", "is of a request that still runs: ask again")
+    Fault::new(
+        Code::InProgress,
+        "request_id",
+        "is of a request that still runs: ask again",
+    )
 }
 
 #[cfg(test)]
@@ -375,7 +484,10 @@ mod tests {
     fn what_takes_long_to_look_at_is_known_by_its_words_or_its_parts() {
         for (document, load) in [
             (json!({ "a": "x".repeat(1000) }), Load::Light),
-            (json!({ "a": [{ "b": "x".repeat(LARGE_FROM_BYTES) }] }), Load::Heavy),
+            (
+                json!({ "a": [{ "b": "x".repeat(LARGE_FROM_BYTES) }] }),
+                Load::Heavy,
+            ),
             (json!(vec![0; 100]), Load::Light),
             (json!(vec![0; LARGE_FROM_BYTES / 2]), Load::Heavy),
         ] {

@@ -51,7 +51,11 @@ impl InFlight {
             Some(same) => Ok(Entry::Wait(same.done.clone())),
             None => {
                 let (sender, done) = watch::channel(());
-                let row = Running { principal: principal.key(), fingerprint: *fingerprint, done };
+                let row = Running {
+                    principal: principal.key(),
+                    fingerprint: *fingerprint,
+                    done,
+                };
                 running.insert(Arc::clone(request), row);
                 Ok(Entry::Ours(Pass {
                     flights: Arc::clone(self),

@@ -1,8 +1,8 @@
 //! How worlds begin: made, or forked from another.
 //!
-//! A world is there once its configuration is recorded; what broke off before leaves contexts that nobody finds.
-//! One is made at a time, to its end, even if whoever asked for it goes away. A fork is read from the store like
-//! any world at a start, so that it is the same after the next one.
+//! A world is there once its configuration is recorded; what broke off before leaves contexts that
+//! nobody finds. One is made at a time, to its end, even if whoever asked for it goes away. A fork
+//! is read from the store like any world at a start, so that it is the same after the next one.
 
 use std::sync::Arc;
 
@@ -23,7 +23,10 @@ use super::worlds::{Keeper, Worlds};
 /// What a world's audit begins with.
 pub(super) fn beginning(world: &World) -> Vec<Fact> {
     let people = world.people.iter().cloned().map(Fact::Person);
-    [Fact::Config(Box::new(world.config.clone()))].into_iter().chain(people).collect()
+    [Fact::Config(Box::new(world.config.clone()))]
+        .into_iter()
+        .chain(people)
+        .collect()
 }
 
 impl Worlds {
@@ -42,7 +45,10 @@ impl Worlds {
             let _one = worlds.making.lock().await;
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
-            let place = worlds.keeper.found(&name, Base::default(), beginning(&world)).await?;
+            let place = worlds
+                .keeper
+                .found(&name, Base::default(), beginning(&world))
+                .await?;
             Ok(worlds.open_to_all(world, place))
         };
         self.keeper.finish(make).await?
@@ -56,7 +62,8 @@ impl Worlds {
         point: impl FnOnce(&World) -> Result<Option<Point>, Fault>,
     ) -> Result<Arc<Room>, LedgerError> {
         let (place, point) = origin.between_commits(point).await;
-        let place = place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
+        let place =
+            place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
         let point = point?;
         let (worlds, from) = (Arc::clone(self), origin.name().clone());
         let make = async move {
@@ -65,16 +72,23 @@ impl Worlds {
             let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
             let past = move || Past::of(&store, (&from, &place), &fork, point.as_ref());
             let past = worlds.keeper.blocking(past).await??;
-            let place = worlds.keeper.found(&name, past.base, past.beginning).await?;
+            let place = worlds
+                .keeper
+                .found(&name, past.base, past.beginning)
+                .await?;
             let (store, contexts) = (worlds.keeper.store.store().clone(), place.contexts());
-            let world = worlds.keeper.blocking(move || log::load(&store, contexts)).await??;
+            let world = worlds
+                .keeper
+                .blocking(move || log::load(&store, contexts))
+                .await??;
             let (world, place) = world.ok_or(log::LoadError::NoConfiguration(name))?;
             Ok(worlds.open_to_all(world, place))
         };
         self.keeper.finish(make).await?
     }
 
-    /// Refuses a name that a world has, in this or another spelling: people would take one for the other.
+    /// Refuses a name that a world has, in this or another spelling: people would take one for the
+    /// other.
     fn check_free(&self, name: &Name) -> Result<(), Fault> {
         match self.find(name.as_str()) {
             Ok(None) => {}
@@ -83,8 +97,9 @@ impl Worlds {
         match self.spelt_otherwise(name) {
             None => Ok(()),
             Some(other) => {
-                let message =
-                    format!("differs from the name of the world `{other}` by upper and lower case only");
+                let message = format!(
+                    "differs from the name of the world `{other}` by upper and lower case only"
+                );
                 Err(Fault::new(Code::NameTaken, "world_id", message))
             }
         }
@@ -98,7 +113,11 @@ impl Worlds {
 }
 
 fn taken() -> Fault {
-    Fault::new(Code::NameTaken, "world_id", "is the name of a world that there is already")
+    Fault::new(
+        Code::NameTaken,
+        "world_id",
+        "is the name of a world that there is already",
+    )
 }
 
 impl Keeper {
@@ -121,10 +140,16 @@ impl Keeper {
         place.skip(self.store.store())?;
         let here = place.clone();
         let append = self.blocking(move || here.append(&beginning)).await??;
-        let Some(command) = append else { return Ok(place) };
+        let Some(command) = append else {
+            return Ok(place);
+        };
         match self.store.run(command).await? {
             Outcome::Appended(appended) => place.advance(&appended),
-            other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
+            other => {
+                return Err(LedgerError::Abandoned(format!(
+                    "an append ended as {other:?}"
+                )));
+            }
         }
         Ok(place)
     }
@@ -132,7 +157,9 @@ impl Keeper {
     async fn create_context(&self, command: Command) -> Result<ContextId, LedgerError> {
         match self.store.run(command).await? {
             Outcome::Created(created) => Ok(created.context),
-            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
+            other => Err(LedgerError::Abandoned(format!(
+                "a creation ended as {other:?}"
+            ))),
         }
     }
 }

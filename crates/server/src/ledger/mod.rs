@@ -1,8 +1,9 @@
 //! The ledger's shell: worlds held in memory, each a view of its contexts in the store.
 //!
-//! What a world is and what a beat does is decided in the ledger crate; here it is made durable, in one
-//! append, and only then taken over. Commits of one world are serial; worlds do not wait for each other
-//! and share the log's group commit. A request that its caller gives up is carried out all the same.
+//! What a world is and what a beat does is decided in the ledger crate; here it is made durable, in
+//! one append, and only then taken over. Commits of one world are serial; worlds do not wait for
+//! each other and share the log's group commit. A request that its caller gives up is carried out
+//! all the same.
 
 mod beats;
 mod error;
@@ -44,6 +45,12 @@ pub(crate) struct Answer {
 impl Answer {
     /// An answer of which there is nothing more to say.
     fn new(body: Bytes) -> Self {
-        Self { rejected: false, body, replayed: false, input_ignored: false, writer_failed: None }
+        Self {
+            rejected: false,
+            body,
+            replayed: false,
+            input_ignored: false,
+            writer_failed: None,
+        }
     }
 }

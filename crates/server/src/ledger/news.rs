@@ -1,8 +1,8 @@
 //! Word of worlds that changed, for the owner: which, never what.
 //!
-//! A world changed when something was recorded in it, except that somebody looked: a line of audit alone is no
-//! news, or whoever looks again on news would never come to rest. Who is slow misses word of single changes and
-//! is told of every world instead.
+//! A world changed when something was recorded in it, except that somebody looked: a line of audit
+//! alone is no news, or whoever looks again on news would never come to rest. Who is slow misses
+//! word of single changes and is told of every world instead.
 
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
@@ -45,7 +45,8 @@ impl Teller {
 pub(crate) struct News(Receiver<Name>);
 
 impl News {
-    /// The next world that changed; none when word of some was missed. Never, once there are no more worlds.
+    /// The next world that changed; none when word of some was missed. Never, once there are no
+    /// more worlds.
     pub(crate) async fn next(&mut self) -> Option<Name> {
         match self.0.recv().await {
             Ok(world) => Some(world),

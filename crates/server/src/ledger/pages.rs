@@ -1,11 +1,12 @@
 //! Pages of streams that many subscribers ask for at the same time.
 //!
-//! After a commit every subscriber of a world asks for the page behind its cursor, and most cursors are equal.
-//! The first subscriber makes the page; the others wait for it and get the same bytes. A page is valid for one
-//! version of the world: every commit begins a new version and drops the pages of the last one.
+//! After a commit every subscriber of a world asks for the page behind its cursor, and most cursors
+//! are equal. The first subscriber makes the page; the others wait for it and get the same bytes. A
+//! page is valid for one version of the world: every commit begins a new version and drops the
+//! pages of the last one.
 //!
-//! Pages are kept by view, so a subscriber only ever gets a page of its own view. A page that could not be made
-//! is not kept: the next subscriber tries again.
+//! Pages are kept by view, so a subscriber only ever gets a page of its own view. A page that could
+//! not be made is not kept: the next subscriber tries again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +15,8 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 use turnkeep_ledger::Viewer;
 
-/// Pages that are kept. Subscribers who are far behind ask for different pages, which are large; beyond this
-/// number these are made without being kept.
+/// Pages that are kept. Subscribers who are far behind ask for different pages, which are large;
+/// beyond this number these are made without being kept.
 const PAGES_MAX: usize = 64;
 
 /// Which page.
@@ -91,7 +92,11 @@ mod tests {
     use super::*;
 
     fn key(cursor: usize) -> PageKey {
-        PageKey { viewer: Viewer::Public, cursor: Some(cursor.to_string()), audience: false }
+        PageKey {
+            viewer: Viewer::Public,
+            cursor: Some(cursor.to_string()),
+            audience: false,
+        }
     }
 
     /// Asks as so many subscribers at once and tells how many pages were made.
@@ -104,7 +109,10 @@ mod tests {
                     count.fetch_add(1, Ordering::Relaxed);
                     tokio::task::yield_now().await;
                     let event = Bytes::from(format!("{version} {}", subscriber % cursors));
-                    Ok::<_, Infallible>(SharedPage { event, cursor_after: None })
+                    Ok::<_, Infallible>(SharedPage {
+                        event,
+                        cursor_after: None,
+                    })
                 };
                 let Ok(page) = pages.get(version, key(subscriber % cursors), make).await;
                 assert_eq!(page.event, format!("{version} {}", subscriber % cursors));
@@ -123,7 +131,11 @@ mod tests {
         assert_eq!(made(&pages, 1, 1000, 1).await, 1);
         assert_eq!(made(&pages, 1, 1000, 1).await, 0, "it is kept");
         assert_eq!(made(&pages, 2, 1000, 3).await, 3, "a commit makes new ones");
-        assert_eq!(made(&pages, 1, 10, 1).await, 10, "an older version is nobody else's");
+        assert_eq!(
+            made(&pages, 1, 10, 1).await,
+            10,
+            "an older version is nobody else's"
+        );
         assert_eq!(made(&pages, 3, 1000, 1000).await, 1000);
         assert_eq!(pages.0.lock().unwrap().pages.len(), PAGES_MAX);
     }
@@ -131,16 +143,33 @@ mod tests {
     #[tokio::test]
     async fn a_page_is_made_for_its_view_alone_and_a_failure_is_not_kept() {
         let pages = Pages::default();
-        let page = |text: &'static str| SharedPage { event: Bytes::from(text), cursor_after: None };
-        let failed = pages.get(1, key(1), || async { Err::<SharedPage, _>("no") }).await;
+        let page = |text: &'static str| SharedPage {
+            event: Bytes::from(text),
+            cursor_after: None,
+        };
+        let failed = pages
+            .get(1, key(1), || async { Err::<SharedPage, _>("no") })
+            .await;
         assert_eq!(failed, Err("no"));
-        let own = pages.get(1, key(1), || async { Ok::<_, &str>(page("public")) }).await;
+        let own = pages
+            .get(1, key(1), || async { Ok::<_, &str>(page("public")) })
+            .await;
         assert_eq!(own, Ok(page("public")));
-        let operator = PageKey { viewer: Viewer::operator(), ..key(1) };
-        let other = pages.get(1, operator, || async { Ok::<_, &str>(page("operator")) }).await;
+        let operator = PageKey {
+            viewer: Viewer::operator(),
+            ..key(1)
+        };
+        let other = pages
+            .get(1, operator, || async { Ok::<_, &str>(page("operator")) })
+            .await;
         assert_eq!(other, Ok(page("operator")));
-        let audience = PageKey { audience: true, ..key(1) };
-        let other = pages.get(1, audience, || async { Ok::<_, &str>(page("audience")) }).await;
+        let audience = PageKey {
+            audience: true,
+            ..key(1)
+        };
+        let other = pages
+            .get(1, audience, || async { Ok::<_, &str>(page("audience")) })
+            .await;
         assert_eq!(other, Ok(page("audience")));
     }
 }

@@ -1,8 +1,9 @@
 //! One world: its state for readers, and the one place from which it is written.
 //!
-//! Readers hold a read lock for as long as an answer takes; the writer takes the write lock only to take
-//! facts over that are durable. It waits for long readers before it asks for that lock, so that nobody who looks
-//! shortly, on the runtime's own thread, ever stands behind it. The world `default` has no contexts until it is first written to.
+//! Readers hold a read lock for as long as an answer takes; the writer takes the write lock only to
+//! take facts over that are durable. It waits for long readers before it asks for that lock, so
+//! that nobody who looks shortly, on the runtime's own thread, ever stands behind it. The world
+//! `default` has no contexts until it is first written to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -71,8 +72,8 @@ impl Room {
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the world for as long as it takes, on a thread that may wait. Commits of this world wait for it, and
-    /// nothing else does.
+    /// Reads the world for as long as it takes, on a thread that may wait. Commits of this world
+    /// wait for it, and nothing else does.
     pub(crate) fn study<T>(&self, look: impl FnOnce(&World) -> T) -> T {
         let _reading = self.studies.blocking_read();
         self.read(look)
@@ -99,7 +100,8 @@ impl Room {
         self.changed.subscribe()
     }
 
-    /// Waits until a reader may see more entries than so many. What is hidden from the reader ends no wait.
+    /// Waits until a reader may see more entries than so many. What is hidden from the reader ends
+    /// no wait.
     pub(crate) async fn wait_for_news(&self, viewer: &Viewer, place: u64) {
         let mut changed = self.changed();
         loop {
@@ -153,22 +155,50 @@ impl Room {
 
     /// Makes facts durable in one append and takes them over. On any error nothing was written.
     ///
-    /// Callers run it in a task of its own: one that goes away must not keep what is durable out of the world.
-    pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
+    /// Callers run it in a task of its own: one that goes away must not keep what is durable out of
+    /// the world.
+    pub(super) async fn commit(
+        &self,
+        pen: &mut Pen<'_>,
+        facts: Vec<Fact>,
+    ) -> Result<(), LedgerError> {
         if pen.0.is_none() {
             let beginning = self.read(beginning);
-            let place = self.keeper.found(&self.name, Base::default(), beginning).await?;
-            place.contexts().into_iter().for_each(|context| self.keeper.own(context, &self.name));
+            let place = self
+                .keeper
+                .found(&self.name, Base::default(), beginning)
+                .await?;
+            place
+                .contexts()
+                .into_iter()
+                .for_each(|context| self.keeper.own(context, &self.name));
             *pen.0 = Some(place);
         }
-        let Some(place) = pen.0.as_mut() else { return Ok(()) };
-        let Some(command) = place.append(&facts)? else { return Ok(()) };
+        let Some(place) = pen.0.as_mut() else {
+            return Ok(());
+        };
+        let Some(command) = place.append(&facts)? else {
+            return Ok(());
+        };
         match self.keeper.store.run(command).await {
             Ok(Outcome::Appended(appended)) => place.advance(&appended),
-            Ok(other) => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
-            Err(Refusal::HeadMoved { context, expected, actual }) => {
+            Ok(other) => {
+                return Err(LedgerError::Abandoned(format!(
+                    "an append ended as {other:?}"
+                )));
+            }
+            Err(Refusal::HeadMoved {
+                context,
+                expected,
+                actual,
+            }) => {
                 self.catch_up(place).await?;
-                return Err(Refusal::HeadMoved { context, expected, actual }.into());
+                return Err(Refusal::HeadMoved {
+                    context,
+                    expected,
+                    actual,
+                }
+                .into());
             }
             Err(refusal) => return Err(refusal.into()),
         }
@@ -204,7 +234,10 @@ impl Room {
     pub(super) fn bundles() -> impl Iterator<Item = Command> {
         record::BUNDLES.iter().map(|bundle| {
             let json = bytes::Bytes::from_static(bundle.json.as_bytes());
-            Command::PutBundle { id: bundle.id.to_owned(), json }
+            Command::PutBundle {
+                id: bundle.id.to_owned(),
+                json,
+            }
         })
     }
 
@@ -213,8 +246,12 @@ impl Room {
         self.place.lock().await.as_ref().map(Place::contexts)
     }
 
-    /// The same, and how far they were read, with a look at the world as it is then: no commit is under way.
-    pub(super) async fn between_commits<T>(&self, look: impl FnOnce(&World) -> T) -> (Option<Place>, T) {
+    /// The same, and how far they were read, with a look at the world as it is then: no commit is
+    /// under way.
+    pub(super) async fn between_commits<T>(
+        &self,
+        look: impl FnOnce(&World) -> T,
+    ) -> (Option<Place>, T) {
         let place = self.place.lock().await;
         (place.clone(), self.read(look))
     }

@@ -1,4 +1,5 @@
-//! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
+//! Worlds over a store: what survives, what is answered again, what is refused, and what a writer
+//! may do.
 
 mod checkpoints;
 mod crowd;
@@ -39,7 +40,10 @@ fn seed() -> [u8; 32] {
 
 /// Small segments, so that a disk in memory is quickly made.
 fn options() -> Options {
-    Options { segment_bytes: 1 << 20, ..Options::default() }
+    Options {
+        segment_bytes: 1 << 20,
+        ..Options::default()
+    }
 }
 
 /// A server's worlds, without its sockets.
@@ -54,9 +58,17 @@ impl House {
         let clock = Arc::new(ManualClock::new(NOW));
         let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
         let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
-        let worlds =
-            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
-        Self { store, worlds, clock }
+        let worlds = Worlds::open(
+            handle,
+            clock.clone(),
+            (TaskTracker::new(), CancellationToken::new()),
+            &seed(),
+        );
+        Self {
+            store,
+            worlds,
+            clock,
+        }
     }
 
     async fn world(&self, body: Value) -> Arc<Room> {
@@ -67,7 +79,8 @@ impl House {
 
     async fn payments(&self) -> Arc<Room> {
         let persons = ["PLANNER", "CODER", "REVIEWER"].map(|id| json!({ "person_id": id }));
-        self.world(json!({ "world_id": "payments", "profile": "WORKSPACE", "persons": persons })).await
+        self.world(json!({ "world_id": "payments", "profile": "WORKSPACE", "persons": persons }))
+            .await
     }
 }
 
@@ -78,7 +91,10 @@ impl Drop for House {
 }
 
 fn person(id: &str) -> Principal {
-    Principal::Person { id: Name::new(id).unwrap(), write: true }
+    Principal::Person {
+        id: Name::new(id).unwrap(),
+        write: true,
+    }
 }
 
 fn envelope(id: &str, text: &str) -> Value {
@@ -112,15 +128,33 @@ async fn write(
     to: &[&str],
     text: &str,
 ) -> Result<Answer, LedgerError> {
-    room.beat(&person(who), envelope(id, ""), bundle(id, who, to, text), None).await
+    room.beat(
+        &person(who),
+        envelope(id, ""),
+        bundle(id, who, to, text),
+        None,
+    )
+    .await
 }
 
 fn texts(room: &Room, viewer: Viewer) -> Vec<String> {
-    room.read(|world: &World| world.view(viewer).from(0).map(|(_, entry)| entry.text.to_string()).collect())
+    room.read(|world: &World| {
+        world
+            .view(viewer)
+            .from(0)
+            .map(|(_, entry)| entry.text.to_string())
+            .collect()
+    })
 }
 
 fn all(room: &Room) -> Vec<String> {
-    room.read(|world| world.all_entries().iter().map(|entry| entry.text.to_string()).collect())
+    room.read(|world| {
+        world
+            .all_entries()
+            .iter()
+            .map(|entry| entry.text.to_string())
+            .collect()
+    })
 }
 
 fn code(error: LedgerError) -> Code {
@@ -155,16 +189,22 @@ async fn p02_the_same_request_is_answered_the_same_in_sequence_in_parallel_and_a
         let room = house.payments().await;
         let asked = (0..50).map(|_| {
             let room = Arc::clone(&room);
-            tokio::spawn(
-                async move { write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap().body },
-            )
+            tokio::spawn(async move {
+                write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+                    .await
+                    .unwrap()
+                    .body
+            })
         });
         let mut bodies = Vec::new();
         for task in asked.collect::<Vec<_>>() {
             bodies.push(task.await.unwrap());
         }
         first = bodies.pop().unwrap();
-        assert!(bodies.iter().all(|body| *body == first), "fifty at once, one answer");
+        assert!(
+            bodies.iter().all(|body| *body == first),
+            "fifty at once, one answer"
+        );
         second = say(&room, "r-2", "Go on.").await.unwrap().body;
         assert_eq!(all(&room), ["psst", "Go on."]);
         is_sound(&house, &room).await;
@@ -172,7 +212,9 @@ async fn p02_the_same_request_is_answered_the_same_in_sequence_in_parallel_and_a
     let house = House::open(disk);
     let room = house.worlds.get("payments").unwrap();
     house.clock.set(Timestamp(NOW.0 + 3_600_000));
-    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+        .await
+        .unwrap();
     assert!(again.replayed);
     assert_eq!(again.body, first);
     assert_eq!(say(&room, "r-2", "Go on.").await.unwrap().body, second);
@@ -184,8 +226,14 @@ async fn n34_an_id_that_is_used_is_refused_to_others_and_for_other_words() {
     let house = House::open(MemoryStorage::new());
     let room = house.payments().await;
     say(&room, "r-1", "Ship it.").await.unwrap();
-    assert_eq!(code(say(&room, "r-1", "Do not.").await.unwrap_err()), Code::RequestIdReused);
-    assert_eq!(code(write(&room, "CODER", "r-1", &[], "mine").await.unwrap_err()), Code::RequestIdForeign);
+    assert_eq!(
+        code(say(&room, "r-1", "Do not.").await.unwrap_err()),
+        Code::RequestIdReused
+    );
+    assert_eq!(
+        code(write(&room, "CODER", "r-1", &[], "mine").await.unwrap_err()),
+        Code::RequestIdForeign
+    );
     assert_eq!(all(&room), ["Ship it."]);
 }
 
@@ -208,16 +256,43 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
         for kind in ["BEAT", "NO_OP"] {
             let mut body = body.clone();
             body["mode"]["kind"] = kind.into();
-            let refused = room.invoke(&person("CODER"), body.clone()).await.unwrap_err();
+            let refused = room
+                .invoke(&person("CODER"), body.clone())
+                .await
+                .unwrap_err();
             assert_eq!(code(refused), Code::OperatorForbidden, "{body}");
         }
-        let refused = room.beat(&person("CODER"), body, bundle("r-1", "CODER", &[], "x"), None).await;
+        let refused = room
+            .beat(
+                &person("CODER"),
+                body,
+                bundle("r-1", "CODER", &[], "x"),
+                None,
+            )
+            .await;
         assert_eq!(code(refused.unwrap_err()), Code::OperatorForbidden);
     }
-    let silent = room.invoke(&person("CODER"), envelope("r-1", "")).await.unwrap_err();
-    assert_eq!(code(silent), Code::Forbidden, "a BEAT by invocation is the operator's");
-    let reader = Principal::Person { id: Name::new("CODER").unwrap(), write: false };
-    let refused = room.beat(&reader, envelope("r-1", ""), bundle("r-1", "CODER", &[], "x"), None).await;
+    let silent = room
+        .invoke(&person("CODER"), envelope("r-1", ""))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        code(silent),
+        Code::Forbidden,
+        "a BEAT by invocation is the operator's"
+    );
+    let reader = Principal::Person {
+        id: Name::new("CODER").unwrap(),
+        write: false,
+    };
+    let refused = room
+        .beat(
+            &reader,
+            envelope("r-1", ""),
+            bundle("r-1", "CODER", &[], "x"),
+            None,
+        )
+        .await;
     assert_eq!(code(refused.unwrap_err()), Code::Forbidden);
     assert_eq!(all(&room), Vec::<String>::new());
     assert!(room.read(|world| world.outcome("r-1").is_none()));
@@ -245,19 +320,30 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
         let house = House::open(disk.clone());
         let room = house.payments().await;
         body = say(&room, "r-1", "one").await.unwrap().body;
-        write(&room, "PLANNER", "r-2", &["CODER"], "two").await.unwrap();
+        write(&room, "PLANNER", "r-2", &["CODER"], "two")
+            .await
+            .unwrap();
         say(&room, "r-3", "three").await.unwrap();
         let fork = house
             .worlds
-            .fork(&room, Name::new("other").unwrap(), |_| Ok(Some(Point::Entries(2))))
+            .fork(&room, Name::new("other").unwrap(), |_| {
+                Ok(Some(Point::Entries(2)))
+            })
             .await
             .unwrap();
         assert_eq!(all(&fork), ["one", "two"]);
-        assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body, "a request before the fork replays");
+        assert_eq!(
+            say(&fork, "r-1", "one").await.unwrap().body,
+            body,
+            "a request before the fork replays"
+        );
         say(&fork, "r-3", "another three").await.unwrap();
         assert_eq!(all(&fork), ["one", "two", "another three"]);
         assert_eq!(all(&room), ["one", "two", "three"]);
-        let taken = house.worlds.fork(&room, Name::new("other").unwrap(), |_| Ok(None)).await;
+        let taken = house
+            .worlds
+            .fork(&room, Name::new("other").unwrap(), |_| Ok(None))
+            .await;
         assert_eq!(code(taken.err().unwrap()), Code::NameTaken);
     }
     let house = House::open(disk);
@@ -274,8 +360,11 @@ async fn p18_many_write_at_once_and_no_bundle_is_torn_or_lost() {
     let mut tasks = Vec::new();
     let mut rooms = Vec::new();
     for world in 0..4 {
-        let persons: Vec<_> = (0..8).map(|n| json!({ "person_id": format!("P{n}") })).collect();
-        let body = json!({ "world_id": format!("w{world}"), "profile": "WORKSPACE", "persons": persons });
+        let persons: Vec<_> = (0..8)
+            .map(|n| json!({ "person_id": format!("P{n}") }))
+            .collect();
+        let body =
+            json!({ "world_id": format!("w{world}"), "profile": "WORKSPACE", "persons": persons });
         let room = house.world(body).await;
         for agent in 0..8 {
             let room = Arc::clone(&room);
@@ -294,7 +383,9 @@ async fn p18_many_write_at_once_and_no_bundle_is_torn_or_lost() {
     for room in rooms {
         let mut found = texts(&room, Viewer::Public);
         found.sort();
-        let mut wanted: Vec<_> = (0..8).flat_map(|a| (0..10).map(move |b| format!("{a}-{b}"))).collect();
+        let mut wanted: Vec<_> = (0..8)
+            .flat_map(|a| (0..10).map(move |b| format!("{a}-{b}")))
+            .collect();
         wanted.sort();
         assert_eq!(found, wanted);
         is_sound(&house, &room).await;
@@ -307,20 +398,35 @@ async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
     let (who, to) = (team[beat % 4], team[(beat / 4 + beat + 1) % 4]);
     let id = format!("r-{beat}");
     if beat.is_multiple_of(25) {
-        say(room, &id, &format!("Ship ticket T-{beat} today.")).await.unwrap();
+        say(room, &id, &format!("Ship ticket T-{beat} today."))
+            .await
+            .unwrap();
         return;
     }
     let secret = beat.is_multiple_of(3) && who != to;
     let text = format!("{who} moved T-{} on; {to} checks by 15:00.", beat / 25 * 25);
-    let mut brought = bundle(&id, who, if secret { std::slice::from_ref(&to) } else { &[] }, &text);
+    let mut brought = bundle(
+        &id,
+        who,
+        if secret {
+            std::slice::from_ref(&to)
+        } else {
+            &[]
+        },
+        &text,
+    );
     if beat % 10 == 1 {
-        brought["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, who.len()] }]);
+        brought["pocket_items"] =
+            json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, who.len()] }]);
     }
     if let Some(cited) = last.take().filter(|_| beat.is_multiple_of(7)) {
         brought["capsule_notes"] =
             json!([{ "person_id": who, "text": "Works on tickets.", "used_entry_ids": [cited] }]);
     }
-    let answer = room.beat(&person(who), envelope(&id, ""), brought, None).await.unwrap();
+    let answer = room
+        .beat(&person(who), envelope(&id, ""), brought, None)
+        .await
+        .unwrap();
     let answer: Value = serde_json::from_slice(&answer.body).unwrap();
     let written = &answer["bundle"]["entries"][0];
     assert!(written["entry_id"].is_string(), "{answer}");
@@ -341,10 +447,16 @@ async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
     }
     assert_eq!(all(&room).len(), 500);
     is_sound(&house, &room).await;
-    let report = verify::verify(&house.store, room.contexts().await.unwrap()).unwrap().unwrap();
-    assert_eq!((report.entries, report.bundles, report.answers), (500, 500, 500));
-    let seen: Vec<_> =
-        ["CODER", "GEORGE"].map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len()).into();
+    let report = verify::verify(&house.store, room.contexts().await.unwrap())
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (report.entries, report.bundles, report.answers),
+        (500, 500, 500)
+    );
+    let seen: Vec<_> = ["CODER", "GEORGE"]
+        .map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len())
+        .into();
     assert!(seen[0] > seen[1] && seen[0] < 500, "{seen:?}");
     drop((room, house));
     let house = House::open(disk);
@@ -357,18 +469,31 @@ async fn a_repeated_request_is_answered_whatever_the_world_became() {
     let room = house.payments().await;
     let first = say(&room, "r-1", "Ship it.").await.unwrap().body;
     let change = json!({ "operator_label": "test-client", "pocket_available": false });
-    let changed = room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
-    room.record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))]).await.unwrap();
+    let changed = room.read(|world| {
+        world
+            .config
+            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .unwrap()
+    });
+    room.record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))])
+        .await
+        .unwrap();
     let mut again = envelope("r-1", "Ship it.");
     again["declared_overrides"] = Value::Null;
     again["since_version_9"] = json!({ "mood": 7 });
     let again = room.invoke(&Principal::Owner, again).await.unwrap();
     assert_eq!((again.replayed, again.body), (true, first));
-    assert_eq!(code(say(&room, "r-2", "More.").await.unwrap_err()), Code::InvokerForbidden);
+    assert_eq!(
+        code(say(&room, "r-2", "More.").await.unwrap_err()),
+        Code::InvokerForbidden
+    );
     // What is wrong in itself is refused before the id is looked at.
     let mut bad = envelope("r-1", "Ship it.");
     bad["ui"] = json!({ "stream_cursor": "x" });
-    assert_eq!(code(room.invoke(&Principal::Owner, bad).await.unwrap_err()), Code::BadCursor);
+    assert_eq!(
+        code(room.invoke(&Principal::Owner, bad).await.unwrap_err()),
+        Code::BadCursor
+    );
 }
 
 #[tokio::test]
@@ -383,15 +508,25 @@ async fn a_token_counts_until_it_ends_or_is_revoked() {
         let house = House::open(disk.clone());
         let room = house.payments().await;
         let person = Name::new("CODER").unwrap();
-        let token = Token { id: TokenId(9), person, write: true, created_at: NOW, expires_at, secret: hash };
+        let token = Token {
+            id: TokenId(9),
+            person,
+            write: true,
+            created_at: NOW,
+            expires_at,
+            secret: hash,
+        };
         room.record(vec![Fact::Token(token)]).await.unwrap();
     }
     let house = House::open(disk);
     let holder = |text: &str, now| house.worlds.principal_of(text, now).unwrap();
     assert!(holder(secret, NOW).is_some());
-    for (text, now) in
-        [(secret, NOW.0 + 1000), ("tkp.payments.abd", NOW.0), ("tkp.other.abc", NOW.0), ("abc", NOW.0)]
-    {
+    for (text, now) in [
+        (secret, NOW.0 + 1000),
+        ("tkp.payments.abd", NOW.0),
+        ("tkp.other.abc", NOW.0),
+        ("abc", NOW.0),
+    ] {
         assert!(holder(text, Timestamp(now)).is_none(), "{text} {now}");
     }
     let room = house.worlds.get("payments").unwrap();
@@ -406,6 +541,15 @@ async fn people_can_be_added_while_the_world_lives() {
     let room = house.payments().await;
     let refused = write(&room, "TESTER", "r-1", &[], "hi").await.unwrap();
     assert!(refused.rejected);
-    room.record(vec![Fact::Person(Person::met(Name::new("TESTER").unwrap()))]).await.unwrap();
-    assert!(!write(&room, "TESTER", "r-2", &[], "hi").await.unwrap().rejected);
+    room.record(vec![Fact::Person(Person::met(
+        Name::new("TESTER").unwrap(),
+    ))])
+    .await
+    .unwrap();
+    assert!(
+        !write(&room, "TESTER", "r-2", &[], "hi")
+            .await
+            .unwrap()
+            .rejected
+    );
 }

@@ -1,8 +1,9 @@
 //! All worlds: found in the store at start, and those that were made since.
 //!
-//! A world that cannot be read is kept by its name with the reason: its routes say so, its name stays
-//! taken, and the others work. The search index of a world with many entries is kept in a checkpoint,
-//! written at the start after a long tail and when the server stops; without it the start only takes longer.
+//! A world that cannot be read is kept by its name with the reason: its routes say so, its name
+//! stays taken, and the others work. The search index of a world with many entries is kept in a
+//! checkpoint, written at the start after a long tail and when the server stops; without it the
+//! start only takes longer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -47,7 +48,10 @@ impl Keeper {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.tasks.spawn(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
+        self.tasks
+            .spawn(work)
+            .await
+            .map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
     /// Lets work go on that nobody waits for.
@@ -60,7 +64,10 @@ impl Keeper {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.tasks.spawn_blocking(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
+        self.tasks
+            .spawn_blocking(work)
+            .await
+            .map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
     /// Publishes the types of records, once.
@@ -144,15 +151,27 @@ impl Worlds {
                 for context in contexts {
                     worlds.keeper.own(context, &name);
                 }
-                let audit = log::load_audit(worlds.keeper.store.store(), contexts).ok().flatten();
-                worlds.unreadable.insert(name, Unreadable { error, contexts, audit });
+                let audit = log::load_audit(worlds.keeper.store.store(), contexts)
+                    .ok()
+                    .flatten();
+                worlds.unreadable.insert(
+                    name,
+                    Unreadable {
+                        error,
+                        contexts,
+                        audit,
+                    },
+                );
             }
         }
         if let Ok(None) = worlds.find(DEFAULT_WORLD)
             && let Some(name) = Name::new(DEFAULT_WORLD)
         {
             let start = WorldTime::at(worlds.keeper.clock.now());
-            worlds.add(World::new(Config::new(name, Profile::Narrative, start)), None);
+            worlds.add(
+                World::new(Config::new(name, Profile::Narrative, start)),
+                None,
+            );
         }
         worlds.keep();
         Arc::new(worlds)
@@ -162,15 +181,21 @@ impl Worlds {
         let store = self.keeper.store.store();
         let checkpoint = read_checkpoint(store, name);
         let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
-        let Some((world, place)) = checkpoint::load(store, contexts, checkpoint)? else { return Ok(()) };
+        let Some((world, place)) = checkpoint::load(store, contexts, checkpoint)? else {
+            return Ok(());
+        };
         // A checkpoint of more entries than there are was not used.
         let kept = if kept <= world.position() { kept } else { 0 };
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), kept);
+        self.kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.clone(), kept);
         self.add(world, Some(place));
         Ok(())
     }
 
-    /// Writes the checkpoints of worlds whose tail is long. What cannot be written is read from the log.
+    /// Writes the checkpoints of worlds whose tail is long. What cannot be written is read from the
+    /// log.
     pub(crate) fn keep(&self) {
         let store = self.keeper.store.store();
         for room in self.list() {
@@ -180,10 +205,14 @@ impl Worlds {
             if !room.read(|world| is_long(world, *kept)) {
                 continue;
             }
-            let Some(bytes) = room.read(|world| checkpoint::encode(world, store.id())) else { continue };
+            let Some(bytes) = room.read(|world| checkpoint::encode(world, store.id())) else {
+                continue;
+            };
             match write_checkpoint(store, room.name(), &bytes) {
                 Ok(()) => *kept = position,
-                Err(error) => tracing::warn!(world = %room.name(), %error, "no checkpoint was written"),
+                Err(error) => {
+                    tracing::warn!(world = %room.name(), %error, "no checkpoint was written")
+                }
             }
         }
     }
@@ -201,7 +230,11 @@ impl Worlds {
 
     /// The world of this name.
     pub(crate) fn get(&self, world: &str) -> Option<Arc<Room>> {
-        self.rooms.read().unwrap_or_else(PoisonError::into_inner).get(world).cloned()
+        self.rooms
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(world)
+            .cloned()
     }
 
     /// The world of this name, if there is one; an error if it is there and cannot be read.
@@ -216,12 +249,18 @@ impl Worlds {
     pub(super) fn spelt_otherwise(&self, name: &Name) -> Option<Name> {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = rooms.keys().chain(self.unreadable.keys());
-        all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str())).cloned()
+        all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str()))
+            .cloned()
     }
 
     /// Every world that can be read, by name.
     pub(crate) fn list(&self) -> Vec<Arc<Room>> {
-        self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.rooms
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// Word of every world that changes from now on.
@@ -241,7 +280,9 @@ impl Worlds {
 
     /// The contexts of a world that cannot be read.
     pub(crate) fn unreadable(&self, world: &str) -> Option<[ContextId; 3]> {
-        self.unreadable.get(world).map(|unreadable| unreadable.contexts)
+        self.unreadable
+            .get(world)
+            .map(|unreadable| unreadable.contexts)
     }
 
     /// The name of the world whose context this is, whether it can be read or not.
@@ -256,18 +297,31 @@ impl Worlds {
 
     /// Whether this context is a world's.
     pub(crate) fn own(&self, context: ContextId) -> bool {
-        let contexts = self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner);
+        let contexts = self
+            .keeper
+            .contexts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         contexts.contains_key(&context)
     }
 
     /// How many contexts are those of worlds.
     pub(crate) fn context_count(&self) -> u64 {
-        self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+        self.keeper
+            .contexts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len() as u64
     }
 
     /// Whether any context is a world's.
     pub(crate) fn own_any(&self) -> bool {
-        !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self
+            .keeper
+            .contexts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 
     /// Whose token this is, if it counts now; an error if it counts in a world that cannot
@@ -277,16 +331,32 @@ impl Worlds {
         secret: &str,
         now: Timestamp,
     ) -> Result<Option<(Arc<Room>, Principal, TokenId)>, LedgerError> {
-        let Some(world) = token_world(secret) else { return Ok(None) };
+        let Some(world) = token_world(secret) else {
+            return Ok(None);
+        };
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         if let Some(Unreadable { error, audit, .. }) = self.unreadable.get(world) {
-            let counts = audit.as_ref().is_none_or(|world| world.token_at(&hash, now).is_some());
-            return if counts { Err(LedgerError::Unreadable(error.clone())) } else { Ok(None) };
+            let counts = audit
+                .as_ref()
+                .is_none_or(|world| world.token_at(&hash, now).is_some());
+            return if counts {
+                Err(LedgerError::Unreadable(error.clone()))
+            } else {
+                Ok(None)
+            };
         }
-        let Some(room) = self.get(world) else { return Ok(None) };
+        let Some(room) = self.get(world) else {
+            return Ok(None);
+        };
         let found = room.read(|world| {
             let token = world.token_at(&hash, now)?;
-            Some((Principal::Person { id: token.person.clone(), write: token.write }, token.id))
+            Some((
+                Principal::Person {
+                    id: token.person.clone(),
+                    write: token.write,
+                },
+                token.id,
+            ))
         });
         Ok(found.map(|(principal, id)| (room, principal, id)))
     }
@@ -295,12 +365,19 @@ impl Worlds {
 impl Keeper {
     /// Notes whose context this is.
     pub(super) fn own(&self, context: ContextId, world: &Name) {
-        let mut contexts = self.contexts.write().unwrap_or_else(PoisonError::into_inner);
+        let mut contexts = self
+            .contexts
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         contexts.insert(context, world.clone());
     }
 
     fn owner_of(&self, context: ContextId) -> Option<Name> {
-        self.contexts.read().unwrap_or_else(PoisonError::into_inner).get(&context).cloned()
+        self.contexts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&context)
+            .cloned()
     }
 }
 
@@ -340,10 +417,17 @@ const TOKEN_PREFIX: &str = "tkp.";
 
 /// The text of a new token: it names its world, so that it is found without a search.
 pub(crate) fn token_text(world: &Name, ids: &mut Ids) -> String {
-    format!("{TOKEN_PREFIX}{world}.{:032x}{:032x}", ids.draw(), ids.draw())
+    format!(
+        "{TOKEN_PREFIX}{world}.{:032x}{:032x}",
+        ids.draw(),
+        ids.draw()
+    )
 }
 
 /// The world that a token's text names.
 fn token_world(secret: &str) -> Option<&str> {
-    secret.strip_prefix(TOKEN_PREFIX)?.rsplit_once('.').map(|(world, _)| world)
+    secret
+        .strip_prefix(TOKEN_PREFIX)?
+        .rsplit_once('.')
+        .map(|(world, _)| world)
 }

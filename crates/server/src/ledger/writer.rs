@@ -1,11 +1,14 @@
-//! The attached writer: a program of the user's that is asked what happens when the operator has spoken.
+//! The attached writer: a program of the user's that is asked what happens when the operator has
+//! spoken.
 //!
-//! One long-lived process per world; its life is the epoch. It reads and writes JSON lines. Whatever it does,
-//! it ends with a proposal, with silence or as a failure, within its time; a failure ends the process and adds
-//! nothing. Ledger text reaches it as data in fields. Whoever holds the lease asks; others wait in order.
+//! One long-lived process per world; its life is the epoch. It reads and writes JSON lines.
+//! Whatever it does, it ends with a proposal, with silence or as a failure, within its time; a
+//! failure ends the process and adds nothing. Ledger text reaches it as data in fields. Whoever
+//! holds the lease asks; others wait in order.
 //!
-//! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When that closes,
-//! because the writer's time is over or because the server is gone, however it went, the guard ends the group.
+//! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When
+//! that closes, because the writer's time is over or because the server is gone, however it went,
+//! the guard ends the group.
 
 use std::io::{ErrorKind, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
@@ -41,8 +44,9 @@ const ENDING: Duration = Duration::from_millis(200);
 /// A question that is recorded whole; none that a tool takes is longer.
 const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
 
-/// Starts a guard that ends its process group when the pipe given as standard error closes, then becomes the
-/// writer. The guard keeps none of the writer's own pipes, and is no child of the writer's.
+/// Starts a guard that ends its process group when the pipe given as standard error closes, then
+/// becomes the writer. The guard keeps none of the writer's own pipes, and is no child of the
+/// writer's.
 const GUARDED: &str = r#"exec 3<&2 2>/dev/null
 ( { read -r end <&3; kill -s KILL 0; } </dev/null >/dev/null & )
 exec 3<&-
@@ -57,12 +61,15 @@ pub(super) struct Seat {
 
 impl Default for Seat {
     fn default() -> Self {
-        Self { process: Mutex::default(), places: Semaphore::new(WAITING_MAX + 1) }
+        Self {
+            process: Mutex::default(),
+            places: Semaphore::new(WAITING_MAX + 1),
+        }
     }
 }
 
-/// What a writer is started for: a program, and in whose names it may write. What one was told as one person
-/// is never another's, so a writer with another charge is another process.
+/// What a writer is started for: a program, and in whose names it may write. What one was told as
+/// one person is never another's, so a writer with another charge is another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Charge {
     line: String,
@@ -73,9 +80,10 @@ impl Charge {
     /// The charge of a world's writer, if it has one that is to be asked now.
     fn of(world: &World) -> Option<Self> {
         match &world.config.writer {
-            Writer::Command(line) if !world.clock.paused => {
-                Some(Self { line: line.clone(), persons: world.config.writer_persons.clone() })
-            }
+            Writer::Command(line) if !world.clock.paused => Some(Self {
+                line: line.clone(),
+                persons: world.config.writer_persons.clone(),
+            }),
             Writer::Command(_) | Writer::Silence => None,
         }
     }
@@ -86,7 +94,8 @@ impl Charge {
             && world.config.writer_persons == self.persons
     }
 
-    /// A writer of one person looks with that person's eyes; one of several with those of the public.
+    /// A writer of one person looks with that person's eyes; one of several with those of the
+    /// public.
     fn viewer(&self) -> Viewer {
         match self.persons.as_deref() {
             Some([one]) if one.may_be_a_person() => Viewer::Reader(one.clone()),
@@ -106,12 +115,13 @@ struct Process {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     life: Life,
-    /// Closes when the process is dropped or the server ends; then the guard ends all that was started.
+    /// Closes when the process is dropped or the server ends; then the guard ends all that was
+    /// started.
     _lifeline: PipeWriter,
 }
 
-/// What came of asking a writer, and the lease: until it is dropped nobody else asks, so that whoever is next
-/// finds what this one wrote.
+/// What came of asking a writer, and the lease: until it is dropped nobody else asks, so that
+/// whoever is next finds what this one wrote.
 pub(super) struct Asked<'a> {
     /// How its turn ended.
     pub(super) end: End,
@@ -123,7 +133,11 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// Nobody was asked.
     pub(super) fn nobody() -> Self {
-        Self { end: End::Silence, failed: None, _lease: None }
+        Self {
+            end: End::Silence,
+            failed: None,
+            _lease: None,
+        }
     }
 }
 
@@ -161,17 +175,19 @@ enum Failure {
 }
 
 impl Failure {
-    /// A writer that asked too much was told so and has finished; every other failure leaves it in an unknown
-    /// state.
+    /// A writer that asked too much was told so and has finished; every other failure leaves it in
+    /// an unknown state.
     fn ends_the_process(&self) -> bool {
         !matches!(self, Self::LoopLimit)
     }
 
-    /// What the operator is told at once. What the writer said, and may have from somebody's private entries, is
-    /// for the audit alone.
+    /// What the operator is told at once. What the writer said, and may have from somebody's
+    /// private entries, is for the audit alone.
     fn told(&self) -> String {
         let told = match self {
-            Self::Garbage(_) => "it printed a line that is no tool request, proposal or no_write".to_owned(),
+            Self::Garbage(_) => {
+                "it printed a line that is no tool request, proposal or no_write".to_owned()
+            }
             Self::Tool(_) => "its question could not be answered".to_owned(),
             Self::Start(_)
             | Self::Io(_)
@@ -186,12 +202,17 @@ impl Failure {
     }
 }
 
-/// How a program ended, as far as that is known. A shell has its own numbers for one that it cannot start.
+/// How a program ended, as far as that is known. A shell has its own numbers for one that it cannot
+/// start.
 fn ended(status: Option<ExitStatus>) -> String {
-    let Some(status) = status else { return "it closed its pipes".to_owned() };
+    let Some(status) = status else {
+        return "it closed its pipes".to_owned();
+    };
     match (status.code(), status.signal()) {
         (Some(127), _) => "it ended with exit status 127: there is no such program".to_owned(),
-        (Some(126), _) => "it ended with exit status 126: it is no program that may be run".to_owned(),
+        (Some(126), _) => {
+            "it ended with exit status 126: it is no program that may be run".to_owned()
+        }
         (Some(code), _) => format!("it ended with exit status {code}"),
         (None, Some(signal)) => format!("it was ended by signal {signal}"),
         (None, None) => "it ended".to_owned(),
@@ -200,14 +221,19 @@ fn ended(status: Option<ExitStatus>) -> String {
 
 impl Room {
     /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
-    pub(super) async fn ask_writer(self: &Arc<Self>, envelope: &Envelope) -> Result<Asked<'_>, LedgerError> {
+    pub(super) async fn ask_writer(
+        self: &Arc<Self>,
+        envelope: &Envelope,
+    ) -> Result<Asked<'_>, LedgerError> {
         if self.read(Charge::of).is_none() {
             return Ok(Asked::nobody());
         }
         let place = self.seat.places.try_acquire().map_err(|_| too_many())?;
         let mut process = self.seat.process.lock().await;
         // It may have changed while others were asked.
-        let Some(charge) = self.read(Charge::of) else { return Ok(Asked::nobody()) };
+        let Some(charge) = self.read(Charge::of) else {
+            return Ok(Asked::nobody());
+        };
         let mut tools = Tools::new(self, envelope, charge);
         let end = match self.begin(&mut process, envelope, &tools.charge).await? {
             Ok(due) => self.talk(&mut process, &due, envelope, &mut tools).await,
@@ -226,13 +252,21 @@ impl Room {
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
-        Ok(Asked { end, failed, _lease: Some((place, process)) })
+        Ok(Asked {
+            end,
+            failed,
+            _lease: Some((place, process)),
+        })
     }
 
-    /// Ends a writer that is not the world's any more. One that is being asked is ended when its beat is over.
+    /// Ends a writer that is not the world's any more. One that is being asked is ended when its
+    /// beat is over.
     pub(super) async fn dismiss_writer(&self) {
         let mut process = self.seat.process.lock().await;
-        if process.as_ref().is_some_and(|process| !self.read(|world| process.charge.is_still(world))) {
+        if process
+            .as_ref()
+            .is_some_and(|process| !self.read(|world| process.charge.is_still(world)))
+        {
             *process = None;
         }
     }
@@ -248,7 +282,8 @@ impl Room {
         let process = seat.as_mut().ok_or(Failure::Ended(None))?;
         let now = self.now();
         let message = self.read(|world| {
-            let clock = beat::clock_at(world, envelope, now).unwrap_or_else(|_| world.clock.clone());
+            let clock =
+                beat::clock_at(world, envelope, now).unwrap_or_else(|_| world.clock.clone());
             beat_message(&clock, envelope, &tools.charge, due)
         });
         let seconds = self.read(|world| world.config.limits.writer_seconds);
@@ -261,8 +296,8 @@ impl Room {
         }
     }
 
-    /// Brings the writer to the boundary of a beat: running, and what it must know recorded. No time-out ends
-    /// this: what is on its way to the log must be taken over.
+    /// Brings the writer to the boundary of a beat: running, and what it must know recorded. No
+    /// time-out ends this: what is on its way to the log must be taken over.
     async fn begin(
         self: &Arc<Self>,
         seat: &mut MutexGuard<'_, Option<Process>>,
@@ -279,8 +314,16 @@ impl Room {
                 Err(failure) => return Ok(Err(failure)),
             };
         }
-        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended(None))) };
-        let due = self.due(process.life.clone(), charge.viewer(), Arc::clone(&envelope.request_id)).await?;
+        let Some(process) = seat.as_mut() else {
+            return Ok(Err(Failure::Ended(None)));
+        };
+        let due = self
+            .due(
+                process.life.clone(),
+                charge.viewer(),
+                Arc::clone(&envelope.request_id),
+            )
+            .await?;
         if let Due::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
             if beginning.why == Why::Full {
@@ -295,7 +338,8 @@ impl Room {
         Ok(Ok(due))
     }
 
-    /// What the writer is to be told. Making packs takes a while, so it is done beside everything else.
+    /// What the writer is to be told. Making packs takes a while, so it is done beside everything
+    /// else.
     async fn due(
         self: &Arc<Self>,
         life: Life,
@@ -308,10 +352,18 @@ impl Room {
     }
 
     /// Pack, anchor and epoch are one append; if it fails, the beat fails like any storage fault.
-    async fn record_epoch(&self, envelope: &Envelope, beginning: &Beginning) -> Result<(), LedgerError> {
+    async fn record_epoch(
+        &self,
+        envelope: &Envelope,
+        beginning: &Beginning,
+    ) -> Result<(), LedgerError> {
         let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
         if let Some(carried) = beginning.carried {
-            facts.push(self.line(envelope, Carried::LINE, &carried.to_json(beginning.epoch.number)));
+            facts.push(self.line(
+                envelope,
+                Carried::LINE,
+                &carried.to_json(beginning.epoch.number),
+            ));
         }
         self.commit(&mut self.pen().await, facts).await?;
         if let Some(carried) = beginning.carried {
@@ -360,8 +412,11 @@ fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &
         "may_author": persons,
         "view": charge.viewer().as_str(),
     });
-    let mut add =
-        |key: &str, value: Value| message.as_object_mut().map(|fields| fields.insert(key.to_owned(), value));
+    let mut add = |key: &str, value: Value| {
+        message
+            .as_object_mut()
+            .map(|fields| fields.insert(key.to_owned(), value))
+    };
     match due {
         Due::Same(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
         Due::New(beginning) => {
@@ -389,9 +444,19 @@ struct Tools<'a> {
 
 impl<'a> Tools<'a> {
     fn new(room: &'a Arc<Room>, envelope: &'a Envelope, charge: Charge) -> Self {
-        let asked = Arc::new(std::sync::Mutex::new(Loop::new(Arc::clone(&envelope.request_id))));
+        let asked = Arc::new(std::sync::Mutex::new(Loop::new(Arc::clone(
+            &envelope.request_id,
+        ))));
         let position = room.read(World::position);
-        Self { room, envelope, charge, position, asked, exhausted: false, lines: Vec::new() }
+        Self {
+            room,
+            envelope,
+            charge,
+            position,
+            asked,
+            exhausted: false,
+            lines: Vec::new(),
+        }
     }
 
     /// Takes a proposal. One for another request is an answer to an earlier beat.
@@ -406,14 +471,26 @@ impl<'a> Tools<'a> {
 
     /// Answers a question; the ledger is as it was when the beat began.
     async fn answer(&mut self, request: Value) -> Result<String, Failure> {
-        let (room, position, asked) = (Arc::clone(self.room), self.position, Arc::clone(&self.asked));
+        let (room, position, asked) = (
+            Arc::clone(self.room),
+            self.position,
+            Arc::clone(&self.asked),
+        );
         let (viewer, grant) = (self.charge.viewer(), self.charge.grant());
         let answer = move || {
-            let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(grant) };
+            let caller = Caller {
+                identity: ACTOR.to_owned(),
+                eyes: Eyes::Attached(grant),
+            };
             let answered = room.study(|world| {
-                let epoch = world.epoch().map(|epoch| EpochAnchor { viewer: &viewer, pack: &epoch.anchor });
+                let epoch = world.epoch().map(|epoch| EpochAnchor {
+                    viewer: &viewer,
+                    pack: &epoch.anchor,
+                });
                 let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-                asked.call(&request, |request| tools::answer(world, position, &caller, request, epoch))
+                asked.call(&request, |request| {
+                    tools::answer(world, position, &caller, request, epoch)
+                })
             });
             (answered, request)
         };
@@ -429,8 +506,7 @@ impl<'a> Tools<'a> {
             Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
             Err(fault) => {
                 self.exhausted |= fault.code == Code::LoopLimit;
-                let error =
-                    json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
+                let error = json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
                 json!({ "type": "result", "error": error }).to_string()
             }
         })
@@ -441,8 +517,16 @@ impl Process {
     fn start(charge: &Charge) -> Result<Self, Failure> {
         let (held, lifeline) = std::io::pipe().map_err(Failure::Start)?;
         let mut command = Command::new("sh");
-        command.args(["-c", GUARDED, &charge.line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(held);
-        let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(Failure::Start)?;
+        command
+            .args(["-c", GUARDED, &charge.line])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(held);
+        let mut child = command
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(Failure::Start)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::Ended(None));
         };
@@ -456,16 +540,21 @@ impl Process {
         })
     }
 
-    /// Whether this process runs, was started for this, and has nothing left to say: words that nobody asked
-    /// for would be taken for the answer to the next beat.
+    /// Whether this process runs, was started for this, and has nothing left to say: words that
+    /// nobody asked for would be taken for the answer to the next beat.
     async fn serves(&mut self, charge: &Charge) -> bool {
         let runs = self.charge == *charge && matches!(self.child.try_wait(), Ok(None));
-        runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf()).await.is_err()
+        runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf())
+            .await
+            .is_err()
     }
 
     /// How it ended: it has closed a pipe, which it mostly does by ending.
     async fn status(&mut self) -> Option<ExitStatus> {
-        tokio::time::timeout(ENDING, self.child.wait()).await.ok().and_then(Result::ok)
+        tokio::time::timeout(ENDING, self.child.wait())
+            .await
+            .ok()
+            .and_then(Result::ok)
     }
 
     /// Tells the beat and answers questions until the writer is done.
@@ -477,7 +566,10 @@ impl Process {
             let mut value = json::parse(said.as_bytes()).map_err(|_| garbage())?;
             match value.get("type").and_then(Value::as_str) {
                 Some("tool") => {
-                    let request = value.get_mut("request").map(Value::take).ok_or_else(garbage)?;
+                    let request = value
+                        .get_mut("request")
+                        .map(Value::take)
+                        .ok_or_else(garbage)?;
                     if tools.exhausted {
                         return Err(garbage());
                     }
@@ -485,7 +577,10 @@ impl Process {
                     self.send(answer).await?;
                 }
                 Some("proposal") => {
-                    let bundle = value.get_mut("bundle").map(Value::take).ok_or_else(garbage)?;
+                    let bundle = value
+                        .get_mut("bundle")
+                        .map(Value::take)
+                        .ok_or_else(garbage)?;
                     return tools.proposed(bundle);
                 }
                 Some("no_write") if tools.exhausted => return Err(Failure::LoopLimit),
@@ -510,7 +605,9 @@ impl Process {
             status = child.wait() => return Err(Failure::Ended(status.ok())),
         };
         match sent {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::Ended(self.status().await)),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                Err(Failure::Ended(self.status().await))
+            }
             sent => Ok(sent?),
         }
     }
@@ -529,14 +626,16 @@ impl Process {
             return Err(Failure::Flood);
         }
         match line.pop() {
-            Some(b'\n') => String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned())),
+            Some(b'\n') => {
+                String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned()))
+            }
             Some(_) | None => Err(Failure::Ended(self.status().await)),
         }
     }
 }
 
-/// What a writer that has ended said before: it is in the pipe already. Another process that holds the pipe is not
-/// waited for.
+/// What a writer that has ended said before: it is in the pipe already. Another process that holds
+/// the pipe is not waited for.
 fn last_words(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
     let mut piece = [0; 4096];
     while line.last() != Some(&b'\n') && (line.len() as u64) < LINE_BYTES_MAX {
@@ -544,7 +643,10 @@ fn last_words(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
             Ok(0) | Err(rustix::io::Errno::AGAIN) => return Ok(()),
             Ok(read) => {
                 let piece = piece.get(..read).unwrap_or_default();
-                let end = piece.iter().position(|byte| *byte == b'\n').map_or(read, |end| end + 1);
+                let end = piece
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .map_or(read, |end| end + 1);
                 line.extend_from_slice(piece.get(..end).unwrap_or_default());
             }
             Err(rustix::io::Errno::INTR) => {}

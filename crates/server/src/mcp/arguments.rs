@@ -12,7 +12,12 @@ impl<'a> Arguments<'a> {
     pub(super) fn new(value: &'a Value, schema: &Value) -> Result<Self, Fault> {
         let node = Node::root(value, Code::ToolRequestInvalid);
         let known = schema.get("properties").and_then(Value::as_object);
-        let known: Vec<&str> = known.map(Map::keys).into_iter().flatten().map(String::as_str).collect();
+        let known: Vec<&str> = known
+            .map(Map::keys)
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
         match node.unknown_field(&known)? {
             Some(path) => {
                 let message = match &known[..] {
@@ -37,14 +42,24 @@ impl<'a> Arguments<'a> {
 
     /// A number that may be there.
     pub(super) fn optional_count(&self, name: &str) -> Result<Option<usize>, Fault> {
-        let count = self.0.optional(name)?.map(|node| node.count()).transpose()?;
+        let count = self
+            .0
+            .optional(name)?
+            .map(|node| node.count())
+            .transpose()?;
         Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
     /// Texts that may be there.
     pub(super) fn optional_texts(&self, name: &str) -> Result<Option<Vec<&'a str>>, Fault> {
-        let Some(node) = self.0.optional(name)? else { return Ok(None) };
-        node.items()?.iter().map(Node::text).collect::<Result<_, _>>().map(Some)
+        let Some(node) = self.0.optional(name)? else {
+            return Ok(None);
+        };
+        node.items()?
+            .iter()
+            .map(Node::text)
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 
     /// All of them.

@@ -1,7 +1,8 @@
 //! How many bytes an answer may take.
 //!
-//! An answer is put together from values that are each taken while they fit. What does not fit is left for the
-//! next call; the first value always gets in, its longest text cut if need be, so that every call goes on.
+//! An answer is put together from values that are each taken while they fit. What does not fit is
+//! left for the next call; the first value always gets in, its longest text cut if need be, so that
+//! every call goes on.
 
 use serde_json::Value;
 use turnkeep_ledger::{Code, Fault};
@@ -26,12 +27,16 @@ pub(super) struct Budget {
 impl Budget {
     /// The budget that a caller asks for with `max_bytes`.
     pub(super) fn of(arguments: &Arguments<'_>) -> Result<Self, Fault> {
-        let asked = arguments.optional_count("max_bytes")?.unwrap_or(ANSWER_BYTES_DEFAULT);
+        let asked = arguments
+            .optional_count("max_bytes")?
+            .unwrap_or(ANSWER_BYTES_DEFAULT);
         if !(ANSWER_BYTES_MIN..=ANSWER_BYTES_MAX).contains(&asked) {
             let message = format!("must be {ANSWER_BYTES_MIN} to {ANSWER_BYTES_MAX}");
             return Err(Fault::new(Code::BadLimit, "max_bytes", message));
         }
-        Ok(Self { left: asked - FRAME_BYTES })
+        Ok(Self {
+            left: asked - FRAME_BYTES,
+        })
     }
 
     /// Takes a value and the comma behind it, if it fits.
@@ -41,7 +46,8 @@ impl Budget {
         left.is_some()
     }
 
-    /// How many bytes of a text fit beside a value that has none of it yet, up to the end of a character.
+    /// How many bytes of a text fit beside a value that has none of it yet, up to the end of a
+    /// character.
     pub(super) fn piece_of(self, text: &str, rest: &Value) -> usize {
         let left = self.left.saturating_sub(rest.to_string().len() + 1);
         prefix_within(text, left)
@@ -83,7 +89,10 @@ mod tests {
             assert!(width <= max, "{piece:?} in {max}");
             let next = text[piece.len()..].chars().next();
             let longer = next.map(|next| width + json!(next.to_string()).to_string().len() - 2);
-            assert!(longer.is_none_or(|longer| longer > max), "{piece:?} in {max}");
+            assert!(
+                longer.is_none_or(|longer| longer > max),
+                "{piece:?} in {max}"
+            );
         }
     }
 

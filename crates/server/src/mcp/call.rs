@@ -1,7 +1,7 @@
 //! Calling a tool: which one, for whom, and what it answers.
 //!
-//! What goes wrong inside a tool is the tool's answer, so that a model reads it and can do better. Only an unknown
-//! tool, or one that is not this caller's, is a JSON-RPC error.
+//! What goes wrong inside a tool is the tool's answer, so that a model reads it and can do better.
+//! Only an unknown tool, or one that is not this caller's, is a JSON-RPC error.
 
 use std::sync::Arc;
 
@@ -19,13 +19,20 @@ use crate::principal::Caller;
 use crate::shared::Shared;
 
 /// Runs `tools/call`.
-pub(super) async fn run(shared: &Arc<Shared>, caller: &Caller, params: &Value) -> Result<Value, Failure> {
+pub(super) async fn run(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    params: &Value,
+) -> Result<Value, Failure> {
     let name = params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| Failure::bad_params("a call names its tool"))?;
     let tool = catalogue::find(caller, name);
     let tool = tool.ok_or_else(|| Failure::bad_params(format!("there is no tool `{name}`")))?;
     let none = json!({});
-    let given = params.get("arguments").filter(|given| !given.is_null()).unwrap_or(&none);
+    let given = params
+        .get("arguments")
+        .filter(|given| !given.is_null())
+        .unwrap_or(&none);
     let answered = match Arguments::new(given, &tool.schema(caller)) {
         Ok(arguments) => answer(shared, caller, tool.name, &arguments).await,
         Err(fault) => Err(fault.into()),
@@ -41,16 +48,28 @@ pub(super) async fn run(shared: &Arc<Shared>, caller: &Caller, params: &Value) -
 }
 
 /// Where a fault of a shape that the server built is in the arguments that it was built from.
-const ARGUMENTS: &[(&str, &str)] =
-    &[("tool.query_text", "query"), ("tool.constraints.time_window.", ""), ("tool.constraints.", "")];
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("tool.query_text", "query"),
+    ("tool.constraints.time_window.", ""),
+    ("tool.constraints.", ""),
+];
 
 /// The error with its path in the arguments, which are all that the caller knows.
 fn about_arguments(mut error: ApiError) -> ApiError {
-    let Some(path) = error.details.get("path").and_then(Value::as_str).map(str::to_owned) else {
+    let Some(path) = error
+        .details
+        .get("path")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+    else {
         return error;
     };
-    let found = ARGUMENTS.iter().find_map(|(prefix, name)| Some((path.strip_prefix(prefix)?, name)));
-    let Some((rest, name)) = found else { return error };
+    let found = ARGUMENTS
+        .iter()
+        .find_map(|(prefix, name)| Some((path.strip_prefix(prefix)?, name)));
+    let Some((rest, name)) = found else {
+        return error;
+    };
     let argument = format!("{name}{rest}");
     error.message = error.message.replacen(&path, &argument, 1);
     error.with("path", argument)
@@ -90,13 +109,19 @@ async fn answer(
 /// A person asks in its own world; the owner says in which.
 fn asker(shared: &Shared, caller: &Caller, arguments: &Arguments<'_>) -> Result<Asker, ApiError> {
     match caller {
-        Caller::Person(person) => {
-            Ok(Asker { room: Arc::clone(&person.room), who: person.who.clone(), token: Some(person.token) })
-        }
+        Caller::Person(person) => Ok(Asker {
+            room: Arc::clone(&person.room),
+            who: person.who.clone(),
+            token: Some(person.token),
+        }),
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
             let room = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
-            Ok(Asker { room, who: Principal::Owner, token: None })
+            Ok(Asker {
+                room,
+                who: Principal::Owner,
+                token: None,
+            })
         }
     }
 }

@@ -30,8 +30,12 @@ pub(super) struct Tool {
     required: &'static [&'static str],
 }
 
-static TOOLS: LazyLock<Vec<Tool>> =
-    LazyLock::new(|| [reading_tools(), vec![writing_tool()], store_tools()].into_iter().flatten().collect());
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    [reading_tools(), vec![writing_tool()], store_tools()]
+        .into_iter()
+        .flatten()
+        .collect()
+});
 
 fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })
@@ -57,7 +61,10 @@ fn max_bytes() -> Value {
 }
 
 fn reading_tools() -> Vec<Tool> {
-    [tools_to_begin_with(), tools_that_look_up()].into_iter().flatten().collect()
+    [tools_to_begin_with(), tools_that_look_up()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn reader(
@@ -67,7 +74,14 @@ fn reader(
     properties: Value,
     required: &'static [&'static str],
 ) -> Tool {
-    Tool { name, whose: Whose::Reader, title, description, properties, required }
+    Tool {
+        name,
+        whose: Whose::Reader,
+        title,
+        description,
+        properties,
+        required,
+    }
 }
 
 fn tools_to_begin_with() -> Vec<Tool> {
@@ -301,10 +315,16 @@ impl Tool {
 
 /// The caller's tools, as a list of tools shows them.
 pub(super) fn of(caller: &Caller) -> Vec<Value> {
-    TOOLS.iter().filter(|tool| tool.is_for(caller)).map(|tool| tool.describe(caller)).collect()
+    TOOLS
+        .iter()
+        .filter(|tool| tool.is_for(caller))
+        .map(|tool| tool.describe(caller))
+        .collect()
 }
 
 /// One of the caller's tools.
 pub(super) fn find(caller: &Caller, name: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.name == name && tool.is_for(caller))
+    TOOLS
+        .iter()
+        .find(|tool| tool.name == name && tool.is_for(caller))
 }

@@ -1,5 +1,5 @@
-//! Who the caller is, in which world, who else is there, and how to begin: in words for a model that has read
-//! nothing yet, and as the answer of `whoami`.
+//! Who the caller is, in which world, who else is there, and how to begin: in words for a model
+//! that has read nothing yet, and as the answer of `whoami`.
 //!
 //! Both are made from the caller's own view, so they name only persons whom the caller may know of.
 
@@ -36,7 +36,9 @@ pub(super) async fn instructions(shared: &Shared, caller: &Caller) -> Result<Str
         Caller::Owner => Ok(to_the_owner(shared)),
         Caller::Person(person) => {
             let (room, who) = (Arc::clone(&person.room), person.who.clone());
-            shared.blocking(move || Ok(room.study(|world| to_a_person(world, &who)))).await
+            shared
+                .blocking(move || Ok(room.study(|world| to_a_person(world, &who))))
+                .await
         }
     }
 }
@@ -45,35 +47,55 @@ fn to_a_person(world: &World, who: &Principal) -> String {
     let view = world.view(who.viewer());
     let persons = known_persons(&view);
     let own = view.viewer.as_str();
-    let (you, others): (Vec<_>, Vec<_>) = persons.iter().partition(|person| person.id.as_str() == own);
-    let you = you.first().map_or_else(|| own.to_owned(), |person| person.in_words());
+    let (you, others): (Vec<_>, Vec<_>) =
+        persons.iter().partition(|person| person.id.as_str() == own);
+    let you = you
+        .first()
+        .map_or_else(|| own.to_owned(), |person| person.in_words());
     let rights = match who {
-        Principal::Person { write: false, .. } => "You may read; this token may not write.".to_owned(),
+        Principal::Person { write: false, .. } => {
+            "You may read; this token may not write.".to_owned()
+        }
         _ => format!("You may read, and write as {own}. {HOW_TO_WRITE}"),
     };
     let world = &world.config.world;
     let others = introduced(&others);
-    format!("{WHAT_IT_IS}\n\nYou are {you} in the world `{world}`. {others} {rights}\n\n{HOW_TO_READ}")
+    format!(
+        "{WHAT_IT_IS}\n\nYou are {you} in the world `{world}`. {others} {rights}\n\n{HOW_TO_READ}"
+    )
 }
 
 fn introduced(others: &[&KnownPerson]) -> String {
-    let names: Vec<String> =
-        others.iter().take(INTRODUCED_PERSONS_MAX).map(|person| introduce(person)).collect();
+    let names: Vec<String> = others
+        .iter()
+        .take(INTRODUCED_PERSONS_MAX)
+        .map(|person| introduce(person))
+        .collect();
     match others.len().saturating_sub(INTRODUCED_PERSONS_MAX) {
         0 => format!("Others here: {}.", names.join(", ")),
-        more => format!("Others here: {} and {more} more, whom whoami lists.", names.join(", ")),
+        more => format!(
+            "Others here: {} and {more} more, whom whoami lists.",
+            names.join(", ")
+        ),
     }
 }
 
 fn introduce(person: &KnownPerson) -> String {
     let name = person.in_words();
-    if person.id.as_str() == turnkeep_ledger::ids::OPERATOR { format!("{name}, the operator") } else { name }
+    if person.id.as_str() == turnkeep_ledger::ids::OPERATOR {
+        format!("{name}, the operator")
+    } else {
+        name
+    }
 }
 
 fn to_the_owner(shared: &Shared) -> String {
     let worlds = shared.worlds.list();
-    let names: Vec<String> =
-        worlds.iter().take(INTRODUCED_WORLDS_MAX).map(|room| format!("`{}`", room.name())).collect();
+    let names: Vec<String> = worlds
+        .iter()
+        .take(INTRODUCED_WORLDS_MAX)
+        .map(|room| format!("`{}`", room.name()))
+        .collect();
     let more = match worlds.len().saturating_sub(INTRODUCED_WORLDS_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -90,11 +112,24 @@ pub(super) fn whoami(world: &World, asker: &Asker, after: Option<&str>) -> Value
     let view = world.view(asker.who.viewer());
     let persons = known_persons(&view);
     let own = view.viewer.as_str();
-    let label = persons.iter().find(|person| person.id.as_str() == own).map_or(own, |person| &person.label);
+    let label = persons
+        .iter()
+        .find(|person| person.id.as_str() == own)
+        .map_or(own, |person| &person.label);
     // The operator is the first of them, whatever its id; the others follow by theirs.
-    let passed = |after| persons.iter().skip(1).take_while(|person| person.id.as_str() <= after).count();
+    let passed = |after| {
+        persons
+            .iter()
+            .skip(1)
+            .take_while(|person| person.id.as_str() <= after)
+            .count()
+    };
     let begin = after.map_or(0, |after| 1 + passed(after));
-    let page: Vec<&KnownPerson> = persons.iter().skip(begin).take(LISTED_PERSONS_MAX).collect();
+    let page: Vec<&KnownPerson> = persons
+        .iter()
+        .skip(begin)
+        .take(LISTED_PERSONS_MAX)
+        .collect();
     let has_more = persons.len() > begin + page.len();
     let last = page.last().map(|person| person.id.as_str());
     let shown = world.config.pocket_available;

@@ -1,8 +1,9 @@
 //! Resources and `subscriptions/listen`: a client learns that there is something new in a stream.
 //!
-//! The one kind of resource is the stream of a world, `turnkeep://worlds/WORLD/stream`, as the caller may see it.
-//! A subscription says that it grew, never what it holds, and only when the caller may see more than before. It
-//! ends with the client, with the token, or with the server, which then says a last word.
+//! The one kind of resource is the stream of a world, `turnkeep://worlds/WORLD/stream`, as the
+//! caller may see it. A subscription says that it grew, never what it holds, and only when the
+//! caller may see more than before. It ends with the client, with the token, or with the server,
+//! which then says a last word.
 
 use std::sync::Arc;
 
@@ -32,15 +33,25 @@ fn address(world: &str) -> String {
 
 /// The caller's place in the world whose stream an address names.
 fn asker_at(shared: &Shared, caller: &Caller, address: &str) -> Option<Asker> {
-    let world = address.strip_prefix("turnkeep://worlds/")?.strip_suffix("/stream")?;
+    let world = address
+        .strip_prefix("turnkeep://worlds/")?
+        .strip_suffix("/stream")?;
     match caller {
         Caller::Owner => {
             let room = shared.worlds.get(world)?;
-            Some(Asker { room, who: Principal::Owner, token: None })
+            Some(Asker {
+                room,
+                who: Principal::Owner,
+                token: None,
+            })
         }
         Caller::Person(person) if person.room.name().as_str() == world => {
             let (room, who) = (Arc::clone(&person.room), person.who.clone());
-            Some(Asker { room, who, token: Some(person.token) })
+            Some(Asker {
+                room,
+                who,
+                token: Some(person.token),
+            })
         }
         Caller::Person(_) => None,
     }
@@ -61,17 +72,30 @@ pub(super) fn list(shared: &Shared, caller: &Caller) -> Value {
             "mimeType": "application/json",
         })
     };
-    let listed: Vec<Value> =
-        rooms.iter().take(LISTED_MAX).map(|room| resource(room.name().as_str())).collect();
+    let listed: Vec<Value> = rooms
+        .iter()
+        .take(LISTED_MAX)
+        .map(|room| resource(room.name().as_str()))
+        .collect();
     json!({ "resources": listed })
 }
 
 /// Answers `resources/read`: the newest entries, as `ledger_read` gives them.
-pub(super) async fn read(shared: &Shared, caller: &Caller, params: &Value) -> Result<Value, Failure> {
-    let asked = params.get("uri").and_then(Value::as_str).unwrap_or_default();
-    let asker =
-        asker_at(shared, caller, asked).ok_or_else(|| Failure::bad_params("there is no such resource"))?;
-    let (given, schema) = (json!({ "newest": 50 }), json!({ "properties": { "newest": {} } }));
+pub(super) async fn read(
+    shared: &Shared,
+    caller: &Caller,
+    params: &Value,
+) -> Result<Value, Failure> {
+    let asked = params
+        .get("uri")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let asker = asker_at(shared, caller, asked)
+        .ok_or_else(|| Failure::bad_params("there is no such resource"))?;
+    let (given, schema) = (
+        json!({ "newest": 50 }),
+        json!({ "properties": { "newest": {} } }),
+    );
     let read = async {
         let arguments = Arguments::new(&given, &schema)?;
         reading::read(shared, asker, &arguments).await
@@ -85,19 +109,43 @@ pub(super) async fn read(shared: &Shared, caller: &Caller, params: &Value) -> Re
 }
 
 /// Answers `subscriptions/listen` with a stream that stays open.
-pub(super) fn listen(shared: &Arc<Shared>, caller: &Caller, request: &Request) -> Result<Response, Failure> {
-    let wanted = request.params.get("notifications").filter(|wanted| wanted.is_object());
-    let wanted = wanted.ok_or_else(|| Failure::bad_params("`notifications` says what to listen to"))?;
-    let asked = wanted.get("resourceSubscriptions").and_then(Value::as_array);
-    let mut asked = asked.into_iter().flatten().filter_map(Value::as_str).take(ASKED_MAX);
+pub(super) fn listen(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let wanted = request
+        .params
+        .get("notifications")
+        .filter(|wanted| wanted.is_object());
+    let wanted =
+        wanted.ok_or_else(|| Failure::bad_params("`notifications` says what to listen to"))?;
+    let asked = wanted
+        .get("resourceSubscriptions")
+        .and_then(Value::as_array);
+    let mut asked = asked
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(ASKED_MAX);
     let followed = asked.find_map(|address| {
         let asker = asker_at(shared, caller, address)?;
-        Some(Followed { asker, address: address.to_owned() })
+        Some(Followed {
+            asker,
+            address: address.to_owned(),
+        })
     });
     let (shared_too, id) = (Arc::clone(shared), request.id.clone());
     let token = Token::of(caller);
     Ok(sse::respond_to_the_end(shared, |sender| {
-        Subscription { shared: shared_too, id, followed, token, sender }.run()
+        Subscription {
+            shared: shared_too,
+            id,
+            followed,
+            token,
+            sender,
+        }
+        .run()
     }))
 }
 
@@ -120,7 +168,9 @@ impl Token {
     }
 
     fn counts(&self) -> bool {
-        self.0.as_ref().is_none_or(|asker| asker.refuse_ended_token().is_ok())
+        self.0
+            .as_ref()
+            .is_none_or(|asker| asker.refuse_ended_token().is_ok())
     }
 }
 
@@ -163,7 +213,9 @@ impl Subscription {
 
     async fn news(&self, place: u64) {
         match &self.followed {
-            Some(Followed { asker, .. }) => asker.room.wait_for_news(&asker.who.viewer(), place).await,
+            Some(Followed { asker, .. }) => {
+                asker.room.wait_for_news(&asker.who.viewer(), place).await
+            }
             None => std::future::pending().await,
         }
     }
@@ -171,7 +223,9 @@ impl Subscription {
     /// How many entries the caller may see.
     fn count(&self) -> u64 {
         self.followed.as_ref().map_or(0, |Followed { asker, .. }| {
-            asker.room.read(|world| world.view(asker.who.viewer()).count())
+            asker
+                .room
+                .read(|world| world.view(asker.who.viewer()).count())
         })
     }
 
@@ -193,7 +247,10 @@ impl Subscription {
     }
 
     fn update(&self) -> Value {
-        let address = self.followed.as_ref().map(|followed| followed.address.as_str());
+        let address = self
+            .followed
+            .as_ref()
+            .map(|followed| followed.address.as_str());
         json!({
             "jsonrpc": "2.0",
             "method": "notifications/resources/updated",

@@ -1,11 +1,13 @@
 //! The Model Context Protocol, served at `/mcp`: one endpoint whose tools follow the token.
 //!
-//! A person reads and, with a write grant, writes as itself in its own world. The owner reads as the operator in
-//! any world, and reads the store. Nobody speaks as the operator here: no tool has an argument for it.
+//! A person reads and, with a write grant, writes as itself in its own world. The owner reads as
+//! the operator in any world, and reads the store. Nobody speaks as the operator here: no tool has
+//! an argument for it.
 //!
-//! The transport is streamable HTTP without sessions: each message is one POST, answered by one JSON document, or
-//! by a stream of events where it subscribes. Nothing is remembered between two of them, so a token that was
-//! revoked is refused by the next. `turnkeep mcp` carries the same messages over standard input and output.
+//! The transport is streamable HTTP without sessions: each message is one POST, answered by one
+//! JSON document, or by a stream of events where it subscribes. Nothing is remembered between two
+//! of them, so a token that was revoked is refused by the next. `turnkeep mcp` carries the same
+//! messages over standard input and output.
 
 mod arguments;
 mod budget;
@@ -81,7 +83,9 @@ pub(crate) async fn message(
 }
 
 fn respond(id: &Value, answer: Result<Value, Failure>) -> Response {
-    let status = answer.as_ref().map_or_else(|failure| failure.status, |_| StatusCode::OK);
+    let status = answer
+        .as_ref()
+        .map_or_else(|failure| failure.status, |_| StatusCode::OK);
     (status, axum::Json(rpc::write(id, answer))).into_response()
 }
 
@@ -98,7 +102,9 @@ async fn answer(
         (Era::PerRequest, "server/discover") => {
             Ok(era.result(discover(shared, caller).await?, Some(FOR_A_MINUTE)))
         }
-        (_, "tools/list") => Ok(era.result(json!({ "tools": catalogue::of(caller) }), Some(FOR_AN_HOUR))),
+        (_, "tools/list") => {
+            Ok(era.result(json!({ "tools": catalogue::of(caller) }), Some(FOR_AN_HOUR)))
+        }
         (_, "tools/call") => Ok(era.result(call::run(shared, caller, params).await?, None)),
         (Era::PerRequest, "resources/list") => {
             Ok(era.result(listen::list(shared, caller), Some(FOR_A_MINUTE)))
@@ -106,9 +112,10 @@ async fn answer(
         (Era::PerRequest, "resources/templates/list") => {
             Ok(era.result(json!({ "resourceTemplates": [] }), Some(FOR_AN_HOUR)))
         }
-        (Era::PerRequest, "resources/read") => {
-            Ok(era.result(listen::read(shared, caller, params).await?, Some(NOT_AT_ALL)))
-        }
+        (Era::PerRequest, "resources/read") => Ok(era.result(
+            listen::read(shared, caller, params).await?,
+            Some(NOT_AT_ALL),
+        )),
         _ => Err(era.no_such_method(method)),
     }
 }
@@ -135,8 +142,10 @@ async fn discover(shared: &Shared, caller: &Caller) -> Result<Value, Failure> {
 }
 
 async fn instructions(shared: &Shared, caller: &Caller) -> Result<String, Failure> {
-    introduction::instructions(shared, caller).await.map_err(|error| {
-        error.log();
-        Failure::internal()
-    })
+    introduction::instructions(shared, caller)
+        .await
+        .map_err(|error| {
+            error.log();
+            Failure::internal()
+        })
 }

@@ -1,8 +1,8 @@
 //! The tools that read a world.
 //!
-//! Each answer is made from one view at one position and within a budget of bytes. What is hidden from the caller
-//! changes no byte of it, and wakes nobody who waits: a wait ends when something visible comes, when its time is
-//! over, or when the server stops.
+//! Each answer is made from one view at one position and within a budget of bytes. What is hidden
+//! from the caller changes no byte of it, and wakes nobody who waits: a wait ends when something
+//! visible comes, when its time is over, or when the server stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,12 @@ async fn look<T: Send + 'static>(
     look: impl FnOnce(&View<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, ApiError> {
     let (room, viewer) = (Arc::clone(&asker.room), asker.who.viewer());
-    shared.blocking(move || room.study(|world| look(&world.view(viewer))).map_err(ApiError::from)).await
+    shared
+        .blocking(move || {
+            room.study(|world| look(&world.view(viewer)))
+                .map_err(ApiError::from)
+        })
+        .await
 }
 
 /// `whoami`
@@ -89,20 +94,34 @@ async fn person_named(
     asker: &Asker,
     arguments: &Arguments<'_>,
 ) -> Result<Option<String>, ApiError> {
-    let Some(given) = arguments.optional_text("person_id")?.map(str::to_owned) else { return Ok(None) };
-    let refusal = Refusal { code: Code::NotFound, path: "person_id" };
-    look(shared, asker, move |view| find_person(view, &given, refusal).map(|id| Some(id.to_string()))).await
+    let Some(given) = arguments.optional_text("person_id")?.map(str::to_owned) else {
+        return Ok(None);
+    };
+    let refusal = Refusal {
+        code: Code::NotFound,
+        path: "person_id",
+    };
+    look(shared, asker, move |view| {
+        find_person(view, &given, refusal).map(|id| Some(id.to_string()))
+    })
+    .await
 }
 
 /// Leaves out the last results that are too much, and says so.
 fn keep_what_fits(pack: &mut Value, mut budget: Budget) {
-    let Some(results) = pack.get_mut("results").and_then(Value::as_array_mut) else { return };
-    let fit = results.iter().take_while(|result| budget.take(result)).count();
+    let Some(results) = pack.get_mut("results").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let fit = results
+        .iter()
+        .take_while(|result| budget.take(result))
+        .count();
     let all = results.len();
     results.truncate(fit.max(1));
     let kept = results.len();
     if kept < all {
-        pack["notes"] = format!("the first {kept} of {all} fit: a larger max_bytes shows more").into();
+        pack["notes"] =
+            format!("the first {kept} of {all} fit: a larger max_bytes shows more").into();
     }
 }
 
@@ -144,7 +163,11 @@ impl Wanted {
     fn pack(mut self, view: &View<'_>) -> Result<Value, Fault> {
         let found = self.found(view);
         if self.offset.is_some() && (self.ids.len() != 1 || found.len() > 1) {
-            return Err(Fault::new(Code::ToolRequestInvalid, "offset", "needs the id of one entry"));
+            return Err(Fault::new(
+                Code::ToolRequestInvalid,
+                "offset",
+                "needs the id of one entry",
+            ));
         }
         let is_alone = found.len() == 1;
         let mut results = Vec::new();
@@ -156,21 +179,26 @@ impl Wanted {
             results.push(result);
         }
         let notes = (results.len() < found.len()).then(|| {
-            format!("the first {} of {} are shown: ask for fewer at a time", results.len(), found.len())
+            format!(
+                "the first {} of {} are shown: ask for fewer at a time",
+                results.len(),
+                found.len()
+            )
         });
         let empty = results.is_empty();
         Ok(json!({ "results": results, "empty": empty, "notes": notes }))
     }
 
-    /// The visible entries of the ids, each once, in the order in which they were asked for. An unknown id and a
-    /// hidden one are both simply absent.
+    /// The visible entries of the ids, each once, in the order in which they were asked for. An
+    /// unknown id and a hidden one are both simply absent.
     fn found<'a>(&self, view: &View<'a>) -> Vec<&'a Entry> {
         let mut met = std::collections::HashSet::new();
         let entries = self.ids.iter().flat_map(|id| entries_of(view, id.trim()));
         entries.filter(|entry| met.insert(entry.id)).collect()
     }
 
-    /// A part of an entry: from the offset on, as much as fits; of one among several, its beginning.
+    /// A part of an entry: from the offset on, as much as fits; of one among several, its
+    /// beginning.
     fn piece(&self, view: &View<'_>, entry: &Entry, is_alone: bool) -> Result<Value, Fault> {
         let text = &*entry.text;
         let start = text.floor_char_boundary(self.offset.unwrap_or(0));
@@ -191,7 +219,11 @@ impl Wanted {
         });
         shown::describe(view, entry, &mut result);
         let rest = text.get(start..).unwrap_or_default();
-        let most = if is_alone { rest.len() } else { rest.floor_char_boundary(PIECE_BYTES_MAX) };
+        let most = if is_alone {
+            rest.len()
+        } else {
+            rest.floor_char_boundary(PIECE_BYTES_MAX)
+        };
         let rest = rest.get(..most).unwrap_or_default();
         let end = start + self.budget.piece_of(rest, &result);
         result["verbatim_excerpt"] = text.get(start..end).unwrap_or_default().into();
@@ -205,7 +237,11 @@ fn entries_of<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
     if let Ok(id) = id.parse::<BundleId>() {
         return view.entries_of_bundle(id).map(|(_, entry)| entry).collect();
     }
-    id.parse::<EntryId>().ok().and_then(|id| view.entry(id)).into_iter().collect()
+    id.parse::<EntryId>()
+        .ok()
+        .and_then(|id| view.entry(id))
+        .into_iter()
+        .collect()
 }
 
 /// `capsule_get`
@@ -216,13 +252,20 @@ pub(super) async fn capsule(
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
     let person = person_named(shared, asker, arguments).await?;
-    let pack = asker.ask(shared, asker.request("CAPSULE_GET", "", &json!({ "person_id": person }))).await?;
+    let pack = asker
+        .ask(
+            shared,
+            asker.request("CAPSULE_GET", "", &json!({ "person_id": person })),
+        )
+        .await?;
     with_sources(shared, asker, pack).await
 }
 
 /// `scene_pack_build`
 pub(super) async fn scene(shared: &Arc<Shared>, asker: &Asker) -> Result<Value, ApiError> {
-    let pack = asker.ask(shared, asker.request("SCENE_PACK_BUILD", "", &json!({}))).await?;
+    let pack = asker
+        .ask(shared, asker.request("SCENE_PACK_BUILD", "", &json!({})))
+        .await?;
     with_sources(shared, asker, pack).await
 }
 
@@ -238,10 +281,18 @@ async fn with_sources(shared: &Shared, asker: &Asker, mut pack: Value) -> Result
 
 /// The entries that a pack, or one of its sections, says that it was made from.
 fn used_entries(pack: &Value) -> impl Iterator<Item = &str> {
-    let sections = pack.get("sections").and_then(Value::as_array).into_iter().flatten();
-    let lists =
-        std::iter::once(pack).chain(sections).filter_map(|part| part.pointer("/provenance/used_entry_ids"));
-    lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str)
+    let sections = pack
+        .get("sections")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let lists = std::iter::once(pack)
+        .chain(sections)
+        .filter_map(|part| part.pointer("/provenance/used_entry_ids"));
+    lists
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 /// `ledger_read`
@@ -254,7 +305,9 @@ pub(super) async fn read(
     let wanted = Page::wanted(arguments)?;
     if let Some(wait) = wait_of(arguments)? {
         let viewer = asker.who.viewer();
-        let place = asker.room.read(|world| wanted.place(&world.view(viewer.clone())))?;
+        let place = asker
+            .room
+            .read(|world| wanted.place(&world.view(viewer.clone())))?;
         let end = Instant::now() + wait;
         tokio::select! {
             () = asker.room.wait_for_news(&viewer, place) => {}
@@ -288,23 +341,31 @@ impl Page {
         let cursor = arguments.optional_text("cursor")?.map(str::to_owned);
         let newest = arguments.optional_count("newest")?;
         if newest.is_some() && cursor.is_some() {
-            let message =
-                "cannot be given with a cursor: newest starts at the end, a cursor where you left off";
+            let message = "cannot be given with a cursor: newest starts at the end, a cursor where you left off";
             return Err(Fault::new(Code::BadLimit, "newest", message));
         }
-        let limit = arguments.optional_count("limit")?.unwrap_or(projection::PAGE_ENTRIES_MAX);
+        let limit = arguments
+            .optional_count("limit")?
+            .unwrap_or(projection::PAGE_ENTRIES_MAX);
         for (name, count) in [("limit", limit), ("newest", newest.unwrap_or(1))] {
             if count == 0 {
                 return Err(Fault::new(Code::BadLimit, name, "must be at least 1"));
             }
         }
         let limit = limit.min(projection::PAGE_ENTRIES_MAX);
-        Ok(Self { cursor, newest, limit, budget: Budget::of(arguments)? })
+        Ok(Self {
+            cursor,
+            newest,
+            limit,
+            budget: Budget::of(arguments)?,
+        })
     }
 
     /// How many visible entries lie before the page.
     fn place(&self, view: &View<'_>) -> Result<u64, Fault> {
-        self.cursor.as_deref().map_or(Ok(0), |given| cursor::read(view, given, "cursor"))
+        self.cursor
+            .as_deref()
+            .map_or(Ok(0), |given| cursor::read(view, given, "cursor"))
     }
 
     fn show(mut self, view: &View<'_>) -> Result<Value, Fault> {
@@ -326,10 +387,14 @@ impl Page {
         } }))
     }
 
-    /// The newest entries, in ledger order. Where they are too much, the oldest of them are left out.
+    /// The newest entries, in ledger order. Where they are too much, the oldest of them are left
+    /// out.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
-        let mut entries = self.fill(view, view.newest_first().map(|(_, entry)| entry).take(wanted));
+        let mut entries = self.fill(
+            view,
+            view.newest_first().map(|(_, entry)| entry).take(wanted),
+        );
         entries.reverse();
         let first = view.count().saturating_sub(entries.len() as u64);
         json!({ "stream": {
@@ -341,7 +406,11 @@ impl Page {
         } })
     }
 
-    fn fill<'a>(&mut self, view: &View<'_>, entries: impl Iterator<Item = &'a Entry>) -> Vec<Value> {
+    fn fill<'a>(
+        &mut self,
+        view: &View<'_>,
+        entries: impl Iterator<Item = &'a Entry>,
+    ) -> Vec<Value> {
         let mut shown: Vec<Value> = Vec::new();
         for entry in entries {
             match shown::entry(view, entry, &mut self.budget, shown.is_empty()) {
@@ -367,12 +436,33 @@ pub(super) async fn pocket(
     let kind = match arguments.text("part")? {
         "calendar" => ItemKind::Calendar,
         "messages" => ItemKind::Message,
-        _ => return Err(Fault::new(Code::ToolRequestInvalid, "part", "must be calendar or messages").into()),
+        _ => {
+            return Err(Fault::new(
+                Code::ToolRequestInvalid,
+                "part",
+                "must be calendar or messages",
+            )
+            .into());
+        }
     };
     let skip = arguments.optional_count("skip")?.unwrap_or(0);
-    let limit = arguments.optional_count("limit")?.unwrap_or(ITEMS_MAX).clamp(1, ITEMS_MAX);
+    let limit = arguments
+        .optional_count("limit")?
+        .unwrap_or(ITEMS_MAX)
+        .clamp(1, ITEMS_MAX);
     let budget = Budget::of(arguments)?;
-    look(shared, asker, move |view| Ok(items(view, kind, Slice { skip, limit, budget }))).await
+    look(shared, asker, move |view| {
+        Ok(items(
+            view,
+            kind,
+            Slice {
+                skip,
+                limit,
+                budget,
+            },
+        ))
+    })
+    .await
 }
 
 /// Which part of a list is asked for.
@@ -384,7 +474,11 @@ struct Slice {
 }
 
 fn items(view: &View<'_>, kind: ItemKind, slice: Slice) -> Value {
-    let Slice { skip, limit, mut budget } = slice;
+    let Slice {
+        skip,
+        limit,
+        mut budget,
+    } = slice;
     let all = pocket::list(view, kind);
     let mut shown: Vec<Value> = Vec::new();
     for item in all.iter().skip(skip).take(limit) {
@@ -418,7 +512,9 @@ const ITEM_TEXT_BYTES_MAX: usize = 128;
 /// Cuts the long texts of an item; its entry has them whole.
 fn cut_texts(item: &mut Value) {
     for text in ["title", "location", "notes", "text"] {
-        let Some(whole) = item.get(text).and_then(Value::as_str) else { continue };
+        let Some(whole) = item.get(text).and_then(Value::as_str) else {
+            continue;
+        };
         let end = whole.floor_char_boundary(ITEM_TEXT_BYTES_MAX);
         item[text] = whole.get(..end).unwrap_or_default().into();
     }

@@ -1,10 +1,11 @@
 //! The revisions of the protocol that are spoken, and what tells them apart.
 //!
-//! Up to 2025-11-25 a client says `initialize` first. From 2026-07-28 on every request names its revision in
-//! `_meta`, and over HTTP its headers repeat the revision, the method and the tool. Nothing is remembered between
-//! two requests in either case, so both are served side by side: a request is of the newer kind when its `_meta`
-//! or its header names that revision. A header that contradicts the body is refused, because something between
-//! client and server may have trusted it.
+//! Up to 2025-11-25 a client says `initialize` first. From 2026-07-28 on every request names its
+//! revision in `_meta`, and over HTTP its headers repeat the revision, the method and the tool.
+//! Nothing is remembered between two requests in either case, so both are served side by side: a
+//! request is of the newer kind when its `_meta` or its header names that revision. A header that
+//! contradicts the body is refused, because something between client and server may have trusted
+//! it.
 
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
@@ -48,7 +49,10 @@ pub(super) struct Freshness {
 
 /// The era of a request, unless it contradicts itself.
 pub(super) fn era_of(headers: &HeaderMap, request: &Request) -> Result<Era, Failure> {
-    let meta = request.params.get("_meta").and_then(|meta| meta.get(REVISION_KEY));
+    let meta = request
+        .params
+        .get("_meta")
+        .and_then(|meta| meta.get(REVISION_KEY));
     let in_body = meta.map(|named| named.as_str().unwrap_or_default());
     let in_header = header(headers, REVISION_HEADER);
     refuse_unspoken(in_body)?;
@@ -62,7 +66,9 @@ pub(super) fn era_of(headers: &HeaderMap, request: &Request) -> Result<Era, Fail
         (None, Some(PER_REQUEST)) => Err(missing(REVISION_KEY)),
         (Some(body), header) if header != Some(body) => {
             let header = header.unwrap_or("missing");
-            Err(Failure::header_mismatch(format!("MCP-Protocol-Version is {header}, the body says {body}")))
+            Err(Failure::header_mismatch(format!(
+                "MCP-Protocol-Version is {header}, the body says {body}"
+            )))
         }
         _ => Ok(Era::Handshake),
     }
@@ -73,10 +79,15 @@ pub(super) fn check_notification(headers: &HeaderMap) -> Result<(), Failure> {
     refuse_unspoken(header(headers, REVISION_HEADER))
 }
 
-/// The revision in which `initialize` is answered: the one that is asked for, if it has a handshake.
+/// The revision in which `initialize` is answered: the one that is asked for, if it has a
+/// handshake.
 pub(super) fn with_handshake(asked: Option<&str>) -> &'static str {
-    let mut spoken = SPOKEN.into_iter().filter(|revision| *revision != PER_REQUEST);
-    spoken.find(|revision| asked == Some(*revision)).unwrap_or(NEWEST_WITH_HANDSHAKE)
+    let mut spoken = SPOKEN
+        .into_iter()
+        .filter(|revision| *revision != PER_REQUEST);
+    spoken
+        .find(|revision| asked == Some(*revision))
+        .unwrap_or(NEWEST_WITH_HANDSHAKE)
 }
 
 fn refuse_unspoken(named: Option<&str>) -> Result<(), Failure> {
@@ -89,7 +100,9 @@ fn refuse_unspoken(named: Option<&str>) -> Result<(), Failure> {
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or_default().trim())
+    headers
+        .get(name)
+        .map(|value| value.to_str().unwrap_or_default().trim())
 }
 
 fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> {
@@ -115,15 +128,25 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> 
 /// The text of a header that may be encoded; none where it is not what it says.
 fn decoded(text: &str) -> Option<String> {
     let (begin, end) = ENCODED;
-    match text.strip_prefix(begin).and_then(|text| text.strip_suffix(end)) {
+    match text
+        .strip_prefix(begin)
+        .and_then(|text| text.strip_suffix(end))
+    {
         Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),
         None => Some(text.to_owned()),
     }
 }
 
 fn check_capabilities(request: &Request) -> Result<(), Failure> {
-    let declared = request.params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_KEY));
-    if declared.is_some_and(Value::is_object) { Ok(()) } else { Err(missing(CAPABILITIES_KEY)) }
+    let declared = request
+        .params
+        .get("_meta")
+        .and_then(|meta| meta.get(CAPABILITIES_KEY));
+    if declared.is_some_and(Value::is_object) {
+        Ok(())
+    } else {
+        Err(missing(CAPABILITIES_KEY))
+    }
 }
 
 fn missing(key: &str) -> Failure {
@@ -137,7 +160,8 @@ pub(super) fn server_info() -> Value {
 }
 
 impl Era {
-    /// A result as the era has it: the newer one says that it is whole, who made it, and how long it stays true.
+    /// A result as the era has it: the newer one says that it is whole, who made it, and how long
+    /// it stays true.
     pub(super) fn result(self, mut result: Value, freshness: Option<Freshness>) -> Value {
         if self == Self::Handshake {
             return result;
@@ -167,11 +191,18 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect()
     }
 
     fn request(method: &str, params: Value) -> Request {
-        Request { id: json!(1), method: method.to_owned(), params }
+        Request {
+            id: json!(1),
+            method: method.to_owned(),
+            params,
+        }
     }
 
     fn meta(revision: &str) -> Value {
@@ -180,33 +211,76 @@ mod tests {
 
     #[test]
     fn a_request_is_of_the_era_that_it_names_and_contradictions_are_refused() {
-        let check =
-            |pairs: &[(&'static str, &str)], method: &str, params: Value, expect: Result<Era, i32>| {
-                let got = era_of(&headers(pairs), &request(method, params.clone()));
-                let code =
-                    |failure| super::super::rpc::write(&Value::Null, Err(failure))["error"]["code"].clone();
-                assert_eq!(got.map_err(code), expect.map_err(Value::from), "{pairs:?} {method} {params}");
+        let check = |pairs: &[(&'static str, &str)],
+                     method: &str,
+                     params: Value,
+                     expect: Result<Era, i32>| {
+            let got = era_of(&headers(pairs), &request(method, params.clone()));
+            let code = |failure| {
+                super::super::rpc::write(&Value::Null, Err(failure))["error"]["code"].clone()
             };
-        let modern = [(REVISION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/list")];
+            assert_eq!(
+                got.map_err(code),
+                expect.map_err(Value::from),
+                "{pairs:?} {method} {params}"
+            );
+        };
+        let modern = [
+            (REVISION_HEADER, "2026-07-28"),
+            (METHOD_HEADER, "tools/list"),
+        ];
         let list = json!({ "_meta": meta("2026-07-28") });
         check(&[], "tools/list", json!({}), Ok(Era::Handshake));
-        check(&[(REVISION_HEADER, "2025-06-18")], "tools/list", json!({}), Ok(Era::Handshake));
+        check(
+            &[(REVISION_HEADER, "2025-06-18")],
+            "tools/list",
+            json!({}),
+            Ok(Era::Handshake),
+        );
         check(&modern, "tools/list", list.clone(), Ok(Era::PerRequest));
         check(&modern, "tools/call", list.clone(), Err(-32020));
         check(&modern[..1], "tools/list", list.clone(), Err(-32020));
         check(&[], "tools/list", list.clone(), Err(-32020));
-        check(&[(REVISION_HEADER, "2025-11-25")], "tools/list", list.clone(), Err(-32020));
+        check(
+            &[(REVISION_HEADER, "2025-11-25")],
+            "tools/list",
+            list.clone(),
+            Err(-32020),
+        );
         check(&modern, "tools/list", json!({}), Err(-32602));
-        check(&modern, "tools/list", json!({ "_meta": { REVISION_KEY: "2026-07-28" } }), Err(-32602));
-        check(&modern, "tools/list", json!({ "_meta": meta("1900-01-01") }), Err(-32022));
-        check(&[(REVISION_HEADER, "1900-01-01")], "tools/list", json!({}), Err(-32022));
+        check(
+            &modern,
+            "tools/list",
+            json!({ "_meta": { REVISION_KEY: "2026-07-28" } }),
+            Err(-32602),
+        );
+        check(
+            &modern,
+            "tools/list",
+            json!({ "_meta": meta("1900-01-01") }),
+            Err(-32022),
+        );
+        check(
+            &[(REVISION_HEADER, "1900-01-01")],
+            "tools/list",
+            json!({}),
+            Err(-32022),
+        );
     }
 
     #[test]
     fn the_name_of_a_call_is_compared_decoded() {
         let call = json!({ "_meta": meta("2026-07-28"), "name": "wörld", "arguments": {} });
-        for (name, is_same) in [("=?base64?d8O2cmxk?=", true), ("world", false), ("=?base64?!?=", false)] {
-            let pairs = [(REVISION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/call"), (NAME_HEADER, name)];
+        for (name, is_same) in [
+            ("=?base64?d8O2cmxk?=", true),
+            ("world", false),
+            ("=?base64?!?=", false),
+        ] {
+            let pairs = [
+                (REVISION_HEADER, "2026-07-28"),
+                (METHOD_HEADER, "tools/call"),
+                (NAME_HEADER, name),
+            ];
             let got = era_of(&headers(&pairs), &request("tools/call", call.clone()));
             assert_eq!(got.is_ok(), is_same, "{name}");
         }

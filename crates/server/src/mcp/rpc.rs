@@ -36,7 +36,12 @@ pub(super) struct Failure {
 
 impl Failure {
     fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None, status: StatusCode::OK }
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+            status: StatusCode::OK,
+        }
     }
 
     /// The failure of bytes that are no message, so that no request is named in the answer.
@@ -71,35 +76,62 @@ impl Failure {
 
     /// A revision of the protocol that is not spoken here.
     pub(super) fn unsupported_revision(requested: &str, supported: &[&str]) -> Self {
-        let message = format!("the protocol's revision must be one of {}", supported.join(", "));
+        let message = format!(
+            "the protocol's revision must be one of {}",
+            supported.join(", ")
+        );
         let data = json!({ "supported": supported, "requested": requested });
-        Self { data: Some(data), ..Self::new(-32022, message).with_status(StatusCode::BAD_REQUEST) }
+        Self {
+            data: Some(data),
+            ..Self::new(-32022, message).with_status(StatusCode::BAD_REQUEST)
+        }
     }
 }
 
 /// Reads one message.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
-    let mut message = strict::parse(bytes)
-        .map_err(|fault| Failure::no_message(-32700, format!("{} {}", fault.path, fault.message)))?;
+    let mut message = strict::parse(bytes).map_err(|fault| {
+        Failure::no_message(-32700, format!("{} {}", fault.path, fault.message))
+    })?;
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Failure::no_message(-32600, "a message is one JSON-RPC 2.0 object"));
+        return Err(Failure::no_message(
+            -32600,
+            "a message is one JSON-RPC 2.0 object",
+        ));
     }
     let id = message.get_mut("id").map(Value::take);
-    let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
-    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    let method = message
+        .get("method")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let params = message
+        .get_mut("params")
+        .map(Value::take)
+        .unwrap_or_default();
     match (id, method) {
         (Some(id @ (Value::String(_) | Value::Number(_))), Some(method)) => {
             Ok(Incoming::Request(Request { id, method, params }))
         }
-        (Some(_), Some(_)) => Err(Failure::no_message(-32600, "the id of a request is a text or a number")),
+        (Some(_), Some(_)) => Err(Failure::no_message(
+            -32600,
+            "the id of a request is a text or a number",
+        )),
         (None, Some(_)) | (Some(_), None) => Ok(Incoming::Notification),
-        (None, None) => Err(Failure::no_message(-32600, "a message has a method, an id, or both")),
+        (None, None) => Err(Failure::no_message(
+            -32600,
+            "a message has a method, an id, or both",
+        )),
     }
 }
 
 /// The answer to a request.
 pub(super) fn write(id: &Value, answer: Result<Value, Failure>) -> Value {
-    let Failure { code, message, data, .. } = match answer {
+    let Failure {
+        code,
+        message,
+        data,
+        ..
+    } = match answer {
         Ok(result) => return json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(failure) => failure,
     };
@@ -125,8 +157,14 @@ mod tests {
             assert_eq!(got.map_err(|failure| failure.code), expect, "{text}");
         };
         check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Ok("ping"));
-        check(r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":{}}"#, Ok("ping"));
-        check(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Ok(""));
+        check(
+            r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":{}}"#,
+            Ok("ping"),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            Ok(""),
+        );
         check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Ok(""));
         for bad in [
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
@@ -138,7 +176,11 @@ mod tests {
         ] {
             check(bad, Err(-32600));
         }
-        for garbage in ["", "{", r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#] {
+        for garbage in [
+            "",
+            "{",
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        ] {
             check(garbage, Err(-32700));
         }
     }

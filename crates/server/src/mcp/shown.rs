@@ -1,4 +1,5 @@
-//! Entries as an agent is shown them: with their author, their audience in words, and what they answer.
+//! Entries as an agent is shown them: with their author, their audience in words, and what they
+//! answer.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
@@ -20,8 +21,14 @@ fn without_text(view: &View<'_>, entry: &Entry) -> Value {
     shown
 }
 
-/// An entry of the stream, if it fits. The first of an answer always does: its text is cut where it must be.
-pub(super) fn entry(view: &View<'_>, entry: &Entry, budget: &mut Budget, is_first: bool) -> Option<Value> {
+/// An entry of the stream, if it fits. The first of an answer always does: its text is cut where it
+/// must be.
+pub(super) fn entry(
+    view: &View<'_>,
+    entry: &Entry,
+    budget: &mut Budget,
+    is_first: bool,
+) -> Option<Value> {
     let mut shown = without_text(view, entry);
     let whole = entry.text.len();
     shown["text"] = (*entry.text).into();
@@ -45,7 +52,10 @@ pub(super) fn entry(view: &View<'_>, entry: &Entry, budget: &mut Budget, is_firs
 pub(super) fn with_audiences(view: &View<'_>, pack: &mut Value) {
     let results = pack.get_mut("results").and_then(Value::as_array_mut);
     for result in results.into_iter().flatten() {
-        let id = result.get("entry_id").and_then(Value::as_str).and_then(|id| id.parse::<EntryId>().ok());
+        let id = result
+            .get("entry_id")
+            .and_then(Value::as_str)
+            .and_then(|id| id.parse::<EntryId>().ok());
         if let Some(entry) = id.and_then(|id| view.entry(id)) {
             describe(view, entry, result);
         }

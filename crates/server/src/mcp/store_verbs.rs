@@ -16,20 +16,34 @@ use crate::http::{contexts, turns};
 use crate::shared::Shared;
 
 /// Lists contexts.
-pub(super) async fn contexts(shared: &Arc<Shared>, arguments: &Arguments<'_>) -> Result<Value, ApiError> {
+pub(super) async fn contexts(
+    shared: &Arc<Shared>,
+    arguments: &Arguments<'_>,
+) -> Result<Value, ApiError> {
     let query = query(arguments, &["label", "cursor", "limit"])?;
-    json_of(contexts::list(State(Arc::clone(shared)), query).await?.into_response()).await
+    json_of(
+        contexts::list(State(Arc::clone(shared)), query)
+            .await?
+            .into_response(),
+    )
+    .await
 }
 
 /// Reads turns of a context.
-pub(super) async fn turns(shared: &Arc<Shared>, arguments: &Arguments<'_>) -> Result<Value, ApiError> {
+pub(super) async fn turns(
+    shared: &Arc<Shared>,
+    arguments: &Arguments<'_>,
+) -> Result<Value, ApiError> {
     let context = At(Segment::parse(arguments.text("context_id")?)?);
     let query = query(arguments, &["before_turn_id", "limit"])?;
     json_of(turns::page(State(Arc::clone(shared)), context, query).await?).await
 }
 
 /// Reads a turn.
-pub(super) async fn turn(shared: &Arc<Shared>, arguments: &Arguments<'_>) -> Result<Value, ApiError> {
+pub(super) async fn turn(
+    shared: &Arc<Shared>,
+    arguments: &Arguments<'_>,
+) -> Result<Value, ApiError> {
     let turn = At(Segment::parse(arguments.text("turn_id")?)?);
     json_of(turns::show(State(Arc::clone(shared)), turn, query(arguments, &[])?).await?).await
 }
@@ -46,6 +60,11 @@ fn query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result<Quer
 }
 
 async fn json_of(response: Response) -> Result<Value, ApiError> {
-    let body = response.into_body().collect().await.map_err(ApiError::internal)?.to_bytes();
+    let body = response
+        .into_body()
+        .collect()
+        .await
+        .map_err(ApiError::internal)?
+        .to_bytes();
     serde_json::from_slice(&body).map_err(ApiError::internal)
 }

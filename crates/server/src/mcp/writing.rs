@@ -1,9 +1,9 @@
 //! `ledger_write`: entries in the caller's own name, committed together or not at all.
 //!
-//! The server builds the envelope and the bundle. Nothing in them speaks as the operator, and the author is the
-//! token's person. An agent's `request_id` is the agent's own: the person's id is put in front of it, so two
-//! agents may use the same one. A calendar item is given in words of the entry's text; the byte ranges that the
-//! ledger keeps are found here.
+//! The server builds the envelope and the bundle. Nothing in them speaks as the operator, and the
+//! author is the token's person. An agent's `request_id` is the agent's own: the person's id is put
+//! in front of it, so two agents may use the same one. A calendar item is given in words of the
+//! entry's text; the byte ranges that the ledger keeps are found here.
 
 use std::sync::Arc;
 
@@ -47,7 +47,9 @@ pub(super) async fn write(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let author = author(caller)?;
-    let expected_cursor = arguments.optional_text("expected_cursor")?.map(str::to_owned);
+    let expected_cursor = arguments
+        .optional_text("expected_cursor")?
+        .map(str::to_owned);
     let given = arguments.optional_text("request_id")?;
     let request = match given {
         Some(given) => own_request_id(&author.id, given)?,
@@ -55,9 +57,16 @@ pub(super) async fn write(
     };
     let draft = read_draft(shared, &author, arguments, &request).await?;
     let bytes = draft.text_bytes();
-    shared.write_rate.admit(&Write { token: author.token, world: author.room.name(), bytes })?;
+    shared.write_rate.admit(&Write {
+        token: author.token,
+        world: author.room.name(),
+        bytes,
+    })?;
     let (envelope, bundle) = (envelope(&request), draft.bundle(&request, &author.id));
-    let answer = author.room.beat(&author.who, envelope, bundle, expected_cursor).await?;
+    let answer = author
+        .room
+        .beat(&author.who, envelope, bundle, expected_cursor)
+        .await?;
     let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
     if answer.rejected {
         return Err(draft.rejected(&body));
@@ -68,38 +77,60 @@ pub(super) async fn write(
     Ok(written)
 }
 
-/// Reads the arguments with the author's eyes, on a thread of its own: names may have to be looked for.
+/// Reads the arguments with the author's eyes, on a thread of its own: names may have to be looked
+/// for.
 async fn read_draft(
     shared: &Shared,
     author: &Author,
     arguments: &Arguments<'_>,
     request: &str,
 ) -> Result<Draft, ApiError> {
-    let (room, who, id) = (Arc::clone(&author.room), author.who.clone(), author.id.clone());
+    let (room, who, id) = (
+        Arc::clone(&author.room),
+        author.who.clone(),
+        author.id.clone(),
+    );
     let (arguments, request) = (arguments.root().value.clone(), request.to_owned());
     let read = move |world: &World| {
         let view = world.view(who.viewer());
         let known = known_persons(&view);
-        let reader = EntryReader { view: &view, known: &known, request: &request, author: &id };
+        let reader = EntryReader {
+            view: &view,
+            known: &known,
+            request: &request,
+            author: &id,
+        };
         Draft::read(&reader, &Node::root(&arguments, Code::ToolRequestInvalid))
     };
-    shared.blocking(move || room.study(read).map_err(ApiError::from)).await
+    shared
+        .blocking(move || room.study(read).map_err(ApiError::from))
+        .await
 }
 
 fn author(caller: &Caller) -> Result<Author, ApiError> {
-    let person = caller.person().ok_or_else(|| ApiError::internal("the owner has no tool that writes"))?;
+    let person = caller
+        .person()
+        .ok_or_else(|| ApiError::internal("the owner has no tool that writes"))?;
     let Principal::Person { id, .. } = &person.who else {
         return Err(ApiError::internal("a person's token without a person"));
     };
     let (room, who) = (Arc::clone(&person.room), person.who.clone());
-    Ok(Author { room, who, id: id.clone(), token: person.token })
+    Ok(Author {
+        room,
+        who,
+        id: id.clone(),
+        token: person.token,
+    })
 }
 
-/// An agent's request id as the ledger keeps it. One that would be too long with the person's id in front of it
-/// is kept as its hash.
+/// An agent's request id as the ledger keeps it. One that would be too long with the person's id in
+/// front of it is kept as its hash.
 fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
     let characters = given.chars().count();
-    if characters == 0 || characters > REQUEST_ID_CHARACTERS_MAX || given.chars().any(char::is_control) {
+    if characters == 0
+        || characters > REQUEST_ID_CHARACTERS_MAX
+        || given.chars().any(char::is_control)
+    {
         let message = "must be 1 to 200 characters without control characters";
         return Err(Fault::new(Code::RequestIdInvalid, "request_id", message));
     }
@@ -107,7 +138,10 @@ fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
     if own.chars().count() <= REQUEST_ID_CHARACTERS_MAX {
         return Ok(own);
     }
-    Ok(format!("{person}:{}", blake3::hash(given.as_bytes()).to_hex()))
+    Ok(format!(
+        "{person}:{}",
+        blake3::hash(given.as_bytes()).to_hex()
+    ))
 }
 
 /// Nothing in it speaks as the operator.
@@ -151,8 +185,10 @@ impl Draft {
     fn take(&mut self, reader: &EntryReader<'_>, node: &Node<'_>) -> Result<(), Fault> {
         let text = node.field("text")?.text()?;
         for (number, item) in list(node, "calendar")?.iter().enumerate() {
-            self.items.push(calendar_item(item, self.entries.len(), text)?);
-            self.item_paths.push(join(&node.path, &format!("calendar[{number}]")));
+            self.items
+                .push(calendar_item(item, self.entries.len(), text)?);
+            self.item_paths
+                .push(join(&node.path, &format!("calendar[{number}]")));
         }
         self.entries.push(reader.entry(node, text)?);
         self.entry_paths.push(node.path.clone());
@@ -160,7 +196,11 @@ impl Draft {
     }
 
     fn text_bytes(&self) -> usize {
-        self.entries.iter().filter_map(|entry| entry["text"].as_str()).map(str::len).sum()
+        self.entries
+            .iter()
+            .filter_map(|entry| entry["text"].as_str())
+            .map(str::len)
+            .sum()
     }
 
     fn bundle(&self, request: &str, author: &Name) -> Value {
@@ -177,23 +217,41 @@ impl Draft {
         bundle
     }
 
-    /// A rejection in the words of an error. Its reason is the code and the path; the path is told as it is in
-    /// the arguments.
+    /// A rejection in the words of an error. Its reason is the code and the path; the path is told
+    /// as it is in the arguments.
     fn rejected(&self, body: &Value) -> ApiError {
-        let reason = body.pointer("/bundle/rejection/reason").and_then(Value::as_str).unwrap_or_default();
+        let reason = body
+            .pointer("/bundle/rejection/reason")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
-        let code = Code::ALL.iter().find(|code| code.word() == word).copied().unwrap_or(Code::Shape);
+        let code = Code::ALL
+            .iter()
+            .find(|code| code.word() == word)
+            .copied()
+            .unwrap_or(Code::Shape);
         let path = self.path_of(path);
         let message = format!("nothing was written: {word}: {path}");
-        ApiError::new(ErrorCode::Unprocessable, message).word(code).with("path", path)
+        ApiError::new(ErrorCode::Unprocessable, message)
+            .word(code)
+            .with("path", path)
     }
 
     fn path_of(&self, path: &str) -> String {
-        for (list, paths) in [("entries[", &self.entry_paths), ("pocket_items[", &self.item_paths)] {
-            let Some((number, rest)) = path.strip_prefix(list).and_then(|rest| rest.split_once(']')) else {
+        for (list, paths) in [
+            ("entries[", &self.entry_paths),
+            ("pocket_items[", &self.item_paths),
+        ] {
+            let Some((number, rest)) = path
+                .strip_prefix(list)
+                .and_then(|rest| rest.split_once(']'))
+            else {
                 continue;
             };
-            let given = number.parse().ok().and_then(|number: usize| paths.get(number));
+            let given = number
+                .parse()
+                .ok()
+                .and_then(|number: usize| paths.get(number));
             let rest = rest.strip_prefix('.').unwrap_or(rest);
             let rest = rest.strip_prefix("visibility.").unwrap_or(rest);
             return join(given.map_or("", String::as_str), rest);
@@ -211,7 +269,11 @@ fn join(path: &str, rest: &str) -> String {
 }
 
 fn list<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
-    Ok(node.optional(name)?.map(|node| node.items()).transpose()?.unwrap_or_default())
+    Ok(node
+        .optional(name)?
+        .map(|node| node.items())
+        .transpose()?
+        .unwrap_or_default())
 }
 
 fn refuse_unknown(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
@@ -237,7 +299,9 @@ impl EntryReader<'_> {
         let answered = self.answered(node)?;
         let readers = match node.optional("visible_to")? {
             Some(named) => Some(self.readers(&named)?),
-            None => answered.as_ref().and_then(|answered| answered.readers.clone()),
+            None => answered
+                .as_ref()
+                .and_then(|answered| answered.readers.clone()),
         };
         let visibility = match readers {
             None => json!({ "scope": "PUBLIC" }),
@@ -259,7 +323,10 @@ impl EntryReader<'_> {
     fn readers(&self, named: &Node<'_>) -> Result<Vec<String>, Fault> {
         let mut readers: Vec<String> = Vec::new();
         for node in named.items()? {
-            let refusal = Refusal { code: Code::VisibilityInvalid, path: &node.path };
+            let refusal = Refusal {
+                code: Code::VisibilityInvalid,
+                path: &node.path,
+            };
             let reader = find_among(self.known, self.view, node.text()?, refusal)?.to_string();
             // A label and an id may name the same person.
             if !readers.contains(&reader) {
@@ -271,22 +338,39 @@ impl EntryReader<'_> {
 
     /// The entry that is answered. An unknown one and a hidden one get the same refusal.
     fn answered(&self, node: &Node<'_>) -> Result<Option<Answered>, Fault> {
-        let Some(given) = node.optional("reply_to")? else { return Ok(None) };
-        let found = given.text()?.parse().ok().and_then(|id| self.view.entry(id));
+        let Some(given) = node.optional("reply_to")? else {
+            return Ok(None);
+        };
+        let found = given
+            .text()?
+            .parse()
+            .ok()
+            .and_then(|id| self.view.entry(id));
         let message = "is no entry that you may see: give an entry_id that you were shown";
-        let entry = found.ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
+        let entry = found
+            .ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
         let readers = match Audience::of(entry) {
             Audience::Public => None,
             Audience::Readers(readers) => Some(self.others(&readers)),
         };
-        Ok(Some(Answered { id: entry.id, readers }))
+        Ok(Some(Answered {
+            id: entry.id,
+            readers,
+        }))
     }
 
     /// Those besides the author; the author alone, if nobody else is there.
     fn others(&self, readers: &[Name]) -> Vec<String> {
-        let others: Vec<String> =
-            readers.iter().filter(|reader| *reader != self.author).map(Name::to_string).collect();
-        if others.is_empty() { vec![self.author.to_string()] } else { others }
+        let others: Vec<String> = readers
+            .iter()
+            .filter(|reader| *reader != self.author)
+            .map(Name::to_string)
+            .collect();
+        if others.is_empty() {
+            vec![self.author.to_string()]
+        } else {
+            others
+        }
     }
 }
 
@@ -318,7 +402,8 @@ fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
     let wanted = words.text()?;
     let start = text.find(wanted).filter(|_| !wanted.is_empty());
     let message = "must be words of the entry's text, letter by letter";
-    let start = start.ok_or_else(|| Fault::new(Code::PocketInvalid, words.path.clone(), message))?;
+    let start =
+        start.ok_or_else(|| Fault::new(Code::PocketInvalid, words.path.clone(), message))?;
     Ok(json!([start, start + wanted.len()]))
 }
 
@@ -326,24 +411,31 @@ fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
 fn written(world: &World, who: &Principal, body: &Value) -> Value {
     let view = world.view(who.viewer());
     let committed = body.pointer("/bundle/entries").and_then(Value::as_array);
-    let ids = committed.into_iter().flatten().filter_map(|entry| entry.get("entry_id")?.as_str());
-    let entries = ids.filter_map(|id| view.entry(id.parse().ok()?)).map(|entry| {
-        let mut shown = json!({
-            "entry_id": entry.id.to_string(),
-            "created_at_world": entry.time.as_str(),
-            "audience": audience_text(&view, entry),
+    let ids = committed
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("entry_id")?.as_str());
+    let entries = ids
+        .filter_map(|id| view.entry(id.parse().ok()?))
+        .map(|entry| {
+            let mut shown = json!({
+                "entry_id": entry.id.to_string(),
+                "created_at_world": entry.time.as_str(),
+                "audience": audience_text(&view, entry),
+            });
+            if let Some(answered) = entry.reply_to {
+                shown["reply_to"] = answered.to_string().into();
+            }
+            shown
         });
-        if let Some(answered) = entry.reply_to {
-            shown["reply_to"] = answered.to_string().into();
-        }
-        shown
-    });
     let mut answer = json!({
         "bundle_id": body.pointer("/bundle/bundle_id"),
         "entries": entries.collect::<Vec<_>>(),
         "cursor_after": body.pointer("/projection/stream/cursor_after"),
     });
-    let items = body.pointer("/bundle/pocket_items").and_then(Value::as_array);
+    let items = body
+        .pointer("/bundle/pocket_items")
+        .and_then(Value::as_array);
     let items: Vec<Value> = items.into_iter().flatten().map(item_ids).collect();
     if !items.is_empty() {
         answer["calendar"] = items.into();

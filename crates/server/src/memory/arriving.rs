@@ -15,8 +15,8 @@ use crate::error::ApiError;
 pub(crate) struct ArrivingBytes {
     buffer: LargeBuffer,
     filled: usize,
-    /// How far bytes may arrive under the permit. It may be further than the permit's own size, because
-    /// a request that needs more than the budget goes on when it has all of it.
+    /// How far bytes may arrive under the permit. It may be further than the permit's own size,
+    /// because a request that needs more than the budget goes on when it has all of it.
     covered: usize,
     permit: Option<MemoryPermit>,
 }
@@ -47,8 +47,14 @@ impl WantedPermit {
 impl ArrivingBytes {
     /// Bytes of which at most `bytes_max` will come.
     pub(crate) fn new(bytes_max: usize) -> Result<Self, ApiError> {
-        let buffer = LargeBuffer::sparse(bytes_max).map_err(|_| ReadError::NoMemory(bytes_max as u64))?;
-        Ok(Self { buffer, filled: 0, covered: 0, permit: None })
+        let buffer =
+            LargeBuffer::sparse(bytes_max).map_err(|_| ReadError::NoMemory(bytes_max as u64))?;
+        Ok(Self {
+            buffer,
+            filled: 0,
+            covered: 0,
+            permit: None,
+        })
     }
 
     /// Bytes that have come.
@@ -74,8 +80,15 @@ impl ArrivingBytes {
             return None;
         }
         let held_bytes = self.permit.as_ref().map_or(0, MemoryPermit::bytes);
-        let covers = needed.max(2 * self.filled).max(2 * LARGE_FROM_BYTES).min(whole);
-        Some(WantedPermit { held_bytes, bytes: covers.saturating_sub(held_bytes), covers })
+        let covers = needed
+            .max(2 * self.filled)
+            .max(2 * LARGE_FROM_BYTES)
+            .min(whole);
+        Some(WantedPermit {
+            held_bytes,
+            bytes: covers.saturating_sub(held_bytes),
+            covers,
+        })
     }
 
     /// Takes the permit that was wanted.
@@ -133,7 +146,10 @@ mod tests {
         for _ in 0..20 {
             arrive(&mut arriving, 1 << 20, &budget);
             let (come, used) = (arriving.filled().len(), budget.used_bytes());
-            assert!(used >= come && used <= 2 * come && !arriving.is_complete(), "{used} for {come}");
+            assert!(
+                used >= come && used <= 2 * come && !arriving.is_complete(),
+                "{used} for {come}"
+            );
         }
         let bytes = arriving.finish();
         assert_eq!((bytes.len(), &bytes[..2]), (20 << 20, &[7, 7][..]));

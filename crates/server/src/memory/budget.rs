@@ -1,8 +1,9 @@
 //! The budget and its permits.
 //!
-//! Invariant: the permits in use never add up to more than the budget. A request that needs more than the
-//! whole budget gets all of it, so that nothing is refused for its size alone and no request waits for
-//! itself. Waiting requests are served in their order and give up after a fixed time.
+//! Invariant: the permits in use never add up to more than the budget. A request that needs more
+//! than the whole budget gets all of it, so that nothing is refused for its size alone and no
+//! request waits for itself. Waiting requests are served in their order and give up after a fixed
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +36,12 @@ impl MemoryBudget {
     /// A budget of `bytes`, for which a request waits no longer than `wait_max`.
     pub(crate) fn new(bytes: usize, wait_max: Duration) -> Self {
         let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        Self { free: Arc::new(Semaphore::new(units)), units, wait_max, waiting: Arc::default() }
+        Self {
+            free: Arc::new(Semaphore::new(units)),
+            units,
+            wait_max,
+            waiting: Arc::default(),
+        }
     }
 
     /// The whole budget in bytes.
@@ -59,9 +65,16 @@ impl MemoryBudget {
     }
 
     /// The same for a request that holds `held_bytes` of the budget already.
-    pub(crate) fn try_acquire_beside(&self, held_bytes: usize, bytes: usize) -> Option<MemoryPermit> {
+    pub(crate) fn try_acquire_beside(
+        &self,
+        held_bytes: usize,
+        bytes: usize,
+    ) -> Option<MemoryPermit> {
         let units = self.units_beside(held_bytes, bytes);
-        Arc::clone(&self.free).try_acquire_many_owned(units).ok().map(MemoryPermit)
+        Arc::clone(&self.free)
+            .try_acquire_many_owned(units)
+            .ok()
+            .map(MemoryPermit)
     }
 
     /// The same, with the error for the caller when there is none.
@@ -77,7 +90,8 @@ impl MemoryBudget {
         self.acquire_beside(0, bytes)
     }
 
-    /// The same for a request that holds `held_bytes` of the budget already, which it cannot wait for.
+    /// The same for a request that holds `held_bytes` of the budget already, which it cannot wait
+    /// for.
     pub(crate) fn acquire_beside(
         &self,
         held_bytes: usize,
@@ -148,8 +162,8 @@ impl MemoryPermit {
         done
     }
 
-    /// Makes a command under the permit. The part for the bytes that the command brings beyond what its
-    /// caller sent stays with those bytes until they are written; the rest is free again.
+    /// Makes a command under the permit. The part for the bytes that the command brings beyond what
+    /// its caller sent stays with those bytes until they are written; the rest is free again.
     pub(crate) fn during_command(
         mut self,
         make: impl FnOnce() -> Result<Command, ApiError>,
@@ -167,7 +181,10 @@ impl MemoryPermit {
 
     /// Bytes that keep the permit as long as any part of them lives.
     pub(crate) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        Bytes::from_owner(HeldBytes { bytes, _permit: self })
+        Bytes::from_owner(HeldBytes {
+            bytes,
+            _permit: self,
+        })
     }
 }
 
@@ -199,7 +216,11 @@ mod tests {
         assert_eq!(waits.await.unwrap_err().code, ErrorCode::TooManyRequests);
         assert_eq!(budget.waiting(), 0);
         drop(budget.acquire(1));
-        assert_eq!(budget.waiting(), 0, "a request that was cancelled waits no more");
+        assert_eq!(
+            budget.waiting(),
+            0,
+            "a request that was cancelled waits no more"
+        );
         drop(held);
         assert!(budget.acquire(1).await.is_ok());
         assert_eq!(budget.used_bytes(), 0);
@@ -210,7 +231,11 @@ mod tests {
         let budget = MemoryBudget::new(40 * UNIT_BYTES, WAIT_MAX);
         let check = |bytes, used| {
             let permit = budget.try_acquire(bytes).unwrap();
-            assert_eq!((budget.used_bytes(), permit.bytes()), (used, used), "{bytes}");
+            assert_eq!(
+                (budget.used_bytes(), permit.bytes()),
+                (used, used),
+                "{bytes}"
+            );
         };
         check(0, 0);
         check(1, UNIT_BYTES);
@@ -224,12 +249,20 @@ mod tests {
         let budget = MemoryBudget::new(10 * UNIT_BYTES, WAIT_MAX);
         let mut frame = budget.try_acquire(7 * UNIT_BYTES).unwrap();
         assert!(budget.try_acquire(8 * UNIT_BYTES).is_none());
-        let rest = budget.try_acquire_beside(frame.bytes(), 8 * UNIT_BYTES).unwrap();
-        assert_eq!((rest.bytes(), budget.used_bytes()), (3 * UNIT_BYTES, budget.total_bytes()));
+        let rest = budget
+            .try_acquire_beside(frame.bytes(), 8 * UNIT_BYTES)
+            .unwrap();
+        assert_eq!(
+            (rest.bytes(), budget.used_bytes()),
+            (3 * UNIT_BYTES, budget.total_bytes())
+        );
         assert_eq!(budget.try_acquire_beside(usize::MAX, 1).unwrap().bytes(), 0);
         frame.merge(rest);
         assert_eq!(frame.split(2 * UNIT_BYTES).unwrap().bytes(), 2 * UNIT_BYTES);
-        assert_eq!((frame.bytes(), budget.used_bytes()), (8 * UNIT_BYTES, 8 * UNIT_BYTES));
+        assert_eq!(
+            (frame.bytes(), budget.used_bytes()),
+            (8 * UNIT_BYTES, 8 * UNIT_BYTES)
+        );
     }
 
     #[test]
@@ -238,24 +271,38 @@ mod tests {
         let make = |bytes: Vec<u8>| {
             let permit = budget.try_acquire(4 << 20).unwrap();
             let blob = turnkeep_store::NewBlob::from_raw(bytes.into(), 8 << 20);
-            permit.during_command(|| Ok(Command::PutBlob(blob?))).unwrap()
+            permit
+                .during_command(|| Ok(Command::PutBlob(blob?)))
+                .unwrap()
         };
         let command = make((0..300_000_u32).flat_map(u32::to_le_bytes).collect());
         let kept = budget.used_bytes();
         assert!(kept > 0 && kept < 2 << 20, "{kept}");
         drop(command);
         assert_eq!(budget.used_bytes(), 0);
-        assert!(budget.try_acquire(1).unwrap().during_command(|| Err(too_busy())).is_err());
+        assert!(
+            budget
+                .try_acquire(1)
+                .unwrap()
+                .during_command(|| Err(too_busy()))
+                .is_err()
+        );
         assert_eq!(budget.used_bytes(), 0);
     }
 
     #[test]
     fn a_permit_lives_as_long_as_its_bytes() {
         let budget = MemoryBudget::new(40 * UNIT_BYTES, WAIT_MAX);
-        let bytes = budget.try_acquire(5 * UNIT_BYTES).unwrap().hold(vec![7; 100]);
+        let bytes = budget
+            .try_acquire(5 * UNIT_BYTES)
+            .unwrap()
+            .hold(vec![7; 100]);
         let part = bytes.slice(10..20);
         drop(bytes);
-        assert_eq!((budget.used_bytes(), &part[..2]), (5 * UNIT_BYTES, &[7, 7][..]));
+        assert_eq!(
+            (budget.used_bytes(), &part[..2]),
+            (5 * UNIT_BYTES, &[7, 7][..])
+        );
         drop(part);
         assert_eq!(budget.used_bytes(), 0);
     }

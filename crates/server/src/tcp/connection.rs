@@ -1,8 +1,9 @@
 //! One connection: bytes in, frames, requests, answers, bytes out, as one task.
 //!
-//! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests and
-//! bytes that are owed to it and by the bytes that it has not read; beyond that it is not read from,
-//! and TCP does the rest. A large frame waits for a memory permit, and is refused when none comes.
+//! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests
+//! and bytes that are owed to it and by the bytes that it has not read; beyond that it is not read
+//! from, and TCP does the rest. A large frame waits for a memory permit, and is refused when none
+//! comes.
 
 use std::future::poll_fn;
 use std::io;
@@ -98,7 +99,11 @@ pub(super) struct Connection<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) fn new(stream: S, tcp: Arc<Tcp>, newcomer: Option<Newcomer>) -> Self {
         let config = &tcp.shared.config;
-        let phase = if config.auth.is_off() { Phase::Open } else { Phase::Greeting };
+        let phase = if config.auth.is_off() {
+            Phase::Open
+        } else {
+            Phase::Greeting
+        };
         Self {
             session_id: tcp.next_session(),
             stream,
@@ -154,7 +159,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         {
             return Poll::Ready(Event::Received(received));
         }
-        self.watchdog.poll(self.activity(), context).map(Event::Late)
+        self.watchdog
+            .poll(self.activity(), context)
+            .map(Event::Late)
     }
 
     /// Everything but the socket and the clock.
@@ -203,14 +210,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.replies.bytes() + self.outbox.unread_bytes()
     }
 
-    /// Takes or gives back the permit for much that waits. Nothing waits for this permit: without it the
-    /// connection takes no more requests until the ones that it has are answered.
+    /// Takes or gives back the permit for much that waits. Nothing waits for this permit: without
+    /// it the connection takes no more requests until the ones that it has are answered.
     fn cover_in_flight(&mut self) {
         if self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE {
             self.in_flight_permit = None;
         } else if self.in_flight_permit.is_none() {
-            self.in_flight_permit =
-                self.tcp.shared.memory.try_acquire(IN_FLIGHT_BYTES_MAX + UNREAD_BYTES_MAX);
+            self.in_flight_permit = self
+                .tcp
+                .shared
+                .memory
+                .try_acquire(IN_FLIGHT_BYTES_MAX + UNREAD_BYTES_MAX);
         }
     }
 
@@ -263,7 +273,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn frame_bytes_max(&self) -> usize {
         let max = self.tcp.shared.policy.limits.frame_bytes_max;
-        if self.phase == Phase::Greeting { max.min(GREETING_BYTES_MAX) } else { max }
+        if self.phase == Phase::Greeting {
+            max.min(GREETING_BYTES_MAX)
+        } else {
+            max
+        }
     }
 
     /// A large frame is read on only under a permit.
@@ -280,7 +294,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         match wanted.try_acquire(budget) {
             Some(permit) => self.inbox.cover(wanted, permit),
             None => {
-                self.permit_wait = Some(PermitWait { wanted, permit: Box::pin(wanted.acquire(budget)) });
+                self.permit_wait = Some(PermitWait {
+                    wanted,
+                    permit: Box::pin(wanted.acquire(budget)),
+                });
             }
         }
     }
@@ -300,12 +317,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn refuse(&mut self, header: Header, error: ApiError) {
-        let frame = Frame { header, payload: bytes::Bytes::new() };
+        let frame = Frame {
+            header,
+            payload: bytes::Bytes::new(),
+        };
         self.owe(Ticket::of(&frame), Owed::Settled(Settled::Failure(error)));
     }
 
     fn refuse_frame(&mut self, too_long: FrameTooLong) {
-        let error = if self.phase == Phase::Greeting { greeting::no_token() } else { too_long.into() };
+        let error = if self.phase == Phase::Greeting {
+            greeting::no_token()
+        } else {
+            too_long.into()
+        };
         self.refuse(too_long.header, error);
         self.end();
     }
@@ -317,7 +341,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         let request = Request::decode(frame, &self.tcp.shared.policy.limits);
         let step = match request {
-            Ok(request) if self.phase != Phase::Greeting || matches!(request, Request::Hello(_)) => {
+            Ok(request)
+                if self.phase != Phase::Greeting || matches!(request, Request::Hello(_)) =>
+            {
                 self.dispatch(ticket, request)
             }
             Err(error) if self.phase != Phase::Greeting => settle(ticket, Err(error.into())),
@@ -379,16 +405,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 error.log();
                 status = error.code.status();
                 let out = self.outbox.buffer();
-                encode_failure(out, ticket.req_id, error.code, &error.message, &error.details);
+                encode_failure(
+                    out,
+                    ticket.req_id,
+                    error.code,
+                    &error.message,
+                    &error.details,
+                );
             }
             Settled::Subscribed(opening) => {
-                let accepted = Response::Subscribed { caught_up: opening.caught_up };
+                let accepted = Response::Subscribed {
+                    caught_up: opening.caught_up,
+                };
                 accepted.encode(opening.req_id, self.outbox.buffer());
                 self.subscriptions.begin(&opening, &self.tcp);
             }
         }
         self.outbox.keep(ticket.permit, None);
-        self.tcp.shared.metrics.tcp(message_name(ticket.msg_type), status);
+        self.tcp
+            .shared
+            .metrics
+            .tcp(message_name(ticket.msg_type), status);
     }
 
     /// A subscription that had not begun when the server stopped never does.
@@ -408,13 +445,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if chunk.pieces.is_empty() {
             self.outbox.append(chunk.frames);
         } else {
-            self.outbox.append_large(LargeFrame { head: chunk.frames, pieces: chunk.pieces });
+            self.outbox.append_large(LargeFrame {
+                head: chunk.frames,
+                pieces: chunk.pieces,
+            });
         }
         self.outbox.keep(chunk.permit, chunk.place);
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
-        match self.subscriptions.open(self.tcp.shared.store.store(), ticket.req_id, ask) {
+        match self
+            .subscriptions
+            .open(self.tcp.shared.store.store(), ticket.req_id, ask)
+        {
             Ok(opening) if opening.caught_up && !self.tcp.shared.reaches_worlds(ask.context) => {
                 Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening)))
             }
@@ -433,14 +476,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     pub(super) fn cancel(&mut self, req_id: u64) -> Result<Response, ApiError> {
-        self.subscriptions.cancel(req_id).map(|()| Response::Cancelled)
+        self.subscriptions
+            .cancel(req_id)
+            .map(|()| Response::Cancelled)
     }
 
     fn stop(&mut self) {
         self.phase = Phase::Stopping;
         self.linger = Some(STOPPED_LINGER);
         self.permit_wait = None;
-        self.subscriptions.end_all(&ApiError::shutting_down(), self.outbox.buffer());
+        self.subscriptions
+            .end_all(&ApiError::shutting_down(), self.outbox.buffer());
     }
 
     fn end(&mut self) {
@@ -449,8 +495,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.subscriptions = Subscriptions::default();
     }
 
-    /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
-    /// while bytes of the peer are unread may take back what was sent on it.
+    /// Ends the connection in a way that lets the peer read the last answers: a socket that is
+    /// closed while bytes of the peer are unread may take back what was sent on it.
     async fn close(mut self) -> io::Result<()> {
         let part = async {
             self.stream.shutdown().await?;
@@ -458,10 +504,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             while self.linger.is_some() && self.stream.read(&mut rest).await? > 0 {}
             Ok(())
         };
-        tokio::time::timeout(self.linger.unwrap_or(ENDED_LINGER), part).await.unwrap_or_else(|_| {
-            tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
-            Ok(())
-        })
+        tokio::time::timeout(self.linger.unwrap_or(ENDED_LINGER), part)
+            .await
+            .unwrap_or_else(|_| {
+                tracing::debug!(
+                    session = self.session_id,
+                    "a peer went on after it was hung up on"
+                );
+                Ok(())
+            })
     }
 }
 

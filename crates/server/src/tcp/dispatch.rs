@@ -21,7 +21,10 @@ use crate::ledger::Room;
 use crate::memory::LARGE_FROM_BYTES;
 
 /// What a connection has to do for a request.
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once per request; a box would cost more")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made and taken apart once per request; a box would cost more"
+)]
 pub(super) enum Step {
     /// The answer is owed, or is there.
     Owe(Ticket, Owed),
@@ -37,26 +40,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let tcp = &self.tcp;
         match request {
             Request::Hello(hello) => self.greet(ticket, hello.as_ref()),
-            Request::CreateContext(r) => {
-                tcp.write(ticket, Ack::Created, 0, |policy| convert::create_context(policy, r))
+            Request::CreateContext(r) => tcp.write(ticket, Ack::Created, 0, |policy| {
+                convert::create_context(policy, r)
+            }),
+            Request::ForkContext(r) => tcp.write(ticket, Ack::Forked, 0, |policy| {
+                convert::create_context(policy, r)
+            }),
+            Request::GetHead(context) => {
+                settle(ticket, head(tcp.store(), context).map(Response::Head))
             }
-            Request::ForkContext(r) => {
-                tcp.write(ticket, Ack::Forked, 0, |policy| convert::create_context(policy, r))
-            }
-            Request::GetHead(context) => settle(ticket, head(tcp.store(), context).map(Response::Head)),
             Request::AppendTurn(r) => tcp.append(ticket, r),
             Request::GetLast(r) => tcp.page(ticket, |store, limits| Page::last(store, limits, &r)),
-            Request::GetBefore(r) => tcp.page(ticket, |store, limits| Page::before(store, limits, &r)),
-            Request::GetRange(r) => tcp.page(ticket, |store, limits| Page::range(store, limits, &r)),
+            Request::GetBefore(r) => {
+                tcp.page(ticket, |store, limits| Page::before(store, limits, &r))
+            }
+            Request::GetRange(r) => {
+                tcp.page(ticket, |store, limits| Page::range(store, limits, &r))
+            }
             Request::GetBlob(hash) => tcp.blob(ticket, hash),
             Request::AttachFs(r) => tcp.attach(ticket, r),
             Request::PutBlob(r) => {
                 let bytes = verifying_bytes(r.bytes.len(), 0, Compression::None);
-                tcp.write(ticket, Ack::BlobPut(r.hash), bytes, |policy| convert::put_blob(policy, r))
+                tcp.write(ticket, Ack::BlobPut(r.hash), bytes, |policy| {
+                    convert::put_blob(policy, r)
+                })
             }
-            Request::PutBundle(r) => tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
-                convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
-            }),
+            Request::PutBundle(r) => {
+                tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
+                    convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
+                })
+            }
             Request::AppendBatch(r) => tcp.append_batch(ticket, r),
             Request::Subscribe(r) => self.subscribe(ticket, &r),
             Request::Cancel(req_id) => settle(ticket, self.cancel(req_id)),
@@ -76,16 +89,29 @@ pub(super) fn settle(ticket: Ticket, result: Result<Response, ApiError>) -> Step
 fn head(store: &Store, context: ContextId) -> Result<ContextHead, ApiError> {
     let context = store.context(context)?;
     context.check_head()?;
-    Ok(ContextHead { context: context.id, head: context.head, depth: context.head_depth })
+    Ok(ContextHead {
+        context: context.id,
+        head: context.head,
+        depth: context.head_depth,
+    })
 }
 
 fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
-    Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash).is_some()).collect())
+    Response::HasBlobs(
+        hashes
+            .iter()
+            .map(|hash| store.has_blob(*hash).is_some())
+            .collect(),
+    )
 }
 
-/// The memory that verifying these payloads takes besides their frame, as their sender says. Compressed
-/// ones are unpacked one after the other; what others are compressed to stays until it is written.
-fn verifying_bytes_of<'a>(turns: impl IntoIterator<Item = &'a SentTurn>, blob_bytes_max: usize) -> usize {
+/// The memory that verifying these payloads takes besides their frame, as their sender says.
+/// Compressed ones are unpacked one after the other; what others are compressed to stays until it
+/// is written.
+fn verifying_bytes_of<'a>(
+    turns: impl IntoIterator<Item = &'a SentTurn>,
+    blob_bytes_max: usize,
+) -> usize {
     let (mut unpacked, mut compressed) = (0, 0);
     for turn in turns {
         let bytes = verifying_bytes(turn.payload.len(), turn.raw_len, turn.compression);
@@ -102,7 +128,9 @@ impl Tcp {
         if let Err(error) = self.shared.refuse_world_of(attach.turn) {
             return settle(ticket, Err(error));
         }
-        self.write(ticket, Ack::FsAttached(attach), 0, move |_| Ok(convert::attach_fs(attach)))
+        self.write(ticket, Ack::FsAttached(attach), 0, move |_| {
+            Ok(convert::attach_fs(attach))
+        })
     }
 
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
@@ -110,7 +138,9 @@ impl Tcp {
             return settle(ticket, Err(error));
         }
         let bytes = verifying_bytes_of([&append.turn], self.shared.policy.limits.blob_bytes_max);
-        self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))
+        self.write(ticket, Ack::Turn, bytes, |policy| {
+            convert::append_turn(policy, append)
+        })
     }
 
     fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Step {
@@ -119,16 +149,21 @@ impl Tcp {
         }
         let bytes = verifying_bytes_of(&batch.turns, self.shared.policy.limits.blob_bytes_max);
         let ack = Ack::Batch(batch.context);
-        self.write(ticket, ack, bytes, |policy| convert::append_batch(policy, batch))
+        self.write(ticket, ack, bytes, |policy| {
+            convert::append_batch(policy, batch)
+        })
     }
 
-    /// Makes a command and submits it. With `bytes` to unpack and hash it may be made on another thread.
+    /// Makes a command and submits it. With `bytes` to unpack and hash it may be made on another
+    /// thread.
     fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, bytes: usize, make: F) -> Step
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
         if bytes >= LARGE_FROM_BYTES {
-            return Step::Await(Box::pin(Arc::clone(self).write_large(ticket, ack, bytes, make)));
+            return Step::Await(Box::pin(
+                Arc::clone(self).write_large(ticket, ack, bytes, make),
+            ));
         }
         let command = match make(&self.shared.policy) {
             Ok(command) => command,
@@ -159,8 +194,9 @@ impl Tcp {
         }
     }
 
-    /// Makes a command on another thread, under a permit for what its payloads unpack or are compressed
-    /// to. The frame's own permit stays with the frame's bytes, of which the command has parts.
+    /// Makes a command on another thread, under a permit for what its payloads unpack or are
+    /// compressed to. The frame's own permit stays with the frame's bytes, of which the command has
+    /// parts.
     async fn make_large<F>(
         self: &Arc<Self>,
         frame_bytes: usize,
@@ -170,9 +206,15 @@ impl Tcp {
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        let permit = self.shared.memory.acquire_beside(frame_bytes, bytes).await?;
+        let permit = self
+            .shared
+            .memory
+            .acquire_beside(frame_bytes, bytes)
+            .await?;
         let tcp = Arc::clone(self);
-        self.shared.work_on_large(move || permit.during_command(|| make(&tcp.shared.policy))).await
+        self.shared
+            .work_on_large(move || permit.during_command(|| make(&tcp.shared.policy)))
+            .await
     }
 
     async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {
@@ -193,7 +235,9 @@ impl Tcp {
         };
         let worlds = self.shared.worlds_of(page.contexts_shown());
         if !worlds.is_empty() {
-            return Step::Await(Box::pin(Arc::clone(self).page_of_worlds(ticket, page, worlds)));
+            return Step::Await(Box::pin(
+                Arc::clone(self).page_of_worlds(ticket, page, worlds),
+            ));
         }
         let bytes = page_bytes(&page, limits);
         let req_id = ticket.req_id;
@@ -217,7 +261,8 @@ impl Tcp {
             let bytes = page_bytes(&page, &self.shared.policy.limits);
             ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
             let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            let encode = move || Ok(page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id)?);
+            let encode =
+                move || Ok(page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id)?);
             self.shared.work_on_large(encode).await
         };
         let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
@@ -228,9 +273,9 @@ impl Tcp {
         let req_id = ticket.req_id;
         match self.store().has_blob(hash) {
             None => settle(ticket, Err(ReadError::UnknownBlob(hash).into())),
-            Some(raw_len) if self.shared.may_be_a_record(hash, raw_len) => {
-                Step::Await(Box::pin(Arc::clone(self).blob_of_worlds(ticket, hash, raw_len)))
-            }
+            Some(raw_len) if self.shared.may_be_a_record(hash, raw_len) => Step::Await(Box::pin(
+                Arc::clone(self).blob_of_worlds(ticket, hash, raw_len),
+            )),
             Some(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
                 encoded(ticket, encode_whole_blob(self.store(), hash, req_id))
             }
@@ -243,12 +288,19 @@ impl Tcp {
     }
 
     /// A blob that may be a world's record: if it is, reading it leaves a line there.
-    async fn blob_of_worlds(self: Arc<Self>, mut ticket: Ticket, hash: BlobHash, len: u32) -> (Ticket, Owed) {
+    async fn blob_of_worlds(
+        self: Arc<Self>,
+        mut ticket: Ticket,
+        hash: BlobHash,
+        len: u32,
+    ) -> (Ticket, Owed) {
         let made = async {
             self.shared.note_blob_read(hash).await?;
             ticket.permit = Some(self.shared.memory.acquire(len as usize).await?);
             let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            self.shared.work_on_large(move || Ok(encode_large_blob(tcp.store(), hash, req_id)?)).await
+            self.shared
+                .work_on_large(move || Ok(encode_large_blob(tcp.store(), hash, req_id)?))
+                .await
         };
         let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
         (ticket, Owed::Settled(settled))
@@ -264,7 +316,9 @@ impl Tcp {
         Step::Await(Box::pin(async move {
             let made = async {
                 ticket.permit = Some(permit.await?);
-                shared.work_on_large(move || encode().map_err(ApiError::from)).await
+                shared
+                    .work_on_large(move || encode().map_err(ApiError::from))
+                    .await
             };
             let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
             (ticket, Owed::Settled(settled))
@@ -272,9 +326,11 @@ impl Tcp {
     }
 }
 
-/// About how many bytes a page will have. It is cut to the limit, but a single turn is never cut away.
+/// About how many bytes a page will have. It is cut to the limit, but a single turn is never cut
+/// away.
 fn page_bytes(page: &Page, limits: &Limits) -> usize {
-    page.bytes().min(limits.page_bytes_max.max(limits.blob_bytes_max))
+    page.bytes()
+        .min(limits.page_bytes_max.max(limits.blob_bytes_max))
 }
 
 fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {

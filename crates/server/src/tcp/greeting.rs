@@ -13,10 +13,15 @@ const VERSION: u16 = 1;
 pub(super) const GREETING_BYTES_MAX: usize = 64 << 10;
 
 /// A token that is sent counts, also where none is needed.
-const NOT_THE_OWNERS: &str = "the token is not the owner's: persons reach their world over HTTP and /mcp";
+const NOT_THE_OWNERS: &str =
+    "the token is not the owner's: persons reach their world over HTTP and /mcp";
 
 /// Answers a HELLO, if it may come in.
-pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Result<Welcome, ApiError> {
+pub(super) fn welcome(
+    auth: &Auth,
+    session_id: u64,
+    hello: Option<&Hello>,
+) -> Result<Welcome, ApiError> {
     match hello.and_then(sent_token) {
         Some(sent) if auth.is_owner(sent.as_bytes()) => {}
         Some(_) => return Err(ApiError::new(ErrorCode::Unauthorized, NOT_THE_OWNERS)),
@@ -26,12 +31,16 @@ pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Re
     if hello.is_some_and(|hello| !hello.meta.is_empty() && object(hello).is_none()) {
         return Err(ApiError::bad_request("meta_json is not a JSON object"));
     }
-    Ok(Welcome { session_id, version: hello.map_or(VERSION, |hello| hello.version.min(VERSION)) })
+    Ok(Welcome {
+        session_id,
+        version: hello.map_or(VERSION, |hello| hello.version.min(VERSION)),
+    })
 }
 
 /// Why a first frame that is no HELLO is refused where a token is needed.
 pub(super) fn no_token() -> ApiError {
-    let message = "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";
+    let message =
+        "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";
     ApiError::new(ErrorCode::Unauthorized, message)
 }
 
@@ -53,18 +62,35 @@ mod tests {
     use turnkeep_wire::Text;
 
     fn hello(version: u16, meta: &'static str) -> Hello {
-        Hello { version, tag: Text::default(), meta: meta.into() }
+        Hello {
+            version,
+            tag: Text::default(),
+            meta: meta.into(),
+        }
     }
 
     #[test]
     fn only_the_right_token_is_welcome() {
         let auth = Auth::Token(Token::new("secret"));
         let check = |meta, expect: bool| {
-            assert_eq!(welcome(&auth, 1, Some(&hello(1, meta))).is_ok(), expect, "{meta}");
+            assert_eq!(
+                welcome(&auth, 1, Some(&hello(1, meta))).is_ok(),
+                expect,
+                "{meta}"
+            );
         };
         check(r#"{"token":"secret"}"#, true);
         check(r#"{"token":"secret","other":[1]}"#, true);
-        for bad in ["", "{}", "[]", "null", r#""secret""#, r#"{"token":"Secret"}"#, r#"{"token":1}"#, "{"] {
+        for bad in [
+            "",
+            "{}",
+            "[]",
+            "null",
+            r#""secret""#,
+            r#"{"token":"Secret"}"#,
+            r#"{"token":1}"#,
+            "{",
+        ] {
             check(bad, false);
         }
         assert!(welcome(&auth, 1, None).is_err());
@@ -73,11 +99,23 @@ mod tests {
     #[test]
     fn a_token_that_is_sent_counts_also_where_none_is_needed() {
         let check = |auth: Auth, meta, expect| {
-            assert_eq!(welcome(&auth, 1, Some(&hello(1, meta))).is_ok(), expect, "{meta}");
+            assert_eq!(
+                welcome(&auth, 1, Some(&hello(1, meta))).is_ok(),
+                expect,
+                "{meta}"
+            );
         };
         check(Auth::Off(None), r#"{"token":"x"}"#, false);
-        check(Auth::Off(Some(Token::new("secret"))), r#"{"token":"x"}"#, false);
-        check(Auth::Off(Some(Token::new("secret"))), r#"{"token":"secret"}"#, true);
+        check(
+            Auth::Off(Some(Token::new("secret"))),
+            r#"{"token":"x"}"#,
+            false,
+        );
+        check(
+            Auth::Off(Some(Token::new("secret"))),
+            r#"{"token":"secret"}"#,
+            true,
+        );
     }
 
     #[test]
@@ -86,7 +124,11 @@ mod tests {
             let welcome = welcome(&Auth::Off(None), 1, Some(&hello(1, meta))).map(drop);
             assert_eq!(
                 welcome.map_err(|error| error.code),
-                if expect { Ok(()) } else { Err(ErrorCode::BadRequest) }
+                if expect {
+                    Ok(())
+                } else {
+                    Err(ErrorCode::BadRequest)
+                }
             );
         };
         for good in ["", "{}", r#"{"other":"x"}"#, r#"{"token":1}"#] {
@@ -100,7 +142,12 @@ mod tests {
     #[test]
     fn the_lower_version_is_spoken() {
         let check = |hello: Option<Hello>, expect| {
-            assert_eq!(welcome(&Auth::Off(None), 7, hello.as_ref()).unwrap().version, expect);
+            assert_eq!(
+                welcome(&Auth::Off(None), 7, hello.as_ref())
+                    .unwrap()
+                    .version,
+                expect
+            );
         };
         check(None, 1);
         check(Some(hello(1, "")), 1);

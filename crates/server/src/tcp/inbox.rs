@@ -1,9 +1,10 @@
 //! Bytes on their way in: read, held until a frame is whole, and given back.
 //!
-//! A declared length takes no memory: the buffer grows with what has come. When enough of a large frame
-//! has come, it moves to [`ArrivingBytes`], which take memory only as far as the frame's permit allows. A
-//! large frame is read to its end and no further, so that it takes all of its memory with it; a frame
-//! that gets no permit is skipped. Between frames a connection keeps at most [`BUFFER_BYTES_KEPT`].
+//! A declared length takes no memory: the buffer grows with what has come. When enough of a large
+//! frame has come, it moves to [`ArrivingBytes`], which take memory only as far as the frame's
+//! permit allows. A large frame is read to its end and no further, so that it takes all of its
+//! memory with it; a frame that gets no permit is skipped. Between frames a connection keeps at
+//! most [`BUFFER_BYTES_KEPT`].
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -39,7 +40,13 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new() -> Self {
-        Self { buffer: BytesMut::new(), read_bytes: READ_BYTES_MIN, allocated: 0, large: None, skip: 0 }
+        Self {
+            buffer: BytesMut::new(),
+            read_bytes: READ_BYTES_MIN,
+            allocated: 0,
+            large: None,
+            skip: 0,
+        }
     }
 
     /// Whether no frame has begun.
@@ -64,7 +71,9 @@ impl Inbox {
             self.allocated = self.buffer.capacity();
         }
         let most = match self.frame_bytes() {
-            Some(frame) if frame >= LARGE_FROM_BYTES => LARGE_BYTES_FIRST.saturating_sub(self.buffer.len()),
+            Some(frame) if frame >= LARGE_FROM_BYTES => {
+                LARGE_BYTES_FIRST.saturating_sub(self.buffer.len())
+            }
             _ => usize::MAX,
         };
         let mut space = (&mut self.buffer).limit(most.max(1));
@@ -75,10 +84,16 @@ impl Inbox {
         Poll::Ready(Ok(received))
     }
 
-    /// How much the buffer has to grow before it takes more: at most by as much as has come already.
+    /// How much the buffer has to grow before it takes more: at most by as much as has come
+    /// already.
     fn growth(&self) -> Option<usize> {
-        let (have, free) = (self.buffer.len(), self.buffer.capacity() - self.buffer.len());
-        let rest = self.frame_bytes().map_or(1, |frame| frame.saturating_sub(have));
+        let (have, free) = (
+            self.buffer.len(),
+            self.buffer.capacity() - self.buffer.len(),
+        );
+        let rest = self
+            .frame_bytes()
+            .map_or(1, |frame| frame.saturating_sub(have));
         let want = rest.clamp(self.read_bytes, self.read_bytes.max(have));
         (free < want / 4).then_some(want)
     }
@@ -92,11 +107,15 @@ impl Inbox {
     pub(super) fn wanted_permit(&mut self) -> Result<Option<WantedPermit>, ApiError> {
         if self.large.is_none()
             && self.buffer.len() >= LARGE_BYTES_FIRST
-            && let Some(bytes) = self.frame_bytes().filter(|bytes| *bytes >= LARGE_FROM_BYTES)
+            && let Some(bytes) = self
+                .frame_bytes()
+                .filter(|bytes| *bytes >= LARGE_FROM_BYTES)
         {
             self.large = Some(ArrivingBytes::new(bytes)?);
         }
-        let Some(large) = &self.large else { return Ok(None) };
+        let Some(large) = &self.large else {
+            return Ok(None);
+        };
         Ok(large.wanted(self.buffer.len().max(1)))
     }
 
@@ -150,7 +169,8 @@ impl Inbox {
     }
 }
 
-/// Reads into a large frame. Without space it waits: reading nothing would look like the stream's end.
+/// Reads into a large frame. Without space it waits: reading nothing would look like the stream's
+/// end.
 fn poll_read_large<S>(
     large: &mut ArrivingBytes,
     stream: &mut S,
@@ -186,7 +206,13 @@ mod tests {
     fn frame(req_id: u64, len: usize) -> Vec<u8> {
         let mut out = BytesMut::new();
         let len = u32::try_from(len).unwrap();
-        Header { len, msg_type: 11, flags: 0, req_id }.encode(&mut out);
+        Header {
+            len,
+            msg_type: 11,
+            flags: 0,
+            req_id,
+        }
+        .encode(&mut out);
         out.resize(HEADER_BYTES + len as usize, 7);
         out.to_vec()
     }
@@ -200,7 +226,12 @@ mod tests {
             if let Some(wanted) = inbox.wanted_permit().unwrap() {
                 inbox.cover(wanted, wanted.try_acquire(memory).unwrap());
             }
-            assert!(poll_fn(|context| inbox.poll_read(stream, context)).await.unwrap() > 0);
+            assert!(
+                poll_fn(|context| inbox.poll_read(stream, context))
+                    .await
+                    .unwrap()
+                    > 0
+            );
         }
     }
 
@@ -211,12 +242,24 @@ mod tests {
             let bytes = [frame(1, len), frame(2, 9)].concat();
             let mut stream = &bytes[..];
             let large = next(&mut inbox, &mut stream, &memory).await;
-            assert!(large.payload.len() == len && large.payload.iter().all(|byte| *byte == 7), "{len}");
-            assert!(memory.used_bytes() >= if len >= LARGE_FROM_BYTES { len } else { 0 }, "{len}");
+            assert!(
+                large.payload.len() == len && large.payload.iter().all(|byte| *byte == 7),
+                "{len}"
+            );
+            assert!(
+                memory.used_bytes() >= if len >= LARGE_FROM_BYTES { len } else { 0 },
+                "{len}"
+            );
             assert!(memory.used_bytes() <= len + (64 << 10), "{len}");
-            assert_eq!(next(&mut inbox, &mut stream, &memory).await.header.req_id, 2);
+            assert_eq!(
+                next(&mut inbox, &mut stream, &memory).await.header.req_id,
+                2
+            );
             inbox.shed();
-            assert!(inbox.is_empty() && inbox.allocated <= BUFFER_BYTES_KEPT, "{len}: {inbox:?}");
+            assert!(
+                inbox.is_empty() && inbox.allocated <= BUFFER_BYTES_KEPT,
+                "{len}: {inbox:?}"
+            );
             drop(large);
             assert_eq!(memory.used_bytes(), 0);
         }
@@ -229,9 +272,15 @@ mod tests {
         while !stream.is_empty() {
             assert_eq!(inbox.take(MAX).unwrap(), None);
             assert_eq!(inbox.wanted_permit().unwrap(), None);
-            poll_fn(|context| inbox.poll_read(&mut stream, context)).await.unwrap();
+            poll_fn(|context| inbox.poll_read(&mut stream, context))
+                .await
+                .unwrap();
         }
-        assert!(inbox.buffer.capacity() <= LARGE_FROM_BYTES, "{}", inbox.buffer.capacity());
+        assert!(
+            inbox.buffer.capacity() <= LARGE_FROM_BYTES,
+            "{}",
+            inbox.buffer.capacity()
+        );
     }
 
     #[tokio::test]
@@ -251,10 +300,15 @@ mod tests {
                     times += 1;
                     inbox.cover(wanted, wanted.try_acquire(&memory).unwrap());
                 }
-                poll_fn(|context| inbox.poll_read(&mut stream, context)).await.unwrap();
+                poll_fn(|context| inbox.poll_read(&mut stream, context))
+                    .await
+                    .unwrap();
             }
             assert_eq!(inbox.skip_frame().unwrap().req_id, 1);
-            assert!(!inbox.is_empty() && memory.used_bytes() == 0, "the rest is still to come");
+            assert!(
+                !inbox.is_empty() && memory.used_bytes() == 0,
+                "the rest is still to come"
+            );
             let next = next(&mut inbox, &mut stream, &memory).await;
             assert_eq!((next.header.req_id, inbox.is_empty()), (2, true));
         }

@@ -1,7 +1,9 @@
-//! One large answer or delivery as a frame in pieces, so that no payload is copied together with others.
+//! One large answer or delivery as a frame in pieces, so that no payload is copied together with
+//! others.
 //!
-//! A large payload that the store keeps uncompressed is a piece of the mapped log. One that it keeps
-//! compressed is unpacked into memory of its own. Everything else is gathered in pieces of about
+//! A large payload that the store keeps uncompressed is a piece of the mapped log. One that it
+//! keeps compressed is unpacked into memory of its own. Everything else is gathered in pieces of
+//! about
 //! [`PIECE_BYTES`]. All pieces give their memory back to the system when they have been written, also
 //! though they were made on another thread.
 
@@ -41,8 +43,20 @@ impl LargeFrameWriter {
     /// Begins a frame. The length in its header is filled in at the end.
     pub(super) fn begin(msg_type: MsgType, flags: u16, req_id: u64) -> Self {
         let mut head = BytesMut::with_capacity(HEADER_BYTES);
-        Header { len: 0, msg_type: msg_type.to_wire(), flags, req_id }.encode(&mut head);
-        Self { frame: LargeFrame { head, pieces: Vec::new() }, gathered: BytesMut::new() }
+        Header {
+            len: 0,
+            msg_type: msg_type.to_wire(),
+            flags,
+            req_id,
+        }
+        .encode(&mut head);
+        Self {
+            frame: LargeFrame {
+                head,
+                pieces: Vec::new(),
+            },
+            gathered: BytesMut::new(),
+        }
     }
 
     /// Where small parts are encoded.
@@ -58,13 +72,18 @@ impl LargeFrameWriter {
             return Ok(());
         }
         self.gathered.put_slice(&payload);
-        if self.gathered.len() >= PIECE_BYTES { self.close_piece() } else { Ok(()) }
+        if self.gathered.len() >= PIECE_BYTES {
+            self.close_piece()
+        } else {
+            Ok(())
+        }
     }
 
     /// The frame, with its length.
     pub(super) fn finish(mut self) -> Result<LargeFrame, ReadError> {
         self.close_piece()?;
-        let len = u32::try_from(self.frame.len() - HEADER_BYTES).expect("answers are kept below the limit");
+        let len = u32::try_from(self.frame.len() - HEADER_BYTES)
+            .expect("answers are kept below the limit");
         self.frame.head[LEN_AT].copy_from_slice(&len.to_le_bytes());
         Ok(self.frame)
     }

@@ -1,8 +1,8 @@
 //! The binary protocol's port: one task per connection until it ends.
 //!
-//! A connection is one task that reads, dispatches and writes; appends hop to the writer's thread and
-//! back, everything else is answered where it was read. Answers leave in the order of their requests;
-//! only what a subscription delivers comes between them.
+//! A connection is one task that reads, dispatches and writes; appends hop to the writer's thread
+//! and back, everything else is answered where it was read. Answers leave in the order of their
+//! requests; only what a subscription delivers comes between them.
 
 mod connection;
 mod dispatch;
@@ -41,7 +41,10 @@ struct Tcp {
 
 impl Tcp {
     fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, last_session: AtomicU64::new(0) }
+        Self {
+            shared,
+            last_session: AtomicU64::new(0),
+        }
     }
 
     fn store(&self) -> &Store {
@@ -54,7 +57,11 @@ impl Tcp {
 }
 
 /// Serves the binary protocol on `listener` until the server stops.
-pub(crate) async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
+pub(crate) async fn serve_tcp(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+) {
     let tcp = Arc::new(Tcp::new(Arc::clone(&shared)));
     accept(listener, tls, tcp, shared).await;
 }

@@ -1,7 +1,7 @@
 //! Bytes on their way out: answers and deliveries, until the peer has taken them.
 //!
-//! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in a queue
-//! before that buffer, and each goes back to the system when it has been written.
+//! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in
+//! a queue before that buffer, and each goes back to the system when it has been written.
 
 use std::collections::VecDeque;
 use std::io;
@@ -84,13 +84,21 @@ impl Outbox {
     }
 
     /// Keeps a permit, and a large delivery's place, until everything has been written.
-    pub(super) fn keep(&mut self, permit: Option<MemoryPermit>, place: Option<OwnedSemaphorePermit>) {
+    pub(super) fn keep(
+        &mut self,
+        permit: Option<MemoryPermit>,
+        place: Option<OwnedSemaphorePermit>,
+    ) {
         self.permits.extend(permit);
         self.place = place.or(self.place.take());
     }
 
     /// Writes; ready when something was written or flushed.
-    pub(super) fn poll_write<S>(&mut self, stream: &mut S, context: &mut Context<'_>) -> Poll<io::Result<()>>
+    pub(super) fn poll_write<S>(
+        &mut self,
+        stream: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>>
     where
         S: AsyncWrite + Unpin,
     {
@@ -104,7 +112,11 @@ impl Outbox {
             if self.is_empty() {
                 self.emptied();
             }
-            return Poll::Ready(if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) });
+            return Poll::Ready(if written == 0 {
+                Err(io::ErrorKind::WriteZero.into())
+            } else {
+                Ok(())
+            });
         }
         if self.unflushed {
             let flushed = ready!(pin!(stream.flush()).poll(context));
@@ -114,7 +126,11 @@ impl Outbox {
         Poll::Pending
     }
 
-    fn poll_write_next<S>(&mut self, stream: &mut S, context: &mut Context<'_>) -> Poll<io::Result<usize>>
+    fn poll_write_next<S>(
+        &mut self,
+        stream: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>>
     where
         S: AsyncWrite + Unpin,
     {
@@ -152,10 +168,16 @@ mod tests {
             let mut sink = tokio::io::sink();
             while out.is_writing() {
                 assert_eq!(out.holds_permits(), !out.is_empty());
-                poll_fn(|context| out.poll_write(&mut sink, context)).await.unwrap();
+                poll_fn(|context| out.poll_write(&mut sink, context))
+                    .await
+                    .unwrap();
             }
             assert_eq!(memory.used_bytes(), 0);
-            assert!(out.allocated <= BUFFER_BYTES_KEPT, "{len}: {}", out.allocated);
+            assert!(
+                out.allocated <= BUFFER_BYTES_KEPT,
+                "{len}: {}",
+                out.allocated
+            );
         }
     }
 
@@ -164,11 +186,16 @@ mod tests {
         let mut out = Outbox::default();
         out.buffer().extend_from_slice(b"first ");
         let pieces = vec![Bytes::from_static(b"payload "), Bytes::from_static(b"end ")];
-        out.append_large(LargeFrame { head: BytesMut::from(&b"head "[..]), pieces });
+        out.append_large(LargeFrame {
+            head: BytesMut::from(&b"head "[..]),
+            pieces,
+        });
         out.append(BytesMut::from(&b"last"[..]));
         let mut written = Vec::new();
         while out.is_writing() {
-            poll_fn(|context| out.poll_write(&mut written, context)).await.unwrap();
+            poll_fn(|context| out.poll_write(&mut written, context))
+                .await
+                .unwrap();
         }
         assert_eq!(written, b"first head payload end last");
     }

@@ -31,10 +31,19 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn last(store: &Store, limits: &Limits, get: &GetLast) -> Result<Self, ReadError> {
         let turns = store.last(get.context, clamp(get.limit, limits))?;
-        Ok(Self { msg_type: MsgType::GetLast, turns, options: get.options, keep: Keep::Newest })
+        Ok(Self {
+            msg_type: MsgType::GetLast,
+            turns,
+            options: get.options,
+            keep: Keep::Newest,
+        })
     }
 
-    pub(super) fn before(store: &Store, limits: &Limits, get: &GetBefore) -> Result<Self, ReadError> {
+    pub(super) fn before(
+        store: &Store,
+        limits: &Limits,
+        get: &GetBefore,
+    ) -> Result<Self, ReadError> {
         let limit = clamp(get.limit, limits);
         let turns = match get.before {
             None => store.last(get.context, limit)?,
@@ -43,23 +52,40 @@ impl Page {
                 store.before(turn, limit)?
             }
         };
-        Ok(Self { msg_type: MsgType::GetBefore, turns, options: get.options, keep: Keep::Newest })
+        Ok(Self {
+            msg_type: MsgType::GetBefore,
+            turns,
+            options: get.options,
+            keep: Keep::Newest,
+        })
     }
 
     pub(super) fn range(store: &Store, limits: &Limits, get: &GetRange) -> Result<Self, ReadError> {
         let turns = store.range(get.context, get.start_depth, clamp(get.limit, limits))?;
-        Ok(Self { msg_type: MsgType::GetRangeByDepth, turns, options: get.options, keep: Keep::Oldest })
+        Ok(Self {
+            msg_type: MsgType::GetRangeByDepth,
+            turns,
+            options: get.options,
+            keep: Keep::Oldest,
+        })
     }
 
-    /// The contexts whose content it shows: where its turns were written. Without payloads it shows the
-    /// structure of history only (ids, parents, depths, types, hashes), and the content of none.
+    /// The contexts whose content it shows: where its turns were written. Without payloads it shows
+    /// the structure of history only (ids, parents, depths, types, hashes), and the content of
+    /// none.
     pub(super) fn contexts_shown(&self) -> impl Iterator<Item = ContextId> + '_ {
-        self.turns.iter().filter(|_| self.options.include_payload).map(|turn| turn.context)
+        self.turns
+            .iter()
+            .filter(|_| self.options.include_payload)
+            .map(|turn| turn.context)
     }
 
     /// About how many bytes the page will have before it is cut.
     pub(super) fn bytes(&self) -> usize {
-        self.turns.iter().map(|turn| item_bytes(turn, self.options)).sum()
+        self.turns
+            .iter()
+            .map(|turn| item_bytes(turn, self.options))
+            .sum()
     }
 
     /// Cuts the page to the limit, reads the payloads and writes the frame.
@@ -69,7 +95,9 @@ impl Page {
         limits: &Limits,
         req_id: u64,
     ) -> Result<BytesMut, ReadError> {
-        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| item_bytes(turn, self.options));
+        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| {
+            item_bytes(turn, self.options)
+        });
         let mut out = BytesMut::with_capacity(self.bytes() + 32);
         let mut page = PageWriter::begin(&mut out, self.msg_type, req_id);
         for turn in &self.turns {
@@ -86,9 +114,13 @@ impl Page {
         limits: &Limits,
         req_id: u64,
     ) -> Result<LargeFrame, ReadError> {
-        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| item_bytes(turn, self.options));
+        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| {
+            item_bytes(turn, self.options)
+        });
         let mut frame = LargeFrameWriter::begin(self.msg_type, 0, req_id);
-        frame.gather().put_u32_le(u32::try_from(self.turns.len()).expect("a page is bounded"));
+        frame
+            .gather()
+            .put_u32_le(u32::try_from(self.turns.len()).expect("a page is bounded"));
         for turn in &self.turns {
             push_item(&mut frame, store, turn, self.options)?;
         }
@@ -102,7 +134,11 @@ fn clamp(limit: u32, limits: &Limits) -> usize {
 
 /// An upper bound: what is sent of a payload is never longer than its uncompressed length.
 fn item_bytes(turn: &Turn, options: ReadOptions) -> usize {
-    let payload = if options.include_payload { turn.raw_len as usize } else { 0 };
+    let payload = if options.include_payload {
+        turn.raw_len as usize
+    } else {
+        0
+    };
     ItemRef::OVERHEAD_BYTES_MAX + turn.declared.id.len() + payload
 }
 
@@ -125,7 +161,10 @@ fn cut<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T
 
 /// A turn as an item without its payload.
 fn bare_item(turn: &Turn, options: ReadOptions) -> ItemRef<'_> {
-    let extra = options.extended.then_some(ItemExtra { created_at: turn.created_at, fs_root: turn.fs_root });
+    let extra = options.extended.then_some(ItemExtra {
+        created_at: turn.created_at,
+        fs_root: turn.fs_root,
+    });
     ItemRef {
         turn: turn.id,
         parent: turn.parent,
@@ -154,9 +193,16 @@ pub(super) fn with_item<T>(
     }
     let payload = store.payload(turn)?;
     if options.stored_form && stays_stored(&payload) {
-        return Ok(write(&ItemRef { compression: payload.form, payload: payload.stored(), ..item }));
+        return Ok(write(&ItemRef {
+            compression: payload.form,
+            payload: payload.stored(),
+            ..item
+        }));
     }
-    Ok(write(&ItemRef { payload: &payload.raw()?, ..item }))
+    Ok(write(&ItemRef {
+        payload: &payload.raw()?,
+        ..item
+    }))
 }
 
 /// Adds a turn to a large frame, with its payload if it was asked for.
@@ -183,13 +229,18 @@ pub(super) fn push_item(
     Ok(())
 }
 
-/// A writer may have sent a frame that is longer than what it holds; nobody is served by passing it on.
+/// A writer may have sent a frame that is longer than what it holds; nobody is served by passing it
+/// on.
 fn stays_stored(payload: &Payload) -> bool {
     payload.stored().len() <= payload.raw_len as usize
 }
 
 /// Reads a blob and writes the frame.
-pub(super) fn encode_whole_blob(store: &Store, hash: BlobHash, req_id: u64) -> Result<BytesMut, ReadError> {
+pub(super) fn encode_whole_blob(
+    store: &Store,
+    hash: BlobHash,
+    req_id: u64,
+) -> Result<BytesMut, ReadError> {
     let payload = store.blob(hash)?;
     let mut out = BytesMut::with_capacity(payload.raw_len as usize + 32);
     encode_blob(&mut out, req_id, &payload.raw()?);
@@ -197,10 +248,16 @@ pub(super) fn encode_whole_blob(store: &Store, hash: BlobHash, req_id: u64) -> R
 }
 
 /// The same for a large blob.
-pub(super) fn encode_large_blob(store: &Store, hash: BlobHash, req_id: u64) -> Result<LargeFrame, ReadError> {
+pub(super) fn encode_large_blob(
+    store: &Store,
+    hash: BlobHash,
+    req_id: u64,
+) -> Result<LargeFrame, ReadError> {
     let bytes = store.blob(hash)?.into_raw_bytes()?;
     let mut frame = LargeFrameWriter::begin(MsgType::GetBlob, 0, req_id);
-    frame.gather().put_u32_le(u32::try_from(bytes.len()).expect("a blob is bounded"));
+    frame
+        .gather()
+        .put_u32_le(u32::try_from(bytes.len()).expect("a blob is bounded"));
     frame.push_payload(bytes)?;
     frame.finish()
 }

@@ -32,12 +32,21 @@ pub(super) struct Ticket {
 impl Ticket {
     pub(super) fn of(frame: &Frame) -> Self {
         let header = frame.header;
-        Self { req_id: header.req_id, msg_type: header.msg_type, bytes: frame.payload.len(), permit: None }
+        Self {
+            req_id: header.req_id,
+            msg_type: header.msg_type,
+            bytes: frame.payload.len(),
+            permit: None,
+        }
     }
 
     /// What the request's frame holds of the memory budget.
     pub(super) fn held_bytes(&self) -> usize {
-        if self.bytes >= LARGE_FROM_BYTES { self.bytes } else { 0 }
+        if self.bytes >= LARGE_FROM_BYTES {
+            self.bytes
+        } else {
+            0
+        }
     }
 }
 
@@ -99,7 +108,9 @@ impl Replies {
 
     /// The oldest answer, when it is there.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(Ticket, Settled)> {
-        let Some((ticket, owed)) = self.queue.front_mut() else { return Poll::Pending };
+        let Some((ticket, owed)) = self.queue.front_mut() else {
+            return Poll::Pending;
+        };
         if let Owed::Waiting { ack, answer } = owed {
             let outcome = ready!(Pin::new(answer).poll(context));
             let settled = tell(*ack, outcome.map_err(ApiError::from));
@@ -146,28 +157,50 @@ fn response(ack: Ack, outcome: Outcome) -> Result<Response, ApiError> {
         (Ack::Turn, Outcome::Appended(appended)) => turn_ack(&appended),
         (Ack::Batch(context), Outcome::Appended(appended)) => Ok(batch_ack(context, &appended)),
         (Ack::FsAttached(attached), Outcome::FsAttached) => Ok(Response::FsAttached(attached)),
-        (Ack::BlobPut(hash), Outcome::BlobPut { was_new }) => Ok(Response::BlobPut { hash, was_new }),
-        (Ack::BundlePut, Outcome::BundlePut { was_new }) => {
-            Ok(Response::BundlePut { status: if was_new { 201 } else { 204 } })
+        (Ack::BlobPut(hash), Outcome::BlobPut { was_new }) => {
+            Ok(Response::BlobPut { hash, was_new })
         }
-        (ack, outcome) => Err(ApiError::internal(format!("{ack:?} was answered by {outcome:?}"))),
+        (Ack::BundlePut, Outcome::BundlePut { was_new }) => Ok(Response::BundlePut {
+            status: if was_new { 201 } else { 204 },
+        }),
+        (ack, outcome) => Err(ApiError::internal(format!(
+            "{ack:?} was answered by {outcome:?}"
+        ))),
     }
 }
 
 fn head(created: &Created) -> ContextHead {
-    ContextHead { context: created.context, head: created.head, depth: created.head_depth }
+    ContextHead {
+        context: created.context,
+        head: created.head,
+        depth: created.head_depth,
+    }
 }
 
 fn turn_ack(appended: &Appended) -> Result<Response, ApiError> {
     let [turn] = &appended.turns[..] else {
-        return Err(ApiError::internal(format!("one turn was appended as {}", appended.turns.len())));
+        return Err(ApiError::internal(format!(
+            "one turn was appended as {}",
+            appended.turns.len()
+        )));
     };
-    let ack = TurnAck { context: turn.context, turn: turn.turn, depth: turn.depth, hash: turn.hash };
+    let ack = TurnAck {
+        context: turn.context,
+        turn: turn.turn,
+        depth: turn.depth,
+        hash: turn.hash,
+    };
     Ok(Response::TurnAppended(ack))
 }
 
 fn batch_ack(context: ContextId, appended: &Appended) -> Response {
     let rows = appended.turns.iter();
-    let turns = rows.map(|row| BatchAckTurn { turn: row.turn, depth: row.depth, hash: row.hash }).collect();
+    let turns = rows
+        .map(|row| BatchAckTurn {
+            turn: row.turn,
+            depth: row.depth,
+            hash: row.hash,
+        })
+        .collect();
     Response::BatchAppended(BatchAck { context, turns })
 }

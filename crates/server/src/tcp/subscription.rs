@@ -1,9 +1,10 @@
-//! Subscriptions: a task per subscription reads the store's feed and hands frames to its connection.
+//! Subscriptions: a task per subscription reads the store's feed and hands frames to its
+//! connection.
 //!
-//! Nothing is buffered for a slow reader but a few chunks: the feed is read from the log as the reader
-//! takes it. A reader that had caught up and then falls too far behind is cut off with the position to
-//! resume after; one that is still catching up may take its time. No frame of a subscription leaves
-//! before its acceptance or after its end.
+//! Nothing is buffered for a slow reader but a few chunks: the feed is read from the log as the
+//! reader takes it. A reader that had caught up and then falls too far behind is cut off with the
+//! position to resume after; one that is still catching up may take its time. No frame of a
+//! subscription leaves before its acceptance or after its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -80,7 +81,11 @@ struct Line {
 impl Line {
     fn new() -> Self {
         let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
-        Self { sender, receiver, large: Arc::new(Semaphore::new(1)) }
+        Self {
+            sender,
+            receiver,
+            large: Arc::new(Semaphore::new(1)),
+        }
     }
 }
 
@@ -95,7 +100,12 @@ struct Live {
 impl Live {
     fn new(serial: u64) -> Self {
         let token = CancellationToken::new();
-        Self { serial, begun: false, _guard: token.clone().drop_guard(), token }
+        Self {
+            serial,
+            begun: false,
+            _guard: token.clone().drop_guard(),
+            token,
+        }
     }
 }
 
@@ -127,7 +137,11 @@ fn concerns(store: &Store, position: u64, context: Option<ContextId>) -> bool {
     let Some(EventKind::TurnAppended(turn)) = store.event(position).map(|event| event.kind) else {
         return false;
     };
-    context.is_none_or(|context| store.turn(turn).map_or(true, |turn| turn.context == context))
+    context.is_none_or(|context| {
+        store
+            .turn(turn)
+            .map_or(true, |turn| turn.context == context)
+    })
 }
 
 impl Subscriptions {
@@ -137,11 +151,18 @@ impl Subscriptions {
 
     /// Whether a large delivery is on its way, with memory that others may need.
     pub(super) fn holds_permit(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.large.available_permits() == 0)
+        self.line
+            .as_ref()
+            .is_some_and(|line| line.large.available_permits() == 0)
     }
 
     /// Accepts a subscription, if it can be.
-    pub(super) fn open(&mut self, store: &Store, req_id: u64, ask: &Subscribe) -> Result<Opening, ApiError> {
+    pub(super) fn open(
+        &mut self,
+        store: &Store,
+        req_id: u64,
+        ask: &Subscribe,
+    ) -> Result<Opening, ApiError> {
         let last = store.last_position();
         let after = ask.after.unwrap_or(last);
         self.check(req_id)?;
@@ -157,7 +178,14 @@ impl Subscriptions {
         let serial = self.last_serial;
         self.live.insert(req_id, Live::new(serial));
         let (context, options) = (ask.context, ask.options);
-        Ok(Opening { req_id, serial, context, after, options, caught_up: after == last })
+        Ok(Opening {
+            req_id,
+            serial,
+            context,
+            after,
+            options,
+            caught_up: after == last,
+        })
     }
 
     fn check(&self, req_id: u64) -> Result<(), ApiError> {
@@ -174,7 +202,10 @@ impl Subscriptions {
 
     /// Starts the task of a subscription whose acceptance was just written.
     pub(super) fn begin(&mut self, opening: &Opening, tcp: &Arc<Tcp>) {
-        let live = self.live.get_mut(&opening.req_id).filter(|live| live.serial == opening.serial);
+        let live = self
+            .live
+            .get_mut(&opening.req_id)
+            .filter(|live| live.serial == opening.serial);
         let Some(live) = live else { return };
         live.begun = true;
         let line = self.line.get_or_insert_with(Line::new);
@@ -195,7 +226,12 @@ impl Subscriptions {
             large: Arc::clone(&line.large),
         };
         let cancelled = live.token.clone();
-        tcp.shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
+        tcp.shared.spawn(async move {
+            cancelled
+                .run_until_cancelled(feed.run())
+                .await
+                .unwrap_or(())
+        });
     }
 
     /// Ends a subscription; nothing more of it leaves.
@@ -216,9 +252,14 @@ impl Subscriptions {
 
     /// The next chunk of a subscription that is still wanted.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Chunk> {
-        let Some(line) = &mut self.line else { return Poll::Pending };
+        let Some(line) = &mut self.line else {
+            return Poll::Pending;
+        };
         while let Poll::Ready(Some(chunk)) = line.receiver.poll_recv(context) {
-            let wanted = self.live.get(&chunk.req_id).is_some_and(|live| live.serial == chunk.serial);
+            let wanted = self
+                .live
+                .get(&chunk.req_id)
+                .is_some_and(|live| live.serial == chunk.serial);
             if wanted && chunk.ends {
                 self.live.remove(&chunk.req_id);
             }
@@ -265,12 +306,20 @@ struct Feed {
 
 impl Feed {
     async fn run(mut self) {
-        let End::Failed(error) = self.follow().await else { return };
+        let End::Failed(error) = self.follow().await else {
+            return;
+        };
         error.log();
         if !self.pieces.is_empty() && self.send(false).await.is_err() {
             return;
         }
-        encode_failure(&mut self.frames, self.req_id, error.code, &error.message, &error.details);
+        encode_failure(
+            &mut self.frames,
+            self.req_id,
+            error.code,
+            &error.message,
+            &error.details,
+        );
         if self.send(true).await.is_err() {
             tracing::trace!("a subscriber left before it was told why its subscription ended");
         }
@@ -296,8 +345,8 @@ impl Feed {
             self.next += 1;
             tokio::task::consume_budget().await;
         }
-        // Much may have been appended meanwhile: who is still behind that has not caught up. The last
-        // frame is held back until then, because none of what follows may be for this reader.
+        // Much may have been appended meanwhile: who is still behind that has not caught up. The
+        // last frame is held back until then, because none of what follows may be for this reader.
         if self.tcp.store().last_position() <= last {
             self.mark_caught_up();
         }
@@ -309,14 +358,19 @@ impl Feed {
 
     fn mark_caught_up(&mut self) {
         self.caught_up = true;
-        if let Some(flags) = self.last_frame_at.and_then(|at| self.frames.get_mut(at + FLAGS_AT)) {
+        if let Some(flags) = self
+            .last_frame_at
+            .and_then(|at| self.frames.get_mut(at + FLAGS_AT))
+        {
             *flags |= flag::CAUGHT_UP.to_le_bytes()[0];
         }
     }
 
     async fn deliver(&mut self, position: u64) -> Result<(), End> {
         let event = self.tcp.store().event(position).map(|event| event.kind);
-        let Some(EventKind::TurnAppended(turn)) = event else { return Ok(()) };
+        let Some(EventKind::TurnAppended(turn)) = event else {
+            return Ok(());
+        };
         let turn = match self.tcp.store().turn(turn) {
             Ok(turn) => turn,
             Err(error) => return Err(broken(self.end_of_loss(position), error.into())),
@@ -324,7 +378,11 @@ impl Feed {
         if self.context.is_some_and(|context| context != turn.context) {
             return Ok(());
         }
-        let payload = if self.options.include_payload { turn.raw_len as usize } else { 0 };
+        let payload = if self.options.include_payload {
+            turn.raw_len as usize
+        } else {
+            0
+        };
         // Behind a large delivery nothing fits: its chunk ends with the delivery's last piece.
         let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;
         if !self.frames.is_empty() && is_full {
@@ -341,7 +399,8 @@ impl Feed {
         written.map_err(|error| broken(position, error))
     }
 
-    /// The last of the turns from a lost one on that are lost as well: the reader is told of them once.
+    /// The last of the turns from a lost one on that are lost as well: the reader is told of them
+    /// once.
     fn end_of_loss(&self, first: u64) -> u64 {
         let store = self.tcp.store();
         let is_lost = |position: &u64| match store.event(*position).map(|event| event.kind) {
@@ -364,7 +423,11 @@ impl Feed {
         self.place = Arc::clone(&self.large).acquire_owned().await.ok();
         match self.tcp.shared.memory.acquire(bytes).await {
             Ok(permit) => self.permit = Some(permit),
-            Err(busy) => return Err(End::Failed(busy.with("resume_after", (position - 1).to_string()))),
+            Err(busy) => {
+                return Err(End::Failed(
+                    busy.with("resume_after", (position - 1).to_string()),
+                ));
+            }
         }
         Ok(())
     }
@@ -392,7 +455,9 @@ impl Feed {
         }
         let message = format!("the reader fell {behind} events behind; subscribe again to go on");
         let error = ApiError::new(ErrorCode::TooManyRequests, message);
-        Err(End::Failed(error.with("resume_after", (position - 1).to_string())))
+        Err(End::Failed(
+            error.with("resume_after", (position - 1).to_string()),
+        ))
     }
 
     async fn flush(&mut self) -> Result<(), Gone> {

@@ -1,8 +1,8 @@
 //! Gives up on peers that keep us waiting.
 //!
-//! One timer per connection, armed lazily: it is moved only when a deadline comes nearer, and looks at
-//! the true deadline when it fires, so that traffic costs no timer work. Time in which we would take
-//! nothing is ours: a peer's deadlines move by as much.
+//! One timer per connection, armed lazily: it is moved only when a deadline comes nearer, and looks
+//! at the true deadline when it fires, so that traffic costs no timer work. Time in which we would
+//! take nothing is ours: a peer's deadlines move by as much.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -117,10 +117,20 @@ impl Watchdog {
     }
 
     fn due(&self, activity: Activity) -> Option<(Instant, Late)> {
-        let Activity { reading, owing, writing, subscribed, holding } = activity;
+        let Activity {
+            reading,
+            owing,
+            writing,
+            subscribed,
+            holding,
+        } = activity;
         if writing {
             let patient = subscribed && !holding;
-            let patience = if patient { self.timeouts.idle } else { self.timeouts.write_stall };
+            let patience = if patient {
+                self.timeouts.idle
+            } else {
+                self.timeouts.write_stall
+            };
             return Some((self.written + patience, Late::Reading));
         }
         if !reading {
@@ -143,14 +153,25 @@ mod tests {
 
     use super::*;
 
-    const READING: Activity =
-        Activity { reading: true, owing: false, writing: false, subscribed: false, holding: false };
+    const READING: Activity = Activity {
+        reading: true,
+        owing: false,
+        writing: false,
+        subscribed: false,
+        holding: false,
+    };
 
     /// Lets up to `seconds` pass and says what the peer was late with, and when.
-    async fn watch(watchdog: &mut Watchdog, activity: Activity, seconds: u64) -> Option<(Late, u64)> {
+    async fn watch(
+        watchdog: &mut Watchdog,
+        activity: Activity,
+        seconds: u64,
+    ) -> Option<(Late, u64)> {
         let began = Instant::now();
         let late = poll_fn(|context| watchdog.poll(activity, context));
-        let late = tokio::time::timeout(Duration::from_secs(seconds), late).await.ok()?;
+        let late = tokio::time::timeout(Duration::from_secs(seconds), late)
+            .await
+            .ok()?;
         Some((late, began.elapsed().as_secs()))
     }
 
@@ -159,15 +180,29 @@ mod tests {
         let mut watchdog = Watchdog::new(&Timeouts::default());
         watchdog.took_frames(true);
         assert_eq!(watch(&mut watchdog, READING, 20).await, None);
-        let halted = Activity { reading: false, owing: true, ..READING };
-        assert_eq!(watch(&mut watchdog, halted, 3600).await, None, "our disk may take its time");
-        assert_eq!(watch(&mut watchdog, READING, 3600).await, Some((Late::Frame, 10)));
+        let halted = Activity {
+            reading: false,
+            owing: true,
+            ..READING
+        };
+        assert_eq!(
+            watch(&mut watchdog, halted, 3600).await,
+            None,
+            "our disk may take its time"
+        );
+        assert_eq!(
+            watch(&mut watchdog, READING, 3600).await,
+            Some((Late::Frame, 10))
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_first_frame_has_its_time_once() {
         let mut watchdog = Watchdog::new(&Timeouts::default());
-        assert_eq!(watch(&mut watchdog, READING, 3600).await, Some((Late::FirstFrame, 10)));
+        assert_eq!(
+            watch(&mut watchdog, READING, 3600).await,
+            Some((Late::FirstFrame, 10))
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -175,8 +210,16 @@ mod tests {
         async fn check(subscribed: bool, holding: bool, expect: u64) {
             let mut watchdog = Watchdog::new(&Timeouts::default());
             watchdog.took_frames(false);
-            let activity = Activity { writing: true, subscribed, holding, ..READING };
-            assert_eq!(watch(&mut watchdog, activity, 7200).await, Some((Late::Reading, expect)));
+            let activity = Activity {
+                writing: true,
+                subscribed,
+                holding,
+                ..READING
+            };
+            assert_eq!(
+                watch(&mut watchdog, activity, 7200).await,
+                Some((Late::Reading, expect))
+            );
         }
         check(false, false, 30).await;
         check(false, true, 30).await;

@@ -12,7 +12,8 @@ use crate::support::{Harness, within};
 async fn anything_before_hello_is_refused() {
     let harness = Harness::start();
     let mut peer = harness.dial().await;
-    peer.send(5, &Request::ListSessions(ListSessions::default())).await;
+    peer.send(5, &Request::ListSessions(ListSessions::default()))
+        .await;
     peer.is_closed_with(Reason::HelloRequired).await;
 }
 
@@ -21,7 +22,14 @@ async fn another_version_is_refused_in_the_answer_to_hello() {
     let harness = Harness::start();
     for version in [0, 2, u64::MAX] {
         let mut peer = harness.dial().await;
-        peer.send(0, &Request::Hello(Hello { version, role: Role::Client })).await;
+        peer.send(
+            0,
+            &Request::Hello(Hello {
+                version,
+                role: Role::Client,
+            }),
+        )
+        .await;
         let answer = peer.receive().await;
         let refused = matches!(&answer, Some(ServerMessage::HelloAck(Err(refusal))) if refusal.reason == Reason::VersionMismatch);
         assert!(refused, "{answer:?}");
@@ -61,7 +69,10 @@ async fn a_message_may_come_byte_by_byte_and_a_quiet_client_stays() {
         peer.send_bytes(&[byte]).await;
         tokio::task::yield_now().await;
     }
-    let expect = ServerMessage::Response { id: 3, outcome: Ok(Reply::Sessions(Vec::new())) };
+    let expect = ServerMessage::Response {
+        id: 3,
+        outcome: Ok(Reply::Sessions(Vec::new())),
+    };
     assert_eq!(peer.receive().await, Some(expect));
 }
 
@@ -80,14 +91,24 @@ async fn one_connection_too_many_hears_that_and_the_others_go_on() {
     harness.dial().await.is_closed_with(Reason::Busy).await;
     drop(second);
     assert_eq!(
-        first.ask(Request::ListSessions(ListSessions::default())).await,
+        first
+            .ask(Request::ListSessions(ListSessions::default()))
+            .await,
         Ok(Reply::Sessions(Vec::new()))
     );
     // The place is free again when the broker has noticed.
     within(async {
         loop {
             let mut third = harness.dial().await;
-            third.send(0, &Request::Hello(Hello { version: 1, role: Role::Client })).await;
+            third
+                .send(
+                    0,
+                    &Request::Hello(Hello {
+                        version: 1,
+                        role: Role::Client,
+                    }),
+                )
+                .await;
             if third.receive().await == Some(ServerMessage::HelloAck(Ok(()))) {
                 break;
             }

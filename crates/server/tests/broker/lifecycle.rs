@@ -5,14 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use turnkeep_server::broker::{BrokerConfig, BrokerError, Outlets, RunningBroker, SocketError, start};
+use turnkeep_server::broker::{
+    BrokerConfig, BrokerError, Outlets, RunningBroker, SocketError, start,
+};
 use turnkeep_types::ManualClock;
 use turnkeep_types::broker::{ListSessions, Reply, Request, ServerMessage};
 
 use crate::support::Harness;
 
 fn begin(path: &Path) -> Result<RunningBroker, BrokerError> {
-    start(BrokerConfig::new(path), Outlets::default(), Arc::new(ManualClock::default()))
+    start(
+        BrokerConfig::new(path),
+        Outlets::default(),
+        Arc::new(ManualClock::default()),
+    )
 }
 
 fn mode(path: &Path) -> u32 {
@@ -41,10 +47,18 @@ async fn a_directory_that_others_could_enter_is_closed_to_them() {
 async fn a_second_broker_gives_way_and_the_first_goes_on() {
     let harness = Harness::start();
     let second = begin(harness.broker.socket()).err();
-    assert!(matches!(second, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{second:?}");
+    assert!(
+        matches!(
+            second,
+            Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))
+        ),
+        "{second:?}"
+    );
     let mut client = harness.client().await;
     assert_eq!(
-        client.ask(Request::ListSessions(ListSessions::default())).await,
+        client
+            .ask(Request::ListSessions(ListSessions::default()))
+            .await,
         Ok(Reply::Sessions(Vec::new()))
     );
 }
@@ -55,7 +69,13 @@ async fn a_listener_without_the_lock_is_not_thrown_out() {
     let path = dir.path().join("broker.sock");
     let _other = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let refused = begin(&path).err();
-    assert!(matches!(refused, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))
+        ),
+        "{refused:?}"
+    );
     assert!(path.exists());
 }
 
@@ -69,7 +89,13 @@ async fn a_stale_socket_is_removed_and_anything_else_is_not() {
     broker.shutdown().await;
     std::fs::write(&path, "a file").unwrap();
     let refused = begin(&path).err();
-    assert!(matches!(refused, Some(BrokerError::Socket(SocketError::NotASocket(_)))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Some(BrokerError::Socket(SocketError::NotASocket(_)))
+        ),
+        "{refused:?}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), b"a file");
 }
 
@@ -93,7 +119,9 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), waited).await.expect(what);
+    tokio::time::timeout(Duration::from_secs(30), waited)
+        .await
+        .expect(what);
 }
 
 #[tokio::test]
@@ -107,15 +135,29 @@ async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before
     ];
     for remove in removals {
         remove(&path);
-        let is_there = || std::os::unix::net::UnixStream::connect(&path).is_ok() && mode(&path) == 0o600;
+        let is_there =
+            || std::os::unix::net::UnixStream::connect(&path).is_ok() && mode(&path) == 0o600;
         until("the socket is there again", is_there).await;
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         let second = begin(&path).err();
-        assert!(matches!(second, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{second:?}");
+        assert!(
+            matches!(
+                second,
+                Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))
+            ),
+            "{second:?}"
+        );
         assert!(wrapper.complete("s", b"goes on").await.is_ok());
     }
-    let listed = harness.client().await.ask(Request::ListSessions(ListSessions::default())).await;
-    assert!(matches!(&listed, Ok(Reply::Sessions(sessions)) if sessions.len() == 1), "{listed:?}");
+    let listed = harness
+        .client()
+        .await
+        .ask(Request::ListSessions(ListSessions::default()))
+        .await;
+    assert!(
+        matches!(&listed, Ok(Reply::Sessions(sessions)) if sessions.len() == 1),
+        "{listed:?}"
+    );
 }
 
 #[tokio::test]
@@ -125,17 +167,28 @@ async fn a_broker_whose_place_was_taken_gives_way() {
     let mut wrapper = harness.wrapper("s").await;
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     let second = begin(&path).unwrap();
-    tokio::time::timeout(Duration::from_secs(30), harness.broker.replaced()).await.unwrap();
-    assert_eq!(wrapper.receive().await, None, "it can go to the other one now");
+    tokio::time::timeout(Duration::from_secs(30), harness.broker.replaced())
+        .await
+        .unwrap();
+    assert_eq!(
+        wrapper.receive().await,
+        None,
+        "it can go to the other one now"
+    );
     harness.broker.shutdown().await;
-    assert!(std::os::unix::net::UnixStream::connect(&path).is_ok(), "the other one's socket stays");
+    assert!(
+        std::os::unix::net::UnixStream::connect(&path).is_ok(),
+        "the other one's socket stays"
+    );
     second.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_directory_that_cannot_be_made_is_an_error_with_its_name() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = begin(&dir.path().join("no/such/broker.sock")).err().unwrap();
+    let refused = begin(&dir.path().join("no/such/broker.sock"))
+        .err()
+        .unwrap();
     assert!(refused.to_string().contains("no/such"), "{refused}");
 }
 
@@ -144,16 +197,29 @@ async fn right_after_the_start_a_list_waits_for_the_wrappers_that_come_back() {
     let settle = Duration::from_secs(10);
     let harness = Harness::with(Outlets::default(), |config| config.timeouts.settle = settle);
     let mut client = harness.client().await;
-    let list = ListSessions { settled: true, ..ListSessions::default() };
+    let list = ListSessions {
+        settled: true,
+        ..ListSessions::default()
+    };
     client.send(1, &Request::ListSessions(list)).await;
     // Others are answered meanwhile, and one who does not want to wait does not.
-    let empty = harness.client().await.ask(Request::ListSessions(ListSessions::default())).await;
+    let empty = harness
+        .client()
+        .await
+        .ask(Request::ListSessions(ListSessions::default()))
+        .await;
     assert_eq!(empty, Ok(Reply::Sessions(Vec::new())));
     let _wrapper = harness.wrapper("s").await;
-    let Some(ServerMessage::Response { outcome: Ok(Reply::Sessions(sessions)), .. }) = client.receive().await
+    let Some(ServerMessage::Response {
+        outcome: Ok(Reply::Sessions(sessions)),
+        ..
+    }) = client.receive().await
     else {
         panic!("no list")
     };
-    let listed: Vec<&str> = sessions.iter().map(|session| session.session.as_str()).collect();
+    let listed: Vec<&str> = sessions
+        .iter()
+        .map(|session| session.session.as_str())
+        .collect();
     assert_eq!(listed, ["s"]);
 }

@@ -1,4 +1,5 @@
-//! The broker over its real socket: what it promises, to whom it does not listen, and who cannot disturb whom.
+//! The broker over its real socket: what it promises, to whom it does not listen, and who cannot
+//! disturb whom.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bytes_on_the_wire;

@@ -47,7 +47,9 @@ async fn a_wrapper_that_was_busy_gets_everything_when_it_reads_again() {
 
 #[tokio::test]
 async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on() {
-    let harness = Harness::with(Outlets::default(), |config| config.settings.memory_bytes_max = 64 << 20);
+    let harness = Harness::with(Outlets::default(), |config| {
+        config.settings.memory_bytes_max = 64 << 20
+    });
     let content = vec![b'v'; 3 << 20];
     let (_first, mut client) = harness.captured("s", &content).await;
     let _second = harness.wrapper("t").await;
@@ -57,10 +59,18 @@ async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on(
             waiting += 1;
         }
     }
-    assert!((5..=6).contains(&waiting), "{waiting} pastes of 3 MiB wait in a quarter of 64 MiB");
+    assert!(
+        (5..=6).contains(&waiting),
+        "{waiting} pastes of 3 MiB wait in a quarter of 64 MiB"
+    );
     let mut small = harness.wrapper("small").await;
     small.complete("small", b"few").await.unwrap();
-    client.ask(Request::Capture { session: "small".to_owned() }).await.unwrap();
+    client
+        .ask(Request::Capture {
+            session: "small".to_owned(),
+        })
+        .await
+        .unwrap();
     assert_eq!(client.paste("small").await, Ok(Reply::Done));
     assert_eq!(small.next_injected().await, &b"few"[..]);
 }
@@ -73,10 +83,24 @@ async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
     let content = vec![b'z'; 4 << 20];
     let (mut wrapper, mut client) = harness.captured("s", &content).await;
     let mut slow = harness.client().await;
-    slow.send(1, &Request::GetTurn(GetTurn { turn_id: "s:1".to_owned(), raw: false })).await;
+    slow.send(
+        1,
+        &Request::GetTurn(GetTurn {
+            turn_id: "s:1".to_owned(),
+            raw: false,
+        }),
+    )
+    .await;
     for _ in 0..10 {
         assert!(wrapper.complete("s", b"more").await.is_ok());
-        assert!(client.ask(Request::Capture { session: "s".to_owned() }).await.is_ok());
+        assert!(
+            client
+                .ask(Request::Capture {
+                    session: "s".to_owned()
+                })
+                .await
+                .is_ok()
+        );
     }
     slow.ends_within_its_answer().await;
 }
@@ -89,7 +113,9 @@ async fn many_large_messages_at_once_all_get_through() {
     for number in 0..12 {
         let mut wrapper = harness.wrapper(&number.to_string()).await;
         let content = content.clone();
-        tasks.push(tokio::spawn(async move { wrapper.complete(&number.to_string(), &content).await }));
+        tasks.push(tokio::spawn(async move {
+            wrapper.complete(&number.to_string(), &content).await
+        }));
     }
     for task in tasks {
         assert!(task.await.unwrap().is_ok());

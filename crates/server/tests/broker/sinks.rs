@@ -10,10 +10,16 @@ use turnkeep_types::{ContextId, TurnId};
 use crate::support::Harness;
 
 fn to(sink: &str) -> Deliver {
-    Deliver { sink: sink.to_owned(), ..Deliver::default() }
+    Deliver {
+        sink: sink.to_owned(),
+        ..Deliver::default()
+    }
 }
 
-const STORED: Stored = Stored { context: ContextId::new(3).unwrap(), turn: TurnId::new(7).unwrap() };
+const STORED: Stored = Stored {
+    context: ContextId::new(3).unwrap(),
+    turn: TurnId::new(7).unwrap(),
+};
 
 /// Remembers what it was given.
 #[derive(Default)]
@@ -28,7 +34,10 @@ impl Clipboard for Memo {
 
 impl Keeper for Memo {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
-        self.0.lock().unwrap().push(turn.info.turn_id.clone().into_bytes());
+        self.0
+            .lock()
+            .unwrap()
+            .push(turn.info.turn_id.clone().into_bytes());
         Ok(STORED)
     }
 }
@@ -38,7 +47,10 @@ struct Stuck(Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl Clipboard for Stuck {
     fn write(&self, _: &[u8]) -> Result<(), Refusal> {
-        Err(Refusal::new(Reason::SinkFailed, format!("{:?}", self.0.lock().unwrap().recv())))
+        Err(Refusal::new(
+            Reason::SinkFailed,
+            format!("{:?}", self.0.lock().unwrap().recv()),
+        ))
     }
 }
 
@@ -48,10 +60,16 @@ async fn the_file_sink_overwrites_its_file_with_the_content() {
     let (_wrapper, mut client) = harness.captured("s", b"\x1b[1mbold\x1b[0m\r\n\xff").await;
     let path = harness.path("out.txt");
     std::fs::write(&path, "something longer that was there before").unwrap();
-    let deliver = Deliver { path: Some(path.to_str().unwrap().to_owned()), ..to("file") };
+    let deliver = Deliver {
+        path: Some(path.to_str().unwrap().to_owned()),
+        ..to("file")
+    };
     assert_eq!(client.deliver(deliver).await, Ok(Reply::Done));
     assert_eq!(std::fs::read(&path).unwrap(), b"\x1b[1mbold\x1b[0m\r\n\xff");
-    let directory = Deliver { path: Some(harness.dir.path().to_str().unwrap().to_owned()), ..to("file") };
+    let directory = Deliver {
+        path: Some(harness.dir.path().to_str().unwrap().to_owned()),
+        ..to("file")
+    };
     assert_eq!(client.deliver(directory).await, Err(Reason::BadPath));
 }
 
@@ -74,31 +92,58 @@ async fn clipboard_and_store_get_the_turn_where_they_are() {
 async fn a_sink_that_is_not_here_says_so_and_the_turn_stays() {
     let harness = Harness::start();
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
-    let node = Deliver { run: Some("r".to_owned()), node: Some("n".to_owned()), ..to("node") };
+    let node = Deliver {
+        run: Some("r".to_owned()),
+        node: Some("n".to_owned()),
+        ..to("node")
+    };
     for (deliver, reason) in [
         (to("clipboard"), Reason::NoClipboard),
         (to("store"), Reason::NoStore),
         (node, Reason::NoRuntime),
         (to("printer"), Reason::UnknownSink),
         (to("file"), Reason::MissingField),
-        (Deliver { path: Some("relative".to_owned()), ..to("file") }, Reason::BadPath),
+        (
+            Deliver {
+                path: Some("relative".to_owned()),
+                ..to("file")
+            },
+            Reason::BadPath,
+        ),
     ] {
-        assert_eq!(client.deliver(deliver.clone()).await, Err(reason), "{deliver:?}");
+        assert_eq!(
+            client.deliver(deliver.clone()).await,
+            Err(reason),
+            "{deliver:?}"
+        );
     }
-    assert!(client.ask(Request::Capture { session: "s".to_owned() }).await.is_ok());
+    assert!(
+        client
+            .ask(Request::Capture {
+                session: "s".to_owned()
+            })
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
 async fn a_sink_that_hangs_stops_neither_other_clients_nor_other_sinks() {
     let (release, stuck) = std::sync::mpsc::sync_channel(1);
-    let outlets = Outlets { clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))), keeper: None };
+    let outlets = Outlets {
+        clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))),
+        keeper: None,
+    };
     let harness = Harness::with(outlets, |_| {});
     let (mut wrapper, mut client) = harness.captured("s", b"body").await;
     let mut waiting = harness.client().await;
     waiting.send(1, &Request::Deliver(to("clipboard"))).await;
     assert!(wrapper.complete("s", b"goes on").await.is_ok());
     let path = Some(harness.path("out.txt").to_str().unwrap().to_owned());
-    assert_eq!(client.deliver(Deliver { path, ..to("file") }).await, Ok(Reply::Done));
+    assert_eq!(
+        client.deliver(Deliver { path, ..to("file") }).await,
+        Ok(Reply::Done)
+    );
     drop(release);
     assert_eq!(waiting.refused().await, Reason::SinkFailed);
 }
@@ -106,14 +151,25 @@ async fn a_sink_that_hangs_stops_neither_other_clients_nor_other_sinks() {
 #[tokio::test]
 async fn a_sink_that_takes_too_long_is_reported_and_at_most_a_few_hang() {
     let (release, stuck) = std::sync::mpsc::sync_channel(1);
-    let outlets = Outlets { clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))), keeper: None };
-    let harness = Harness::with(outlets, |config| config.timeouts.sink = Duration::from_millis(20));
+    let outlets = Outlets {
+        clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))),
+        keeper: None,
+    };
+    let harness = Harness::with(outlets, |config| {
+        config.timeouts.sink = Duration::from_millis(20)
+    });
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
     let mut reasons = Vec::new();
     while reasons.last() != Some(&Reason::Busy) {
         assert!(reasons.len() < 100, "nothing bounds what hangs");
         reasons.push(client.deliver(to("clipboard")).await.unwrap_err());
     }
-    assert_eq!(reasons.iter().filter(|reason| **reason == Reason::SinkFailed).count(), 8);
+    assert_eq!(
+        reasons
+            .iter()
+            .filter(|reason| **reason == Reason::SinkFailed)
+            .count(),
+        8
+    );
     drop(release);
 }

@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, Hello, Inject, Paste, Reason, Register, Reply, Request, Role, ServerMessage,
+    CompletedTurn, Deliver, Hello, Inject, Paste, Reason, Register, Reply, Request, Role,
+    ServerMessage,
 };
 use turnkeep_types::{ManualClock, Timestamp};
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
@@ -20,7 +21,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits for what happens soon, and fails when it does not.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LIMIT, what).await.expect("it takes too long")
+    tokio::time::timeout(LIMIT, what)
+        .await
+        .expect("it takes too long")
 }
 
 /// A running broker.
@@ -55,20 +58,31 @@ impl Harness {
         std::fs::create_dir(harness.path("own")).unwrap();
         config.socket = harness.path("own/broker.sock");
         config.peer_uid = config.uid + 1;
-        harness.broker =
-            start(config, Outlets::default(), Arc::<ManualClock>::clone(&harness.clock)).unwrap();
+        harness.broker = start(
+            config,
+            Outlets::default(),
+            Arc::<ManualClock>::clone(&harness.clock),
+        )
+        .unwrap();
         harness
     }
 
     /// A connection that has said nothing yet.
     pub(crate) async fn dial(&self) -> Peer {
         let stream = UnixStream::connect(self.broker.socket()).await.unwrap();
-        Peer { stream, buffer: BytesMut::new(), next_id: 1, early: Vec::new(), told: Vec::new() }
+        Peer {
+            stream,
+            buffer: BytesMut::new(),
+            next_id: 1,
+            early: Vec::new(),
+            told: Vec::new(),
+        }
     }
 
     pub(crate) async fn greeted(&self, role: Role) -> Peer {
         let mut peer = self.dial().await;
-        peer.send(0, &Request::Hello(Hello { version: 1, role })).await;
+        peer.send(0, &Request::Hello(Hello { version: 1, role }))
+            .await;
         assert_eq!(peer.receive().await, Some(ServerMessage::HelloAck(Ok(()))));
         peer
     }
@@ -80,7 +94,11 @@ impl Harness {
     /// A wrapper with a registered session.
     pub(crate) async fn wrapper(&self, session: &str) -> Peer {
         let mut peer = self.greeted(Role::Wrapper).await;
-        let register = Register { session: session.to_owned(), pid: 1, ..Register::default() };
+        let register = Register {
+            session: session.to_owned(),
+            pid: 1,
+            ..Register::default()
+        };
         assert_eq!(peer.ask(Request::Register(register)).await, Ok(Reply::Done));
         peer
     }
@@ -90,7 +108,12 @@ impl Harness {
         let mut wrapper = self.wrapper(session).await;
         wrapper.complete(session, content).await.unwrap();
         let mut client = self.client().await;
-        client.ask(Request::Capture { session: session.to_owned() }).await.unwrap();
+        client
+            .ask(Request::Capture {
+                session: session.to_owned(),
+            })
+            .await
+            .unwrap();
         (wrapper, client)
     }
 }
@@ -112,13 +135,20 @@ impl Peer {
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
-        tokio::time::timeout(LIMIT, self.stream.write_all(bytes)).await.unwrap().unwrap();
+        tokio::time::timeout(LIMIT, self.stream.write_all(bytes))
+            .await
+            .unwrap()
+            .unwrap();
     }
 
     /// Sends a frame with this body.
     pub(crate) async fn send_body(&mut self, body: &[u8]) {
-        let length = u16::try_from(body.len()).unwrap().swap_bytes().to_le_bytes();
-        self.send_bytes(&[&[0, 0][..], &length, body].concat()).await;
+        let length = u16::try_from(body.len())
+            .unwrap()
+            .swap_bytes()
+            .to_le_bytes();
+        self.send_bytes(&[&[0, 0][..], &length, body].concat())
+            .await;
     }
 
     /// The next message; none when the broker has closed the connection.
@@ -127,7 +157,9 @@ impl Peer {
             if let Some(body) = next_frame(&mut self.buffer).unwrap() {
                 return Some(decode_message(&body).unwrap());
             }
-            let read = tokio::time::timeout(LIMIT, self.stream.read_buf(&mut self.buffer)).await.unwrap();
+            let read = tokio::time::timeout(LIMIT, self.stream.read_buf(&mut self.buffer))
+                .await
+                .unwrap();
             match read {
                 Ok(0) | Err(_) => return None,
                 Ok(_) => {}
@@ -153,7 +185,11 @@ impl Peer {
         }
     }
 
-    pub(crate) async fn complete(&mut self, session: &str, content: &[u8]) -> Result<Reply, Reason> {
+    pub(crate) async fn complete(
+        &mut self,
+        session: &str,
+        content: &[u8],
+    ) -> Result<Reply, Reason> {
         let turn = CompletedTurn {
             session: session.to_owned(),
             content: Bytes::copy_from_slice(content),
@@ -163,7 +199,11 @@ impl Peer {
     }
 
     pub(crate) async fn paste(&mut self, session: &str) -> Result<Reply, Reason> {
-        self.ask(Request::Paste(Paste { session: session.to_owned(), ..Paste::default() })).await
+        self.ask(Request::Paste(Paste {
+            session: session.to_owned(),
+            ..Paste::default()
+        }))
+        .await
     }
 
     pub(crate) async fn deliver(&mut self, deliver: Deliver) -> Result<Reply, Reason> {
@@ -202,7 +242,10 @@ impl Peer {
     /// The reason for which the next answer refuses.
     pub(crate) async fn refused(&mut self) -> Reason {
         match self.receive().await {
-            Some(ServerMessage::Response { outcome: Err(refusal), .. }) => refusal.reason,
+            Some(ServerMessage::Response {
+                outcome: Err(refusal),
+                ..
+            }) => refusal.reason,
             other => panic!("not refused: {other:?}"),
         }
     }
@@ -211,14 +254,22 @@ impl Peer {
     pub(crate) async fn ends_within_its_answer(&mut self) {
         let given_up = async { while self.stream.write_all(&[0; 4096]).await.is_ok() {} };
         tokio::time::timeout(LIMIT, given_up).await.unwrap();
-        assert_eq!(self.receive().await, None, "the answer was written to a client that did not read");
+        assert_eq!(
+            self.receive().await,
+            None,
+            "the answer was written to a client that did not read"
+        );
     }
 
     /// Expects a refusal and then the end of the connection.
     pub(crate) async fn is_closed_with(&mut self, reason: Reason) {
         let refusal = match self.receive().await {
             Some(
-                ServerMessage::Response { outcome: Err(refusal), .. } | ServerMessage::HelloAck(Err(refusal)),
+                ServerMessage::Response {
+                    outcome: Err(refusal),
+                    ..
+                }
+                | ServerMessage::HelloAck(Err(refusal)),
             ) => refusal,
             other => panic!("not refused: {other:?}"),
         };

@@ -1,4 +1,5 @@
-//! A shared terminal over the socket: the whole screen first, then every byte, and nobody waits for a watcher.
+//! A shared terminal over the socket: the whole screen first, then every byte, and nobody waits for
+//! a watcher.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{Paint, Reason, Register, Reply, Request, Role, ServerMessage, Shown};
@@ -7,22 +8,42 @@ use crate::support::{Harness, Peer};
 
 fn piece(paint: Paint, content: &[u8]) -> Shown {
     let content = Bytes::copy_from_slice(content);
-    Shown { session: "s".to_owned(), content, cols: 80, rows: 24, paint }
+    Shown {
+        session: "s".to_owned(),
+        content,
+        cols: 80,
+        rows: 24,
+        paint,
+    }
 }
 
 async fn shared_wrapper(harness: &Harness) -> Peer {
     let mut wrapper = harness.greeted(Role::Wrapper).await;
-    let register = Register { session: "s".to_owned(), shared: true, ..Register::default() };
-    assert_eq!(wrapper.ask(Request::Register(register)).await, Ok(Reply::Done));
+    let register = Register {
+        session: "s".to_owned(),
+        shared: true,
+        ..Register::default()
+    };
+    assert_eq!(
+        wrapper.ask(Request::Register(register)).await,
+        Ok(Reply::Done)
+    );
     wrapper
 }
 
 async fn show(wrapper: &mut Peer, paint: Paint, content: &[u8]) {
-    assert_eq!(wrapper.ask(Request::Screen(piece(paint, content))).await, Ok(Reply::Done));
+    assert_eq!(
+        wrapper.ask(Request::Screen(piece(paint, content))).await,
+        Ok(Reply::Done)
+    );
 }
 
 async fn watch(client: &mut Peer, session: &str) -> Result<Reply, Reason> {
-    client.ask(Request::Watch { session: session.to_owned() }).await
+    client
+        .ask(Request::Watch {
+            session: session.to_owned(),
+        })
+        .await
 }
 
 #[tokio::test]
@@ -40,17 +61,38 @@ async fn a_watcher_sees_the_whole_screen_and_then_every_byte_and_hears_of_the_en
     assert_eq!(wrapper.told().await, ServerMessage::Show { on: true });
     show(&mut wrapper, Paint::Repaint, b"screen again").await;
     show(&mut wrapper, Paint::Bytes, b"two").await;
-    for (paint, content) in [(Paint::Repaint, &b"screen"[..]), (Paint::Bytes, b"one"), (Paint::Bytes, b"two")]
-    {
-        assert_eq!(first.told().await, ServerMessage::Screen(piece(paint, content)));
+    for (paint, content) in [
+        (Paint::Repaint, &b"screen"[..]),
+        (Paint::Bytes, b"one"),
+        (Paint::Bytes, b"two"),
+    ] {
+        assert_eq!(
+            first.told().await,
+            ServerMessage::Screen(piece(paint, content))
+        );
     }
-    for (paint, content) in [(Paint::Repaint, &b"screen again"[..]), (Paint::Bytes, b"two")] {
-        assert_eq!(second.told().await, ServerMessage::Screen(piece(paint, content)));
+    for (paint, content) in [
+        (Paint::Repaint, &b"screen again"[..]),
+        (Paint::Bytes, b"two"),
+    ] {
+        assert_eq!(
+            second.told().await,
+            ServerMessage::Screen(piece(paint, content))
+        );
     }
     drop(wrapper);
-    let ended = ServerMessage::WatchEnded { session: "s".to_owned(), reason: Reason::SessionDisconnected };
-    assert_eq!((first.told().await, second.told().await), (ended.clone(), ended));
-    assert_eq!(watch(&mut first, "s").await, Err(Reason::SessionDisconnected));
+    let ended = ServerMessage::WatchEnded {
+        session: "s".to_owned(),
+        reason: Reason::SessionDisconnected,
+    };
+    assert_eq!(
+        (first.told().await, second.told().await),
+        (ended.clone(), ended)
+    );
+    assert_eq!(
+        watch(&mut first, "s").await,
+        Err(Reason::SessionDisconnected)
+    );
 }
 
 #[tokio::test]
@@ -85,11 +127,17 @@ async fn a_watcher_who_does_not_read_delays_nobody_and_goes_on_with_a_new_screen
         assert_eq!(wrapper.told().await, ServerMessage::Show { on: true });
     }
     show(&mut wrapper, Paint::Repaint, b"screen").await;
-    assert_eq!(quick.told().await, ServerMessage::Screen(piece(Paint::Repaint, b"screen")));
+    assert_eq!(
+        quick.told().await,
+        ServerMessage::Screen(piece(Paint::Repaint, b"screen"))
+    );
     let much = vec![b'x'; 1 << 20];
     for _ in 0..16 {
         show(&mut wrapper, Paint::Bytes, &much).await;
-        assert_eq!(quick.told().await, ServerMessage::Screen(piece(Paint::Bytes, &much)));
+        assert_eq!(
+            quick.told().await,
+            ServerMessage::Screen(piece(Paint::Bytes, &much))
+        );
     }
     let paint = async {
         assert_eq!(wrapper.told().await, ServerMessage::Show { on: true });
@@ -108,6 +156,12 @@ async fn a_watcher_who_does_not_read_delays_nobody_and_goes_on_with_a_new_screen
     let ((), seen) = tokio::join!(paint, read);
     assert!(seen < 16 << 20, "everything was buffered");
     show(&mut wrapper, Paint::Bytes, b"go on").await;
-    assert_eq!(slow.told().await, ServerMessage::Screen(piece(Paint::Bytes, b"go on")));
-    assert_eq!(quick.told().await, ServerMessage::Screen(piece(Paint::Bytes, b"go on")));
+    assert_eq!(
+        slow.told().await,
+        ServerMessage::Screen(piece(Paint::Bytes, b"go on"))
+    );
+    assert_eq!(
+        quick.told().await,
+        ServerMessage::Screen(piece(Paint::Bytes, b"go on"))
+    );
 }

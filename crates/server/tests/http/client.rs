@@ -62,7 +62,10 @@ impl Server {
     }
 
     /// A server on a disk that has been used before.
-    pub(crate) async fn on(disk: impl Storage + 'static, change: impl FnOnce(&mut ServerConfig)) -> Self {
+    pub(crate) async fn on(
+        disk: impl Storage + 'static,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(NOW_MS)));
         let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -74,7 +77,12 @@ impl Server {
         };
         change(&mut config);
         let running = serve(config, store.clone(), clock.clone()).await.unwrap();
-        Self { addr: running.http_addr(), running, store, clock }
+        Self {
+            addr: running.http_addr(),
+            running,
+            store,
+            clock,
+        }
     }
 
     /// A server that knows the message type.
@@ -100,7 +108,12 @@ impl Server {
 
     pub(crate) fn call(&self, method: &str, path: &str) -> Call {
         let request = hyper::Request::builder().method(method).uri(path);
-        Call { addr: self.addr, request, body: Bytes::new(), has_host: false }
+        Call {
+            addr: self.addr,
+            request,
+            body: Bytes::new(),
+            has_host: false,
+        }
     }
 
     pub(crate) fn get(&self, path: &str) -> Call {
@@ -131,7 +144,10 @@ impl Server {
 
     /// Appends a turn and gives the ack.
     pub(crate) async fn append(&self, context: &str, body: Value) -> Value {
-        let reply = self.post(&format!("/v1/contexts/{context}/turns"), &body).send().await;
+        let reply = self
+            .post(&format!("/v1/contexts/{context}/turns"), &body)
+            .send()
+            .await;
         assert_eq!(reply.status, 201, "{}", reply.text());
         reply.json()
     }
@@ -139,7 +155,11 @@ impl Server {
     /// Appends a message with this text.
     pub(crate) async fn say(&self, context: &str, text: &str) -> Value {
         let data = json!({"role": "user", "text": text});
-        self.append(context, json!({"type_id": MESSAGE, "type_version": 1, "data": data})).await
+        self.append(
+            context,
+            json!({"type_id": MESSAGE, "type_version": 1, "data": data}),
+        )
+        .await
     }
 }
 
@@ -169,7 +189,11 @@ impl Call {
 
     fn build(self) -> hyper::Request<Full<Bytes>> {
         let host = self.addr.to_string();
-        let request = if self.has_host { self.request } else { self.request.header("host", host) };
+        let request = if self.has_host {
+            self.request
+        } else {
+            self.request.header("host", host)
+        };
         request.body(Full::new(self.body)).unwrap()
     }
 
@@ -180,16 +204,31 @@ impl Call {
     }
 
     /// The same on a given connection.
-    pub(crate) async fn send_on(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Reply {
+    pub(crate) async fn send_on(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> Reply {
         let mut response = open(self.build(), stream).await;
-        let body = response.body_mut().collect().await.expect("a whole body").to_bytes();
-        Reply { status: response.status().as_u16(), headers: response.headers().clone(), body }
+        let body = response
+            .body_mut()
+            .collect()
+            .await
+            .expect("a whole body")
+            .to_bytes();
+        Reply {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body,
+        }
     }
 
     /// Sends the request and reads the answer as it comes.
     pub(crate) async fn stream(self) -> Stream {
         let stream = TcpStream::connect(self.addr).await.unwrap();
-        Stream { response: open(self.build(), stream).await, text: String::new() }
+        Stream {
+            response: open(self.build(), stream).await,
+            text: String::new(),
+        }
     }
 }
 
@@ -197,14 +236,20 @@ async fn open(
     request: hyper::Request<Full<Bytes>>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> hyper::Response<Incoming> {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
     tokio::spawn(connection);
-    within(sender.send_request(request)).await.expect("an answer")
+    within(sender.send_request(request))
+        .await
+        .expect("an answer")
 }
 
 /// A generous bound on everything that waits, so that a test fails instead of hanging.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_mins(1), future).await.expect("within a minute")
+    tokio::time::timeout(Duration::from_mins(1), future)
+        .await
+        .expect("within a minute")
 }
 
 /// An answer.
@@ -224,7 +269,8 @@ impl Reply {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     /// Asserts that it is an error with this status and word, in the one form; gives the details.
@@ -234,9 +280,16 @@ impl Reply {
         let body = self.json();
         let error = body["error"].as_object().expect("the error form");
         assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
-        assert_eq!(error.keys().collect::<Vec<_>>(), ["code", "message", "details"], "{body}");
+        assert_eq!(
+            error.keys().collect::<Vec<_>>(),
+            ["code", "message", "details"],
+            "{body}"
+        );
         assert_eq!(error["code"], code, "{body}");
-        assert!(!error["message"].as_str().unwrap().is_empty() && error["details"].is_object(), "{body}");
+        assert!(
+            !error["message"].as_str().unwrap().is_empty() && error["details"].is_object(),
+            "{body}"
+        );
         error["details"].clone()
     }
 }

@@ -14,7 +14,9 @@ use crate::client::{NOW, Server, Stream, within};
 /// An event's id, kind and data.
 fn parts(event: &str) -> (u64, String, Value) {
     let lines: Vec<_> = event.lines().collect();
-    let [id, kind, data] = lines[..] else { panic!("three lines: {event}") };
+    let [id, kind, data] = lines[..] else {
+        panic!("three lines: {event}")
+    };
     let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
     (
         id.strip_prefix("id: ").unwrap().parse().unwrap(),
@@ -31,23 +33,45 @@ async fn next(stream: &mut Stream) -> (u64, String, Value) {
 async fn a_replay_tells_everything_in_order_and_then_follows() {
     let server = Server::with_messages().await;
     let context = server.context().await;
-    server.append(&context, json!({"payload_b64": "gA==", "type_id": "t", "type_version": 3})).await;
+    server
+        .append(
+            &context,
+            json!({"payload_b64": "gA==", "type_id": "t", "type_version": 3}),
+        )
+        .await;
     let mut stream = server.get("/v1/events?after=0").stream().await;
     assert_eq!(stream.response.status(), 200);
-    assert_eq!(stream.response.headers()["content-type"], "text/event-stream");
-    let bundle = (1, "registry.put".to_owned(), json!({"bundle_id": "2025-12-19T20:00:00Z#abc/123"}));
+    assert_eq!(
+        stream.response.headers()["content-type"],
+        "text/event-stream"
+    );
+    let bundle = (
+        1,
+        "registry.put".to_owned(),
+        json!({"bundle_id": "2025-12-19T20:00:00Z#abc/123"}),
+    );
     assert_eq!(next(&mut stream).await, bundle);
-    let created = (2, "context.created".to_owned(), json!({"context_id": "1", "created_at": NOW}));
+    let created = (
+        2,
+        "context.created".to_owned(),
+        json!({"context_id": "1", "created_at": NOW}),
+    );
     assert_eq!(next(&mut stream).await, created);
     let appended = json!({
         "context_id": "1", "turn_id": "1", "parent_turn_id": "0", "depth": 0,
         "declared_type": {"type_id": "t", "type_version": 3}, "encoding": 1,
         "content_hash_b3": BlobHash::of(&[0x80]).to_string(), "uncompressed_len": 1, "created_at": NOW,
     });
-    assert_eq!(next(&mut stream).await, (3, "turn.appended".to_owned(), appended));
+    assert_eq!(
+        next(&mut stream).await,
+        (3, "turn.appended".to_owned(), appended)
+    );
     server.append(&context, json!({"payload_b64": ""})).await;
     let (position, kind, data) = next(&mut stream).await;
-    assert_eq!((position, kind.as_str(), &data["turn_id"]), (4, "turn.appended", &json!("2")));
+    assert_eq!(
+        (position, kind.as_str(), &data["turn_id"]),
+        (4, "turn.appended", &json!("2"))
+    );
     server.stop().await;
 }
 
@@ -56,9 +80,15 @@ async fn an_append_with_a_filesystem_says_so() {
     let server = Server::start().await;
     let context = server.context().await;
     let root = BlobHash::of(&[0x90]).to_string();
-    server.put(&format!("/v1/blobs/{root}")).body(vec![0x90]).send().await;
+    server
+        .put(&format!("/v1/blobs/{root}"))
+        .body(vec![0x90])
+        .send()
+        .await;
     let mut stream = server.get("/v1/events").stream().await;
-    server.append(&context, json!({"payload_b64": "", "fs_root_hash": root})).await;
+    server
+        .append(&context, json!({"payload_b64": "", "fs_root_hash": root}))
+        .await;
     assert_eq!(next(&mut stream).await.2["fs_root_hash"], json!(root));
     server.append(&context, json!({"payload_b64": ""})).await;
     assert_eq!(next(&mut stream).await.2.get("fs_root_hash"), None);
@@ -75,7 +105,11 @@ async fn a_stream_starts_now_or_after_a_position() {
     let mut now = server.get("/v1/events").stream().await;
     let mut after = server.get("/v1/events?after=2").stream().await;
     // A browser repeats the address and adds the last id that it saw: that wins.
-    let mut resumed = server.get("/v1/events?after=0").header("last-event-id", "3").stream().await;
+    let mut resumed = server
+        .get("/v1/events?after=0")
+        .header("last-event-id", "3")
+        .stream()
+        .await;
     assert_eq!(next(&mut after).await.0, 3);
     assert_eq!(next(&mut resumed).await.0, 4);
     server.append(&context, json!({"payload_b64": ""})).await;
@@ -88,17 +122,30 @@ async fn a_context_s_stream_has_what_was_appended_to_it_and_not_what_it_inherite
     let server = Server::with_messages().await;
     let first = server.context().await;
     server.append(&first, json!({"payload_b64": ""})).await;
-    server.post("/v1/contexts/fork", &json!({"base_turn_id": "1"})).send().await;
+    server
+        .post("/v1/contexts/fork", &json!({"base_turn_id": "1"}))
+        .send()
+        .await;
     server.append("2", json!({"payload_b64": ""})).await;
     server.append(&first, json!({"payload_b64": ""})).await;
     let mut stream = server.get("/v1/contexts/2/events?after=0").stream().await;
     let (_, kind, data) = next(&mut stream).await;
-    assert_eq!((kind.as_str(), &data["context_id"]), ("context.created", &json!("2")));
+    assert_eq!(
+        (kind.as_str(), &data["context_id"]),
+        ("context.created", &json!("2"))
+    );
     let (_, kind, data) = next(&mut stream).await;
-    assert_eq!((kind.as_str(), &data["turn_id"]), ("turn.appended", &json!("2")));
+    assert_eq!(
+        (kind.as_str(), &data["turn_id"]),
+        ("turn.appended", &json!("2"))
+    );
     server.append("2", json!({"payload_b64": ""})).await;
     assert_eq!(next(&mut stream).await.2["turn_id"], "4");
-    server.get("/v1/contexts/9/events").send().await.error(404, "NotFound");
+    server
+        .get("/v1/contexts/9/events")
+        .send()
+        .await
+        .error(404, "NotFound");
     server.stop().await;
 }
 
@@ -106,11 +153,29 @@ async fn a_context_s_stream_has_what_was_appended_to_it_and_not_what_it_inherite
 async fn a_position_beyond_the_end_is_a_conflict() {
     let server = Server::start().await;
     server.context().await;
-    let details = server.get("/v1/events?after=2").send().await.error(409, "Conflict");
+    let details = server
+        .get("/v1/events?after=2")
+        .send()
+        .await
+        .error(409, "Conflict");
     assert_eq!(details, json!({"last_position": "1"}));
-    server.get("/v1/events").header("last-event-id", "9").send().await.error(409, "Conflict");
-    server.get("/v1/events").header("last-event-id", "x").send().await.error(400, "BadRequest");
-    server.get("/v1/events?after=x").send().await.error(400, "BadRequest");
+    server
+        .get("/v1/events")
+        .header("last-event-id", "9")
+        .send()
+        .await
+        .error(409, "Conflict");
+    server
+        .get("/v1/events")
+        .header("last-event-id", "x")
+        .send()
+        .await
+        .error(400, "BadRequest");
+    server
+        .get("/v1/events?after=x")
+        .send()
+        .await
+        .error(400, "BadRequest");
     server.stop().await;
 }
 
@@ -134,28 +199,52 @@ fn flood(server: &Server, context: ContextId) {
         fs_root: None,
     };
     for _ in 0..40 {
-        let part = AppendPart { context, parent: None, expected_head: None, turns: vec![turn.clone(); 1024] };
-        let append = Append { parts: vec![part], key: None, strict: false };
+        let part = AppendPart {
+            context,
+            parent: None,
+            expected_head: None,
+            turns: vec![turn.clone(); 1024],
+        };
+        let append = Append {
+            parts: vec![part],
+            key: None,
+            strict: false,
+        };
         server.store.run(Command::Append(append)).unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_reader_who_takes_nothing_is_disconnected() {
-    let server = Server::with(|config| config.timeouts.write_stall = Duration::from_millis(20)).await;
+    let server =
+        Server::with(|config| config.timeouts.write_stall = Duration::from_millis(20)).await;
     let context = server.context().await;
     flood(&server, context.parse().unwrap());
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut reader = socket.connect(server.addr).await.unwrap();
-    let request = format!("GET /v1/events?after=0 HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    let request = format!(
+        "GET /v1/events?after=0 HTTP/1.1\r\nhost: {}\r\n\r\n",
+        server.addr
+    );
     reader.write_all(request.as_bytes()).await.unwrap();
-    assert_eq!(within(reader.read_u8()).await.unwrap(), b'H', "the answer has begun");
+    assert_eq!(
+        within(reader.read_u8()).await.unwrap(),
+        b'H',
+        "the answer has begun"
+    );
     // The connection's place becomes free again although the reader still holds his end.
-    let connections = async || server.read("/v1/stats").await["connections"].as_u64().unwrap();
+    let connections = async || {
+        server.read("/v1/stats").await["connections"]
+            .as_u64()
+            .unwrap()
+    };
     within(async { while connections().await > 1 {} }).await;
     let mut rest = Vec::new();
     let cut = within(reader.read_to_end(&mut rest)).await;
-    assert!(cut.is_err() || !rest.ends_with(b"0\r\n\r\n"), "a stream that was cut has no end mark");
+    assert!(
+        cut.is_err() || !rest.ends_with(b"0\r\n\r\n"),
+        "a stream that was cut has no end mark"
+    );
     server.stop().await;
 }

@@ -33,7 +33,9 @@ async fn a_full_disk_is_507_and_writing_goes_on_when_there_is_room() {
     refused.error(507, "InsufficientStorage");
     assert_eq!(refused.header("retry-after"), Some("1"));
     let before = server.store.stats().turns;
-    server.append(&context, json!({"payload_b64": "gA=="})).await;
+    server
+        .append(&context, json!({"payload_b64": "gA=="}))
+        .await;
     assert_eq!(server.store.stats().turns, before + 1);
     assert_eq!(server.read("/healthz").await["status"], "ok");
     server.stop().await;
@@ -44,13 +46,27 @@ async fn a_failed_sync_is_503_until_a_restart_and_readers_go_on() {
     let disk = FaultyStorage::new(Some((LATER, Fault::FailedSync)));
     let server = Server::on(disk, |_| {}).await;
     let context = server.context().await;
-    append_until_refused(&server, &context).await.error(503, "Unavailable");
-    server.post("/v1/contexts", &json!({})).send().await.error(503, "Unavailable");
+    append_until_refused(&server, &context)
+        .await
+        .error(503, "Unavailable");
+    server
+        .post("/v1/contexts", &json!({}))
+        .send()
+        .await
+        .error(503, "Unavailable");
     let health = server.get("/healthz").send().await;
-    assert_eq!((health.status, &health.json()["status"]), (503, &json!("read_only")));
-    let page = server.read(&format!("/v1/contexts/{context}/turns?view=raw")).await;
+    assert_eq!(
+        (health.status, &health.json()["status"]),
+        (503, &json!("read_only"))
+    );
+    let page = server
+        .read(&format!("/v1/contexts/{context}/turns?view=raw"))
+        .await;
     let turns = page["turns"].as_array().map(Vec::as_slice);
-    assert!(turns.is_some_and(|turns| turns.iter().all(|turn| turn.get("error").is_none())), "{page}");
+    assert!(
+        turns.is_some_and(|turns| turns.iter().all(|turn| turn.get("error").is_none())),
+        "{page}"
+    );
     assert!(server.get("/").send().await.text().contains("read only"));
     server.stop().await;
 }

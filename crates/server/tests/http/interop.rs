@@ -30,26 +30,50 @@ async fn read_answer(stream: &mut TcpStream) -> Answer {
 
 /// Whether hex has the form of a pattern, in which `..` is any byte and a final `*` any bytes.
 fn has_form(hex: &str, pattern: &str) -> bool {
-    let (pattern, is_open) = pattern.strip_suffix('*').map_or((pattern, false), |start| (start, true));
-    let is_long_enough = if is_open { hex.len() >= pattern.len() } else { hex.len() == pattern.len() };
-    is_long_enough && hex.chars().zip(pattern.chars()).all(|(digit, expect)| expect == '.' || digit == expect)
+    let (pattern, is_open) = pattern
+        .strip_suffix('*')
+        .map_or((pattern, false), |start| (start, true));
+    let is_long_enough = if is_open {
+        hex.len() >= pattern.len()
+    } else {
+        hex.len() == pattern.len()
+    };
+    is_long_enough
+        && hex
+            .chars()
+            .zip(pattern.chars())
+            .all(|(digit, expect)| expect == '.' || digit == expect)
 }
 
 async fn run_frames(server: &Server) {
     let steps: Vec<Value> = serde_json::from_str(FRAMES).unwrap();
     let mut stream = TcpStream::connect(server.tcp_addr()).await.unwrap();
     for step in steps {
-        stream.write_all(&hex::decode(step["send"].as_str().unwrap()).unwrap()).await.unwrap();
+        stream
+            .write_all(&hex::decode(step["send"].as_str().unwrap()).unwrap())
+            .await
+            .unwrap();
         let answer = read_answer(&mut stream).await;
         let payload = hex::encode(&answer.payload);
-        assert_eq!(answer.msg_type, step["answer"]["msg_type"], "{}: {payload}", step["name"]);
+        assert_eq!(
+            answer.msg_type, step["answer"]["msg_type"],
+            "{}: {payload}",
+            step["name"]
+        );
         let pattern = step["answer"]["payload"].as_str().unwrap();
-        assert!(has_form(&payload, pattern), "{}: {payload} is not {pattern}", step["name"]);
+        assert!(
+            has_form(&payload, pattern),
+            "{}: {payload} is not {pattern}",
+            step["name"]
+        );
     }
 }
 
 async fn ask(server: &Server, request: &Value) -> Reply {
-    let mut call = server.call(request["method"].as_str().unwrap(), request["path"].as_str().unwrap());
+    let mut call = server.call(
+        request["method"].as_str().unwrap(),
+        request["path"].as_str().unwrap(),
+    );
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         call = call.header(name, value.as_str().unwrap());
     }
@@ -67,7 +91,11 @@ fn assert_has(answer: &Value, expect: &Value, at: &str) {
     match (answer, expect) {
         (Value::Object(answer), Value::Object(expect)) => {
             for (name, expect) in expect {
-                assert_has(answer.get(name).unwrap_or(&Value::Null), expect, &format!("{at}.{name}"));
+                assert_has(
+                    answer.get(name).unwrap_or(&Value::Null),
+                    expect,
+                    &format!("{at}.{name}"),
+                );
             }
         }
         (Value::Array(answer), Value::Array(expect)) => {
@@ -82,7 +110,12 @@ fn assert_has(answer: &Value, expect: &Value, at: &str) {
 
 fn check(reply: &Reply, request: &Value) {
     let name = request["name"].as_str().unwrap();
-    assert_eq!(u64::from(reply.status), request["status"], "{name}: {}", reply.text());
+    assert_eq!(
+        u64::from(reply.status),
+        request["status"],
+        "{name}: {}",
+        reply.text()
+    );
     if let Some(expect) = request.get("json") {
         assert_has(&reply.json(), expect, name);
     }
@@ -90,7 +123,11 @@ fn check(reply: &Reply, request: &Value) {
         assert_eq!(reply.text(), expect, "{name}");
     }
     if let Some(expect) = request["text_has"].as_str() {
-        assert!(reply.text().lines().any(|line| line == expect), "{name}: {}", reply.text());
+        assert!(
+            reply.text().lines().any(|line| line == expect),
+            "{name}: {}",
+            reply.text()
+        );
     }
     for member in request["lacks"].as_array().into_iter().flatten() {
         assert_eq!(reply.json().get(member.as_str().unwrap()), None, "{name}");
@@ -120,7 +157,10 @@ async fn what_was_published_in_another_spelling_is_still_there_after_a_restart()
     let published = "/v1/registry/bundles/2025-12-19T20%3A00%3A00Z%23agent";
     assert_eq!(server.put(published).body(BUNDLE).send().await.status, 201);
     let described = server.read(path).await;
-    assert_eq!(described["fields"]["5"]["ref"], "com.example.agent.Usage", "as it was published");
+    assert_eq!(
+        described["fields"]["5"]["ref"], "com.example.agent.Usage",
+        "as it was published"
+    );
     server.stop().await;
     let server = Server::on(disk, |_| {}).await;
     assert_eq!(server.read(path).await, described);

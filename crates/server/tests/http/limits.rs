@@ -23,14 +23,18 @@ async fn raw(server: &Server, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Sends bytes and moves the clock by `step` until the server has ended the connection; returns its answer.
+/// Sends bytes and moves the clock by `step` until the server has ended the connection; returns its
+/// answer.
 async fn raw_while_time_passes(server: &Server, bytes: &[u8], step: Duration) -> String {
     let time = StoppedTime::begin();
     let mut stream = TcpStream::connect(server.addr).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
     // A reset after the answer is as good as a close.
-    drop(time.advance_until(step, stream.read_to_end(&mut answer)).await);
+    drop(
+        time.advance_until(step, stream.read_to_end(&mut answer))
+            .await,
+    );
     tokio::time::resume();
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -38,14 +42,22 @@ async fn raw_while_time_passes(server: &Server, bytes: &[u8], step: Duration) ->
 #[tokio::test]
 async fn unknown_routes_and_methods_have_the_error_form() {
     let server = Server::start().await;
-    for path in
-        ["/nowhere", "/v1", "/v1/contexts/", "/v1/turns", "/v1/registry/bundles/", "/v1/contexts/1/2/3"]
-    {
+    for path in [
+        "/nowhere",
+        "/v1",
+        "/v1/contexts/",
+        "/v1/turns",
+        "/v1/registry/bundles/",
+        "/v1/contexts/1/2/3",
+    ] {
         server.get(path).send().await.error(404, "NotFound");
     }
-    for (method, path) in
-        [("DELETE", "/v1/contexts"), ("POST", "/v1/stats"), ("BREW", "/healthz"), ("PUT", "/v1/turns/1")]
-    {
+    for (method, path) in [
+        ("DELETE", "/v1/contexts"),
+        ("POST", "/v1/stats"),
+        ("BREW", "/healthz"),
+        ("PUT", "/v1/turns/1"),
+    ] {
         let reply = server.call(method, path).send().await;
         reply.error(405, "MethodNotAllowed");
         assert!(reply.header("allow").is_some(), "{method} {path}");
@@ -57,13 +69,26 @@ async fn unknown_routes_and_methods_have_the_error_form() {
 async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
     let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
     let body = json!({"labels": {"a": "x".repeat(1000)}}).to_string();
-    let details = server.call("POST", "/v1/contexts").body(body.clone()).send().await.error(413, "TooLarge");
-    assert_eq!((&details["limit"], &details["actual"]), (&json!(1000), &json!(body.len())));
-    let head =
-        format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
+    let details = server
+        .call("POST", "/v1/contexts")
+        .body(body.clone())
+        .send()
+        .await
+        .error(413, "TooLarge");
+    assert_eq!(
+        (&details["limit"], &details["actual"]),
+        (&json!(1000), &json!(body.len()))
+    );
+    let head = format!(
+        "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n",
+        server.addr
+    );
     let chunks = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let answer = raw(&server, format!("{head}{chunks}").as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"),
+        "{answer}"
+    );
     assert_eq!(server.store.stats().contexts, 0);
     server.stop().await;
 }
@@ -77,11 +102,20 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
         ("POST /v1/contexts", "100-continue"),
     ] {
         let path = path.replace("ab", &"ab".repeat(32));
-        let expect = if expect.is_empty() { String::new() } else { format!("expect: {expect}\r\n") };
-        let head =
-            format!("{path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 99999999\r\n{expect}\r\n", server.addr);
+        let expect = if expect.is_empty() {
+            String::new()
+        } else {
+            format!("expect: {expect}\r\n")
+        };
+        let head = format!(
+            "{path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 99999999\r\n{expect}\r\n",
+            server.addr
+        );
         let answer = raw(&server, head.as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("\"actual\":99999999"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 413 ") && answer.contains("\"actual\":99999999"),
+            "{answer}"
+        );
     }
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 2\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n{{}}",
@@ -97,8 +131,10 @@ async fn a_body_without_an_end_is_refused_at_the_limit_and_its_sender_hears_it()
     let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
     let stream = TcpStream::connect(server.addr).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
-    let head =
-        format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
+    let head = format!(
+        "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n",
+        server.addr
+    );
     writer.write_all(head.as_bytes()).await.unwrap();
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(1 << 16));
     let endless = async {
@@ -114,7 +150,10 @@ async fn a_body_without_an_end_is_refused_at_the_limit_and_its_sender_hears_it()
         String::from_utf8_lossy(&answer).into_owned()
     };
     let (sent, answer) = within(async { tokio::join!(endless, answer) }).await;
-    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"),
+        "{answer}"
+    );
     assert!(sent < 64 << 20, "{sent} bytes were taken");
     server.stop().await;
 }
@@ -122,7 +161,11 @@ async fn a_body_without_an_end_is_refused_at_the_limit_and_its_sender_hears_it()
 #[tokio::test]
 async fn what_is_not_sent_plainly_is_refused() {
     let server = Server::start().await;
-    let post = |coding: &str| server.post("/v1/contexts", &json!({})).header("content-encoding", coding);
+    let post = |coding: &str| {
+        server
+            .post("/v1/contexts", &json!({}))
+            .header("content-encoding", coding)
+    };
     for coding in ["gzip", "zstd", "identity, gzip"] {
         post(coding).send().await.error(415, "UnsupportedMediaType");
     }
@@ -150,8 +193,16 @@ async fn a_body_is_an_object_whose_names_come_once() {
         ("PATCH", &own, "[{}]"),
         ("POST", &turns, "[\"\",0,null,\"gA==\",null,null,null,null]"),
         ("POST", "/v1/contexts", "null"),
-        ("POST", "/v1/contexts", "{\"labels\":{\"a\":\"1\",\"a\":\"2\"}}"),
-        ("POST", &turns, "{\"type_id\":\"t\",\"type_version\":1,\"data\":{\"a\":{\"b\":1,\"b\":1}}}"),
+        (
+            "POST",
+            "/v1/contexts",
+            "{\"labels\":{\"a\":\"1\",\"a\":\"2\"}}",
+        ),
+        (
+            "POST",
+            &turns,
+            "{\"type_id\":\"t\",\"type_version\":1,\"data\":{\"a\":{\"b\":1,\"b\":1}}}",
+        ),
     ] {
         let reply = server.call(method, path).body(body.to_owned()).send().await;
         reply.error(400, "BadRequest");
@@ -167,18 +218,30 @@ async fn data_of_128_levels_is_appended_and_shown() {
     let server = Server::start().await;
     let bundle = json!({"registry_version": 1, "bundle_id": "b", "enums": {}, "types": {"t": {"versions": {"1": {
         "fields": {"1": {"name": "any", "type": "any"}}}}}}});
-    let put = server.put("/v1/registry/bundles/b").json(&bundle).send().await;
+    let put = server
+        .put("/v1/registry/bundles/b")
+        .json(&bundle)
+        .send()
+        .await;
     assert_eq!(put.status, 201, "{}", put.text());
     let context = server.context().await;
     let append = |depth: usize| {
         let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
-        let body = format!("{{\"type_id\":\"t\",\"type_version\":1,\"data\":{{\"any\":{open}{close}}}}}");
-        server.call("POST", &format!("/v1/contexts/{context}/turns")).body(body).send()
+        let body =
+            format!("{{\"type_id\":\"t\",\"type_version\":1,\"data\":{{\"any\":{open}{close}}}}}");
+        server
+            .call("POST", &format!("/v1/contexts/{context}/turns"))
+            .body(body)
+            .send()
     };
     let reply = append(128).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     let details = append(129).await.error(413, "TooLarge");
-    assert_eq!(details, json!({"limit": 129, "actual": 130}), "the request is a level too");
+    assert_eq!(
+        details,
+        json!({"limit": 129, "actual": 130}),
+        "the request is a level too"
+    );
     let shown = server.get("/v1/turns/1").send().await.text();
     assert!(shown.contains(&"[".repeat(127)), "{shown}");
     server.stop().await;
@@ -188,8 +251,16 @@ async fn data_of_128_levels_is_appended_and_shown() {
 async fn deep_json_is_over_a_limit() {
     let server = Server::start().await;
     let context = server.context().await;
-    let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let reply = server.call("POST", &format!("/v1/contexts/{context}/turns")).body(deep).send().await;
+    let deep = format!(
+        "{{\"data\":{}{}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
+    let reply = server
+        .call("POST", &format!("/v1/contexts/{context}/turns"))
+        .body(deep)
+        .send()
+        .await;
     reply.error(413, "TooLarge");
     server.stop().await;
 }
@@ -204,11 +275,17 @@ async fn bytes_that_are_no_http_end_only_their_own_connection() {
         b"GET / HTTP/9.9\r\n\r\n",
     ] {
         let answer = raw(&server, bytes).await;
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 400 "),
+            "{answer}"
+        );
     }
     let endless = [b"GET / HTTP/1.1\r\nx: ".as_slice(), &vec![b'y'; 1 << 20]].concat();
     let answer = raw(&server, &endless).await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431 "),
+        "{answer}"
+    );
     assert_eq!(server.get("/healthz").send().await.status, 200);
     server.stop().await;
 }
@@ -220,11 +297,27 @@ async fn a_lower_nesting_limit_holds_for_bodies_and_bundles() {
     let path = format!("/v1/contexts/{context}/turns");
     let nested = |depth: usize| format!("{{\"data\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     let reply = server.call("POST", &path).body(nested(7)).send().await;
-    assert_eq!(reply.error(413, "TooLarge")["limit"], 7, "its values and the request around them");
-    server.call("POST", &path).body(nested(6)).send().await.error(422, "MissingTypeHint");
-    let deep = format!("{{\"bundle_id\":\"b\",\"x\":{}{}}}", "[".repeat(6), "]".repeat(6));
+    assert_eq!(
+        reply.error(413, "TooLarge")["limit"],
+        7,
+        "its values and the request around them"
+    );
+    server
+        .call("POST", &path)
+        .body(nested(6))
+        .send()
+        .await
+        .error(422, "MissingTypeHint");
+    let deep = format!(
+        "{{\"bundle_id\":\"b\",\"x\":{}{}}}",
+        "[".repeat(6),
+        "]".repeat(6)
+    );
     let reply = server.put("/v1/registry/bundles/b").body(deep).send().await;
-    assert_eq!(reply.error(413, "TooLarge"), json!({"limit": 6, "actual": 7}));
+    assert_eq!(
+        reply.error(413, "TooLarge"),
+        json!({"limit": 6, "actual": 7})
+    );
     server.stop().await;
 }
 
@@ -239,7 +332,12 @@ async fn what_is_parsed_where_it_is_read_is_small() {
         ("POST", "/v1/contexts/fork"),
         ("PATCH", &format!("/v1/contexts/{context}")),
     ] {
-        let details = server.call(method, path).json(&body).send().await.error(413, "TooLarge");
+        let details = server
+            .call(method, path)
+            .json(&body)
+            .send()
+            .await
+            .error(413, "TooLarge");
         assert_eq!(details["limit"], 256 << 10, "{method} {path}");
     }
     server.stop().await;
@@ -274,14 +372,22 @@ async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
     let path = format!("/v1/blobs/{}", turnkeep_types::BlobHash::of(&blob));
     let put = || server.put(&path).body(blob.clone()).send();
     within(async {
-        while !server.get("/metrics").send().await.text().contains("turnkeep_memory_used_bytes 4194304\n") {}
+        while !server
+            .get("/metrics")
+            .send()
+            .await
+            .text()
+            .contains("turnkeep_memory_used_bytes 4194304\n")
+        {}
     })
     .await;
     let refused = put().await;
     refused.error(429, "TooManyRequests");
     assert_eq!(refused.header("retry-after"), Some("1"));
     let context = server.context().await;
-    server.append(&context, json!({"payload_b64": "AAAA"})).await;
+    server
+        .append(&context, json!({"payload_b64": "AAAA"}))
+        .await;
     drop(hoarders);
     within(async { while put().await.status >= 300 {} }).await;
     server.stop().await;
@@ -290,26 +396,47 @@ async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
 #[tokio::test]
 async fn a_body_has_its_time_however_it_trickles() {
     let server = Server::with(|config| {
-        config.timeouts = Timeouts { http_head: NEVER, http_body_stall: NEVER, ..Timeouts::default() };
+        config.timeouts = Timeouts {
+            http_head: NEVER,
+            http_body_stall: NEVER,
+            ..Timeouts::default()
+        };
     })
     .await;
-    let head = format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{", server.addr);
-    let answer = raw_while_time_passes(&server, head.as_bytes(), Timeouts::default().http_body).await;
-    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("did not arrive in time"), "{answer}");
+    let head = format!(
+        "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{",
+        server.addr
+    );
+    let answer =
+        raw_while_time_passes(&server, head.as_bytes(), Timeouts::default().http_body).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.contains("did not arrive in time"),
+        "{answer}"
+    );
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_request_without_a_host_is_refused() {
     let server = Server::start().await;
-    let answer = raw(&server, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").await;
-    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("names no host"), "{answer}");
+    let answer = raw(
+        &server,
+        b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n",
+    )
+    .await;
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.contains("names no host"),
+        "{answer}"
+    );
     let answer = raw(
         &server,
         b"GET http://evil.example/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
     )
     .await;
-    assert!(answer.starts_with("HTTP/1.1 403 "), "the request line's host counts: {answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 403 "),
+        "the request line's host counts: {answer}"
+    );
     server.stop().await;
 }
 
@@ -326,12 +453,27 @@ async fn a_connection_whose_request_has_no_whole_head_is_ended() {
 #[tokio::test]
 async fn a_body_that_stops_arriving_is_answered_with_an_error() {
     let server = Server::with(|config| {
-        config.timeouts = Timeouts { http_head: NEVER, http_body: NEVER, ..Timeouts::default() };
+        config.timeouts = Timeouts {
+            http_head: NEVER,
+            http_body: NEVER,
+            ..Timeouts::default()
+        };
     })
     .await;
-    let head = format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{", server.addr);
-    let answer = raw_while_time_passes(&server, head.as_bytes(), Timeouts::default().http_body_stall).await;
-    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("stopped arriving"), "{answer}");
+    let head = format!(
+        "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{",
+        server.addr
+    );
+    let answer = raw_while_time_passes(
+        &server,
+        head.as_bytes(),
+        Timeouts::default().http_body_stall,
+    )
+    .await;
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.contains("stopped arriving"),
+        "{answer}"
+    );
     server.stop().await;
 }
 
@@ -341,8 +483,11 @@ async fn connections_beyond_the_limit_hear_so() {
     let held = TcpStream::connect(server.addr).await.unwrap();
     let answer = within(async {
         loop {
-            let answer =
-                raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+            let answer = raw(
+                &server,
+                b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+            )
+            .await;
             if !answer.starts_with("HTTP/1.1 200 ") {
                 return answer;
             }
@@ -350,14 +495,18 @@ async fn connections_beyond_the_limit_hear_so() {
     })
     .await;
     assert!(
-        answer.is_empty() || (answer.starts_with("HTTP/1.1 503 ") && answer.contains("Unavailable")),
+        answer.is_empty()
+            || (answer.starts_with("HTTP/1.1 503 ") && answer.contains("Unavailable")),
         "{answer}"
     );
     drop(held);
     within(async {
-        while raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-            .await
-            .is_empty()
+        while raw(
+            &server,
+            b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+        )
+        .await
+        .is_empty()
         {}
     })
     .await;
@@ -384,9 +533,19 @@ async fn short_values_count_by_the_memory_that_they_take() {
     let server = Server::with(|config| config.memory_budget_bytes = 16 << 20).await;
     let context = server.context().await;
     // Half a megabyte of text, and dozens of megabytes of values.
-    let body = format!(r#"{{"type_id":"x","type_version":1,"data":[{}0]}}"#, "0,".repeat(256 << 10));
+    let body = format!(
+        r#"{{"type_id":"x","type_version":1,"data":[{}0]}}"#,
+        "0,".repeat(256 << 10)
+    );
     let path = format!("/v1/contexts/{context}/turns");
-    server.call("POST", &path).body(body.into_bytes()).send().await.error(413, "TooLarge");
-    server.append(&context, json!({"payload_b64": "AAAA"})).await;
+    server
+        .call("POST", &path)
+        .body(body.into_bytes())
+        .send()
+        .await
+        .error(413, "TooLarge");
+    server
+        .append(&context, json!({"payload_b64": "AAAA"}))
+        .await;
     server.stop().await;
 }

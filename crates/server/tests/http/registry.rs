@@ -19,7 +19,15 @@ async fn a_bundle_is_published_once_and_comes_back_byte_for_byte() {
     );
     let tag = reply.header("etag").unwrap();
     assert_eq!(tag.len(), 66);
-    assert_eq!(server.get(BUNDLE_PATH).header("if-none-match", tag).send().await.status, 304);
+    assert_eq!(
+        server
+            .get(BUNDLE_PATH)
+            .header("if-none-match", tag)
+            .send()
+            .await
+            .status,
+        304
+    );
     server.stop().await;
 }
 
@@ -28,16 +36,44 @@ async fn what_is_wrong_with_a_bundle_is_said() {
     let server = Server::with_messages().await;
     let mut other = message_bundle();
     other["enums"]["com.example.Role"]["4"] = json!("tool");
-    server.put(BUNDLE_PATH).json(&other).send().await.error(409, "Conflict");
-    server.put("/v1/registry/bundles/other").json(&message_bundle()).send().await.error(422, "Unprocessable");
-    server.put("/v1/registry/bundles/other").body("{").send().await.error(422, "Unprocessable");
+    server
+        .put(BUNDLE_PATH)
+        .json(&other)
+        .send()
+        .await
+        .error(409, "Conflict");
+    server
+        .put("/v1/registry/bundles/other")
+        .json(&message_bundle())
+        .send()
+        .await
+        .error(422, "Unprocessable");
+    server
+        .put("/v1/registry/bundles/other")
+        .body("{")
+        .send()
+        .await
+        .error(422, "Unprocessable");
     let mut changed = message_bundle();
     changed["bundle_id"] = json!("changed");
     changed["types"][MESSAGE]["versions"]["2"] = changed["types"][MESSAGE]["versions"]["1"].clone();
     changed["types"][MESSAGE]["versions"]["2"]["fields"]["1"]["type"] = json!("string");
-    server.put("/v1/registry/bundles/changed").json(&changed).send().await.error(409, "Conflict");
-    server.get("/v1/registry/bundles/changed").send().await.error(404, "NotFound");
-    server.get("/v1/registry/bundles/%ff").send().await.error(400, "BadRequest");
+    server
+        .put("/v1/registry/bundles/changed")
+        .json(&changed)
+        .send()
+        .await
+        .error(409, "Conflict");
+    server
+        .get("/v1/registry/bundles/changed")
+        .send()
+        .await
+        .error(404, "NotFound");
+    server
+        .get("/v1/registry/bundles/%ff")
+        .send()
+        .await
+        .error(400, "BadRequest");
     server.stop().await;
 }
 
@@ -45,8 +81,17 @@ async fn what_is_wrong_with_a_bundle_is_said() {
 async fn a_bundle_that_nests_too_deep_is_over_a_limit() {
     let server = Server::start().await;
     for depth in [129, 5000] {
-        let deep = format!("{{\"x\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
-        let details = server.put("/v1/registry/bundles/b").body(deep).send().await.error(413, "TooLarge");
+        let deep = format!(
+            "{{\"x\":{}{}}}",
+            "[".repeat(depth - 1),
+            "]".repeat(depth - 1)
+        );
+        let details = server
+            .put("/v1/registry/bundles/b")
+            .body(deep)
+            .send()
+            .await
+            .error(413, "TooLarge");
         assert_eq!(details, json!({"limit": 128, "actual": depth}));
     }
     server.stop().await;
@@ -55,9 +100,17 @@ async fn a_bundle_that_nests_too_deep_is_over_a_limit() {
 #[tokio::test]
 async fn what_has_no_parts_is_sent_whole() {
     let server = Server::with_messages().await;
-    for path in [BUNDLE_PATH, "/v1/registry/types", "/v1/registry/types/com.example.Message/versions/1"] {
+    for path in [
+        BUNDLE_PATH,
+        "/v1/registry/types",
+        "/v1/registry/types/com.example.Message/versions/1",
+    ] {
         let reply = server.get(path).header("range", "bytes=0-3").send().await;
-        assert_eq!((reply.status, reply.header("accept-ranges")), (200, None), "{path}");
+        assert_eq!(
+            (reply.status, reply.header("accept-ranges")),
+            (200, None),
+            "{path}"
+        );
         assert_eq!(reply.body, server.get(path).send().await.body);
     }
     server.stop().await;
@@ -66,7 +119,12 @@ async fn what_has_no_parts_is_sent_whole() {
 #[tokio::test]
 async fn an_oversized_bundle_is_refused() {
     let server = Server::with(|config| config.limits.bundle_bytes_max = 64).await;
-    server.put(BUNDLE_PATH).json(&message_bundle()).send().await.error(413, "TooLarge");
+    server
+        .put(BUNDLE_PATH)
+        .json(&message_bundle())
+        .send()
+        .await
+        .error(413, "TooLarge");
     server.stop().await;
 }
 
@@ -79,23 +137,50 @@ async fn types_are_listed_and_shown_by_version() {
     let path = format!("/v1/registry/types/{MESSAGE}/versions/1");
     let reply = server.get(&path).send().await;
     let shown = reply.json();
-    assert_eq!((&shown["type_id"], &shown["type_version"]), (&json!(MESSAGE), &json!(1)));
+    assert_eq!(
+        (&shown["type_id"], &shown["type_version"]),
+        (&json!(MESSAGE), &json!(1))
+    );
     assert_eq!(shown["bundle_id"], "2025-12-19T20:00:00Z#abc/123");
-    assert_eq!(shown["fields"], message_bundle()["types"][MESSAGE]["versions"]["1"]["fields"]);
+    assert_eq!(
+        shown["fields"],
+        message_bundle()["types"][MESSAGE]["versions"]["1"]["fields"]
+    );
     assert_eq!(shown["enums"], message_bundle()["enums"]);
     for path in [path.as_str(), "/v1/registry/types"] {
-        let tag = server.get(path).send().await.header("etag").unwrap().to_owned();
-        assert_eq!(server.get(path).header("if-none-match", &tag).send().await.status, 304);
+        let tag = server
+            .get(path)
+            .send()
+            .await
+            .header("etag")
+            .unwrap()
+            .to_owned();
+        assert_eq!(
+            server
+                .get(path)
+                .header("if-none-match", &tag)
+                .send()
+                .await
+                .status,
+            304
+        );
     }
-    for (version, status, code) in
-        [("2", 404, "NotFound"), ("0", 404, "NotFound"), ("x", 400, "BadRequest"), ("01", 400, "BadRequest")]
-    {
+    for (version, status, code) in [
+        ("2", 404, "NotFound"),
+        ("0", 404, "NotFound"),
+        ("x", 400, "BadRequest"),
+        ("01", 400, "BadRequest"),
+    ] {
         server
             .get(&format!("/v1/registry/types/{MESSAGE}/versions/{version}"))
             .send()
             .await
             .error(status, code);
     }
-    server.get("/v1/registry/types/none/versions/1").send().await.error(404, "NotFound");
+    server
+        .get("/v1/registry/types/none/versions/1")
+        .send()
+        .await
+        .error(404, "NotFound");
     server.stop().await;
 }

@@ -13,7 +13,10 @@ use crate::client::{Server, within};
 #[tokio::test]
 async fn health_says_ok_and_the_version() {
     let server = Server::start().await;
-    assert_eq!(server.read("/healthz").await, json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}));
+    assert_eq!(
+        server.read("/healthz").await,
+        json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")})
+    );
     server.stop().await;
 }
 
@@ -23,17 +26,34 @@ async fn stats_and_metrics_count_what_happened() {
     let context = server.context().await;
     server.say(&context, "one").await;
     server.say(&context, "one").await;
-    server.get("/v1/contexts/99").send().await.error(404, "NotFound");
+    server
+        .get("/v1/contexts/99")
+        .send()
+        .await
+        .error(404, "NotFound");
     let stats = server.read("/v1/stats").await;
-    for (name, expect) in
-        [("turns", 2), ("contexts", 1), ("blobs", 1), ("bundles", 1), ("types", 1), ("events", 4)]
-    {
+    for (name, expect) in [
+        ("turns", 2),
+        ("contexts", 1),
+        ("blobs", 1),
+        ("bundles", 1),
+        ("types", 1),
+        ("events", 4),
+    ] {
         assert_eq!(stats[name], expect, "{name}");
     }
     assert_eq!(stats["tcp_addr"], server.tcp_addr().to_string());
-    assert_eq!((&stats["poisoned"], &stats["connections"]), (&json!(false), &json!(1)));
+    assert_eq!(
+        (&stats["poisoned"], &stats["connections"]),
+        (&json!(false), &json!(1))
+    );
     let metrics = server.get("/metrics").send().await;
-    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    assert!(
+        metrics
+            .header("content-type")
+            .unwrap()
+            .starts_with("application/openmetrics-text")
+    );
     let text = metrics.text();
     for line in [
         "turnkeep_turns_total 2",
@@ -58,13 +78,23 @@ async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
     server.post("/v1/contexts", &labels).send().await;
     let page = server.get("/").send().await;
     assert_eq!(page.status, 200);
-    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert!(
+        page.header("content-security-policy")
+            .unwrap()
+            .starts_with("default-src 'none'")
+    );
     let text = page.text();
     assert!(text.contains("ctx:1") && text.contains(&server.addr.to_string()));
     assert!(text.contains("/data/&lt;turnkeep&gt;"));
-    assert!(text.contains("<td>-</td>") && !text.contains("turn:0"), "an empty context has no head");
+    assert!(
+        text.contains("<td>-</td>") && !text.contains("turn:0"),
+        "an empty context has no head"
+    );
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
-    assert!(!text.contains("http://") && !text.contains("https://"), "it loads nothing from elsewhere");
+    assert!(
+        !text.contains("http://") && !text.contains("https://"),
+        "it loads nothing from elsewhere"
+    );
     server.stop().await;
 }
 
@@ -85,10 +115,23 @@ async fn the_status_page_says_when_it_shows_some_contexts_only() {
 async fn health_and_metrics_have_a_second_address_each() {
     let server = Server::with(|config| config.auth = Auth::Token(Token::new("secret"))).await;
     let health = server.get("/health").send().await;
-    assert_eq!((health.status, health.json()), (200, server.read("/healthz").await), "open to everyone");
+    assert_eq!(
+        (health.status, health.json()),
+        (200, server.read("/healthz").await),
+        "open to everyone"
+    );
     assert_eq!(server.get("/v1/metrics").send().await.status, 401);
-    let metrics = server.get("/v1/metrics").header("authorization", "Bearer secret").send().await;
-    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    let metrics = server
+        .get("/v1/metrics")
+        .header("authorization", "Bearer secret")
+        .send()
+        .await;
+    assert!(
+        metrics
+            .header("content-type")
+            .unwrap()
+            .starts_with("application/openmetrics-text")
+    );
     server.stop().await;
 }
 
@@ -97,7 +140,10 @@ async fn the_status_page_names_the_data_directory_from_the_root() {
     let server = Server::with(|config| config.data_dir = "kept/here".into()).await;
     let expect = std::env::current_dir().unwrap().join("kept/here");
     let text = server.get("/").send().await.text();
-    assert!(text.contains(&format!("<code>{}</code>", expect.display())), "{text}");
+    assert!(
+        text.contains(&format!("<code>{}</code>", expect.display())),
+        "{text}"
+    );
     server.stop().await;
 }
 
@@ -110,7 +156,10 @@ async fn an_export_imports_as_the_same_store() {
     }
     let page = server.read("/v1/contexts/1/turns?view=both").await;
     let export = server.get("/v1/export").send().await;
-    assert_eq!((export.status, export.header("content-type")), (200, Some("application/octet-stream")));
+    assert_eq!(
+        (export.status, export.header("content-type")),
+        (200, Some("application/octet-stream"))
+    );
     server.stop().await;
     let disk = MemoryStorage::new();
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
@@ -137,9 +186,14 @@ async fn a_few_exports_at_once_and_no_more() {
         held.push(server.get("/v1/export").stream().await);
         assert_eq!(held.last().unwrap().response.status(), 200);
     }
-    server.get("/v1/export").send().await.error(429, "TooManyRequests");
+    server
+        .get("/v1/export")
+        .send()
+        .await
+        .error(429, "TooManyRequests");
     held.pop();
-    within(async { while server.get("/v1/export").stream().await.response.status() != 200 {} }).await;
+    within(async { while server.get("/v1/export").stream().await.response.status() != 200 {} })
+        .await;
     drop(held);
     server.stop().await;
 }

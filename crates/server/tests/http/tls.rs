@@ -13,7 +13,10 @@ use crate::client::Server;
 
 fn files() -> TlsFiles {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/http/tls");
-    TlsFiles { cert: folder.join("cert.pem"), key: folder.join("key.pem") }
+    TlsFiles {
+        cert: folder.join("cert.pem"),
+        key: folder.join("key.pem"),
+    }
 }
 
 #[tokio::test]
@@ -21,7 +24,9 @@ async fn https_is_spoken_when_certificate_and_key_are_given() {
     let server = Server::with(|config| config.tls = Some(files())).await;
     assert!(server.link().starts_with("https://"));
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files().cert).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_file(files().cert).unwrap())
+        .unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -30,9 +35,16 @@ async fn https_is_spoken_when_certificate_and_key_are_given() {
         .with_no_client_auth();
     let stream = TcpStream::connect(server.addr).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap();
     let origin = format!("https://{}", server.addr);
-    let reply = server.call("POST", "/v1/contexts").header("origin", &origin).send_on(stream).await;
+    let reply = server
+        .call("POST", "/v1/contexts")
+        .header("origin", &origin)
+        .send_on(stream)
+        .await;
     assert_eq!(reply.status, 201);
     server.stop().await;
 }
@@ -42,7 +54,8 @@ async fn files_that_are_no_certificate_stop_the_start() {
     let disk = Arc::new(turnkeep_journal::MemoryStorage::new());
     let clock = Arc::new(turnkeep_types::ManualClock::default());
     let store =
-        turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock.clone()).unwrap();
+        turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock.clone())
+            .unwrap();
     let good = files();
     for (cert, key) in [
         (good.key.clone(), good.key.clone()),

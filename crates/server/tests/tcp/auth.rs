@@ -23,14 +23,19 @@ async fn guarded() -> Server {
 async fn the_right_token_opens_the_connection() {
     let server = guarded().await;
     let mut peer = server.connect().await;
-    let Response::Hello(Welcome { session_id, version }) = peer.ask(&hello(r#"{"token":"secret"}"#)).await
+    let Response::Hello(Welcome {
+        session_id,
+        version,
+    }) = peer.ask(&hello(r#"{"token":"secret"}"#)).await
     else {
         panic!("the token is right")
     };
     assert!(session_id != 0 && version == 1);
     peer.new_context().await;
     let mut other = server.connect().await;
-    let Response::Hello(welcome) = other.ask(&hello(r#"{"token":"secret"}"#)).await else { panic!() };
+    let Response::Hello(welcome) = other.ask(&hello(r#"{"token":"secret"}"#)).await else {
+        panic!()
+    };
     assert_ne!(welcome.session_id, session_id);
     server.stop().await;
 }
@@ -39,7 +44,13 @@ async fn the_right_token_opens_the_connection() {
 async fn anything_else_is_unauthorized_and_ends_the_connection() {
     let server = guarded().await;
     let too_early = Request::CreateContext(CreateContext::default());
-    for request in [hello(r#"{"token":"wrong"}"#), hello("{}"), hello(""), Request::Hello(None), too_early] {
+    for request in [
+        hello(r#"{"token":"wrong"}"#),
+        hello("{}"),
+        hello(""),
+        Request::Hello(None),
+        too_early,
+    ] {
         let mut peer = server.connect().await;
         assert_eq!(peer.ask_in_vain(&request).await, 401, "{request:?}");
         assert_eq!(peer.frame().await, None, "{request:?}");
@@ -50,7 +61,11 @@ async fn anything_else_is_unauthorized_and_ends_the_connection() {
 #[tokio::test]
 async fn a_wrong_token_ends_the_connection_also_after_a_right_one() {
     let server = guarded().await;
-    for second in [hello(r#"{"token":"wrong"}"#), hello("{"), Request::Hello(None)] {
+    for second in [
+        hello(r#"{"token":"wrong"}"#),
+        hello("{"),
+        Request::Hello(None),
+    ] {
         let mut peer = server.connect().await;
         peer.ask(&hello(r#"{"token":"secret"}"#)).await;
         let again = peer.ask(&hello(r#"{"token":"secret"}"#)).await;
@@ -76,7 +91,13 @@ async fn a_stranger_may_not_send_a_large_frame() {
     let server = guarded().await;
     let mut peer = server.connect().await;
     let mut out = bytes::BytesMut::new();
-    Header { len: 1 << 20, msg_type: 1, flags: 0, req_id: 5 }.encode(&mut out);
+    Header {
+        len: 1 << 20,
+        msg_type: 1,
+        flags: 0,
+        req_id: 5,
+    }
+    .encode(&mut out);
     peer.send_bytes(&out).await;
     let (req_id, response) = peer.receive().await;
     assert_eq!((req_id, status(&response)), (5, 401));
@@ -89,12 +110,17 @@ async fn pipelined_requests_behind_a_wrong_token_are_never_served() {
     let server = guarded().await;
     let mut peer = server.connect().await;
     peer.send(&hello(r#"{"token":"wrong"}"#)).await;
-    peer.send(&Request::CreateContext(CreateContext::default())).await;
+    peer.send(&Request::CreateContext(CreateContext::default()))
+        .await;
     assert_eq!(status(&peer.receive().await.1), 401);
     assert_eq!(peer.frame().await, None);
     let mut friend = server.connect().await;
     friend.ask(&hello(r#"{"token":"secret"}"#)).await;
-    assert_eq!(friend.new_context().await.get(), 1, "the stranger created nothing");
+    assert_eq!(
+        friend.new_context().await.get(),
+        1,
+        "the stranger created nothing"
+    );
     server.stop().await;
 }
 
@@ -103,7 +129,10 @@ async fn without_auth_a_hello_is_optional_and_may_be_empty() {
     let server = Server::start().await;
     let mut peer = server.connect().await;
     peer.new_context().await;
-    assert!(matches!(peer.ask(&Request::Hello(None)).await, Response::Hello(Welcome { version: 1, .. })));
+    assert!(matches!(
+        peer.ask(&Request::Hello(None)).await,
+        Response::Hello(Welcome { version: 1, .. })
+    ));
     server.stop().await;
 }
 
@@ -121,10 +150,16 @@ async fn a_flood_of_silent_connections_keeps_nobody_out() {
         silent.push(server.connect().await);
     }
     for oldest in &mut silent[..3] {
-        assert!(oldest.no_frame().await, "the oldest connections without a token are closed");
+        assert!(
+            oldest.no_frame().await,
+            "the oldest connections without a token are closed"
+        );
     }
     for youngest in &mut silent[3..] {
-        assert!(matches!(youngest.ask(&hello(r#"{"token":"secret"}"#)).await, Response::Hello(_)));
+        assert!(matches!(
+            youngest.ask(&hello(r#"{"token":"secret"}"#)).await,
+            Response::Hello(_)
+        ));
     }
     known.new_context().await;
     server.stop().await;

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_store::salvage;
-use turnkeep_wire::message::{GetBefore, GetLast, GetRange, ReadOptions, Request, Response, Subscribe};
+use turnkeep_wire::message::{
+    GetBefore, GetLast, GetRange, ReadOptions, Request, Response, Subscribe,
+};
 
 use crate::support::{Peer, Server, append, context, turn};
 
-/// Context 1 with four turns, of which the second and third were lost; context 2, whose creation was.
+/// Context 1 with four turns, of which the second and third were lost; context 2, whose creation
+/// was.
 async fn damaged_store() -> MemoryStorage {
     let disk = MemoryStorage::new();
     let server = Server::start_on(disk.clone(), |_| {}).await;
@@ -23,8 +26,10 @@ async fn damaged_store() -> MemoryStorage {
     server.stop().await;
     let mut files = disk.files();
     let log = files.get_mut("log/0000000001.seg").unwrap();
-    let frames: Vec<usize> =
-        (64..log.len()).step_by(8).filter(|&at| log[at..].starts_with(b"TKF1")).collect();
+    let frames: Vec<usize> = (64..log.len())
+        .step_by(8)
+        .filter(|&at| log[at..].starts_with(b"TKF1"))
+        .collect();
     assert_eq!(frames.len(), 6);
     for frame in [2, 3, 4] {
         log[frames[frame] + 40] ^= 1;
@@ -44,12 +49,22 @@ async fn fail(peer: &mut Peer, request: Request) -> Map<String, Value> {
 }
 
 fn range(of: u64, start_depth: u32, limit: u32) -> Request {
-    Request::GetRange(GetRange { context: context(of), start_depth, limit, options: ReadOptions::default() })
+    Request::GetRange(GetRange {
+        context: context(of),
+        start_depth,
+        limit,
+        options: ReadOptions::default(),
+    })
 }
 
 fn before(of: u64, turn_id: u64) -> Request {
     let options = ReadOptions::default();
-    Request::GetBefore(GetBefore { context: context(of), before: Some(turn(turn_id)), limit: 9, options })
+    Request::GetBefore(GetBefore {
+        context: context(of),
+        before: Some(turn(turn_id)),
+        limit: 9,
+        options,
+    })
 }
 
 #[tokio::test]
@@ -58,16 +73,33 @@ async fn a_read_across_a_gap_fails_and_says_where_to_go_on() {
     let mut peer = server.connect().await;
     let gap = json!({"turn_id": "3", "earlier_turn_id": "1", "next_depth": 3});
     for (start, limit) in [(0, 1), (0, 9), (1, 1), (2, 1), (2, 9)] {
-        assert_eq!(Value::Object(fail(&mut peer, range(1, start, limit)).await), gap, "{start} {limit}");
+        assert_eq!(
+            Value::Object(fail(&mut peer, range(1, start, limit)).await),
+            gap,
+            "{start} {limit}"
+        );
     }
     assert_eq!(Value::Object(fail(&mut peer, before(1, 4)).await), gap);
     assert_eq!(fail(&mut peer, before(1, 3)).await["turn_id"], "3");
     assert_eq!(fail(&mut peer, before(1, 2)).await["turn_id"], "2");
-    let Response::Range(page) = peer.ask(&range(1, 3, 9)).await else { panic!("a page") };
-    assert_eq!(page.iter().map(|item| item.turn.get()).collect::<Vec<_>>(), [4]);
+    let Response::Range(page) = peer.ask(&range(1, 3, 9)).await else {
+        panic!("a page")
+    };
+    assert_eq!(
+        page.iter().map(|item| item.turn.get()).collect::<Vec<_>>(),
+        [4]
+    );
     // Nothing tells the head of the context whose creation is lost.
-    let last = GetLast { context: context(2), limit: 9, options: ReadOptions::default() };
-    for request in [Request::GetHead(context(2)), Request::GetLast(last), range(2, 0, 9)] {
+    let last = GetLast {
+        context: context(2),
+        limit: 9,
+        options: ReadOptions::default(),
+    };
+    for request in [
+        Request::GetHead(context(2)),
+        Request::GetLast(last),
+        range(2, 0, 9),
+    ] {
         assert_eq!(fail(&mut peer, request).await["context_id"], "2");
     }
     server.stop().await;
@@ -79,7 +111,11 @@ async fn a_subscription_ends_at_a_loss_and_goes_on_behind_it() {
     for of in [None, Some(context(1)), Some(context(2))] {
         let mut peer = server.connect().await;
         let subscribe = |after| {
-            Request::Subscribe(Subscribe { context: of, after: Some(after), options: ReadOptions::default() })
+            Request::Subscribe(Subscribe {
+                context: of,
+                after: Some(after),
+                options: ReadOptions::default(),
+            })
         };
         peer.ask(&subscribe(0)).await;
         let mut delivered = Vec::new();
@@ -101,7 +137,9 @@ async fn a_subscription_ends_at_a_loss_and_goes_on_behind_it() {
         };
         assert_eq!(caught_up, is_second, "nothing but the loss was to be told");
         if !is_second {
-            let Response::Delivered { delivery, .. } = peer.receive().await.1 else { panic!("turn 4") };
+            let Response::Delivered { delivery, .. } = peer.receive().await.1 else {
+                panic!("turn 4")
+            };
             assert_eq!(delivery.item.turn.get(), 4);
         }
     }

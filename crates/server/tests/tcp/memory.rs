@@ -1,4 +1,5 @@
-//! Room for what is large is shared: who gets none is told so, and nobody holds it by doing nothing.
+//! Room for what is large is shared: who gets none is told so, and nobody holds it by doing
+//! nothing.
 
 use std::time::Duration;
 
@@ -25,7 +26,10 @@ async fn small_server() -> Server {
 
 fn put(bytes: impl Into<Bytes>) -> Request {
     let bytes = bytes.into();
-    Request::PutBlob(PutBlob { hash: BlobHash::of(&bytes), bytes })
+    Request::PutBlob(PutBlob {
+        hash: BlobHash::of(&bytes),
+        bytes,
+    })
 }
 
 /// A peer that has sent all of a large frame but its last bytes, and those bytes.
@@ -60,9 +64,15 @@ async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
     first.send_bytes(&last).await;
     let (_, done) = first.receive().await;
     // With two such frames whole at once, the room that they unpack into is short as well.
-    assert!(matches!(done, Response::BlobPut { .. } | Response::Error(_)), "{done:?}");
+    assert!(
+        matches!(done, Response::BlobPut { .. } | Response::Error(_)),
+        "{done:?}"
+    );
     drop(hoarders);
-    while !matches!(peer.ask(&put(large.clone())).await, Response::BlobPut { .. }) {}
+    while !matches!(
+        peer.ask(&put(large.clone())).await,
+        Response::BlobPut { .. }
+    ) {}
     server.stop().await;
 }
 
@@ -78,7 +88,10 @@ async fn headers_alone_take_no_room() {
         peers.push(peer);
     }
     let mut peer = server.connect().await;
-    assert!(matches!(peer.ask(&put(noise(MIB))).await, Response::BlobPut { was_new: true, .. }));
+    assert!(matches!(
+        peer.ask(&put(noise(MIB))).await,
+        Response::BlobPut { was_new: true, .. }
+    ));
     server.stop().await;
 }
 
@@ -108,7 +121,11 @@ async fn what_a_payload_unpacks_to_takes_room_too() {
         "nothing is refused for its size"
     );
     let hoarders = hoarders(&server).await;
-    assert_eq!(status(&peer.ask(&batch(1)).await), 429, "a small frame that unpacks to much");
+    assert_eq!(
+        status(&peer.ask(&batch(1)).await),
+        429,
+        "a small frame that unpacks to much"
+    );
     drop(hoarders);
     server.stop().await;
 }
@@ -126,14 +143,26 @@ async fn a_subscriber_that_stalls_on_large_deliveries_is_given_up_on() {
     for _ in 0..40 {
         peer.append(append(home, payload.clone())).await;
     }
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
     for _ in 0..3 {
-        peer.send(&Request::Subscribe(Subscribe { context: None, after: Some(0), options })).await;
+        peer.send(&Request::Subscribe(Subscribe {
+            context: None,
+            after: Some(0),
+            options,
+        }))
+        .await;
     }
     // There is one place, so whoever gets it next shows that the subscriber has lost it.
     loop {
         let mut next = server.connect().await;
-        if next.try_head(home).await.is_some_and(|response| matches!(response, Response::Head(_))) {
+        if next
+            .try_head(home)
+            .await
+            .is_some_and(|response| matches!(response, Response::Head(_)))
+        {
             break;
         }
     }
@@ -147,12 +176,30 @@ async fn a_subscriber_without_room_is_told_where_to_resume() {
     let home = peer.new_context().await;
     peer.append(append(home, noise(MIB))).await;
     let hoarders = hoarders(&server).await;
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let ask = Subscribe { context: Some(context(1)), after: Some(0), options };
-    assert_eq!(peer.ask(&Request::Subscribe(ask)).await, Response::Subscribed { caught_up: false });
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
+    let ask = Subscribe {
+        context: Some(context(1)),
+        after: Some(0),
+        options,
+    };
+    assert_eq!(
+        peer.ask(&Request::Subscribe(ask)).await,
+        Response::Subscribed { caught_up: false }
+    );
     let (_, response) = peer.receive().await;
-    let Response::Error(failure) = response else { panic!("{response:?}") };
-    assert_eq!((failure.status, failure.body().details["resume_after"].as_str()), (429, Some("1")));
+    let Response::Error(failure) = response else {
+        panic!("{response:?}")
+    };
+    assert_eq!(
+        (
+            failure.status,
+            failure.body().details["resume_after"].as_str()
+        ),
+        (429, Some("1"))
+    );
     drop(hoarders);
     server.stop().await;
 }
@@ -163,10 +210,11 @@ async fn without_memory_many_small_requests_are_slower_but_all_are_answered() {
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     let hoarders = hoarders(&server).await;
-    // More than a connection may have in flight without a permit, and all of it before an answer is read.
-    // The server takes the rest when it has answered some, so the writes end.
+    // More than a connection may have in flight without a permit, and all of it before an answer is
+    // read. The server takes the rest when it has answered some, so the writes end.
     for _ in 0..REQUESTS {
-        peer.send(&Request::AppendTurn(append(home, noise(100 << 10)))).await;
+        peer.send(&Request::AppendTurn(append(home, noise(100 << 10))))
+            .await;
     }
     for _ in 0..REQUESTS {
         assert!(matches!(peer.receive().await.1, Response::TurnAppended(_)));

@@ -32,11 +32,17 @@ async fn append_keys(mut peer: Peer, home: ContextId) -> Vec<(u64, u32)> {
     let mut acks = Vec::new();
     for n in 0..KEYS {
         let key = Bytes::from(format!("key {n}"));
-        peer.send(&Request::AppendTurn(AppendTurn { key, ..append(home, format!("turn {n}")) })).await;
+        peer.send(&Request::AppendTurn(AppendTurn {
+            key,
+            ..append(home, format!("turn {n}"))
+        }))
+        .await;
     }
     for _ in 0..KEYS {
         let (req_id, response) = peer.receive().await;
-        let Response::TurnAppended(ack) = response else { panic!("{response:?}") };
+        let Response::TurnAppended(ack) = response else {
+            panic!("{response:?}")
+        };
         assert_eq!(req_id, acks.len() as u64 + 1);
         acks.push((ack.turn.get(), ack.depth));
     }
@@ -63,7 +69,10 @@ async fn win_steps(mut peer: Peer, home: ContextId, wins: u32) -> u32 {
     let mut head = None;
     let mut won = 0;
     while won < wins {
-        let attempt = AppendTurn { expected_head: Some(head), ..append(home, format!("{won}")) };
+        let attempt = AppendTurn {
+            expected_head: Some(head),
+            ..append(home, format!("{won}"))
+        };
         match peer.ask(&Request::AppendTurn(attempt)).await {
             Response::TurnAppended(ack) => {
                 head = Some(ack.turn);
@@ -71,7 +80,10 @@ async fn win_steps(mut peer: Peer, home: ContextId, wins: u32) -> u32 {
             }
             Response::Error(failure) => {
                 assert_eq!(failure.status, 409);
-                let actual = failure.body().details["actual_head_turn_id"].as_str().unwrap().to_owned();
+                let actual = failure.body().details["actual_head_turn_id"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
                 head = actual.parse().ok();
             }
             other => panic!("{other:?}"),
@@ -86,9 +98,24 @@ async fn a_key_that_comes_back_with_something_else_is_a_conflict() {
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     let key = Bytes::from_static(b"k");
-    let ack = peer.append(AppendTurn { key: key.clone(), ..append(home, "a") }).await;
-    assert_eq!(peer.append(AppendTurn { key: key.clone(), ..append(home, "a") }).await, ack);
-    let other = Request::AppendTurn(AppendTurn { key, ..append(home, "b") });
+    let ack = peer
+        .append(AppendTurn {
+            key: key.clone(),
+            ..append(home, "a")
+        })
+        .await;
+    assert_eq!(
+        peer.append(AppendTurn {
+            key: key.clone(),
+            ..append(home, "a")
+        })
+        .await,
+        ack
+    );
+    let other = Request::AppendTurn(AppendTurn {
+        key,
+        ..append(home, "b")
+    });
     assert_eq!(status(&peer.ask(&other).await), 409);
     server.stop().await;
 }

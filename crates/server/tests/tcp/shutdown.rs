@@ -10,16 +10,25 @@ async fn what_was_taken_is_answered_before_the_server_stops() {
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     let mut follower = server.connect().await;
-    let ask = Subscribe { context: None, after: None, options: ReadOptions::default() };
+    let ask = Subscribe {
+        context: None,
+        after: None,
+        options: ReadOptions::default(),
+    };
     follower.ask(&Request::Subscribe(ask)).await;
     for n in 0..100 {
-        peer.send(&Request::AppendTurn(append(home, format!("{n}")))).await;
+        peer.send(&Request::AppendTurn(append(home, format!("{n}"))))
+            .await;
     }
     assert!(matches!(peer.receive().await.1, Response::TurnAppended(_)));
     server.stop().await;
     let mut last = 1;
     while let Some(frame) = peer.frame().await {
-        assert_eq!(frame.header.req_id, last + 2, "answers stay in order and none is left out");
+        assert_eq!(
+            frame.header.req_id,
+            last + 2,
+            "answers stay in order and none is left out"
+        );
         last += 1;
     }
     let ended = loop {

@@ -30,14 +30,25 @@ impl Server {
         Self::start_on(MemoryStorage::new(), change).await
     }
 
-    pub(crate) async fn start_on(disk: MemoryStorage, change: impl FnOnce(&mut ServerConfig)) -> Self {
+    pub(crate) async fn start_on(
+        disk: MemoryStorage,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(1_766_174_400_000)));
         let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut config = ServerConfig { tcp_addr: any, http_addr: any, ..ServerConfig::default() };
+        let mut config = ServerConfig {
+            tcp_addr: any,
+            http_addr: any,
+            ..ServerConfig::default()
+        };
         change(&mut config);
         let running = serve(config, store.clone(), clock).await.unwrap();
-        Self { addr: running.tcp_addr(), running, store }
+        Self {
+            addr: running.tcp_addr(),
+            running,
+            store,
+        }
     }
 
     pub(crate) async fn connect(&self) -> Peer {
@@ -68,7 +79,9 @@ impl Server {
     pub(crate) async fn stop(self) {
         self.running.shutdown().await;
         let store = self.store;
-        tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+        tokio::task::spawn_blocking(move || store.close())
+            .await
+            .unwrap();
     }
 }
 
@@ -91,7 +104,11 @@ impl Peer {
     }
 
     pub(crate) fn over(stream: Box<dyn Stream>) -> Self {
-        Self { stream, input: BytesMut::new(), last_id: 0 }
+        Self {
+            stream,
+            input: BytesMut::new(),
+            last_id: 0,
+        }
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
@@ -137,7 +154,10 @@ impl Peer {
     }
 
     pub(crate) async fn receive_as(&mut self, form: ItemForm) -> (u64, Response) {
-        let frame = self.frame().await.expect("an answer, not the connection's end");
+        let frame = self
+            .frame()
+            .await
+            .expect("an answer, not the connection's end");
         (frame.header.req_id, Response::decode(frame, form).unwrap())
     }
 
@@ -154,7 +174,10 @@ impl Peer {
     }
 
     pub(crate) async fn new_context(&mut self) -> ContextId {
-        match self.ask(&Request::CreateContext(CreateContext::default())).await {
+        match self
+            .ask(&Request::CreateContext(CreateContext::default()))
+            .await
+        {
             Response::ContextCreated(head) => head.context,
             other => panic!("{other:?}"),
         }

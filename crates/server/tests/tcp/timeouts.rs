@@ -37,11 +37,16 @@ async fn a_frame_that_does_not_end_is_given_up_on() {
 #[tokio::test]
 async fn an_idle_connection_is_ended_and_a_subscriber_is_not() {
     let time = StoppedTime::begin();
-    // Tokio's timers count whole milliseconds: at the very instant of its deadline a timer may still wait.
+    // Tokio's timers count whole milliseconds: at the very instant of its deadline a timer may
+    // still wait.
     let past_idle = Timeouts::default().idle + STEP;
     let server = Server::start().await;
     let mut subscriber = server.connect().await;
-    let ask = Subscribe { context: None, after: Some(0), options: ReadOptions::default() };
+    let ask = Subscribe {
+        context: None,
+        after: Some(0),
+        options: ReadOptions::default(),
+    };
     let accepted = subscriber.ask(&Request::Subscribe(ask)).await;
     assert_eq!(accepted, Response::Subscribed { caught_up: true });
     for _ in 0..3 {
@@ -53,8 +58,12 @@ async fn an_idle_connection_is_ended_and_a_subscriber_is_not() {
     let mut writer = server.connect().await;
     let home = writer.new_context().await;
     writer.append(append(home, "still there?")).await;
-    assert!(matches!(subscriber.receive().await.1, Response::Delivered { .. }));
-    // The server waits for open connections when it stops; with the clock released that passes at once.
+    assert!(matches!(
+        subscriber.receive().await.1,
+        Response::Delivered { .. }
+    ));
+    // The server waits for open connections when it stops; with the clock released that passes at
+    // once.
     drop(time);
     server.stop().await;
 }
@@ -69,7 +78,8 @@ async fn a_peer_that_reads_nothing_is_given_up_on() {
     for _ in 0..60 {
         peer.send(&Request::GetBlob(ack.hash)).await;
     }
-    // The server allows one connection, so the next one that it serves proves that it ended the first.
+    // The server allows one connection, so the next one that it serves proves that it ended the
+    // first.
     while !server.serves_another(home).await {
         time.advance(Timeouts::default().write_stall + STEP).await;
     }

@@ -15,12 +15,17 @@ use crate::support::{Peer, Server, append, noise};
 
 fn files() -> TlsFiles {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/http/tls");
-    TlsFiles { cert: folder.join("cert.pem"), key: folder.join("key.pem") }
+    TlsFiles {
+        cert: folder.join("cert.pem"),
+        key: folder.join("key.pem"),
+    }
 }
 
 async fn connect(server: &Server) -> Peer {
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files().cert).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_file(files().cert).unwrap())
+        .unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -29,7 +34,12 @@ async fn connect(server: &Server) -> Peer {
         .with_no_client_auth();
     let stream = TcpStream::connect(server.addr).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    Peer::over(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()))
+    Peer::over(Box::new(
+        TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .unwrap(),
+    ))
 }
 
 #[tokio::test]

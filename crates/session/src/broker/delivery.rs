@@ -1,7 +1,7 @@
 //! From the relay buffer to a sink: which fields it needs, and in which order what is refused.
 //!
-//! Unknown sink, missing field, unknown session, empty buffer, gone session, dialog: in this order, so that a
-//! request that can never work is refused the same way whatever was captured.
+//! Unknown sink, missing field, unknown session, empty buffer, gone session, dialog: in this order,
+//! so that a request that can never work is refused the same way whatever was captured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,23 +38,49 @@ impl Sink {
 impl Broker {
     /// Hands the relay buffer to a sink.
     pub(super) fn deliver(&self, deliver: Deliver) -> Decided {
-        let unknown = || Refusal::new(Reason::UnknownSink, format!("there is no sink `{}`", deliver.sink));
+        let unknown = || {
+            Refusal::new(
+                Reason::UnknownSink,
+                format!("there is no sink `{}`", deliver.sink),
+            )
+        };
         let sink = Sink::from_name(&deliver.sink).ok_or_else(unknown)?;
-        let Deliver { session, path, run, node, form, bracketed, unless_blocked, .. } = deliver;
+        let Deliver {
+            session,
+            path,
+            run,
+            node,
+            form,
+            bracketed,
+            unless_blocked,
+            ..
+        } = deliver;
         let effect = match sink {
             Sink::Inject => {
                 let session = need("session", session)?;
-                return self.inject(&Paste { session, form, bracketed, unless_blocked });
+                return self.inject(&Paste {
+                    session,
+                    form,
+                    bracketed,
+                    unless_blocked,
+                });
             }
             Sink::Clipboard => Effect::Clipboard(self.delivery(form)?),
             Sink::File => {
                 let path = file_path(need("path", path)?)?;
-                Effect::File { path, delivery: self.delivery(form)? }
+                Effect::File {
+                    path,
+                    delivery: self.delivery(form)?,
+                }
             }
             Sink::Store => Effect::Store(self.delivery(form)?),
             Sink::Node => {
                 let (run, node) = (need("run", run)?, need("node", node)?);
-                Effect::Node { run, node, delivery: self.delivery(form)? }
+                Effect::Node {
+                    run,
+                    node,
+                    delivery: self.delivery(form)?,
+                }
             }
         };
         Ok(Step::Effect(Box::new(effect)))
@@ -62,30 +88,46 @@ impl Broker {
 
     /// Injects the relay buffer into a session.
     pub(super) fn inject(&self, paste: &Paste) -> Decided {
-        let owner = self.table.owner(&paste.session).ok_or(Reason::SessionNotFound)?;
+        let owner = self
+            .table
+            .owner(&paste.session)
+            .ok_or(Reason::SessionNotFound)?;
         let turn = self.relayed()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
         if paste.unless_blocked && self.table.may_show_dialog(&paste.session) {
-            let detail = "the program shows a dialog, or has shown no prompt yet: a paste would answer it";
+            let detail =
+                "the program shows a dialog, or has shown no prompt yet: a paste would answer it";
             return Err(Refusal::new(Reason::Blocked, detail));
         }
         let content = bytes_of(turn, paste.form)?;
         if (paste.bracketed || self.table.frames_pastes(&paste.session)) && ends_paste(&content) {
-            let detail = "the content holds the end of a bracketed paste: what follows it would be typed";
+            let detail =
+                "the content holds the end of a bracketed paste: what follows it would be typed";
             return Err(Refusal::new(Reason::UnsafeContent, detail));
         }
-        let inject = Inject { content, bracketed: paste.bracketed };
+        let inject = Inject {
+            content,
+            bracketed: paste.bracketed,
+        };
         Ok(Step::Effect(Box::new(Effect::Inject { to, inject })))
     }
 
     fn relayed(&self) -> Result<&Arc<KeptTurn>, Refusal> {
-        self.relay.as_ref().ok_or_else(|| Reason::BufferEmpty.into())
+        self.relay
+            .as_ref()
+            .ok_or_else(|| Reason::BufferEmpty.into())
     }
 
     fn delivery(&self, form: TurnForm) -> Result<Delivery, Refusal> {
         let turn = self.relayed()?;
-        let held = HeldTurn { kept: Arc::clone(turn), raw: false };
-        Ok(Delivery { bytes: bytes_of(turn, form)?, turn: held })
+        let held = HeldTurn {
+            kept: Arc::clone(turn),
+            raw: false,
+        };
+        Ok(Delivery {
+            bytes: bytes_of(turn, form)?,
+            turn: held,
+        })
     }
 }
 
@@ -101,5 +143,8 @@ fn file_path(path: String) -> Result<PathBuf, Refusal> {
     if path.starts_with('/') && !path.contains('\0') {
         return Ok(path.into());
     }
-    Err(Refusal::new(Reason::BadPath, "the path of a file is absolute"))
+    Err(Refusal::new(
+        Reason::BadPath,
+        "the path of a file is absolute",
+    ))
 }

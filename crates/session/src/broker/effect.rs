@@ -26,17 +26,31 @@ pub struct Outcome {
 impl Outcome {
     /// A hello that fails ends the connection, whatever the reason.
     pub(super) fn greeting(outcome: Result<(), Refusal>) -> Self {
-        Self { close: outcome.is_err(), answer: Answer::Greeting(outcome), notices: Vec::new() }
+        Self {
+            close: outcome.is_err(),
+            answer: Answer::Greeting(outcome),
+            notices: Vec::new(),
+        }
     }
 
     /// An answer that the shell completes.
     pub(super) fn later(answer: Answer) -> Self {
-        Self { answer, close: false, notices: Vec::new() }
+        Self {
+            answer,
+            close: false,
+            notices: Vec::new(),
+        }
     }
 
     pub(super) fn response(outcome: Result<Reply, Refusal>) -> Self {
-        let close = outcome.as_ref().is_err_and(|refusal| refusal.reason.closes());
-        Self { answer: Answer::Response(outcome), close, notices: Vec::new() }
+        let close = outcome
+            .as_ref()
+            .is_err_and(|refusal| refusal.reason.closes());
+        Self {
+            answer: Answer::Response(outcome),
+            close,
+            notices: Vec::new(),
+        }
     }
 }
 
@@ -79,7 +93,8 @@ pub enum Answer {
     After(Box<Effect>),
 }
 
-/// Something for the shell to do for the connection that asked, which waits for it; nobody else does.
+/// Something for the shell to do for the connection that asked, which waits for it; nobody else
+/// does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Send bytes to a wrapper; done when they are dispatched.

@@ -1,4 +1,5 @@
-//! A message as the machine takes it: what is large in it is seen to before anybody else has to wait.
+//! A message as the machine takes it: what is large in it is seen to before anybody else has to
+//! wait.
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{BadRequest, Request};

@@ -1,11 +1,13 @@
-//! The broker's state machine: `apply(now, conn, message)` gives an answer, or the effect that gives one.
+//! The broker's state machine: `apply(now, conn, message)` gives an answer, or the effect that
+//! gives one.
 //!
-//! It owns the sessions with their rings of completed turns, and the one relay buffer. Invariants: a turn's
-//! id and metadata never change; a sequence number is never given twice in a session; what the rings hold is
-//! bounded; the relay buffer changes only by a capture; only a session that was shared is ever shown. Nothing
-//! here waits or fails: a refusal is an answer. Slow work (a file, a clipboard, another terminal) is returned
-//! as an [`Effect`] for the shell to do, and no bytes of a turn are copied or compared here: a [`Message`] is
-//! made ready before, and a [`HeldTurn`] copied after.
+//! It owns the sessions with their rings of completed turns, and the one relay buffer. Invariants:
+//! a turn's id and metadata never change; a sequence number is never given twice in a session; what
+//! the rings hold is bounded; the relay buffer changes only by a capture; only a session that was
+//! shared is ever shown. Nothing here waits or fails: a refusal is an answer. Slow work (a file, a
+//! clipboard, another terminal) is returned as an [`Effect`] for the shell to do, and no bytes of a
+//! turn are copied or compared here: a [`Message`] is made ready before, and a [`HeldTurn`] copied
+//! after.
 
 mod delivery;
 mod effect;
@@ -25,8 +27,8 @@ use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadRequest, GetTurn, Hello, ListTurns, Reason, Refusal, Register, Reply, Request, Role, SessionId,
-    TurnForm, TurnInfo, VERSION,
+    BadRequest, GetTurn, Hello, ListTurns, Reason, Refusal, Register, Reply, Request, Role,
+    SessionId, TurnForm, TurnInfo, VERSION,
 };
 
 pub use effect::{Answer, ConnId, Delivery, Effect, Notice, Outcome};
@@ -77,23 +79,34 @@ pub struct Broker {
 impl Broker {
     /// A broker without sessions.
     pub fn new(settings: Settings) -> Self {
-        Self { table: Table::new(settings), peers: HashMap::new(), relay: None }
+        Self {
+            table: Table::new(settings),
+            peers: HashMap::new(),
+            relay: None,
+        }
     }
 
-    /// Takes a message of a connection; says what to answer and whether the connection ends with that.
+    /// Takes a message of a connection; says what to answer and whether the connection ends with
+    /// that.
     pub fn apply(&mut self, now: Timestamp, conn: ConnId, message: Message) -> Outcome {
         self.table.expire(now);
         let greeted = self.peers.contains_key(&conn);
         match message.0 {
             Ok(Command::Other(Request::Hello(hello))) if !greeted => self.greet(conn, hello),
-            Err(BadRequest { hello: true, refusal }) if !greeted => Outcome::greeting(Err(refusal)),
+            Err(BadRequest {
+                hello: true,
+                refusal,
+            }) if !greeted => Outcome::greeting(Err(refusal)),
             _ if !greeted => Outcome::response(Err(Reason::HelloRequired.into())),
             Err(BadRequest { refusal, .. }) => Outcome::response(Err(refusal)),
             Ok(command) => match self.decide(now, conn, command) {
                 Ok(Step::Reply(reply)) => Outcome::response(Ok(reply)),
                 Ok(Step::Effect(effect)) => Outcome::later(Answer::After(effect)),
                 Ok(Step::Found(turn)) => Outcome::later(Answer::Found(turn)),
-                Ok(Step::Told(notices)) => Outcome { notices, ..Outcome::response(Ok(Reply::Done)) },
+                Ok(Step::Told(notices)) => Outcome {
+                    notices,
+                    ..Outcome::response(Ok(Reply::Done))
+                },
                 Err(refusal) => Outcome::response(Err(refusal)),
             },
         }
@@ -101,9 +114,15 @@ impl Broker {
 
     /// A connection ended: its session is gone, its turns stay for a while. Says who is to be told.
     pub fn disconnect(&mut self, now: Timestamp, conn: ConnId) -> Vec<Notice> {
-        let Some(peer) = self.peers.remove(&conn) else { return Vec::new() };
-        let unwatched = peer.watches.and_then(|session| self.table.unwatch(conn, session.as_str()));
-        let ended = peer.session.and_then(|session| self.end(now, session.as_str()));
+        let Some(peer) = self.peers.remove(&conn) else {
+            return Vec::new();
+        };
+        let unwatched = peer
+            .watches
+            .and_then(|session| self.table.unwatch(conn, session.as_str()));
+        let ended = peer
+            .session
+            .and_then(|session| self.end(now, session.as_str()));
         unwatched.into_iter().chain(ended).collect()
     }
 
@@ -119,10 +138,20 @@ impl Broker {
 
     fn greet(&mut self, conn: ConnId, hello: Hello) -> Outcome {
         if hello.version != VERSION {
-            let detail = format!("version {} was asked for, {VERSION} is spoken here", hello.version);
+            let detail = format!(
+                "version {} was asked for, {VERSION} is spoken here",
+                hello.version
+            );
             return Outcome::greeting(Err(Refusal::new(Reason::VersionMismatch, detail)));
         }
-        self.peers.insert(conn, Peer { role: hello.role, session: None, watches: None });
+        self.peers.insert(
+            conn,
+            Peer {
+                role: hello.role,
+                session: None,
+                watches: None,
+            },
+        );
         Outcome::greeting(Ok(()))
     }
 
@@ -157,7 +186,11 @@ impl Broker {
         if peer.role != Role::Wrapper {
             return Err(Reason::WrongRole.into());
         }
-        if peer.session.as_ref().is_some_and(|held| held.as_str() != register.session) {
+        if peer
+            .session
+            .as_ref()
+            .is_some_and(|held| held.as_str() != register.session)
+        {
             return Err(Reason::AlreadyRegistered.into());
         }
         peer.session = Some(self.table.register(now, conn, register)?);
@@ -189,27 +222,41 @@ impl Broker {
     }
 
     fn capture(&mut self, turn: Arc<KeptTurn>) -> Step {
-        let reply =
-            Reply::Captured { turn_id: turn.info.turn_id.clone(), size: turn.info.byte_length.into() };
+        let reply = Reply::Captured {
+            turn_id: turn.info.turn_id.clone(),
+            size: turn.info.byte_length.into(),
+        };
         self.relay = Some(turn);
         reply.into()
     }
 
     fn get_turn(&self, get: &GetTurn) -> Decided {
         let turn = self.table.turn(&get.turn_id)?;
-        let form = if get.raw { TurnForm::Raw } else { TurnForm::Content };
+        let form = if get.raw {
+            TurnForm::Raw
+        } else {
+            TurnForm::Content
+        };
         turn.bytes(form).ok_or(Reason::NoRaw)?;
-        Ok(Step::Found(HeldTurn { kept: turn, raw: get.raw }))
+        Ok(Step::Found(HeldTurn {
+            kept: turn,
+            raw: get.raw,
+        }))
     }
 
     /// The newest turns of a session; with `all`, also what was said unprompted.
     fn list_turns(&self, list: &ListTurns) -> Decided {
         let limit = list.limit.map_or(usize::MAX, |limit| limit as usize);
         let kept = self.table.ring(&list.session)?.newest_first();
-        let turns = kept.filter(|turn| list.all || !turn.info.unprompted).take(limit);
+        let turns = kept
+            .filter(|turn| list.all || !turn.info.unprompted)
+            .take(limit);
         let infos = turns.map(|turn| {
             let preview = list.preview.then(|| turn.preview().to_owned());
-            TurnInfo { preview, ..turn.info.clone() }
+            TurnInfo {
+                preview,
+                ..turn.info.clone()
+            }
         });
         Ok(Reply::Turns(infos.collect()).into())
     }

@@ -1,7 +1,8 @@
 //! The sequence numbers of a session: each is given once, and they only rise.
 //!
-//! A wrapper may number its turns itself and leave numbers out. Which ones it left out is remembered (the
-//! newest [`SKIPPED_MAX`] runs of them), so that a number that was given is told from one that never was.
+//! A wrapper may number its turns itself and leave numbers out. Which ones it left out is
+//! remembered (the newest [`SKIPPED_MAX`] runs of them), so that a number that was given is told
+//! from one that never was.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -34,9 +35,9 @@ impl Numbers {
         let last = self.last;
         match asked {
             Some(0) => refuse("`seq` counts from 1".to_owned()),
-            Some(seq) if self.skipped.iter().any(|run| run.contains(&seq)) => {
-                refuse(format!("`seq` {seq} was left out and the last is {last}: numbers only rise"))
-            }
+            Some(seq) if self.skipped.iter().any(|run| run.contains(&seq)) => refuse(format!(
+                "`seq` {seq} was left out and the last is {last}: numbers only rise"
+            )),
             Some(seq) if seq <= last => Ok(Number::Known(seq)),
             Some(seq) => Ok(self.rise(seq)),
             None => match last.checked_add(1) {
@@ -72,11 +73,22 @@ mod tests {
             (None, Ok(Number::New(11))),
             (Some(10), Ok(Number::Known(10))),
             (Some(1), Ok(Number::Known(1))),
-            (Some(7), Err("`seq` 7 was left out and the last is 11: numbers only rise")),
+            (
+                Some(7),
+                Err("`seq` 7 was left out and the last is 11: numbers only rise"),
+            ),
             (Some(0), Err("`seq` counts from 1")),
             (Some(u64::MAX), Ok(Number::New(u64::MAX))),
-            (Some(12), Err("`seq` 12 was left out and the last is 18446744073709551615: numbers only rise")),
-            (None, Err("the session has used its last `seq`, 18446744073709551615")),
+            (
+                Some(12),
+                Err(
+                    "`seq` 12 was left out and the last is 18446744073709551615: numbers only rise",
+                ),
+            ),
+            (
+                None,
+                Err("the session has used its last `seq`, 18446744073709551615"),
+            ),
             (Some(u64::MAX), Ok(Number::Known(u64::MAX))),
         ] {
             match (told(numbers.give(asked)), expect) {

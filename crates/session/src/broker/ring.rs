@@ -1,7 +1,9 @@
-//! The ring of a session's completed turns: a new one always fits, the oldest goes silently. What the program
-//! said unprompted is kept among them, but it is no turn: it is neither the latest one nor counted.
+//! The ring of a session's completed turns: a new one always fits, the oldest goes silently. What
+//! the program said unprompted is kept among them, but it is no turn: it is neither the latest one
+//! nor counted.
 //!
-//! What takes as long as a turn is large is done outside of the machine, so that nobody waits for it: a
+//! What takes as long as a turn is large is done outside of the machine, so that nobody waits for
+//! it: a
 //! [`Body`] is made before, a [`HeldTurn`] is copied after.
 
 use std::collections::VecDeque;
@@ -24,11 +26,12 @@ pub(super) struct Label {
     pub(super) preset: Option<String>,
 }
 
-/// The readable text of a turn. Text is kept as bytes that are UTF-8, so that giving it to a sink copies
-/// nothing.
+/// The readable text of a turn. Text is kept as bytes that are UTF-8, so that giving it to a sink
+/// copies nothing.
 #[derive(Debug, PartialEq, Eq)]
 enum KeptText {
-    /// The wrapper sent none. A sink that wants text gets what the content leaves behind on a terminal.
+    /// The wrapper sent none. A sink that wants text gets what the content leaves behind on a
+    /// terminal.
     Unknown {
         rendered: Bytes,
     },
@@ -42,14 +45,23 @@ impl KeptText {
     fn rendered(content: &Bytes, bytes_max: usize) -> Self {
         let text = render_stream(&with_carriage_returns(content));
         // Most content without a text is text already; then it is kept once.
-        let rendered = if text.as_bytes() == content { content.clone() } else { text.into() };
-        Self::Unknown { rendered: cut(rendered, bytes_max).0 }
+        let rendered = if text.as_bytes() == content {
+            content.clone()
+        } else {
+            text.into()
+        };
+        Self::Unknown {
+            rendered: cut(rendered, bytes_max).0,
+        }
     }
 }
 
 /// The parts of a completed turn, each cut to what is kept.
 #[derive(Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the turn"
+)]
 pub(super) struct Body {
     content: Bytes,
     raw: Option<Bytes>,
@@ -66,12 +78,17 @@ pub(super) struct Body {
 impl Body {
     /// Takes what a wrapper found out of its message, each part cut to `bytes_max`.
     pub(super) fn take(turn: &mut CompletedTurn, bytes_max: usize) -> Self {
-        let is_text = turn.text.as_deref().is_some_and(|text| text.as_bytes() == turn.content);
+        let is_text = turn
+            .text
+            .as_deref()
+            .is_some_and(|text| text.as_bytes() == turn.content);
         let (content, content_cut) = cut(std::mem::take(&mut turn.content), bytes_max);
         let (text, text_cut) = match turn.text.take() {
             None => (KeptText::rendered(&content, bytes_max), false),
             // A cut may fall inside a character; then the text needs its own.
-            Some(_) if is_text && std::str::from_utf8(&content).is_ok() => (KeptText::Content, false),
+            Some(_) if is_text && std::str::from_utf8(&content).is_ok() => {
+                (KeptText::Content, false)
+            }
             Some(text) => cut_text(text, bytes_max),
         };
         let (raw, raw_cut) = match turn.raw.take().map(|raw| cut(raw, bytes_max)) {
@@ -122,12 +139,20 @@ impl KeptTurn {
             unprompted: body.unprompted,
             ..info
         };
-        Self { seq, info, body, label }
+        Self {
+            seq,
+            info,
+            body,
+            label,
+        }
     }
 
-    /// Its bytes in this form; none where raw bytes are asked for that were not kept. Copies nothing.
+    /// Its bytes in this form; none where raw bytes are asked for that were not kept. Copies
+    /// nothing.
     pub(super) fn bytes(&self, form: TurnForm) -> Option<Bytes> {
-        let Body { content, raw, text, .. } = &self.body;
+        let Body {
+            content, raw, text, ..
+        } = &self.body;
         match (form, text) {
             (TurnForm::Raw, _) => raw.clone(),
             (TurnForm::Content, _) | (TurnForm::Text, KeptText::Content) => Some(content.clone()),
@@ -173,8 +198,8 @@ pub struct HeldTurn {
 }
 
 impl HeldTurn {
-    /// The turn with a copy of its text or, when they were asked for, with its raw bytes. Takes as long as
-    /// the turn is large: not for those who keep others waiting.
+    /// The turn with a copy of its text or, when they were asked for, with its raw bytes. Takes as
+    /// long as the turn is large: not for those who keep others waiting.
     pub fn found(&self) -> FoundTurn {
         let Self { kept, raw } = self;
         FoundTurn {
@@ -191,7 +216,8 @@ impl HeldTurn {
     }
 }
 
-/// Lines as a terminal shows them: without a carriage return each would begin where the one before ended.
+/// Lines as a terminal shows them: without a carriage return each would begin where the one before
+/// ended.
 fn with_carriage_returns(content: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(content.len());
     for byte in content {
@@ -253,16 +279,26 @@ impl Ring {
 
     /// The latest turn; what was said unprompted is none.
     pub(super) fn latest(&self) -> Option<Arc<KeptTurn>> {
-        self.turns.iter().rev().find(|turn| !turn.info.unprompted).cloned()
+        self.turns
+            .iter()
+            .rev()
+            .find(|turn| !turn.info.unprompted)
+            .cloned()
     }
 
     /// How many turns there are; what was said unprompted does not count.
     pub(super) fn turn_count(&self) -> usize {
-        self.turns.iter().filter(|turn| !turn.info.unprompted).count()
+        self.turns
+            .iter()
+            .filter(|turn| !turn.info.unprompted)
+            .count()
     }
 
     pub(super) fn find(&self, seq: u64) -> Option<Arc<KeptTurn>> {
-        let at = self.turns.binary_search_by_key(&seq, |turn| turn.seq).ok()?;
+        let at = self
+            .turns
+            .binary_search_by_key(&seq, |turn| turn.seq)
+            .ok()?;
         self.turns.get(at).cloned()
     }
 

@@ -42,7 +42,11 @@ impl Session {
     /// A session that nobody has registered before.
     pub(super) fn new(now: Timestamp, id: SessionId) -> Self {
         Self {
-            label: Arc::new(Label { session: id, name: None, preset: None }),
+            label: Arc::new(Label {
+                session: id,
+                name: None,
+                preset: None,
+            }),
             owner: None,
             ring: Ring::default(),
             numbers: Numbers::default(),
@@ -62,7 +66,11 @@ impl Session {
     /// Takes a registration. The ring and the counter stay.
     pub(super) fn register(&mut self, now: Timestamp, conn: ConnId, register: Register) {
         let session = self.label.session.clone();
-        self.label = Arc::new(Label { session, name: register.name, preset: register.preset });
+        self.label = Arc::new(Label {
+            session,
+            name: register.name,
+            preset: register.preset,
+        });
         self.owner = Some(conn);
         self.since = now;
         self.shared = register.shared;
@@ -113,8 +121,9 @@ impl Session {
         self.ring.latest().map(|turn| turn.preview().to_owned())
     }
 
-    /// Whether the program may be showing a dialog. A program that paints dialogs often begins with one,
-    /// such as the question whether a folder is trusted, and has no state before its first prompt.
+    /// Whether the program may be showing a dialog. A program that paints dialogs often begins with
+    /// one, such as the question whether a folder is trusted, and has no state before its first
+    /// prompt.
     pub(super) fn may_show_dialog(&self) -> bool {
         match self.state {
             Some(state) => state == AgentState::Blocked,

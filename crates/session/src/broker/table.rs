@@ -1,12 +1,13 @@
-//! The table of sessions: who may do what to which, how much they hold together, and when they are forgotten.
+//! The table of sessions: who may do what to which, how much they hold together, and when they are
+//! forgotten.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadSessionId, ListSessions, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange,
-    TurnInfo, check_session_name,
+    BadSessionId, ListSessions, Reason, Refusal, Register, Reply, SessionId, SessionInfo,
+    StateChange, TurnInfo, check_session_name,
 };
 
 use super::effect::ConnId;
@@ -28,7 +29,12 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, sessions: BTreeMap::new(), held_bytes: 0, next_expiry: None }
+        Self {
+            settings,
+            sessions: BTreeMap::new(),
+            held_bytes: 0,
+            next_expiry: None,
+        }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -42,7 +48,9 @@ impl Table {
 
     /// Whether a session's wrapper frames every paste.
     pub(super) fn frames_pastes(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|session| session.bracketed)
+        self.sessions
+            .get(session)
+            .is_some_and(|session| session.bracketed)
     }
 
     pub(super) fn ring(&self, session: &str) -> Result<&Ring, Refusal> {
@@ -60,17 +68,29 @@ impl Table {
     }
 
     pub(super) fn list(&self, list: ListSessions) -> Vec<SessionInfo> {
-        let listed = self.sessions.values().filter(|session| list.gone || session.owner.is_some());
+        let listed = self
+            .sessions
+            .values()
+            .filter(|session| list.gone || session.owner.is_some());
         let info = |session: &Session| {
-            let preview = if list.preview { session.latest_preview() } else { None };
-            SessionInfo { preview, ..session.info() }
+            let preview = if list.preview {
+                session.latest_preview()
+            } else {
+                None
+            };
+            SessionInfo {
+                preview,
+                ..session.info()
+            }
         };
         listed.map(info).collect()
     }
 
     /// Whether a session's program may be showing a dialog.
     pub(super) fn may_show_dialog(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(Session::may_show_dialog)
+        self.sessions
+            .get(session)
+            .is_some_and(Session::may_show_dialog)
     }
 
     /// Registers a session, or one that has gone again.
@@ -80,10 +100,9 @@ impl Table {
         conn: ConnId,
         register: Register,
     ) -> Result<SessionId, Refusal> {
-        let id: SessionId = register
-            .session
-            .parse()
-            .map_err(|error: BadSessionId| Refusal::new(Reason::BadField, format!("`session` is {error}")))?;
+        let id: SessionId = register.session.parse().map_err(|error: BadSessionId| {
+            Refusal::new(Reason::BadField, format!("`session` is {error}"))
+        })?;
         if let Some(Err(error)) = register.name.as_deref().map(check_session_name) {
             return Err(Refusal::new(Reason::BadField, format!("`name` {error}")));
         }
@@ -93,7 +112,10 @@ impl Table {
             Some(_) => {}
             None => self.make_room()?,
         }
-        let session = self.sessions.entry(id.clone()).or_insert_with(|| Session::new(now, id.clone()));
+        let session = self
+            .sessions
+            .entry(id.clone())
+            .or_insert_with(|| Session::new(now, id.clone()));
         session.register(now, conn, register);
         Ok(id)
     }
@@ -103,8 +125,13 @@ impl Table {
         if self.sessions.len() < self.settings.sessions_max {
             return Ok(());
         }
-        let gone = self.sessions.iter().filter(|(_, session)| session.owner.is_none());
-        let oldest = gone.min_by_key(|(_, session)| session.since).map(|(id, _)| id.clone());
+        let gone = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| session.owner.is_none());
+        let oldest = gone
+            .min_by_key(|(_, session)| session.since)
+            .map(|(id, _)| id.clone());
         let oldest = oldest.ok_or_else(|| Refusal::new(Reason::Busy, "too many sessions"))?;
         self.forget(&oldest);
         Ok(())
@@ -118,7 +145,9 @@ impl Table {
 
     /// A session's wrapper has gone.
     pub(super) fn leave(&mut self, now: Timestamp, session: &str) {
-        let Some(session) = self.sessions.get_mut(session) else { return };
+        let Some(session) = self.sessions.get_mut(session) else {
+            return;
+        };
         session.leave(now);
         let expiry = expiry(&self.settings, session);
         self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
@@ -132,8 +161,12 @@ impl Table {
         let settings = self.settings;
         let gone = |session: &&Session| session.owner.is_none();
         let is_over = |session: &&Session| gone(session) && expiry(&settings, session) <= now;
-        let over: Vec<SessionId> =
-            self.sessions.values().filter(is_over).map(|session| session.label.session.clone()).collect();
+        let over: Vec<SessionId> = self
+            .sessions
+            .values()
+            .filter(is_over)
+            .map(|session| session.label.session.clone())
+            .collect();
         for id in &over {
             self.forget(id);
         }
@@ -143,17 +176,29 @@ impl Table {
 
     /// The session, if this connection registered it.
     pub(super) fn own(&mut self, conn: ConnId, session: &str) -> Result<&mut Session, Refusal> {
-        let session = self.sessions.get_mut(session).ok_or(Reason::SessionNotFound)?;
-        if session.owner == Some(conn) { Ok(session) } else { Err(Reason::NotOwner.into()) }
+        let session = self
+            .sessions
+            .get_mut(session)
+            .ok_or(Reason::SessionNotFound)?;
+        if session.owner == Some(conn) {
+            Ok(session)
+        } else {
+            Err(Reason::NotOwner.into())
+        }
     }
 
-    pub(super) fn set_state(&mut self, conn: ConnId, change: StateChange) -> Result<Reply, Refusal> {
+    pub(super) fn set_state(
+        &mut self,
+        conn: ConnId,
+        change: StateChange,
+    ) -> Result<Reply, Refusal> {
         check_names([("signal", change.signal.as_deref())])?;
         self.own(conn, &change.session)?.set_state(change);
         Ok(Reply::Done)
     }
 
-    /// Keeps a completed turn. A sequence number that was given before names the turn that it was given to.
+    /// Keeps a completed turn. A sequence number that was given before names the turn that it was
+    /// given to.
     pub(super) fn complete(
         &mut self,
         now: Timestamp,
@@ -172,7 +217,11 @@ impl Table {
             return Ok(Reply::Kept { turn_id });
         }
         let timestamp = turn.timestamp.unwrap_or(now);
-        let info = TurnInfo { turn_id: turn_id.clone(), timestamp, ..TurnInfo::default() };
+        let info = TurnInfo {
+            turn_id: turn_id.clone(),
+            timestamp,
+            ..TurnInfo::default()
+        };
         let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn.body);
         let before = session.ring.bytes();
         session.ring.push(kept, ring_turns_max);
@@ -182,17 +231,25 @@ impl Table {
         Ok(Reply::Kept { turn_id })
     }
 
-    /// Drops the oldest turns of the largest rings until all fit; never the one that `newest` just got.
+    /// Drops the oldest turns of the largest rings until all fit; never the one that `newest` just
+    /// got.
     fn shed(&mut self, newest: &SessionId) {
         if self.held_bytes <= self.settings.memory_bytes_max {
             return;
         }
         let mut sessions: Vec<&mut Session> = self.sessions.values_mut().collect();
-        let sizes = sessions.iter().enumerate().map(|(at, session)| (session.ring.bytes(), at));
+        let sizes = sessions
+            .iter()
+            .enumerate()
+            .map(|(at, session)| (session.ring.bytes(), at));
         let mut largest: BinaryHeap<(usize, usize)> = sizes.collect();
         while self.held_bytes > self.settings.memory_bytes_max {
-            let Some((before, at)) = largest.pop() else { return };
-            let Some(session) = sessions.get_mut(at) else { return };
+            let Some((before, at)) = largest.pop() else {
+                return;
+            };
+            let Some(session) = sessions.get_mut(at) else {
+                return;
+            };
             if session.ring.len() <= usize::from(session.label.session == *newest) {
                 continue;
             }

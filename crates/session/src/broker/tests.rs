@@ -1,4 +1,5 @@
-//! The contract of the turn registry and of the broker, clause by clause, with no socket and no clock.
+//! The contract of the turn registry and of the broker, clause by clause, with no socket and no
+//! clock.
 
 mod limits;
 mod registry;
@@ -9,8 +10,8 @@ mod watch;
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Reason, Refusal, Register,
-    Reply, Request, Role, SessionInfo, TurnInfo,
+    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Reason, Refusal,
+    Register, Reply, Request, Role, SessionInfo, TurnInfo,
 };
 
 use super::{Answer, Broker, ConnId, Effect, Message, Notice, Outcome, Settings};
@@ -27,7 +28,11 @@ const CLIENT: ConnId = ConnId(9);
 
 impl Bench {
     fn new(settings: Settings) -> Self {
-        let mut bench = Self { broker: Broker::new(settings), settings, now: Timestamp(1_000) };
+        let mut bench = Self {
+            broker: Broker::new(settings),
+            settings,
+            now: Timestamp(1_000),
+        };
         bench.hello(CLIENT, Role::Client);
         bench
     }
@@ -41,11 +46,19 @@ impl Bench {
 
     fn hello(&mut self, conn: ConnId, role: Role) {
         let outcome = self.apply(conn, Ok(Request::Hello(Hello { version: 1, role })));
-        assert_eq!(outcome, Outcome { answer: Answer::Greeting(Ok(())), close: false, notices: Vec::new() });
+        assert_eq!(
+            outcome,
+            Outcome {
+                answer: Answer::Greeting(Ok(())),
+                close: false,
+                notices: Vec::new()
+            }
+        );
     }
 
     fn apply(&mut self, conn: ConnId, request: Result<Request, BadRequest>) -> Outcome {
-        self.broker.apply(self.now, conn, Message::new(request, &self.settings))
+        self.broker
+            .apply(self.now, conn, Message::new(request, &self.settings))
     }
 
     fn wrap(&mut self, conn: ConnId, session: &str) {
@@ -54,7 +67,13 @@ impl Bench {
     }
 
     fn register(&mut self, conn: ConnId, session: &str) -> Result<Reply, Reason> {
-        self.ask(conn, Request::Register(Register { session: session.to_owned(), ..Register::default() }))
+        self.ask(
+            conn,
+            Request::Register(Register {
+                session: session.to_owned(),
+                ..Register::default()
+            }),
+        )
     }
 
     /// Asks something that is answered at once.
@@ -88,14 +107,24 @@ impl Bench {
     }
 
     fn get(&mut self, turn_id: &str) -> Result<FoundTurn, Reason> {
-        match self.ask(CLIENT, Request::GetTurn(GetTurn { turn_id: turn_id.to_owned(), raw: false }))? {
+        match self.ask(
+            CLIENT,
+            Request::GetTurn(GetTurn {
+                turn_id: turn_id.to_owned(),
+                raw: false,
+            }),
+        )? {
             Reply::Turn(turn) => Ok(*turn),
             other => panic!("{other:?}"),
         }
     }
 
     fn turns(&mut self, limit: Option<u32>) -> Vec<TurnInfo> {
-        let list = ListTurns { session: "s".to_owned(), limit, ..ListTurns::default() };
+        let list = ListTurns {
+            session: "s".to_owned(),
+            limit,
+            ..ListTurns::default()
+        };
         match self.ask(CLIENT, Request::ListTurns(list)) {
             Ok(Reply::Turns(turns)) => turns,
             other => panic!("{other:?}"),
@@ -103,18 +132,32 @@ impl Bench {
     }
 
     fn ids(&mut self, limit: Option<u32>) -> Vec<String> {
-        self.turns(limit).into_iter().map(|turn| turn.turn_id).collect()
+        self.turns(limit)
+            .into_iter()
+            .map(|turn| turn.turn_id)
+            .collect()
     }
 
     fn sessions(&mut self, gone: bool) -> Vec<SessionInfo> {
-        match self.ask(CLIENT, Request::ListSessions(ListSessions { gone, ..ListSessions::default() })) {
+        match self.ask(
+            CLIENT,
+            Request::ListSessions(ListSessions {
+                gone,
+                ..ListSessions::default()
+            }),
+        ) {
             Ok(Reply::Sessions(sessions)) => sessions,
             other => panic!("{other:?}"),
         }
     }
 
     fn capture(&mut self, session: &str) -> Result<Reply, Reason> {
-        self.ask(CLIENT, Request::Capture { session: session.to_owned() })
+        self.ask(
+            CLIENT,
+            Request::Capture {
+                session: session.to_owned(),
+            },
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! Watching a shared terminal: who may, and who is told what.
 //!
-//! The wrapper sends what its terminal shows only while somebody watches: the first piece after each
+//! The wrapper sends what its terminal shows only while somebody watches: the first piece after
+//! each
 //! [`Notice::Show`] that is on is the whole screen. What a watcher who is too slow misses is the shell's to
 //! know, which then asks for the whole screen again ([`Broker::repaint`]).
 
@@ -23,12 +24,23 @@ impl Broker {
         if peer.role != Role::Client {
             return Err(Reason::WrongRole.into());
         }
-        if peer.watches.as_ref().is_some_and(|watched| watched.as_str() != session) {
+        if peer
+            .watches
+            .as_ref()
+            .is_some_and(|watched| watched.as_str() != session)
+        {
             return Err(Reason::AlreadyWatching.into());
         }
-        let found = self.table.sessions.get_mut(session).ok_or(Reason::SessionNotFound)?;
+        let found = self
+            .table
+            .sessions
+            .get_mut(session)
+            .ok_or(Reason::SessionNotFound)?;
         if !found.shared {
-            return Err(Refusal::new(Reason::NotShared, "the session was not started with --share"));
+            return Err(Refusal::new(
+                Reason::NotShared,
+                "the session was not started with --share",
+            ));
         }
         let to = found.owner.ok_or(Reason::SessionDisconnected)?;
         if found.watchers.len() >= WATCHERS_MAX && !found.watchers.contains(&conn) {
@@ -56,7 +68,10 @@ impl Broker {
             }
         }
         let to: Vec<ConnId> = watchers.into_iter().collect();
-        (!to.is_empty()).then(|| Notice::Ended { to, session: session.to_owned() })
+        (!to.is_empty()).then(|| Notice::Ended {
+            to,
+            session: session.to_owned(),
+        })
     }
 }
 
@@ -68,7 +83,10 @@ impl Table {
             return Err(Reason::NotShared.into());
         }
         let to: Vec<ConnId> = session.watchers.iter().copied().collect();
-        let notice = (!to.is_empty()).then(|| Notice::Screen { to, shown: Arc::new(shown) });
+        let notice = (!to.is_empty()).then(|| Notice::Screen {
+            to,
+            shown: Arc::new(shown),
+        });
         Ok(notice.into_iter().collect())
     }
 

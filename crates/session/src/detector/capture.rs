@@ -1,10 +1,11 @@
-//! The content of a stream's turn: the raw bytes from the submit to the prompt line, without the echo.
+//! The content of a stream's turn: the raw bytes from the submit to the prompt line, without the
+//! echo.
 //!
 //! The echo is the head: what the tty or the line editor prints of the submitted input, up to and
-//! including the line feed that ends it. The same words later on stay. `^C` that answers an interrupt
-//! is echo too, and so is a line that was typed in mid-turn, where it stands right behind the place at
-//! which it was typed. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and the rest is only
-//! counted.
+//! including the line feed that ends it. The same words later on stay. `^C` that answers an
+//! interrupt is echo too, and so is a line that was typed in mid-turn, where it stands right behind
+//! the place at which it was typed. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and
+//! the rest is only counted.
 
 use super::render::render;
 use super::sequence::strip;
@@ -97,7 +98,9 @@ impl Capture {
         let mut expected = typed.lines();
         let shown = squeezed(&strip(line));
         if let Some(Lines { lines, .. }) = &mut expected
-            && lines.back().is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
+            && lines
+                .back()
+                .is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
         {
             // Echoed while it was typed: only the line feed is missing.
             lines.drain(..lines.len() - 1);
@@ -108,7 +111,8 @@ impl Capture {
     /// Takes output.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.bytes
+            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(_)) {
             self.head = Head::Done(0);
         }
@@ -120,7 +124,9 @@ impl Capture {
 
     /// The offset of the output at which content begins, as far as that is known.
     pub(super) fn begins_at(&self) -> u64 {
-        let Head::Done(start) = self.head else { return self.begin };
+        let Head::Done(start) = self.head else {
+            return self.begin;
+        };
         self.begin.saturating_add(start as u64)
     }
 
@@ -129,12 +135,16 @@ impl Capture {
         matches!(self.head, Head::Open(_))
     }
 
-    /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the output.
+    /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the
+    /// output.
     pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str) {
         let after = self.place(at);
         let first = !std::mem::replace(&mut self.lines_seen, true);
-        let Head::Open(expected) = &mut self.head else { return };
-        let since_enter = first.then(|| squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))));
+        let Head::Open(expected) = &mut self.head else {
+            return;
+        };
+        let since_enter =
+            first.then(|| squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))));
         let silent = since_enter.as_ref().is_some_and(String::is_empty);
         let Some(expected) = expected.as_mut().filter(|_| !silent) else {
             self.head = Head::Done(after);
@@ -153,8 +163,8 @@ impl Capture {
         }
     }
 
-    /// Bracketed paste was switched off in the line that began at this offset: a line editor that had it
-    /// on is done with its echo.
+    /// Bracketed paste was switched off in the line that began at this offset: a line editor that
+    /// had it on is done with its echo.
     pub(super) fn paste_off(&mut self, line_start: u64) {
         if std::mem::take(&mut self.echoing.until_paste_off) {
             let until = self.place(line_start);
@@ -166,11 +176,15 @@ impl Capture {
         }
     }
 
-    /// Whether nothing can be seen of the content up to an offset of the output. Of what was not kept nobody
-    /// knows, so it counts as seen.
+    /// Whether nothing can be seen of the content up to an offset of the output. Of what was not
+    /// kept nobody knows, so it counts as seen.
     pub(super) fn is_blank(&self, end: u64) -> bool {
-        let Head::Done(start) = self.head else { return true };
-        let Some(content) = self.bytes.get(start..self.place(end)) else { return false };
+        let Head::Done(start) = self.head else {
+            return true;
+        };
+        let Some(content) = self.bytes.get(start..self.place(end)) else {
+            return false;
+        };
         !strip(content).contains(|c: char| !c.is_whitespace())
     }
 
@@ -203,7 +217,11 @@ impl Capture {
 
     fn echoed(&mut self, at: u64, bytes: Vec<u8>, what: Heard) {
         if self.echoes.len() < ECHOES_MAX {
-            self.echoes.push(Echo { behind: self.place(at), bytes, what });
+            self.echoes.push(Echo {
+                behind: self.place(at),
+                bytes,
+                what,
+            });
         }
     }
 
@@ -233,18 +251,25 @@ impl Capture {
 }
 
 impl Echo {
-    /// Removes it from the content that begins at `start`. The end of a line stays where the program had
-    /// begun that line.
+    /// Removes it from the content that begins at `start`. The end of a line stays where the
+    /// program had begun that line.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.behind.saturating_sub(start);
-        let reach = if self.what == Heard::Interrupt { INTERRUPT_WINDOW_BYTES } else { ECHO_WINDOW_BYTES };
+        let reach = if self.what == Heard::Interrupt {
+            INTERRUPT_WINDOW_BYTES
+        } else {
+            ECHO_WINDOW_BYTES
+        };
         let until = content.len().min(from.saturating_add(reach));
-        let Some(window) = content.get(from..until) else { return };
+        let Some(window) = content.get(from..until) else {
+            return;
+        };
         let mut places = window.windows(self.bytes.len()).enumerate();
         let found = places.find(|(at, found)| *found == self.bytes && self.is_there(window, *at));
         let Some((at, _)) = found else { return };
         let at = from + at;
-        let is_asked = self.what != Heard::Interrupt && is_begun(content.get(..at).unwrap_or_default());
+        let is_asked =
+            self.what != Heard::Interrupt && is_begun(content.get(..at).unwrap_or_default());
         let kept = if is_asked { b"\r\n".len() } else { 0 };
         content.drain(at..at + self.bytes.len() - kept);
     }
@@ -262,26 +287,39 @@ impl Echo {
 
 /// Whether something can be seen on the last line.
 fn is_begun(content: &[u8]) -> bool {
-    let line = content.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = content
+        .rsplit(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     strip(line).contains(|c: char| !c.is_whitespace())
 }
 
 impl Lines {
-    /// Whether what came since the Enter is the rest of the next expected line, the beginning of which was
-    /// echoed while it was typed. It stands there behind any prompt, or a line editor has painted a preview
-    /// below it since, which leaves nothing of the line to compare with.
+    /// Whether what came since the Enter is the rest of the next expected line, the beginning of
+    /// which was echoed while it was typed. It stands there behind any prompt, or a line editor has
+    /// painted a preview below it since, which leaves nothing of the line to compare with.
     fn is_rest(&self, since_enter: &str, line: &[u8], line_editor: bool) -> bool {
-        let Some(front) = self.lines.front().filter(|front| front.ends_with(since_enter)) else {
+        let Some(front) = self
+            .lines
+            .front()
+            .filter(|front| front.ends_with(since_enter))
+        else {
             return false;
         };
         line_editor || squeezed(&strip(line)).ends_with(front.as_str())
     }
 
-    /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is compared
-    /// as it was printed, which survives wrapping, and as it is shown, which survives editing.
+    /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is
+    /// compared as it was printed, which survives wrapping, and as it is shown, which survives
+    /// editing.
     fn is_echo(&self, line: &[u8], prompt: &str, line_editor: bool) -> bool {
-        let Some(front) = self.lines.front().filter(|front| !front.is_empty()) else { return false };
-        let surely = front.get(self.ahead..).filter(|rest| !rest.is_empty()).unwrap_or(front);
+        let Some(front) = self.lines.front().filter(|front| !front.is_empty()) else {
+            return false;
+        };
+        let surely = front
+            .get(self.ahead..)
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or(front);
         [strip(line), render(line)].iter().any(|shown| {
             let shown = squeezed(shown);
             let echo = shown.strip_prefix(prompt).unwrap_or(&shown);

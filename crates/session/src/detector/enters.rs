@@ -1,7 +1,7 @@
 //! How often Enter was pressed since the last turn, whether or not a turn came of it.
 //!
-//! A wrong or missing profile shows in nothing else: the program answers, and no turn is found. Enter inside
-//! a paste is none.
+//! A wrong or missing profile shows in nothing else: the program answers, and no turn is found.
+//! Enter inside a paste is none.
 
 use super::keys::{Key, Keys};
 use std::time::Duration;
@@ -15,7 +15,10 @@ pub(super) struct Enters {
 
 impl Enters {
     pub(super) fn new() -> Self {
-        Self { keys: Keys::new(), count: 0 }
+        Self {
+            keys: Keys::new(),
+            count: 0,
+        }
     }
 
     /// How often Enter was pressed since the last turn.
@@ -28,8 +31,12 @@ impl Enters {
         // A lone ESC that time has made a key is of no interest, but what follows it is.
         self.keys.expire(now);
         let keys = input.iter().filter_map(|byte| self.keys.byte(now, *byte));
-        let entered = keys.filter(|key| matches!(key, Key::Enter | Key::LineFeed)).count();
-        self.count = self.count.saturating_add(u32::try_from(entered).unwrap_or(u32::MAX));
+        let entered = keys
+            .filter(|key| matches!(key, Key::Enter | Key::LineFeed))
+            .count();
+        self.count = self
+            .count
+            .saturating_add(u32::try_from(entered).unwrap_or(u32::MAX));
     }
 
     /// A turn was found.

@@ -91,7 +91,10 @@ impl fmt::Display for Signal {
 
 /// A completed turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the turn"
+)]
 pub struct Turn {
     /// What is relayed: the raw bytes of a stream, the text of a screen.
     pub content: Vec<u8>,

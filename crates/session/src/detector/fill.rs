@@ -1,7 +1,9 @@
-//! The fill of zsh and fish: so that a prompt begins a row of its own, they print a mark (`%`, `#`, `⏎`) and
-//! blanks up to the right edge, and take both back. Output without a line feed ends where the mark begins.
+//! The fill of zsh and fish: so that a prompt begins a row of its own, they print a mark (`%`, `#`,
+//! `⏎`) and blanks up to the right edge, and take both back. Output without a line feed ends where
+//! the mark begins.
 //!
-//! Only the shape is asked for: a coloured sign or none, a run of blanks, and twice back to the left edge.
+//! Only the shape is asked for: a coloured sign or none, a run of blanks, and twice back to the
+//! left edge.
 
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -13,7 +15,10 @@ static FILL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Where the last fill of a line begins.
 pub(super) fn fill_start(line: &[u8]) -> Option<usize> {
-    FILL.as_ref()?.find_iter(line).last().map(|found| found.start())
+    FILL.as_ref()?
+        .find_iter(line)
+        .last()
+        .map(|found| found.start())
 }
 
 #[cfg(test)]
@@ -23,8 +28,9 @@ mod tests {
     #[test]
     fn a_fill_is_told_by_its_shape_and_begins_at_its_mark() {
         let blanks = " ".repeat(79);
-        let zsh =
-            |text: &str| format!("{text}\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m{blanks}\r \r\r\x1b[0mdemo% ");
+        let zsh = |text: &str| {
+            format!("{text}\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m{blanks}\r \r\r\x1b[0mdemo% ")
+        };
         let fish = |text: &str| format!("{text}\x1b[2m⏎\x1b(B\x1b[m{blanks}\r⏎ \r\x1b[Kdemo> ");
         for (line, start) in [
             (zsh(""), Some(0)),

@@ -1,7 +1,7 @@
 //! A session from any bytes, for fuzzers: no panic, bounded memory, and cutting changes nothing.
 //!
-//! The first byte chooses a profile; then each step is a kind, a length and, for output and input, that
-//! many bytes. What is missing at the end is simply not there.
+//! The first byte chooses a profile; then each step is a kind, a length and, for output and input,
+//! that many bytes. What is missing at the end is simply not there.
 
 use super::{Detector, Event, Happening, Presets, Profile, Size, TtyMode, presets};
 use crate::screen::Mirror;
@@ -11,7 +11,8 @@ use std::time::Duration;
 /// What a detector may hold for so little input, and more than that is a leak.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
 
-/// What two screens of 20 by 6 may take with a look of its own in every cell, and half a string behind.
+/// What two screens of 20 by 6 may take with a look of its own in every cell, and half a string
+/// behind.
 const REPAINT_BYTES_MAX: usize = 32 * 1024;
 
 /// How often a detector may want to be woken when nothing happens any more.
@@ -24,17 +25,30 @@ fn profiles() -> &'static [Profile] {
     static PROFILES: OnceLock<Vec<Profile>> = OnceLock::new();
     PROFILES.get_or_init(|| {
         let mut known: Presets = presets();
-        assert!(known.add_toml("screen", SCREEN).is_ok(), "the profile is valid");
-        ["generic", "bash", "python", "screen"].iter().filter_map(|name| known.get(name).ok()).collect()
+        assert!(
+            known.add_toml("screen", SCREEN).is_ok(),
+            "the profile is valid"
+        );
+        ["generic", "bash", "python", "screen"]
+            .iter()
+            .filter_map(|name| known.get(name).ok())
+            .collect()
     })
 }
 
 /// Plays any bytes as a session, whole and cut, and compares.
 pub fn play_any(bytes: &[u8]) {
-    let Some((first, script)) = bytes.split_first() else { return };
-    let Some(profile) = profiles().get(usize::from(*first) % profiles().len()) else { return };
+    let Some((first, script)) = bytes.split_first() else {
+        return;
+    };
+    let Some(profile) = profiles().get(usize::from(*first) % profiles().len()) else {
+        return;
+    };
     let whole = play(profile.clone(), script, usize::MAX);
-    assert!(whole == play(profile.clone(), script, 1), "cutting the bytes changed the turns");
+    assert!(
+        whole == play(profile.clone(), script, 1),
+        "cutting the bytes changed the turns"
+    );
     mirror(script);
 }
 
@@ -46,12 +60,19 @@ fn mirror(script: &[u8]) {
         mirror.feed(part);
         if at % 4 == 3 {
             let side = u16::from(part.first().copied().unwrap_or_default() % 32);
-            mirror.resize(Size { cols: side, rows: side / 2 });
+            mirror.resize(Size {
+                cols: side,
+                rows: side / 2,
+            });
         }
     }
     mirror.resize(size);
     let repaint = mirror.repaint();
-    assert!(repaint.len() <= REPAINT_BYTES_MAX, "{} bytes of repaint", repaint.len());
+    assert!(
+        repaint.len() <= REPAINT_BYTES_MAX,
+        "{} bytes of repaint",
+        repaint.len()
+    );
     let mut other = Mirror::new(size);
     other.feed(&repaint);
 }
@@ -65,23 +86,36 @@ fn play(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {
         let (bytes, later) = after.split_at(usize::from(*length).min(after.len()));
         rest = if kind % 8 < 5 { later } else { after };
         match kind % 8 {
-            0..=2 => bytes.chunks(piece).for_each(|part| out.extend(detector.feed(now, Event::Output(part)))),
-            3 | 4 => bytes.chunks(piece).for_each(|part| out.extend(detector.feed(now, Event::Input(part)))),
+            0..=2 => bytes
+                .chunks(piece)
+                .for_each(|part| out.extend(detector.feed(now, Event::Output(part)))),
+            3 | 4 => bytes
+                .chunks(piece)
+                .for_each(|part| out.extend(detector.feed(now, Event::Input(part)))),
             5 => now += Duration::from_millis(u64::from(*length) * 2),
             6 => out.extend(detector.feed(now, mode(*length))),
             _ => out.extend(detector.feed(now, other(*length))),
         }
-        assert!(detector.held_bytes() <= HELD_BYTES_MAX, "{} bytes are held", detector.held_bytes());
+        assert!(
+            detector.held_bytes() <= HELD_BYTES_MAX,
+            "{} bytes are held",
+            detector.held_bytes()
+        );
     }
     for _ in 0..WAKES_MAX {
-        let Some(due) = detector.deadline() else { return out };
+        let Some(due) = detector.deadline() else {
+            return out;
+        };
         out.extend(detector.feed(due, Event::Tick));
     }
     panic!("the detector wants to be woken for ever");
 }
 
 fn mode(bits: u8) -> Event<'static> {
-    Event::TtyMode(TtyMode { canonical: bits & 1 == 1, echo: bits & 2 == 2 })
+    Event::TtyMode(TtyMode {
+        canonical: bits & 1 == 1,
+        echo: bits & 2 == 2,
+    })
 }
 
 fn other(choice: u8) -> Event<'static> {
@@ -89,6 +123,9 @@ fn other(choice: u8) -> Event<'static> {
         0 => Event::Interrupt,
         1 => Event::Gap,
         2 => Event::Tick,
-        _ => Event::Resize(Size { cols: u16::from(choice), rows: u16::from(choice / 8) }),
+        _ => Event::Resize(Size {
+            cols: u16::from(choice),
+            rows: u16::from(choice / 8),
+        }),
     }
 }

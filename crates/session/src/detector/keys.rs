@@ -1,10 +1,12 @@
 //! The input as keys: what a person pressed, told apart from what the terminal reports.
 //!
-//! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a paste
-//! are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows it for
+//! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a
+//! paste are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows
+//! it for
 //! [`ESCAPE_WAIT`] or when another ESC does; what begins an answer of the terminal (`ESC ]`) and goes
-//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does not
-//! come is given up, so that the keys after it are keys again. Nothing here grows: of a sequence
+//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does
+//! not come is given up, so that the keys after it are keys again. Nothing here grows: of a
+//! sequence
 //! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
 
 use std::time::Duration;
@@ -79,7 +81,11 @@ pub(super) struct Keys {
 
 impl Keys {
     pub(super) fn new() -> Self {
-        Self { state: State::Ground, sequence: Vec::new(), last: Duration::ZERO }
+        Self {
+            state: State::Ground,
+            sequence: Vec::new(),
+            last: Duration::ZERO,
+        }
     }
 
     /// When an open ESC becomes a key or what else is open is given up.
@@ -199,7 +205,11 @@ impl Keys {
     }
 
     fn mouse(&mut self, left: u8) -> Option<Key> {
-        self.state = if left > 1 { State::Mouse(left - 1) } else { State::Ground };
+        self.state = if left > 1 {
+            State::Mouse(left - 1)
+        } else {
+            State::Ground
+        };
         None
     }
 
@@ -207,7 +217,8 @@ impl Keys {
         self.state = match byte {
             0x07 | 0x18 | 0x1a => State::Ground,
             0x1b => State::StringEscape,
-            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this was Alt.
+            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this
+            // was Alt.
             b'\r' | b'\n' => return self.key_after_all(byte),
             0x03 if self.state == State::StringStart => return self.key_after_all(byte),
             _ => State::String,
@@ -231,7 +242,11 @@ impl Keys {
         const END: &[u8] = b"\x1b[201~";
         if END.get(self.sequence.len()) == Some(&byte) {
             self.sequence.push(byte);
-            return if self.sequence == END { self.end(None) } else { None };
+            return if self.sequence == END {
+                self.end(None)
+            } else {
+                None
+            };
         }
         // The beginning of an end that was none is dropped: a paste holds no escape sequences.
         self.sequence.clear();
@@ -254,7 +269,9 @@ const RELEASE: u32 = 3;
 fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
     let number = |digits: &[u8]| {
         digits.iter().fold(0_u32, |value, digit| {
-            value.saturating_mul(10).saturating_add(u32::from(digit.saturating_sub(b'0')))
+            value
+                .saturating_mul(10)
+                .saturating_add(u32::from(digit.saturating_sub(b'0')))
         })
     };
     sequence
@@ -264,7 +281,11 @@ fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
 }
 
 fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
-    numbers.get(at).and_then(|parts| parts.get(part)).copied().unwrap_or(0)
+    numbers
+        .get(at)
+        .and_then(|parts| parts.get(part))
+        .copied()
+        .unwrap_or(0)
 }
 
 fn event(numbers: &[Vec<u32>], at: usize) -> u32 {

@@ -1,4 +1,5 @@
-//! The detector: `feed(now, event)` gives what happened; `deadline()` says when it wants to be woken.
+//! The detector: `feed(now, event)` gives what happened; `deadline()` says when it wants to be
+//! woken.
 //!
 //! A [`Profile`] says, as data, by which signals a program shows that it is ready, and where the
 //! content of its turns comes from; [`presets`] has the shipped ones. The [`Detector`] is a state
@@ -32,7 +33,7 @@ pub use event::{Event, Happening, Signal, State, TtyMode, Turn};
 pub use machine::Detector;
 pub use presets::{GENERIC, PresetError, Presets, presets};
 pub use profile::{
-    ContentKind, InterruptSpec, LINE_SETTLE, Profile, ProfileError, ProfileSpec, PromptSpec, RowsSpec,
-    TitleSpec,
+    ContentKind, InterruptSpec, LINE_SETTLE, Profile, ProfileError, ProfileSpec, PromptSpec,
+    RowsSpec, TitleSpec,
 };
 pub use recording::{Entry, Recorded, RecordingError, parse_recording, replay};

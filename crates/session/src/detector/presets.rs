@@ -61,7 +61,9 @@ pub struct Presets(Vec<(String, ProfileSpec)>);
 pub fn presets() -> Presets {
     let parse = |(name, text): &(&str, &str)| {
         // A test parses each of them: a shipped profile is never missing.
-        toml::from_str(text).ok().map(|spec| ((*name).to_owned(), spec))
+        toml::from_str(text)
+            .ok()
+            .map(|spec| ((*name).to_owned(), spec))
     };
     Presets(SHIPPED.iter().filter_map(parse).collect())
 }
@@ -69,16 +71,23 @@ pub fn presets() -> Presets {
 impl Presets {
     /// Adds or replaces a profile, written as TOML.
     pub fn add_toml(&mut self, name: &str, text: &str) -> Result<(), PresetError> {
-        let syntax = |source| PresetError::Syntax { name: name.to_owned(), source: Box::new(source) };
+        let syntax = |source| PresetError::Syntax {
+            name: name.to_owned(),
+            source: Box::new(source),
+        };
         let spec: ProfileSpec = toml::from_str(text).map_err(syntax)?;
         self.add(name, spec)
     }
 
-    /// Adds or replaces a profile. One that names no programs keeps those of the profile that it replaces.
+    /// Adds or replaces a profile. One that names no programs keeps those of the profile that it
+    /// replaces.
     pub fn add(&mut self, name: &str, mut spec: ProfileSpec) -> Result<(), PresetError> {
         Profile::new(name, &spec)?;
         if spec.programs.is_empty() {
-            spec.programs = self.spec(name).map(|known| known.programs.clone()).unwrap_or_default();
+            spec.programs = self
+                .spec(name)
+                .map(|known| known.programs.clone())
+                .unwrap_or_default();
         }
         self.0.retain(|(known, _)| known != name);
         self.0.insert(0, (name.to_owned(), spec));
@@ -112,19 +121,28 @@ impl Presets {
     }
 
     fn unknown(&self, name: &str) -> PresetError {
-        PresetError::Unknown { name: name.to_owned(), known: self.names().join(", ") }
+        PresetError::Unknown {
+            name: name.to_owned(),
+            known: self.names().join(", "),
+        }
     }
 
     /// A profile as it was written, for whoever varies it.
     pub fn spec(&self, name: &str) -> Option<&ProfileSpec> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, spec)| spec)
     }
 
     /// The name of the profile for a command, by the base name of its program.
     pub fn name_for(&self, command: &str) -> &str {
         let base = command.rsplit('/').next().unwrap_or(command);
         let claims = |spec: &ProfileSpec| spec.programs.iter().any(|program| names(program, base));
-        self.0.iter().find(|(_, spec)| claims(spec)).map_or(GENERIC, |(name, _)| name.as_str())
+        self.0
+            .iter()
+            .find(|(_, spec)| claims(spec))
+            .map_or(GENERIC, |(name, _)| name.as_str())
     }
 }
 

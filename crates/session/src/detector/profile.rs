@@ -40,8 +40,8 @@ pub struct RowsSpec {
     pub busy: Option<String>,
     /// Some row matches while the program waits for a prompt.
     pub ready: String,
-    /// The upper edge of the box that the prompt stands in, from side to side of the window: while there is
-    /// such a row, a `ready` row is one right below it.
+    /// The upper edge of the box that the prompt stands in, from side to side of the window: while
+    /// there is such a row, a `ready` row is one right below it.
     pub edge: Option<String>,
     /// Some row matches while a dialog is open.
     pub dialog: Option<String>,
@@ -90,7 +90,8 @@ pub struct InterruptSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSpec {
-    /// Base names of the programs that get this profile unasked; `*` at the end stands for anything.
+    /// Base names of the programs that get this profile unasked; `*` at the end stands for
+    /// anything.
     #[serde(default)]
     pub programs: Vec<String>,
     /// Where the content comes from.
@@ -111,8 +112,9 @@ pub struct ProfileSpec {
     pub rows: Option<RowsSpec>,
     /// The prompt of a line program.
     pub prompt: Option<PromptSpec>,
-    /// Submitted lines that are commands of the program's own, in a screen profile: they make a turn only where
-    /// the assistant answers. Tested on what was typed, or on the row of the cursor where that is not known.
+    /// Submitted lines that are commands of the program's own, in a screen profile: they make a
+    /// turn only where the assistant answers. Tested on what was typed, or on the row of the cursor
+    /// where that is not known.
     pub command: Option<String>,
     /// Those of them that never make a turn, whatever is printed for them.
     pub no_turn: Option<String>,
@@ -122,7 +124,8 @@ pub struct ProfileSpec {
     pub settle_ms: Option<u64>,
     /// Interruption by Esc.
     pub interrupt: Option<InterruptSpec>,
-    /// Which rows are the assistant's words (`content = "screen"`); the shipped rules of that name else.
+    /// Which rows are the assistant's words (`content = "screen"`); the shipped rules of that name
+    /// else.
     pub text: Option<TextRules>,
 }
 
@@ -227,22 +230,46 @@ impl Profile {
         if silent && spec.prompt.is_none() && spec.line.is_none() {
             return Err(ProfileError::NoSignal(name.to_owned()));
         }
-        let settle = if spec.line.is_some() { LINE_SETTLE } else { PROMPT_SETTLE };
+        let settle = if spec.line.is_some() {
+            LINE_SETTLE
+        } else {
+            PROMPT_SETTLE
+        };
         let profile = Self {
             name: name.to_owned(),
             content: spec.content,
             status: spec.status,
             marks: spec.marks,
             full_screen: spec.full_screen,
-            title: spec.title.as_ref().map(|title| compile.title(title)).transpose()?,
-            rows: spec.rows.as_ref().map(|rows| compile.rows(rows)).transpose()?,
-            prompt: spec.prompt.as_ref().map(|prompt| compile.prompt(prompt)).transpose()?,
+            title: spec
+                .title
+                .as_ref()
+                .map(|title| compile.title(title))
+                .transpose()?,
+            rows: spec
+                .rows
+                .as_ref()
+                .map(|rows| compile.rows(rows))
+                .transpose()?,
+            prompt: spec
+                .prompt
+                .as_ref()
+                .map(|prompt| compile.prompt(prompt))
+                .transpose()?,
             command: compile.maybe("command", spec.command.as_deref())?,
             no_turn: compile.maybe("no_turn", spec.no_turn.as_deref())?,
             line: compile.maybe("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
-            interrupt: spec.interrupt.as_ref().map(|interrupt| compile.interrupt(interrupt)).transpose()?,
-            text: spec.text.clone().or_else(|| TextRules::preset(name)).unwrap_or_default(),
+            interrupt: spec
+                .interrupt
+                .as_ref()
+                .map(|interrupt| compile.interrupt(interrupt))
+                .transpose()?,
+            text: spec
+                .text
+                .clone()
+                .or_else(|| TextRules::preset(name))
+                .unwrap_or_default(),
         };
         profile.check_text()
     }
@@ -275,9 +302,14 @@ impl Profile {
 
     /// The pattern of its prompt, for whoever lists sessions: the line, the cursor or the row.
     pub fn pattern(&self) -> &str {
-        let line = self.line.as_ref().or(self.prompt.as_ref().map(|prompt| &prompt.cursor));
+        let line = self
+            .line
+            .as_ref()
+            .or(self.prompt.as_ref().map(|prompt| &prompt.cursor));
         let pattern = line.or(self.rows.as_ref().map(|rows| &rows.ready));
-        pattern.or(self.title.as_ref().map(|title| &title.ready)).map_or("", Pattern::as_str)
+        pattern
+            .or(self.title.as_ref().map(|title| &title.ready))
+            .map_or("", Pattern::as_str)
     }
 
     /// Where the content of its turns comes from.
@@ -293,7 +325,10 @@ impl Profile {
     fn check_text(self) -> Result<Self, ProfileError> {
         match crate::screen::Gatherer::new(&self.text) {
             Ok(_) => Ok(self),
-            Err(source) => Err(ProfileError::Text { profile: self.name, source }),
+            Err(source) => Err(ProfileError::Text {
+                profile: self.name,
+                source,
+            }),
         }
     }
 }
@@ -310,8 +345,14 @@ impl Compile<'_> {
         })
     }
 
-    fn maybe(&self, field: &'static str, pattern: Option<&str>) -> Result<Option<Pattern>, ProfileError> {
-        pattern.map(|pattern| self.pattern(field, pattern)).transpose()
+    fn maybe(
+        &self,
+        field: &'static str,
+        pattern: Option<&str>,
+    ) -> Result<Option<Pattern>, ProfileError> {
+        pattern
+            .map(|pattern| self.pattern(field, pattern))
+            .transpose()
     }
 
     fn title(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
@@ -347,6 +388,9 @@ impl Compile<'_> {
 
     fn interrupt(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
         let row = self.maybe("interrupt.row", spec.row.as_deref())?;
-        Ok(InterruptRule { escapes: spec.escapes, row })
+        Ok(InterruptRule {
+            escapes: spec.escapes,
+            row,
+        })
     }
 }

@@ -12,7 +12,11 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) fn new(bytes_max: usize) -> Self {
-        Self { bytes: Vec::new(), bytes_max, truncated: false }
+        Self {
+            bytes: Vec::new(),
+            bytes_max,
+            truncated: false,
+        }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -23,7 +27,8 @@ impl Raw {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = self.bytes_max.saturating_sub(self.bytes.len());
         self.truncated |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.bytes
+            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
     /// Forgets what was kept.

@@ -1,7 +1,8 @@
 //! Recordings: terminal sessions as lines of JSON, and their replay with their own times.
 //!
-//! Only what a wrapper sees is used: `h` (the window), `o` output, `i` input, `r` resize and `s` the
-//! tty's mode. Marks and unknown rows are skipped, so that ground truth can stand beside the bytes.
+//! Only what a wrapper sees is used: `h` (the window), `o` output, `i` input, `r` resize and `s`
+//! the tty's mode. Marks and unknown rows are skipped, so that ground truth can stand beside the
+//! bytes.
 
 use super::{Detector, Event, Happening, Profile, Size, TtyMode, Turn};
 use base64::Engine as _;
@@ -81,24 +82,37 @@ struct Raw {
 
 /// Reads a recording.
 pub fn parse_recording(text: &str) -> Result<Vec<Entry>, RecordingError> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(at, line)| parse_row(at + 1, line)).collect()
 }
 
 fn parse_row(row: usize, line: &str) -> Result<Entry, RecordingError> {
-    let raw: Raw = serde_json::from_str(line).map_err(|source| RecordingError::Json { row, source })?;
-    let at = Duration::try_from_secs_f64(raw.t).map_err(|_| RecordingError::Time { row, seconds: raw.t })?;
+    let raw: Raw =
+        serde_json::from_str(line).map_err(|source| RecordingError::Json { row, source })?;
+    let at = Duration::try_from_secs_f64(raw.t).map_err(|_| RecordingError::Time {
+        row,
+        seconds: raw.t,
+    })?;
     let bytes = || {
         let decoded = base64::engine::general_purpose::STANDARD.decode(&raw.b64);
         decoded.map_err(|source| RecordingError::Base64 { row, source })
     };
-    let size = Size { cols: raw.cols, rows: raw.rows };
+    let size = Size {
+        cols: raw.cols,
+        rows: raw.rows,
+    };
     let what = match raw.dir.as_str() {
         "h" => Recorded::Header(size),
         "o" => Recorded::Output(bytes()?),
         "i" => Recorded::Input(bytes()?),
         "r" => Recorded::Resize(size),
-        "s" => Recorded::TtyMode(TtyMode { canonical: raw.icanon, echo: raw.echo }),
+        "s" => Recorded::TtyMode(TtyMode {
+            canonical: raw.icanon,
+            echo: raw.echo,
+        }),
         _ => Recorded::Other,
     };
     Ok(Entry { at, what })
@@ -123,10 +137,20 @@ pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
             Recorded::TtyMode(mode) => Event::TtyMode(*mode),
             Recorded::Header(_) | Recorded::Other => Event::Tick,
         };
-        turns.extend(detector.feed(entry.at, event).into_iter().filter_map(completed));
+        turns.extend(
+            detector
+                .feed(entry.at, event)
+                .into_iter()
+                .filter_map(completed),
+        );
     }
     while let Some(due) = detector.deadline() {
-        turns.extend(detector.feed(due, Event::Tick).into_iter().filter_map(completed));
+        turns.extend(
+            detector
+                .feed(due, Event::Tick)
+                .into_iter()
+                .filter_map(completed),
+        );
     }
     turns
 }

@@ -1,17 +1,18 @@
 //! A stream's bytes as the text that they leave behind: no width limit, no colours.
 //!
 //! Sequences are removed; carriage return, backspace, erase and cursor moves are applied; trailing
-//! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by the
-//! bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`]. So is the
-//! work: beyond [`MOVES_PER_BYTE`] sequences that move or blank many cells at once are left out.
+//! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by
+//! the bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`].
+//! So is the work: beyond [`MOVES_PER_BYTE`] sequences that move or blank many cells at once are
+//! left out.
 
 use super::sequence::{Csi, Token, Tokenizer};
 
 /// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;
 const CELLS_FREE: usize = 64 * 1024;
-/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]: more than any program
-/// needs that edits lines of a terminal's width.
+/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]: more than any
+/// program needs that edits lines of a terminal's width.
 const MOVES_PER_BYTE: usize = 128;
 const MOVES_FREE: usize = 1024 * 1024;
 const TAB_STOP: usize = 8;
@@ -27,10 +28,14 @@ pub(super) fn left_of_cursor(line: &[u8]) -> String {
     paper.row_to(paper.col)
 }
 
-/// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was ended, since
-/// a prompt at the right is not part of it. Who moved the cursor to the row's beginning first means all of it.
+/// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was
+/// ended, since a prompt at the right is not part of it. Who moved the cursor to the row's
+/// beginning first means all of it.
 pub(super) fn entered_row(line: &[u8]) -> String {
-    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    let end = line
+        .iter()
+        .rposition(|byte| !matches!(byte, b'\r' | b'\n'))
+        .map_or(0, |last| last + 1);
     let paper = Paper::write(line.get(..end).unwrap_or(line));
     let all = paper.lines.get(paper.row).map_or(0, Vec::len);
     paper.row_to(if paper.col > 0 { paper.col } else { all })
@@ -51,7 +56,14 @@ impl Paper {
         let cells_left = bytes.len().saturating_mul(CELLS_PER_BYTE) + CELLS_FREE;
         let moves_left = bytes.len().saturating_mul(MOVES_PER_BYTE) + MOVES_FREE;
         let lines = vec![Vec::new()];
-        let mut paper = Self { lines, row: 0, col: 0, alternate: false, cells_left, moves_left };
+        let mut paper = Self {
+            lines,
+            row: 0,
+            col: 0,
+            alternate: false,
+            cells_left,
+            moves_left,
+        };
         let mut tokens = Tokenizer::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -70,8 +82,16 @@ impl Paper {
     }
 
     fn text(self) -> String {
-        let lines: Vec<String> = self.lines.into_iter().map(|cells| cells.into_iter().collect()).collect();
-        let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+        let lines: Vec<String> = self
+            .lines
+            .into_iter()
+            .map(|cells| cells.into_iter().collect())
+            .collect();
+        let mut text = lines
+            .iter()
+            .map(|line| line.trim_end())
+            .collect::<Vec<_>>()
+            .join("\n");
         text.truncate(text.trim_end().len());
         text
     }
@@ -80,7 +100,9 @@ impl Paper {
         match token {
             Token::Csi if csi.modes().is_some() => self.mode(csi),
             _ if self.alternate => {}
-            Token::Text => String::from_utf8_lossy(used).chars().for_each(|c| self.print(c)),
+            Token::Text => String::from_utf8_lossy(used)
+                .chars()
+                .for_each(|c| self.print(c)),
             Token::Control(byte) => self.control(byte),
             Token::Csi => self.sequence(csi),
             Token::Escape(b'M') => self.row = self.row.saturating_sub(1),
@@ -89,7 +111,9 @@ impl Paper {
     }
 
     fn mode(&mut self, csi: &Csi) {
-        let Some((modes, on)) = csi.modes() else { return };
+        let Some((modes, on)) = csi.modes() else {
+            return;
+        };
         if modes.iter().any(|mode| matches!(mode, 47 | 1047 | 1049)) {
             self.alternate = on;
         }
@@ -202,7 +226,8 @@ impl Paper {
         let (col, length) = (self.col, self.line().len());
         let count = count.min(self.cells_left);
         if col < length && self.may_move(length - col) {
-            self.line().splice(col..col, std::iter::repeat_n(' ', count));
+            self.line()
+                .splice(col..col, std::iter::repeat_n(' ', count));
             self.cells_left -= count;
         }
     }
@@ -222,14 +247,20 @@ mod tests {
     #[test]
     fn cells_that_are_moved_or_blanked_are_bounded_by_the_bytes() {
         let line = "a".repeat(600_000);
-        for (name, edit) in
-            [("delete", "\r\x1b[P"), ("insert", "\r\x1b[@"), ("blank", "\r\x1b[65535X"), ("erase", "\x1b[1K")]
-        {
+        for (name, edit) in [
+            ("delete", "\r\x1b[P"),
+            ("insert", "\r\x1b[@"),
+            ("blank", "\r\x1b[65535X"),
+            ("erase", "\x1b[1K"),
+        ] {
             let bytes = line.clone() + &edit.repeat(400_000);
             let most = bytes.len() * MOVES_PER_BYTE + MOVES_FREE;
             let paper = Paper::write(bytes.as_bytes());
             let smallest = 65_535;
-            assert!(paper.moves_left < line.len().max(smallest), "{name} was not at its bound");
+            assert!(
+                paper.moves_left < line.len().max(smallest),
+                "{name} was not at its bound"
+            );
             assert!(paper.moves_left < most);
         }
     }

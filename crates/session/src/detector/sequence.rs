@@ -43,7 +43,11 @@ pub(super) struct Csi {
 impl Csi {
     /// The number at a place; `default` where it is missing or zero.
     pub(super) fn param(&self, at: usize, default: u16) -> u16 {
-        self.params().get(at).copied().filter(|value| *value != 0).unwrap_or(default)
+        self.params()
+            .get(at)
+            .copied()
+            .filter(|value| *value != 0)
+            .unwrap_or(default)
     }
 
     /// All numbers.
@@ -64,7 +68,9 @@ impl Csi {
     fn digit(&mut self, digit: u8) {
         self.count = self.count.max(1);
         if let Some(value) = self.params.get_mut(self.count - 1) {
-            *value = value.saturating_mul(10).saturating_add(u16::from(digit - b'0'));
+            *value = value
+                .saturating_mul(10)
+                .saturating_add(u16::from(digit - b'0'));
         }
     }
 
@@ -114,7 +120,11 @@ pub(super) struct Tokenizer {
 
 impl Tokenizer {
     pub(super) fn new() -> Self {
-        Self { state: State::Ground, csi: Csi::default(), osc: Vec::new() }
+        Self {
+            state: State::Ground,
+            csi: Csi::default(),
+            osc: Vec::new(),
+        }
     }
 
     /// Whether no sequence is open.
@@ -135,12 +145,20 @@ impl Tokenizer {
     /// Takes the next token off `bytes`, which must not be empty.
     pub(super) fn step(&mut self, bytes: &[u8]) -> Step {
         if self.state == State::Ground {
-            let run = bytes.iter().position(|byte| is_control(*byte)).unwrap_or(bytes.len());
+            let run = bytes
+                .iter()
+                .position(|byte| is_control(*byte))
+                .unwrap_or(bytes.len());
             if run > 0 {
-                return Step { used: run, token: Token::Text };
+                return Step {
+                    used: run,
+                    token: Token::Text,
+                };
             }
         }
-        let token = bytes.first().map_or(Token::Nothing, |byte| self.byte(*byte));
+        let token = bytes
+            .first()
+            .map_or(Token::Nothing, |byte| self.byte(*byte));
         Step { used: 1, token }
     }
 
@@ -186,7 +204,9 @@ impl Tokenizer {
         match byte {
             0x20..=0x2f => {}
             0x1b => self.state = State::Escape,
-            byte if is_control(byte) && !matches!(byte, 0x18 | 0x1a) => return Token::Control(byte),
+            byte if is_control(byte) && !matches!(byte, 0x18 | 0x1a) => {
+                return Token::Control(byte);
+            }
             _ => self.state = State::Ground,
         }
         Token::Nothing
@@ -249,7 +269,8 @@ pub(super) fn strip(bytes: &[u8]) -> String {
         text.extend_from_slice(piece);
         true
     });
-    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Where the first `length` bytes of the stripped text end in the bytes.

@@ -1,11 +1,11 @@
 //! What the program says about itself in its output: status, title, shell marks and modes.
 //!
-//! Status, marks and title are *voices*: each repeats a word (working, blocked, ready) whenever the program
-//! likes. A voice decides for the others below it only while it has **authority**: it has said both that the
-//! program is busy and that it is ready, so it is known to move. A claude inside tmux prints the title
-//! `✳ Claude Code` once and never another one; that title has no authority, and the rows of the screen decide.
-//! A voice loses its authority when it turns out to be stuck ([`Signals::distrust`]) and gains it again with
-//! its next ready word.
+//! Status, marks and title are *voices*: each repeats a word (working, blocked, ready) whenever the
+//! program likes. A voice decides for the others below it only while it has **authority**: it has
+//! said both that the program is busy and that it is ready, so it is known to move. A claude inside
+//! tmux prints the title `✳ Claude Code` once and never another one; that title has no authority,
+//! and the rows of the screen decide. A voice loses its authority when it turns out to be stuck
+//! ([`Signals::distrust`]) and gains it again with its next ready word.
 
 use super::event::Signal;
 use super::profile::Profile;
@@ -39,7 +39,10 @@ pub(super) enum Change {
 
 /// One signal that speaks by events.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a word that was said or not")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word that was said or not"
+)]
 pub(super) struct Voice {
     /// The last word.
     word: Option<Light>,
@@ -77,15 +80,18 @@ impl Voice {
         matches!(self.word, Some(Light::Working | Light::Blocked))
     }
 
-    /// Whether it has said ready for what happens now. A mark of the shell does so with every prompt, and is
-    /// trusted without having said busy.
+    /// Whether it has said ready for what happens now. A mark of the shell does so with every
+    /// prompt, and is trusted without having said busy.
     fn marks_prompt(&self, is_open: bool) -> bool {
         self.word == Some(Light::Ready) && (!is_open || self.ready_since_submit)
     }
 
-    /// Whether it follows what happens now: in an open turn, a ready word from before the submit says nothing.
+    /// Whether it follows what happens now: in an open turn, a ready word from before the submit
+    /// says nothing.
     fn follows(&self, is_open: bool) -> bool {
-        self.word.is_some() && self.moves() && (!is_open || self.busy_since_submit || self.is_busy())
+        self.word.is_some()
+            && self.moves()
+            && (!is_open || self.busy_since_submit || self.is_busy())
     }
 }
 
@@ -122,13 +128,18 @@ pub(super) struct Signals {
 impl Signals {
     /// The voices, most trusted first.
     fn voices(&self) -> [(Signal, &Voice); 3] {
-        [(Signal::Status, &self.status), (Signal::Marks, &self.marks), (Signal::Title, &self.title)]
+        [
+            (Signal::Status, &self.status),
+            (Signal::Marks, &self.marks),
+            (Signal::Title, &self.title),
+        ]
     }
 
-    /// What the most trusted voice with authority says. In an open turn a voice that has not said busy since
-    /// the submit has none: it may be stuck at ready.
+    /// What the most trusted voice with authority says. In an open turn a voice that has not said
+    /// busy since the submit has none: it may be stuck at ready.
     pub(super) fn authority(&self, is_open: bool) -> Option<Word> {
-        self.words(move |signal, voice| has_authority(signal, voice, is_open)).next()
+        self.words(move |signal, voice| has_authority(signal, voice, is_open))
+            .next()
     }
 
     /// What the voices say that are less trusted than this one and have authority too.
@@ -143,10 +154,16 @@ impl Signals {
     }
 
     fn words(&self, wanted: impl Fn(Signal, &Voice) -> bool) -> impl Iterator<Item = Word> {
-        self.voices().into_iter().filter_map(move |(signal, voice)| {
-            let light = voice.word.filter(|_| wanted(signal, voice))?;
-            Some(Word { signal, light, at: voice.spoke_at })
-        })
+        self.voices()
+            .into_iter()
+            .filter_map(move |(signal, voice)| {
+                let light = voice.word.filter(|_| wanted(signal, voice))?;
+                Some(Word {
+                    signal,
+                    light,
+                    at: voice.spoke_at,
+                })
+            })
     }
 
     /// An input was submitted.
@@ -167,7 +184,12 @@ impl Signals {
     }
 
     /// Takes an operating system command.
-    pub(super) fn osc(&mut self, now: Duration, command: &[u8], profile: &Profile) -> Option<Change> {
+    pub(super) fn osc(
+        &mut self,
+        now: Duration,
+        command: &[u8],
+        profile: &Profile,
+    ) -> Option<Change> {
         let text = String::from_utf8_lossy(command.get(..OSC_BYTES_MAX).unwrap_or(command));
         let (number, rest) = text.split_once(';')?;
         match number {
@@ -194,7 +216,11 @@ impl Signals {
                 self.paste = Some(on);
                 self.paste_was_on |= on;
                 self.paste_at = now;
-                Some(if on { Change::PasteOn } else { Change::PasteOff })
+                Some(if on {
+                    Change::PasteOn
+                } else {
+                    Change::PasteOff
+                })
             }
             47 | 1047 | 1049 => {
                 let before = std::mem::replace(&mut self.alternate, on);
@@ -205,11 +231,17 @@ impl Signals {
     }
 
     fn status(&mut self, now: Duration, fields: &str) -> Option<Change> {
-        // A report with an id is about a task of the program's own, such as an agent in the background.
-        if fields.split([':', ';']).any(|field| field.starts_with("id=")) {
+        // A report with an id is about a task of the program's own, such as an agent in the
+        // background.
+        if fields
+            .split([':', ';'])
+            .any(|field| field.starts_with("id="))
+        {
             return None;
         }
-        let state = fields.split([':', ';']).find_map(|field| field.strip_prefix("state="))?;
+        let state = fields
+            .split([':', ';'])
+            .find_map(|field| field.strip_prefix("state="))?;
         let light = match state {
             "working" => Light::Working,
             "blocked" => Light::Blocked,
@@ -246,7 +278,11 @@ impl Signals {
 
     fn title(&mut self, now: Duration, title: &str, profile: &Profile) -> Option<Change> {
         let rule = profile.title.as_ref()?;
-        let light = if rule.blocked.as_ref().is_some_and(|blocked| blocked.matches(title)) {
+        let light = if rule
+            .blocked
+            .as_ref()
+            .is_some_and(|blocked| blocked.matches(title))
+        {
             Light::Blocked
         } else if rule.busy.matches(title) {
             Light::Working
@@ -271,12 +307,17 @@ pub(super) struct Status {
 /// The state that a command reports by OSC 7501; none where it reports none.
 pub(super) fn read_status(command: &[u8]) -> Option<Status> {
     let fields = String::from_utf8_lossy(command.strip_prefix(b"7501;")?).into_owned();
-    let state = fields.split([':', ';']).find_map(|field| field.strip_prefix("state="))?;
+    let state = fields
+        .split([':', ';'])
+        .find_map(|field| field.strip_prefix("state="))?;
     let light = match state {
         "working" => Light::Working,
         "blocked" => Light::Blocked,
         "done" | "idle" => Light::Ready,
         _ => return None,
     };
-    Some(Status { light, is_idle: state == "idle" })
+    Some(Status {
+        light,
+        is_idle: state == "idle",
+    })
 }

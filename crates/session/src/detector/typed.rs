@@ -1,8 +1,9 @@
 //! What was typed since the last Enter, as far as it can be known from the keys.
 //!
 //! It is used only to tell the echo of an input from an answer. Once a key edits the line in a way
-//! that only the program knows (completion, history, arrows), the line is unknown until the next Enter.
-//! What was typed before the last prompt may have been for the program that ran then, or for this prompt.
+//! that only the program knows (completion, history, arrows), the line is unknown until the next
+//! Enter. What was typed before the last prompt may have been for the program that ran then, or for
+//! this prompt.
 
 use super::keys::Key;
 use std::collections::VecDeque;
@@ -64,7 +65,11 @@ impl Typed {
         let ahead = String::from_utf8_lossy(self.bytes.get(..self.ahead).unwrap_or_default());
         (!self.unknown).then(|| Lines {
             lines: text.split('\n').map(squeezed).collect(),
-            ahead: if ahead.contains('\n') { 0 } else { squeezed(&ahead).len() },
+            ahead: if ahead.contains('\n') {
+                0
+            } else {
+                squeezed(&ahead).len()
+            },
         })
     }
 
@@ -75,7 +80,14 @@ impl Typed {
 
     /// The same, unknown when it is longer than so many bytes.
     pub(super) fn up_to(self, bytes_max: usize) -> Self {
-        if self.bytes.len() <= bytes_max { self } else { Self { unknown: true, ..Self::default() } }
+        if self.bytes.len() <= bytes_max {
+            self
+        } else {
+            Self {
+                unknown: true,
+                ..Self::default()
+            }
+        }
     }
 
     fn push(&mut self, byte: u8) {
@@ -94,5 +106,7 @@ impl Typed {
 
 /// The text without white space: what survives any wrapping and repainting of a line.
 pub(super) fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect()
+    text.chars()
+        .filter(|c| !c.is_whitespace() && !c.is_control())
+        .collect()
 }

@@ -1,7 +1,8 @@
-//! The emulated screen of a session with its gatherer, fed so that cutting the bytes changes nothing.
+//! The emulated screen of a session with its gatherer, fed so that cutting the bytes changes
+//! nothing.
 //!
-//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the screen
-//! shows between two moments, never what it shows between two reads of the same moment.
+//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the
+//! screen shows between two moments, never what it shows between two reads of the same moment.
 
 use super::profile::{Profile, RowsRule};
 use super::typed::Typed;
@@ -32,9 +33,16 @@ pub(super) struct Signs {
 
 impl View {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
-        // The rules were checked when the profile was compiled; without a gatherer the text is empty.
+        // The rules were checked when the profile was compiled; without a gatherer the text is
+        // empty.
         let gatherer = Gatherer::new(&profile.text).ok();
-        Self { screen: Screen::new(size), gatherer, asked: None, pending: Vec::new(), interrupt_row: None }
+        Self {
+            screen: Screen::new(size),
+            gatherer,
+            asked: None,
+            pending: Vec::new(),
+            interrupt_row: None,
+        }
     }
 
     /// Takes output; it is painted when time moves on.
@@ -68,13 +76,19 @@ impl View {
         self.interrupt_row = None;
     }
 
-    /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the program's own.
+    /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the
+    /// program's own.
     pub(super) fn begin(&mut self, typed: &Typed, is_command: bool) {
         self.paint();
-        self.asked = typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        self.asked = typed
+            .plain()
+            .map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin(&self.screen);
-            gatherer.submitted(Submitted { text: self.asked.clone().unwrap_or_default(), is_command });
+            gatherer.submitted(Submitted {
+                text: self.asked.clone().unwrap_or_default(),
+                is_command,
+            });
         }
         self.asked.take_if(|_| is_command);
     }
@@ -82,15 +96,26 @@ impl View {
     /// The row on which the cursor is.
     pub(super) fn cursor_row(&mut self) -> String {
         self.paint();
-        let row = self.screen.rows().into_iter().nth(self.screen.cursor().0.into());
+        let row = self
+            .screen
+            .rows()
+            .into_iter()
+            .nth(self.screen.cursor().0.into());
         row.map(|row| row.text).unwrap_or_default()
     }
 
     /// The text of the turn, which is over.
     pub(super) fn text(&mut self, ending: Ending) -> Gathered {
         self.paint();
-        let empty = Gathered { text: String::new(), incomplete: true, followed: true };
-        let mut gathered = self.gatherer.as_ref().map_or(empty, |gatherer| gatherer.text(ending));
+        let empty = Gathered {
+            text: String::new(),
+            incomplete: true,
+            followed: true,
+        };
+        let mut gathered = self
+            .gatherer
+            .as_ref()
+            .map_or(empty, |gatherer| gatherer.text(ending));
         if gathered.text.is_empty() && ending == Ending::Complete {
             gathered.text = self.answer_again();
         }
@@ -103,7 +128,10 @@ impl View {
     /// The text of the turn, which is over, where the next one has begun already.
     pub(super) fn hand_over(&mut self, ending: Ending) -> Gathered {
         self.paint();
-        let handed = self.gatherer.as_mut().and_then(|gatherer| gatherer.hand_over(ending));
+        let handed = self
+            .gatherer
+            .as_mut()
+            .and_then(|gatherer| gatherer.hand_over(ending));
         handed.unwrap_or_else(|| self.text(ending))
     }
 
@@ -112,16 +140,21 @@ impl View {
         self.gatherer.as_ref().is_some_and(Gatherer::is_open)
     }
 
-    /// What stands below the prompt of a turn that asks the same as the one before, where nothing is new.
+    /// What stands below the prompt of a turn that asks the same as the one before, where nothing
+    /// is new.
     pub(super) fn answer_again(&self) -> String {
         let asked = self.asked.as_deref().zip(self.gatherer.as_ref());
-        asked.map(|(asked, gatherer)| gatherer.answer_again(asked)).unwrap_or_default()
+        asked
+            .map(|(asked, gatherer)| gatherer.answer_again(asked))
+            .unwrap_or_default()
     }
 
     /// Whether nothing was said in the turn so far.
     pub(super) fn is_silent(&mut self) -> bool {
         self.paint();
-        self.gatherer.as_ref().is_some_and(|gatherer| gatherer.text(Ending::Complete).text.is_empty())
+        self.gatherer
+            .as_ref()
+            .is_some_and(|gatherer| gatherer.text(Ending::Complete).text.is_empty())
     }
 
     /// Whether words of the turn are still to be painted.
@@ -160,14 +193,18 @@ impl View {
     /// What the rows say.
     pub(super) fn signs(&mut self, profile: &Profile) -> Signs {
         self.paint();
-        let Some(rule) = &profile.rows else { return Signs::default() };
+        let Some(rule) = &profile.rows else {
+            return Signs::default();
+        };
         let rows = self.screen.rows();
         let is_edge = |row: &Row| self.is_edge(rule, row);
         let edge = rows.iter().position(is_edge);
-        // Above a box stand the assistant's words, which are indented and mostly have no colour of their own.
+        // Above a box stand the assistant's words, which are indented and mostly have no colour of
+        // their own.
         let own = |at: usize, row: &Row, indented: bool| {
             let coloured = row.lead.foreground != Colour::Default;
-            edge.is_none_or(|edge| at > edge) || (coloured && (indented || !row.text.starts_with(' ')))
+            edge.is_none_or(|edge| at > edge)
+                || (coloured && (indented || !row.text.starts_with(' ')))
         };
         let says = |pattern: Option<&Pattern>, indented: bool| {
             let mut printed = rows.iter().enumerate().filter(|(_, row)| !row.is_blank());
@@ -177,13 +214,24 @@ impl View {
         };
         let is_prompt = |row: &Row| rule.ready.matches(&row.text);
         let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
-        let ready = if edge.is_some() { rows.windows(2).any(below) } else { rows.iter().any(is_prompt) };
-        Signs { busy: says(rule.busy.as_ref(), false), ready, dialog: says(rule.dialog.as_ref(), true) }
+        let ready = if edge.is_some() {
+            rows.windows(2).any(below)
+        } else {
+            rows.iter().any(is_prompt)
+        };
+        Signs {
+            busy: says(rule.busy.as_ref(), false),
+            ready,
+            dialog: says(rule.dialog.as_ref(), true),
+        }
     }
 
     /// Whether a row is the upper edge of a box, from side to side.
     fn is_edge(&self, rule: &RowsRule, row: &Row) -> bool {
-        let matches = rule.edge.as_ref().is_some_and(|edge| edge.matches(&row.text));
+        let matches = rule
+            .edge
+            .as_ref()
+            .is_some_and(|edge| edge.matches(&row.text));
         matches && row.text.chars().count() >= usize::from(self.screen.size().cols)
     }
 
@@ -191,7 +239,12 @@ impl View {
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
         let screen = &self.screen;
-        let find = || screen.rows().iter().rposition(|shown| row.matches(&shown.text));
+        let find = || {
+            screen
+                .rows()
+                .iter()
+                .rposition(|shown| row.matches(&shown.text))
+        };
         *self.interrupt_row.get_or_insert_with(find)
     }
 }
@@ -206,7 +259,11 @@ mod tests {
         let mut view = View::new(&profile, Size { cols: 40, rows: 6 });
         assert_eq!(view.interrupt_row(&profile), None);
         view.push("\r\n■ Conversation interrupted".as_bytes());
-        assert_eq!(view.interrupt_row, Some(None), "what waits is not on the screen yet");
+        assert_eq!(
+            view.interrupt_row,
+            Some(None),
+            "what waits is not on the screen yet"
+        );
         view.paint();
         assert_eq!(view.interrupt_row, None);
         assert_eq!(view.interrupt_row(&profile), Some(1));

@@ -4,11 +4,11 @@
 //! frame equal rows of the old ones. Blank rows are no evidence. Rows near the top count more than
 //! rows near the bottom, because the top is what is about to leave for good and the bottom is what
 //! is still being written. A program may also lay out a message anew when it is complete: then rows
-//! were inserted and removed in the middle, no single shift explains the frame, and the longest common
-//! subsequence is taken instead.
+//! were inserted and removed in the middle, no single shift explains the frame, and the longest
+//! common subsequence is taken instead.
 //!
-//! Worked example. A finished list gets a blank row below its items, so two rows left the top while the rows
-//! further down moved by one only:
+//! Worked example. A finished list gets a blank row below its items, so two rows left the top while
+//! the rows further down moved by one only:
 //!
 //! ```text
 //! rows            frame           A shift by one agrees in all rows but the first, and would put
@@ -34,7 +34,8 @@ const MISS_WEIGHT: i64 = 6;
 /// How many letters of a row must be written for it to be known again when it is complete.
 const BEGUN_LETTERS_MIN: usize = 4;
 
-/// How many letters of a frame are looked for after the window has a new width; fewer where the rest is new.
+/// How many letters of a frame are looked for after the window has a new width; fewer where the
+/// rest is new.
 const REFLOW_LETTERS: [usize; 3] = [24, 16, 10];
 
 /// The tallest frame for which a new layout is looked for: the work grows with its square.
@@ -46,11 +47,13 @@ pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
     let from = near.saturating_sub(frame.len().saturating_mul(FRAMES_BACK));
     let window = rows.get(from..).unwrap_or_default();
     let shift = shifted(window, frame, near - from).map(|at| top_row(window, frame, at));
-    shift.or_else(|| laid_out_anew(window, frame)).map(|at| from + at)
+    shift
+        .or_else(|| laid_out_anew(window, frame))
+        .map(|at| from + at)
 }
 
-/// Where the first row of the frame stands, which a shift puts at `at`: further down where rows were inserted
-/// below it. A match above `at` would be an earlier row with the same words.
+/// Where the first row of the frame stands, which a shift puts at `at`: further down where rows
+/// were inserted below it. A match above `at` would be an earlier row with the same words.
 fn top_row(rows: &[Row], frame: &[Row], at: usize) -> usize {
     if frame.len() > LAYOUT_ROWS_MAX || rows.get(at) == frame.first() {
         return at;
@@ -86,8 +89,14 @@ fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
     for row in frame {
         seen.entry(row.key()).or_default().1 += 1;
     }
-    let rare = |row: &Row| seen.get(&row.key()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
-    frame.iter().map(|row| !row.is_blank() && rare(row)).collect()
+    let rare = |row: &Row| {
+        seen.get(&row.key())
+            .is_some_and(|(before, now)| *before <= 1 && *now == 1)
+    };
+    frame
+        .iter()
+        .map(|row| !row.is_blank() && rare(row))
+        .collect()
 }
 
 /// How well a frame agrees with the rows from one place on.
@@ -139,11 +148,15 @@ fn is_filled(old: &Row, new: &Row) -> bool {
     let mark = old.key();
     let number = mark.strip_suffix('.').unwrap_or(&mark);
     let is_numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let has_words = |row: &str| row.strip_prefix(number).is_some_and(|words| words.starts_with(". "));
+    let has_words = |row: &str| {
+        row.strip_prefix(number)
+            .is_some_and(|words| words.starts_with(". "))
+    };
     is_numbered && has_words(&new.key())
 }
 
-/// Whether a row was half written and has more words now: `On tides and the` and `On tides and the people`.
+/// Whether a row was half written and has more words now: `On tides and the` and `On tides and the
+/// people`.
 fn is_begun(old: &Row, new: &Row) -> bool {
     let begun = old.key();
     begun.chars().filter(|c| c.is_alphanumeric()).count() >= BEGUN_LETTERS_MIN
@@ -182,7 +195,10 @@ pub(super) fn reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<Reflo
     for (at, row) in known.iter().enumerate() {
         let letters = letters_of(std::slice::from_ref(row)).count();
         if before < letters {
-            return Some(Reflowed { row: from + at, letters_before: before });
+            return Some(Reflowed {
+                row: from + at,
+                letters_before: before,
+            });
         }
         before -= letters;
     }
@@ -191,7 +207,9 @@ pub(super) fn reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<Reflo
 
 /// The letters and digits of rows: what survives any breaking of lines.
 fn letters_of(rows: &[Row]) -> impl Iterator<Item = char> {
-    rows.iter().flat_map(|row| row.text.chars()).filter(|c| c.is_alphanumeric())
+    rows.iter()
+        .flat_map(|row| row.text.chars())
+        .filter(|c| c.is_alphanumeric())
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.
@@ -212,8 +230,9 @@ fn laid_out_anew(rows: &[Row], frame: &[Row]) -> Option<usize> {
 fn common_rows(rows: &[Row], frame: &[Row]) -> Vec<(usize, usize)> {
     let width = frame.len() + 1;
     let mut lengths = vec![0u32; (rows.len() + 1) * width];
-    let length =
-        |lengths: &[u32], old: usize, new: usize| lengths.get(old * width + new).copied().unwrap_or_default();
+    let length = |lengths: &[u32], old: usize, new: usize| {
+        lengths.get(old * width + new).copied().unwrap_or_default()
+    };
     for (old, row) in rows.iter().enumerate() {
         for (new, other) in frame.iter().enumerate() {
             let best = if row == other && !row.is_blank() {
@@ -243,10 +262,12 @@ fn common_rows(rows: &[Row], frame: &[Row]) -> Vec<(usize, usize)> {
 }
 
 fn agree(rows: &[Row], frame: &[Row], old: usize, new: usize) -> bool {
-    rows.get(old).is_some_and(|row| !row.is_blank() && frame.get(new) == Some(row))
+    rows.get(old)
+        .is_some_and(|row| !row.is_blank() && frame.get(new) == Some(row))
 }
 
 /// Whether all of `frame` stands in `rows` at `at`, and more below it.
 pub(super) fn is_inside(rows: &[Row], frame: &[Row], at: usize) -> bool {
-    rows.get(at..).is_some_and(|tail| tail.len() > frame.len() && tail.starts_with(frame))
+    rows.get(at..)
+        .is_some_and(|tail| tail.len() > frame.len() && tail.starts_with(frame))
 }

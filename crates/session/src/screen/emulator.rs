@@ -1,15 +1,18 @@
-//! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be collected.
+//! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be
+//! collected.
 //!
-//! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay out
-//! rows anew when the window's width changes, which a program that repaints would do a second time.
+//! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay
+//! out rows anew when the window's width changes, which a program that repaints would do a second
+//! time.
 //!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
-//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset begin
-//! a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what follows is a
-//! repaint; going to the other screen and back does not. A program that repaints more rows than the
-//! window has moves the cursor up beyond its top: so many scrolled rows are about to be printed again, and
-//! are taken back ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
+//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset
+//! begin a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what
+//! follows is a repaint; going to the other screen and back does not. A program that repaints more
+//! rows than the window has moves the cursor up beyond its top: so many scrolled rows are about to
+//! be printed again, and are taken back ([`Screen::scrolled_low`]). It never fails: bytes that mean
+//! nothing to a terminal change nothing.
 
 mod reading;
 
@@ -78,7 +81,10 @@ impl Screen {
         Self {
             parser: vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX),
             intake: Intake::new(),
-            size: Size { cols: cols.get(), rows: rows.get() },
+            size: Size {
+                cols: cols.get(),
+                rows: rows.get(),
+            },
             sync_open: false,
             epochs: Epochs::default(),
             epoch_scrolled: 0,
@@ -115,10 +121,17 @@ impl Screen {
         let (rows, cols) = sides(size);
         let before = self.size;
         self.parser.set_size(rows, cols);
-        // Rows that this pushed out are read in pages of the new height, and still have their old width.
-        self.size = Size { cols: cols.get().max(before.cols), rows: rows.get() };
+        // Rows that this pushed out are read in pages of the new height, and still have their old
+        // width.
+        self.size = Size {
+            cols: cols.get().max(before.cols),
+            rows: rows.get(),
+        };
         self.collect();
-        self.size = Size { cols: cols.get(), rows: rows.get() };
+        self.size = Size {
+            cols: cols.get(),
+            rows: rows.get(),
+        };
         self.resizes += 1;
     }
 
@@ -156,9 +169,13 @@ impl Screen {
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
     /// some of them are gone.
     pub fn scrolled_since(&self, since: u64) -> (impl Iterator<Item = &Row>, bool) {
-        let wanted = usize::try_from(self.scrolled_total.saturating_sub(since)).unwrap_or(usize::MAX);
+        let wanted =
+            usize::try_from(self.scrolled_total.saturating_sub(since)).unwrap_or(usize::MAX);
         let skipped = self.scrolled.len().saturating_sub(wanted);
-        (self.scrolled.iter().skip(skipped), wanted > self.scrolled.len())
+        (
+            self.scrolled.iter().skip(skipped),
+            wanted > self.scrolled.len(),
+        )
     }
 
     /// How many rows scrolled off the main screen since the start.
@@ -174,7 +191,11 @@ impl Screen {
 
     /// Grows when the screen that is shown starts anew: scrollback erased, terminal reset.
     pub fn epoch(&self) -> u64 {
-        if self.alternate() { self.epochs.alternate } else { self.epochs.main }
+        if self.alternate() {
+            self.epochs.alternate
+        } else {
+            self.epochs.main
+        }
     }
 
     /// How many rows had scrolled off when the main screen's epoch began.
@@ -248,7 +269,8 @@ impl Screen {
             Some(Notice::Restart) => self.restart(),
             Some(Notice::Erased) => self.erased(),
             Some(Notice::RowsErased(rows)) if rows == self.size.rows => self.erased(),
-            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_)) | None => {}
+            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_))
+            | None => {}
         }
         taken
     }
@@ -327,7 +349,8 @@ impl Screen {
             return;
         }
         if held == COLLECTED_ROWS_MAX {
-            // Few bytes can scroll many rows (a repeated character): nobody knows how many are gone.
+            // Few bytes can scroll many rows (a repeated character): nobody knows how many are
+            // gone.
             self.scrolled.clear();
             self.scrolled_total += SCROLLED_ROWS_MAX as u64;
         }
@@ -335,8 +358,9 @@ impl Screen {
         while left > 0 {
             self.parser.screen_mut().set_scrollback(left);
             let here = left.min(usize::from(self.size.rows));
-            let rows: Vec<Row> =
-                self.read_rows(u16::try_from(here).unwrap_or(u16::MAX), self.size.cols).collect();
+            let rows: Vec<Row> = self
+                .read_rows(u16::try_from(here).unwrap_or(u16::MAX), self.size.cols)
+                .collect();
             self.scrolled.extend(rows);
             left -= here;
         }

@@ -47,7 +47,10 @@ pub(super) fn text(rules: &Compiled, rows: &[Row], eye: Scene, ending: Ending) -
     for row in rows {
         reader.row(row);
     }
-    let written = reader.messages.into_iter().map(|lines| write(rules, lines, ending));
+    let written = reader
+        .messages
+        .into_iter()
+        .map(|lines| write(rules, lines, ending));
     let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
     messages.join("\n\n")
 }
@@ -71,7 +74,16 @@ impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, eye: Scene) -> Self {
         let block = outside(rules);
         let (messages, above_blank) = (Vec::new(), true);
-        Self { rules, block, eye, messages, apart: true, hidden: None, asked: false, above_blank }
+        Self {
+            rules,
+            block,
+            eye,
+            messages,
+            apart: true,
+            hidden: None,
+            asked: false,
+            above_blank,
+        }
     }
 
     fn row(&mut self, row: &Row) {
@@ -88,17 +100,25 @@ impl<'a> Reader<'a> {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
             self.eye.quiet = row.quiet().or(self.eye.quiet);
-            self.leave(Block::User { shade: row.lead.background });
+            self.leave(Block::User {
+                shade: row.lead.background,
+            });
             self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
             self.leave(Block::Chrome);
             self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
             (self.apart, self.asked) = (true, false);
-            self.block = Block::Message { indent: mark.indent };
+            self.block = Block::Message {
+                indent: mark.indent,
+            };
             let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
             let text = row.text.get(prefix..).unwrap_or_default().to_owned();
-            self.line(Line { text, wrapped: row.wrapped, ..Line::default() });
+            self.line(Line {
+                text,
+                wrapped: row.wrapped,
+                ..Line::default()
+            });
         } else {
             self.go_on(row);
         }
@@ -111,22 +131,34 @@ impl<'a> Reader<'a> {
             self.hidden = Some(last).filter(|last| !last.matches(row, scene));
             return true;
         }
-        let begins = self.rules.hidden.iter().find(|(first, _)| first.matches(row, scene));
+        let begins = self
+            .rules
+            .hidden
+            .iter()
+            .find(|(first, _)| first.matches(row, scene));
         self.hidden = begins.map(|(_, last)| last);
         begins.is_some()
     }
 
-    /// Rows are missing here. What follows goes on with the message above; right behind the prompt it is taken
-    /// for the middle of an answer, because no mark says what it is. The output of a tool call goes on as such.
+    /// Rows are missing here. What follows goes on with the message above; right behind the prompt
+    /// it is taken for the middle of an answer, because no mark says what it is. The output of a
+    /// tool call goes on as such.
     fn resume(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {
-            let indent = self.rules.message.first().map_or(self.rules.indent, |mark| mark.indent);
+            let indent = self
+                .rules
+                .message
+                .first()
+                .map_or(self.rules.indent, |mark| mark.indent);
             self.leave(Block::Message { indent });
             self.asked = false;
         }
         if matches!(self.block, Block::Message { .. }) {
-            self.line(Line { text: row.text.clone(), ..Line::default() });
+            self.line(Line {
+                text: row.text.clone(),
+                ..Line::default()
+            });
         }
     }
 
@@ -134,7 +166,9 @@ impl<'a> Reader<'a> {
         match self.block {
             Block::Message { .. } if !self.apart => self.line(Line::default()),
             Block::Chrome if self.rules.message.is_empty() => self.block = outside(self.rules),
-            Block::User { shade: Colour::Default } => self.leave(outside(self.rules)),
+            Block::User {
+                shade: Colour::Default,
+            } => self.leave(outside(self.rules)),
             _ => {}
         }
     }
@@ -145,8 +179,12 @@ impl<'a> Reader<'a> {
         }
         let number = self.number(row);
         // Flat rows have no blank one below the prompt; the code of an answer is coloured.
-        let is_flat = self.block == Block::User { shade: Colour::Default };
-        let is_below = self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
+        let is_flat = self.block
+            == Block::User {
+                shade: Colour::Default,
+            };
+        let is_below =
+            self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
         if is_below && self.asked && matches!(number, Some((1, _))) {
             // An answer that begins with code has no room for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
@@ -154,14 +192,27 @@ impl<'a> Reader<'a> {
         }
         if let Block::Message { indent } = self.block {
             // A gutter is cut by the width that it has on the row.
-            let text = if number.is_some() { row.text.clone() } else { self.rewritten(row) };
-            self.line(Line { text, wrapped: row.wrapped, indent, number });
+            let text = if number.is_some() {
+                row.text.clone()
+            } else {
+                self.rewritten(row)
+            };
+            self.line(Line {
+                text,
+                wrapped: row.wrapped,
+                indent,
+                number,
+            });
         }
     }
 
     fn rewritten(&self, row: &Row) -> String {
         let scene = self.eye;
-        let rule = self.rules.rewrite.iter().find(|(mark, _)| mark.matches(row, scene));
+        let rule = self
+            .rules
+            .rewrite
+            .iter()
+            .find(|(mark, _)| mark.matches(row, scene));
         rule.map_or_else(
             || row.text.clone(),
             |(mark, with)| mark.pattern.replace(&row.text, with.as_str()).into_owned(),
@@ -175,9 +226,16 @@ impl<'a> Reader<'a> {
 
     fn number(&self, row: &Row) -> Option<(usize, usize)> {
         let scene = self.eye;
-        let mark = self.rules.gutter.iter().find(|mark| mark.matches(row, scene))?;
+        let mark = self
+            .rules
+            .gutter
+            .iter()
+            .find(|mark| mark.matches(row, scene))?;
         let found = mark.pattern.captures(&row.text)?;
-        Some((found.get(1)?.as_str().trim().parse().ok()?, found.get(0)?.end()))
+        Some((
+            found.get(1)?.as_str().trim().parse().ok()?,
+            found.get(0)?.end(),
+        ))
     }
 
     fn line(&mut self, line: Line) {
@@ -192,11 +250,21 @@ impl<'a> Reader<'a> {
 
 /// What rows belong to that nothing claims.
 fn outside(rules: &Compiled) -> Block {
-    if rules.message.is_empty() { Block::Message { indent: rules.indent } } else { Block::Chrome }
+    if rules.message.is_empty() {
+        Block::Message {
+            indent: rules.indent,
+        }
+    } else {
+        Block::Chrome
+    }
 }
 
 fn unindented(line: &str, indent: usize) -> &str {
-    let blanks = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+    let blanks = line
+        .bytes()
+        .take(indent)
+        .take_while(|byte| *byte == b' ')
+        .count();
     line.get(blanks..).unwrap_or_default()
 }
 
@@ -208,7 +276,10 @@ fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
     }
     let printed = |line: &String| !line.trim().is_empty();
     let first = lines.iter().position(printed).unwrap_or(lines.len());
-    let last = lines.iter().rposition(printed).map_or(first, |last| last + 1);
+    let last = lines
+        .iter()
+        .rposition(printed)
+        .map_or(first, |last| last + 1);
     lines.get(first..last).unwrap_or_default().join("\n")
 }
 

@@ -4,10 +4,11 @@
 //! the emulator's parser would grow with them. Emoji that are joined by U+200D, and skin tones, are
 //! turned into marks of no width, because programs count such a cluster as one glyph of two cells
 //! and the emulator would count each part; so is U+FE0F, on whose width programs disagree.
-//! Characters of two cells are reported, because a terminal that breaks a line before one leaves the
-//! last cell empty, and the emulator then forgets that it broke the line. Sequences that change how frames are compared (mode 2026,
-//! `CSI 3 J`, reset, all rows erased) are reported where they stand. Everything else passes unchanged, and how the
-//! bytes were cut into calls makes no difference. It cannot fail: bytes that are no sequence are text.
+//! Characters of two cells are reported, because a terminal that breaks a line before one leaves
+//! the last cell empty, and the emulator then forgets that it broke the line. Sequences that change
+//! how frames are compared (mode 2026, `CSI 3 J`, reset, all rows erased) are reported where they
+//! stand. Everything else passes unchanged, and how the bytes were cut into calls makes no
+//! difference. It cannot fail: bytes that are no sequence are text.
 
 /// How much of an OSC, DCS, APC, PM or SOS string reaches the emulator.
 pub const STRING_BYTES_MAX: usize = 64 * 1024;
@@ -68,14 +69,20 @@ fn is_wide(code: u32) -> bool {
 fn mode_notice(modes: &[u8], set: bool) -> Option<Notice> {
     let has = |mode: &[u8]| modes.split(|byte| *byte == b';').any(|other| other == mode);
     if has(b"2026") {
-        Some(if set { Notice::SyncBegin } else { Notice::SyncEnd })
+        Some(if set {
+            Notice::SyncBegin
+        } else {
+            Notice::SyncEnd
+        })
     } else {
         (has(b"1049") || has(b"47")).then_some(Notice::Screens)
     }
 }
 
 fn number(digits: &[u8]) -> u16 {
-    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    let number = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse().ok());
     number.unwrap_or(1)
 }
 
@@ -86,7 +93,8 @@ pub(super) struct Intake {
     sequence: Vec<u8>,
     partial: Vec<u8>,
     joins: bool,
-    /// How many rows were erased since the cursor went to the first cell; none when something was printed.
+    /// How many rows were erased since the cursor went to the first cell; none when something was
+    /// printed.
     erased: Option<u16>,
     marks: Vec<char>,
 }
@@ -103,7 +111,8 @@ impl Intake {
         }
     }
 
-    /// Reads bytes into `out` until they end or something is to be noticed; says how many were read.
+    /// Reads bytes into `out` until they end or something is to be noticed; says how many were
+    /// read.
     pub(super) fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Notice>) {
         for (at, byte) in bytes.iter().enumerate() {
             if let Some(notice) = self.step(*byte, out) {
@@ -116,9 +125,11 @@ impl Intake {
     /// The character that a mark stands for; other characters stand for themselves.
     pub(super) fn original(&self, c: char) -> char {
         match u32::from(c) {
-            code @ MARK_FIRST..=MARK_LAST => {
-                self.marks.get((code - MARK_FIRST) as usize).copied().unwrap_or(c)
-            }
+            code @ MARK_FIRST..=MARK_LAST => self
+                .marks
+                .get((code - MARK_FIRST) as usize)
+                .copied()
+                .unwrap_or(c),
             _ => c,
         }
     }
@@ -128,7 +139,11 @@ impl Intake {
             State::Ground => self.ground(byte, out),
             State::Escape => self.escape(byte, out),
             State::Control => self.control(byte, out),
-            State::Text { bytes, escaped, bell_ends } => self.string(byte, (bytes, escaped, bell_ends), out),
+            State::Text {
+                bytes,
+                escaped,
+                bell_ends,
+            } => self.string(byte, (bytes, escaped, bell_ends), out),
         }
     }
 
@@ -152,8 +167,16 @@ impl Intake {
         self.sequence.clear();
         self.state = match byte {
             b'[' => State::Control,
-            b']' => State::Text { bytes: 0, escaped: false, bell_ends: true },
-            b'P' | b'X' | b'^' | b'_' => State::Text { bytes: 0, escaped: false, bell_ends: false },
+            b']' => State::Text {
+                bytes: 0,
+                escaped: false,
+                bell_ends: true,
+            },
+            b'P' | b'X' | b'^' | b'_' => State::Text {
+                bytes: 0,
+                escaped: false,
+                bell_ends: false,
+            },
             0x1b => State::Escape,
             _ => State::Ground,
         };
@@ -208,7 +231,11 @@ impl Intake {
             return self.escape(byte, out);
         }
         if ends || escaped {
-            out.extend_from_slice(if escaped { b"\x1b\\" } else { std::slice::from_ref(&byte) });
+            out.extend_from_slice(if escaped {
+                b"\x1b\\"
+            } else {
+                std::slice::from_ref(&byte)
+            });
             self.state = State::Ground;
             return None;
         }
@@ -216,7 +243,11 @@ impl Intake {
         if !escaped && bytes < STRING_BYTES_MAX {
             out.push(byte);
         }
-        self.state = State::Text { bytes: bytes.saturating_add(1), escaped, bell_ends };
+        self.state = State::Text {
+            bytes: bytes.saturating_add(1),
+            escaped,
+            bell_ends,
+        };
         None
     }
 
@@ -251,7 +282,11 @@ impl Intake {
         if is_wide(code) && !joined {
             return Some(Notice::Wide(c));
         }
-        let printed = if joined || tone || mark || c == EMOJI_FORM { self.mark(c) } else { Some(c) };
+        let printed = if joined || tone || mark || c == EMOJI_FORM {
+            self.mark(c)
+        } else {
+            Some(c)
+        };
         if let Some(c) = printed {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
@@ -260,7 +295,11 @@ impl Intake {
 
     /// The mark for a character; none when all are in use, and the glyph then lacks that part.
     fn mark(&mut self, c: char) -> Option<char> {
-        let at = self.marks.iter().position(|m| *m == c).unwrap_or(self.marks.len());
+        let at = self
+            .marks
+            .iter()
+            .position(|m| *m == c)
+            .unwrap_or(self.marks.len());
         let code = MARK_FIRST + u32::try_from(at).ok()?;
         if code > MARK_LAST {
             return None;

@@ -1,17 +1,18 @@
 //! A mirror of a shared terminal: bytes that bring any terminal to what this one shows now.
 //!
-//! The emulator is avt, not the one that text is gathered with: it can write down everything that later
-//! bytes build on, both screens, margins, character sets, saved cursors and a sequence that is half
-//! through, where the other one knows only what is visible. Its price is that it keeps one character per
-//! cell: combining marks are missing from a repaint until the program prints them again.
+//! The emulator is avt, not the one that text is gathered with: it can write down everything that
+//! later bytes build on, both screens, margins, character sets, saved cursors and a sequence that
+//! is half through, where the other one knows only what is visible. Its price is that it keeps one
+//! character per cell: combining marks are missing from a repaint until the program prints them
+//! again.
 //!
-//! Everything is bounded: no scrollback, and strings without an end take no memory. It never fails: bytes
-//! that are no text are shown as a terminal shows them.
+//! Everything is bounded: no scrollback, and strings without an end take no memory. It never fails:
+//! bytes that are no text are shown as a terminal shows them.
 
 use super::Size;
 
-/// The largest window that is mirrored, in either direction: a repaint of it, with colours of its own in
-/// every cell, still fits in a message of the broker.
+/// The largest window that is mirrored, in either direction: a repaint of it, with colours of its
+/// own in every cell, still fits in a message of the broker.
 const SIDE_MAX: u16 = 500;
 
 /// Ends what is half through and puts a terminal into the state in which a repaint begins: the main
@@ -31,7 +32,11 @@ impl Mirror {
     /// An empty terminal. A side of zero cells counts as one, an absurd one is limited.
     pub fn new(size: Size) -> Self {
         let size = within(size);
-        Self { terminal: empty(size), size, partial: Vec::new() }
+        Self {
+            terminal: empty(size),
+            size,
+            partial: Vec::new(),
+        }
     }
 
     /// The program wrote these bytes.
@@ -58,7 +63,8 @@ impl Mirror {
     /// The window has another size.
     pub fn resize(&mut self, size: Size) {
         self.size = within(size);
-        self.terminal.resize(self.size.cols.into(), self.size.rows.into());
+        self.terminal
+            .resize(self.size.cols.into(), self.size.rows.into());
     }
 
     /// Bytes are missing here: what was shown before them is not believed any more.
@@ -95,7 +101,10 @@ fn empty(size: Size) -> avt::Terminal {
 }
 
 fn within(size: Size) -> Size {
-    Size { cols: size.cols.clamp(1, SIDE_MAX), rows: size.rows.clamp(1, SIDE_MAX) }
+    Size {
+        cols: size.cols.clamp(1, SIDE_MAX),
+        rows: size.rows.clamp(1, SIDE_MAX),
+    }
 }
 
 /// Whether these bytes, which are no character, may be the beginning of one.
@@ -112,7 +121,12 @@ mod tests {
     const SIZE: Size = Size { cols: 12, rows: 4 };
 
     fn rows(mirror: &Mirror) -> Vec<String> {
-        mirror.terminal.screen().visible_lines().map(|line| line.text().trim_end().to_owned()).collect()
+        mirror
+            .terminal
+            .screen()
+            .visible_lines()
+            .map(|line| line.text().trim_end().to_owned())
+            .collect()
     }
 
     fn mirror_of(bytes: &[u8]) -> Mirror {
@@ -143,7 +157,12 @@ mod tests {
             for cut in 0..=stream.len() {
                 let (before, rest) = stream.split_at(cut);
                 let found = painted(before, rest);
-                assert_eq!(rows(&found), rows(&whole), "{} cut at {cut}", stream.escape_ascii());
+                assert_eq!(
+                    rows(&found),
+                    rows(&whole),
+                    "{} cut at {cut}",
+                    stream.escape_ascii()
+                );
                 assert_eq!(
                     found.terminal.dump(),
                     whole.terminal.dump(),
@@ -157,10 +176,25 @@ mod tests {
     #[test]
     fn a_size_is_kept_and_absurd_ones_are_limited() {
         let mut mirror = mirror_of(b"hello");
-        mirror.resize(Size { cols: 0, rows: u16::MAX });
-        assert_eq!(mirror.size(), Size { cols: 1, rows: SIDE_MAX });
+        mirror.resize(Size {
+            cols: 0,
+            rows: u16::MAX,
+        });
+        assert_eq!(
+            mirror.size(),
+            Size {
+                cols: 1,
+                rows: SIDE_MAX
+            }
+        );
         mirror.forget();
-        assert_eq!(mirror.size(), Size { cols: 1, rows: SIDE_MAX });
+        assert_eq!(
+            mirror.size(),
+            Size {
+                cols: 1,
+                rows: SIDE_MAX
+            }
+        );
         assert!(rows(&mirror).iter().all(String::is_empty));
     }
 

@@ -1,9 +1,9 @@
 //! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
 //!
-//! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it begins:
-//! colours change, bullets and spinners blink while a program animates, a list is moved to the right when
-//! its numbers grow, and such a row is still the same row. So is the row of a table that is drawn wider
-//! because a longer word came: only the words of its cells count.
+//! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it
+//! begins: colours change, bullets and spinners blink while a program animates, a list is moved to
+//! the right when its numbers grow, and such a row is still the same row. So is the row of a table
+//! that is drawn wider because a longer word came: only the words of its cells count.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,8 @@ pub enum Colour {
     Rgb(u8, u8, u8),
 }
 
-/// The entries of the palette that are a ramp from black to white, and how bright the first of them is.
+/// The entries of the palette that are a ramp from black to white, and how bright the first of them
+/// is.
 const RAMP: std::ops::RangeInclusive<u8> = 232..=255;
 const RAMP_FIRST: u8 = 8;
 const RAMP_STEP: u8 = 10;
@@ -49,7 +50,10 @@ impl Colour {
 
 /// How the first printed cell of a row looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of a cell by itself")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an attribute of a cell by itself"
+)]
 pub struct Lead {
     /// Its foreground.
     pub foreground: Colour,
@@ -88,7 +92,8 @@ impl Row {
 
     /// Whether it begins with something that is not as the terminal paints by itself.
     pub(super) fn is_coloured(&self) -> bool {
-        let own = |look: &Lead| look.foreground != Colour::Default || look.background != Colour::Default;
+        let own =
+            |look: &Lead| look.foreground != Colour::Default || look.background != Colour::Default;
         own(&self.lead) || own(&self.word)
     }
 
@@ -102,7 +107,8 @@ impl Row {
         Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
     }
 
-    /// The text by which it is known again: without what blinks in front of it, and of a table only the cells.
+    /// The text by which it is known again: without what blinks in front of it, and of a table only
+    /// the cells.
     ///
     /// ```text
     /// │ heron  │   Rust │        and │heron │Rust│    are both   │heron│Rust│
@@ -151,7 +157,8 @@ fn is_source_rule(text: &str) -> bool {
 
 /// Whether a row is a rule of a drawn table.
 fn is_drawn_rule(text: &str) -> bool {
-    text.chars().all(|c| matches!(c, '─' | '┌' | '┬' | '┐' | '├' | '┼' | '┤' | '└' | '┴' | '┘'))
+    text.chars()
+        .all(|c| matches!(c, '─' | '┌' | '┬' | '┐' | '├' | '┼' | '┤' | '└' | '┴' | '┘'))
 }
 
 impl PartialEq for Row {

@@ -1,11 +1,11 @@
 //! The `text` part of a profile: which rows of a screen are the assistant's words, as data.
 //!
 //! A screen is read in two steps. *Region*: the rows above the program's own input area (`end`,
-//! `end_last`), without a pinned copy of the prompt. *Blocks*: in the rows of a turn, a row may begin
-//! the user's prompt (`user`), something that is no message (`chrome`) or a message (`message`); a
-//! row that begins nothing goes on with what is above it, and a `drop` row is left out wherever it
-//! stands. A program whose messages carry no mark has an empty `message`: there every row is a
-//! message that nothing else claims, and a chrome block ends at the next blank row.
+//! `end_last`), without a pinned copy of the prompt. *Blocks*: in the rows of a turn, a row may
+//! begin the user's prompt (`user`), something that is no message (`chrome`) or a message
+//! (`message`); a row that begins nothing goes on with what is above it, and a `drop` row is left
+//! out wherever it stands. A program whose messages carry no mark has an empty `message`: there
+//! every row is a message that nothing else claims, and a chrome block ends at the next blank row.
 //!
 //! Compiling is the only thing that fails, and says which field holds the pattern.
 
@@ -22,16 +22,16 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
-    /// The input row, right below the row that matches `end`. Without it a frame is a dialog or a view of
-    /// something else, and that it shows less than the last one means nothing.
+    /// The input row, right below the row that matches `end`. Without it a frame is a dialog or a
+    /// view of something else, and that it shows less than the last one means nothing.
     pub input: Vec<Mark>,
-    /// The transcript ends above the last row that matches one of these, if none that matches `end` stands
-    /// below it: then those above are the assistant's.
+    /// The transcript ends above the last row that matches one of these, if none that matches `end`
+    /// stands below it: then those above are the assistant's.
     pub end_alone: Vec<Mark>,
     /// Rows right above the end of the transcript that the program floats over it.
     pub floats: Vec<Mark>,
-    /// The transcript is as wide as the match of this pattern on the last row that has one; what stands
-    /// beside it is a column of its own.
+    /// The transcript is as wide as the match of this pattern on the last row that has one; what
+    /// stands beside it is a column of its own.
     pub edge: Option<String>,
     /// Characters of which a scroll bar in the last column of the alternate screen is made.
     pub scrollbar: String,
@@ -158,8 +158,15 @@ struct FullMark {
 impl From<MarkForm> for Mark {
     fn from(form: MarkForm) -> Self {
         match form {
-            MarkForm::Pattern(row) => Self { row, ..Self::default() },
-            MarkForm::Full(full) => Self { row: full.row, indent: full.indent, look: full.look },
+            MarkForm::Pattern(row) => Self {
+                row,
+                ..Self::default()
+            },
+            MarkForm::Full(full) => Self {
+                row: full.row,
+                indent: full.indent,
+                look: full.look,
+            },
         }
     }
 }
@@ -179,7 +186,10 @@ pub enum RulesError {
 
 /// What a row is compared with beside its own look.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is another sight of a row")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is another sight of a row"
+)]
 pub(super) struct Scene {
     /// The foreground in front of the user's prompt, once seen.
     pub(super) quiet: Option<Colour>,
@@ -222,8 +232,14 @@ impl Look {
             && wants(self.cursor, scene.cursor)
             && wants(self.right, scene.right)
             && wants(self.apart, scene.apart)
-            && wants(self.uniform, foreground != Colour::Default && row.word.foreground == foreground)
-            && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
+            && wants(
+                self.uniform,
+                foreground != Colour::Default && row.word.foreground == foreground,
+            )
+            && wants(
+                self.quiet,
+                foreground != Colour::Default && scene.quiet == Some(foreground),
+            )
     }
 }
 
@@ -269,7 +285,11 @@ impl Compiled {
             input: compile_all("input", &rules.input)?,
             end_alone: compile_all("end_alone", &rules.end_alone)?,
             floats: compile_all("floats", &rules.floats)?,
-            edge: rules.edge.as_deref().map(|edge| regex("edge", edge)).transpose()?,
+            edge: rules
+                .edge
+                .as_deref()
+                .map(|edge| regex("edge", edge))
+                .transpose()?,
             scrollbar: rules.scrollbar.clone(),
             hidden,
             pinned: compile_all("pinned", &rules.pinned)?,
@@ -292,9 +312,15 @@ fn compile_all(field: &'static str, marks: &[Mark]) -> Result<Vec<Marker>, Rules
 }
 
 fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
-    Ok(Marker { pattern: regex(field, &mark.row)?, indent: mark.indent, look: mark.look })
+    Ok(Marker {
+        pattern: regex(field, &mark.row)?,
+        indent: mark.indent,
+        look: mark.look,
+    })
 }
 
 fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
-    Pattern::new(pattern).map(Pattern::into_regex).map_err(|source| RulesError::Pattern { field, source })
+    Pattern::new(pattern)
+        .map(Pattern::into_regex)
+        .map_err(|source| RulesError::Pattern { field, source })
 }

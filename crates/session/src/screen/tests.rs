@@ -21,7 +21,11 @@ fn shown(screen: &Screen) -> Vec<String> {
 }
 
 fn scrolled(screen: &Screen) -> Vec<String> {
-    screen.scrolled_since(0).0.map(|row| row.text.clone()).collect()
+    screen
+        .scrolled_since(0)
+        .0
+        .map(|row| row.text.clone())
+        .collect()
 }
 
 #[test]
@@ -47,9 +51,15 @@ fn the_blank_half_of_an_emoji_is_no_blank_where_cells_are_painted_by_place() {
     let painted = "⚠\u{fe0f}\x1b[1;3H, x";
     let alternate = format!("\x1b[?1049h\x1b[H{painted}");
     assert_eq!(shown(&screen_after(alternate.as_bytes())), ["⚠\u{fe0f}, x"]);
-    assert_eq!(shown(&screen_after("⚠\u{fe0f} x".as_bytes())), ["⚠\u{fe0f} x"]);
+    assert_eq!(
+        shown(&screen_after("⚠\u{fe0f} x".as_bytes())),
+        ["⚠\u{fe0f} x"]
+    );
     let over_blanks = "\x1b[?1049h\x1b[H          \x1b[1;1H⚠\u{fe0f}\x1b[1;4Hx";
-    assert_eq!(shown(&screen_after(over_blanks.as_bytes())), ["⚠\u{fe0f} x"]);
+    assert_eq!(
+        shown(&screen_after(over_blanks.as_bytes())),
+        ["⚠\u{fe0f} x"]
+    );
 }
 
 #[test]
@@ -62,9 +72,19 @@ fn only_rows_that_the_terminal_broke_are_wrapped() {
 #[test]
 fn a_row_broken_before_a_character_of_two_cells_is_wrapped_too() {
     let screen = screen_after("1234567890123456789漢字".as_bytes());
-    let rows: Vec<(String, bool)> =
-        screen.rows().into_iter().take(2).map(|row| (row.text, row.wrapped)).collect();
-    assert_eq!(rows, [("1234567890123456789".to_owned(), true), ("漢字".to_owned(), false)]);
+    let rows: Vec<(String, bool)> = screen
+        .rows()
+        .into_iter()
+        .take(2)
+        .map(|row| (row.text, row.wrapped))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("1234567890123456789".to_owned(), true),
+            ("漢字".to_owned(), false)
+        ]
+    );
 }
 
 #[test]
@@ -83,7 +103,10 @@ fn rows_that_scroll_off_the_main_screen_are_numbered_without_a_gap() {
     let lines: Vec<String> = (0..100).map(|n| format!("line {n}\r\n")).collect();
     let screen = screen_after(lines.concat().as_bytes());
     assert_eq!(screen.scrolled_total(), 95);
-    assert_eq!(scrolled(&screen), (0..95).map(|n| format!("line {n}")).collect::<Vec<_>>());
+    assert_eq!(
+        scrolled(&screen),
+        (0..95).map(|n| format!("line {n}")).collect::<Vec<_>>()
+    );
     let (since, lost) = screen.scrolled_since(93);
     assert_eq!(
         (since.map(|row| row.text.as_str()).collect::<Vec<_>>(), lost),
@@ -98,7 +121,10 @@ fn rows_that_nobody_collected_are_dropped_and_said_to_be_lost() {
     screen.feed(&b"x\r\n".repeat(3 * SCROLLED_ROWS_MAX), |_| frames += 1);
     let (kept, lost) = screen.scrolled_since(0);
     assert_eq!((kept.count(), lost), (SCROLLED_ROWS_MAX, true));
-    assert!(frames > 3, "frames in between let a reader collect: {frames}");
+    assert!(
+        frames > 3,
+        "frames in between let a reader collect: {frames}"
+    );
 }
 
 #[test]
@@ -111,7 +137,11 @@ fn rows_that_a_few_bytes_scrolled_by_the_thousand_are_said_to_be_lost() {
 #[test]
 fn a_repaint_from_above_the_window_takes_rows_back() {
     let screen = screen_after(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[6A");
-    assert_eq!(scrolled(&screen), ["1"], "eight rows, six visible, six up: row 2 is painted again");
+    assert_eq!(
+        scrolled(&screen),
+        ["1"],
+        "eight rows, six visible, six up: row 2 is painted again"
+    );
     let screen = screen_after(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[999A");
     assert_eq!(scrolled(&screen), ["1", "2"], "999 means the top");
 }
@@ -139,12 +169,17 @@ fn an_erased_scrollback_and_a_reset_begin_an_epoch_of_the_screen_that_is_shown()
 fn a_frame_is_shown_at_the_end_of_each_synchronized_update_and_never_inside_one() {
     let mut screen = Screen::new(SIZE);
     let mut frames = Vec::new();
-    screen.feed(b"\x1b[?2026ha\x1b[?2026l\x1b[?2026hb\x1b[?2026l\x1b[?2026hc", |screen| {
-        frames.push(shown(screen).concat());
-    });
+    screen.feed(
+        b"\x1b[?2026ha\x1b[?2026l\x1b[?2026hb\x1b[?2026l\x1b[?2026hc",
+        |screen| {
+            frames.push(shown(screen).concat());
+        },
+    );
     assert_eq!(frames, ["a", "ab"]);
     assert!(screen.sync_open());
-    screen.feed(b"d\x1b[?2026l", |screen| frames.push(shown(screen).concat()));
+    screen.feed(b"d\x1b[?2026l", |screen| {
+        frames.push(shown(screen).concat())
+    });
     assert_eq!(frames, ["a", "ab", "abcd", "abcd"]);
 }
 
@@ -152,7 +187,10 @@ fn a_frame_is_shown_at_the_end_of_each_synchronized_update_and_never_inside_one(
 fn a_reset_forgets_the_rows_but_not_which_screen_is_shown() {
     let mut screen = screen_after(b"\x1b[?1049hx\x1b]0;half a title");
     screen.reset();
-    assert_eq!((shown(&screen), screen.alternate()), (Vec::<String>::new(), true));
+    assert_eq!(
+        (shown(&screen), screen.alternate()),
+        (Vec::<String>::new(), true)
+    );
     screen.feed(b"y", |_| {});
     assert_eq!(shown(&screen), ["y"]);
 }
@@ -166,7 +204,13 @@ fn the_text_left_of_the_cursor_keeps_its_blanks() {
 /// Rules of an imaginary program: `>` prompts, `*` messages, `!` tools, `==` above the input.
 fn rules() -> TextRules {
     let rows = |patterns: &[&str]| {
-        patterns.iter().map(|row| Mark { row: (*row).to_owned(), ..Mark::default() }).collect()
+        patterns
+            .iter()
+            .map(|row| Mark {
+                row: (*row).to_owned(),
+                ..Mark::default()
+            })
+            .collect()
     };
     TextRules {
         end: rows(&["^==$"]),
@@ -174,7 +218,11 @@ fn rules() -> TextRules {
         user: rows(&["^> "]),
         drop: rows(&["^~"]),
         chrome: rows(&["^!"]),
-        message: vec![Mark { row: r"^\* ".to_owned(), indent: 2, ..Mark::default() }],
+        message: vec![Mark {
+            row: r"^\* ".to_owned(),
+            indent: 2,
+            ..Mark::default()
+        }],
         gutter: rows(&[r"^ {3,}(\d+)( |$)"]),
         ..TextRules::default()
     }
@@ -190,7 +238,10 @@ impl Program {
     fn new(rules: &TextRules) -> Self {
         let mut screen = Screen::new(SIZE);
         screen.feed(b"\x1b[?1049h", |_| {});
-        Self { screen, gatherer: Gatherer::new(rules).unwrap() }
+        Self {
+            screen,
+            gatherer: Gatherer::new(rules).unwrap(),
+        }
     }
 
     fn paint(&mut self, rows: &[&str]) {
@@ -203,7 +254,8 @@ impl Program {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.screen.feed(bytes, |screen| self.gatherer.frame(screen));
+        self.screen
+            .feed(bytes, |screen| self.gatherer.frame(screen));
     }
 
     fn begin(&mut self) {
@@ -280,10 +332,20 @@ fn a_page_of_repetitions_is_not_taken_for_the_page_before_it() {
     let mut program = Program::new(&rules());
     program.paint(&["=="]);
     program.begin();
-    program.paint(&["* def a", "    same", "    same", "  def b", "    same", "=="]);
-    program.paint(&["    same", "  def b", "    same", "    same", "  def c", "=="]);
-    check(&program, "def a\n  same\n  same\ndef b\n  same\n  same\ndef c", false);
-    program.paint(&["  def h", "    same", "    same", "  def i", "    same", "=="]);
+    program.paint(&[
+        "* def a", "    same", "    same", "  def b", "    same", "==",
+    ]);
+    program.paint(&[
+        "    same", "  def b", "    same", "    same", "  def c", "==",
+    ]);
+    check(
+        &program,
+        "def a\n  same\n  same\ndef b\n  same\n  same\ndef c",
+        false,
+    );
+    program.paint(&[
+        "  def h", "    same", "    same", "  def i", "    same", "==",
+    ]);
     assert!(program.text().incomplete, "{:?}", program.text());
 }
 
@@ -318,7 +380,9 @@ fn a_message_that_is_laid_out_anew_stands_once() {
     program.paint(&["=="]);
     program.begin();
     program.paint(&["* a", "  b", "  c", "  d", "  e", "  f", "  g", "=="]);
-    program.paint(&["  b", "", "  c", "", "  d", "", "  e", "", "  f", "", "  g", "=="]);
+    program.paint(&[
+        "  b", "", "  c", "", "  d", "", "  e", "", "  f", "", "  g", "==",
+    ]);
     check(&program, "a\nb\n\nc\n\nd\n\ne\n\nf\n\ng", false);
 }
 
@@ -359,10 +423,15 @@ fn after_a_resize_rows_that_left_stay_and_the_rest_is_the_new_frame() {
 
 #[test]
 fn a_window_that_shrinks_below_half_pushes_every_row_up() {
-    let mut program = Program { screen: Screen::new(Size { cols: 20, rows: 40 }), ..main_screen(&rules()) };
+    let mut program = Program {
+        screen: Screen::new(Size { cols: 20, rows: 40 }),
+        ..main_screen(&rules())
+    };
     program.write(b"==\r\n");
     program.begin();
-    let rows: Vec<String> = (1..=30).map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " })).collect();
+    let rows: Vec<String> = (1..=30)
+        .map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " }))
+        .collect();
     program.write(rows.concat().as_bytes());
     program.screen.resize(Size { cols: 10, rows: 10 });
     program.write(b"==");
@@ -372,7 +441,10 @@ fn a_window_that_shrinks_below_half_pushes_every_row_up() {
 
 /// A program on the main screen: rows go by, nothing is repainted.
 fn main_screen(rules: &TextRules) -> Program {
-    Program { screen: Screen::new(SIZE), gatherer: Gatherer::new(rules).unwrap() }
+    Program {
+        screen: Screen::new(SIZE),
+        gatherer: Gatherer::new(rules).unwrap(),
+    }
 }
 
 fn numbered(from: usize, to: usize) -> String {
@@ -381,17 +453,26 @@ fn numbered(from: usize, to: usize) -> String {
 }
 
 fn lines(to: usize) -> String {
-    (1..=to).map(|n| n.to_string()).collect::<Vec<_>>().join("\n")
+    (1..=to)
+        .map(|n| n.to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
 fn a_window_that_becomes_much_lower_loses_no_row() {
     for (before, after) in [(50, 24), (40, 10), (40, 1), (6, 5)] {
         let mut program = main_screen(&rules());
-        program.screen.resize(Size { cols: 20, rows: before });
+        program.screen.resize(Size {
+            cols: 20,
+            rows: before,
+        });
         program.begin();
         program.write(numbered(1, 60).as_bytes());
-        program.screen.resize(Size { cols: 20, rows: after });
+        program.screen.resize(Size {
+            cols: 20,
+            rows: after,
+        });
         program.write(numbered(61, 70).as_bytes());
         check(&program, &lines(70), false);
     }
@@ -436,7 +517,13 @@ fn a_repaint_after_a_visit_to_the_other_screen_counts_once() {
     program.begin();
     program.write(numbered(1, 20).as_bytes());
     program.write(b"\x1b[?1049hpage");
-    program.write(format!("\x1b[?1049l\x1b[2J\x1b[3J\x1b[Ha\r\nb\r\nc\r\n{}", numbered(1, 21)).as_bytes());
+    program.write(
+        format!(
+            "\x1b[?1049l\x1b[2J\x1b[3J\x1b[Ha\r\nb\r\nc\r\n{}",
+            numbered(1, 21)
+        )
+        .as_bytes(),
+    );
     check(&program, &lines(21), false);
 }
 
@@ -472,7 +559,10 @@ fn a_repaint_taller_than_the_window_counts_once() {
 fn a_line_program_is_read_below_its_input_line_and_above_the_next() {
     let rules = TextRules {
         begin: Begin::Screen,
-        end_last: vec![Mark { row: "^>".to_owned(), ..Mark::default() }],
+        end_last: vec![Mark {
+            row: "^>".to_owned(),
+            ..Mark::default()
+        }],
         repeats: true,
         ..TextRules::default()
     };
@@ -482,14 +572,20 @@ fn a_line_program_is_read_below_its_input_line_and_above_the_next() {
     program.write(b"\r\n1\r\n2\r\n1\r\n2\r\n3\r\n3\r\n12345678901234567890abc\r\n> ");
     check(&program, "1\n2\n1\n2\n3\n3\n12345678901234567890abc", false);
     let interrupted = program.gatherer.text(Ending::Interrupted).text;
-    assert_eq!(interrupted, "1\n2\n3\n12345678901234567890abc", "repeats of an interrupted turn");
+    assert_eq!(
+        interrupted, "1\n2\n3\n12345678901234567890abc",
+        "repeats of an interrupted turn"
+    );
 }
 
 #[test]
 fn a_pattern_that_does_not_compile_is_refused_with_its_field() {
     let rules: TextRules = toml::from_str("chrome = ['^ok', '^(']").unwrap();
     let error = Gatherer::new(&rules).unwrap_err().to_string();
-    assert!(error.starts_with("text.chrome: ") && error.contains("unclosed group"), "{error}");
+    assert!(
+        error.starts_with("text.chrome: ") && error.contains("unclosed group"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -502,7 +598,10 @@ fn rules_are_written_as_patterns_or_as_tables() {
     assert_eq!(rules.message[0].indent, 2);
     assert_eq!(rules.chrome[0].look.dim, Some(false));
     assert_eq!(rules.begin, Begin::Screen);
-    assert!(toml::from_str::<TextRules>("mesage = []").is_err(), "a misspelt field is refused");
+    assert!(
+        toml::from_str::<TextRules>("mesage = []").is_err(),
+        "a misspelt field is refused"
+    );
     assert!(toml::from_str::<TextRules>("user = [{ row = '', look = { dimm = true } }]").is_err());
 }
 
@@ -510,7 +609,10 @@ fn rules_are_written_as_patterns_or_as_tables() {
 fn the_shipped_rules_compile() {
     for name in TextRules::preset_names() {
         let rules = TextRules::preset(name);
-        assert!(rules.is_some_and(|rules| Gatherer::new(&rules).is_ok()), "{name}");
+        assert!(
+            rules.is_some_and(|rules| Gatherer::new(&rules).is_ok()),
+            "{name}"
+        );
     }
     assert_eq!(TextRules::preset("nobody"), None);
 }
@@ -578,29 +680,53 @@ fn gathered(rules: &TextRules, frames: &[&str]) -> Gathered {
 }
 
 fn mark(row: &str) -> Mark {
-    Mark { row: row.to_owned(), ..Mark::default() }
+    Mark {
+        row: row.to_owned(),
+        ..Mark::default()
+    }
 }
 
 #[test]
 fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
-    let edge =
-        TextRules { end_last: vec![mark("^▀+")], edge: Some("^▀+".to_owned()), ..TextRules::default() };
-    let beside =
-        ["said      12 tokens\r\n▀▀▀▀▀▀▀   idle", "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle"];
+    let edge = TextRules {
+        end_last: vec![mark("^▀+")],
+        edge: Some("^▀+".to_owned()),
+        ..TextRules::default()
+    };
+    let beside = [
+        "said      12 tokens\r\n▀▀▀▀▀▀▀   idle",
+        "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle",
+    ];
     let found = gathered(&edge, &beside);
-    assert_eq!((found.text.as_str(), found.incomplete), ("said\n更多", false));
-    let dialog = [beside[0], "said      12 tokens\r\n          0 % used\r\n Allow?   idle", beside[1]];
+    assert_eq!(
+        (found.text.as_str(), found.incomplete),
+        ("said\n更多", false)
+    );
+    let dialog = [
+        beside[0],
+        "said      12 tokens\r\n          0 % used\r\n Allow?   idle",
+        beside[1],
+    ];
     let found = gathered(&edge, &dialog[..2]);
-    assert_eq!(found.text, "said\n\n Allow?", "a dialog stands where the edge was");
+    assert_eq!(
+        found.text, "said\n\n Allow?",
+        "a dialog stands where the edge was"
+    );
     assert_eq!(gathered(&edge, &dialog).text, "said\n更多");
-    let bar = TextRules { scrollbar: "█".to_owned(), ..TextRules::default() };
+    let bar = TextRules {
+        scrollbar: "█".to_owned(),
+        ..TextRules::default()
+    };
     let frames = ["one\x1b[1;20H█", "one\r\ntwo\x1b[2;20H█"];
     assert_eq!(gathered(&bar, &frames).text, "one\ntwo");
 }
 
 #[test]
 fn rows_that_were_filled_with_blanks_for_a_wider_window_are_no_wrapped_line() {
-    let filled = format!("one{}\r\x1b[2;1Htwo", " ".repeat(usize::from(SIZE.cols) + 4));
+    let filled = format!(
+        "one{}\r\x1b[2;1Htwo",
+        " ".repeat(usize::from(SIZE.cols) + 4)
+    );
     assert_eq!(gathered(&TextRules::default(), &[&filled]).text, "one\ntwo");
     for blanks in [0, 1, 2] {
         let long = "x".repeat(usize::from(SIZE.cols) - blanks) + &" ".repeat(blanks) + "y";
@@ -610,8 +736,15 @@ fn rows_that_were_filled_with_blanks_for_a_wider_window_are_no_wrapped_line() {
 
 #[test]
 fn the_third_of_three_equal_turns_has_its_answer_though_the_page_looks_as_before() {
-    let message = vec![Mark { indent: 2, ..mark("^● ") }];
-    let rules = TextRules { user: vec![mark("^> ")], message, ..TextRules::default() };
+    let message = vec![Mark {
+        indent: 2,
+        ..mark("^● ")
+    }];
+    let rules = TextRules {
+        user: vec![mark("^> ")],
+        message,
+        ..TextRules::default()
+    };
     let page = "\x1b[H\x1b[2J> again\r\n\r\n● Done.\r\n> again\r\n\r\n● Done.";
     let mut screen = Screen::new(SIZE);
     let mut gatherer = Gatherer::new(&rules).unwrap();
@@ -628,12 +761,18 @@ fn the_third_of_three_equal_turns_has_its_answer_though_the_page_looks_as_before
 fn a_list_that_moves_to_the_right_and_a_bullet_that_blinks_are_the_same_rows() {
     let frames = ["8. a\r\n9. b\r\n● c", " 8. a\r\n 9. b\r\n  c\r\n10. d"];
     let found = gathered(&TextRules::default(), &frames);
-    assert_eq!((found.text.as_str(), found.incomplete), (" 8. a\n 9. b\n  c\n10. d", false));
+    assert_eq!(
+        (found.text.as_str(), found.incomplete),
+        (" 8. a\n 9. b\n  c\n10. d", false)
+    );
 }
 
 #[test]
 fn what_is_hidden_and_what_floats_above_the_end_is_left_out() {
-    let hidden = vec![super::Hidden { from: mark("^> THINK$"), to: mark("^> SAY$") }];
+    let hidden = vec![super::Hidden {
+        from: mark("^> THINK$"),
+        to: mark("^> SAY$"),
+    }];
     let rules = TextRules {
         hidden,
         floats: vec![mark("^f\\.rs$")],
@@ -646,15 +785,30 @@ fn what_is_hidden_and_what_floats_above_the_end_is_left_out() {
 
 #[test]
 fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
-    let rules = TextRules { user: vec![mark("^> ")], message: vec![mark("^\\* ")], ..TextRules::default() };
+    let rules = TextRules {
+        user: vec![mark("^> ")],
+        message: vec![mark("^\\* ")],
+        ..TextRules::default()
+    };
     let mut screen = screen_after(b"\x1b[?1049h");
     let mut gatherer = Gatherer::new(&rules).unwrap();
     gatherer.begin(&screen);
     screen.feed(b"> one\r\n* first\r\n", |screen| gatherer.frame(screen));
-    assert_eq!(gatherer.hand_over(Ending::Complete), None, "the next prompt is not there");
+    assert_eq!(
+        gatherer.hand_over(Ending::Complete),
+        None,
+        "the next prompt is not there"
+    );
     screen.feed(b"> two\r\n* sec", |screen| gatherer.frame(screen));
     let handed = gatherer.hand_over(Ending::Complete);
-    assert_eq!(handed, Some(Gathered { text: "first".to_owned(), incomplete: false, followed: true }));
+    assert_eq!(
+        handed,
+        Some(Gathered {
+            text: "first".to_owned(),
+            incomplete: false,
+            followed: true
+        })
+    );
     screen.feed(b"ond", |screen| gatherer.frame(screen));
     assert_eq!(gatherer.text(Ending::Complete).text, "second");
 }
@@ -695,7 +849,10 @@ fn blank_rows_at_the_top_of_a_frame_hide_what_was_there_and_do_not_replace_it() 
 
 #[test]
 fn a_view_that_shows_less_than_the_transcript_takes_nothing_from_it() {
-    let rules = TextRules { input: vec![mark("^>$")], ..rules() };
+    let rules = TextRules {
+        input: vec![mark("^>$")],
+        ..rules()
+    };
     let mut program = Program::new(&rules);
     program.paint(&["==", ">"]);
     program.begin();
@@ -707,19 +864,46 @@ fn a_view_that_shows_less_than_the_transcript_takes_nothing_from_it() {
 
 #[test]
 fn a_colour_is_asked_for_only_where_there_are_colours() {
-    let look = super::Look { coloured: Some(true), ..super::Look::default() };
-    let message = vec![Mark { row: r"^\* ".to_owned(), indent: 2, look }];
-    for (glyph, text) in [("*", "said"), ("\x1b[31m*\x1b[m", "said"), ("\x1b[31m!\x1b[m x\r\n*", "")] {
-        let rules = TextRules { message: message.clone(), ..rules() };
-        assert_eq!(gathered(&rules, &[&format!("{glyph} said")]).text, text, "{glyph:?}");
+    let look = super::Look {
+        coloured: Some(true),
+        ..super::Look::default()
+    };
+    let message = vec![Mark {
+        row: r"^\* ".to_owned(),
+        indent: 2,
+        look,
+    }];
+    for (glyph, text) in [
+        ("*", "said"),
+        ("\x1b[31m*\x1b[m", "said"),
+        ("\x1b[31m!\x1b[m x\r\n*", ""),
+    ] {
+        let rules = TextRules {
+            message: message.clone(),
+            ..rules()
+        };
+        assert_eq!(
+            gathered(&rules, &[&format!("{glyph} said")]).text,
+            text,
+            "{glyph:?}"
+        );
     }
 }
 
 #[test]
 fn a_row_that_ends_a_page_without_boxes_leaves_the_rules_above_it_to_the_answer() {
-    let rules = TextRules { end_alone: vec![mark(r"^\$")], ..rules() };
-    assert_eq!(gathered(&rules, &["* a\r\n==\r\n  b\r\n$ "]).text, "a\n==\nb");
-    assert_eq!(gathered(&rules, &["* a\r\n$ x\r\n==\r\n  b"]).text, "a\n$ x");
+    let rules = TextRules {
+        end_alone: vec![mark(r"^\$")],
+        ..rules()
+    };
+    assert_eq!(
+        gathered(&rules, &["* a\r\n==\r\n  b\r\n$ "]).text,
+        "a\n==\nb"
+    );
+    assert_eq!(
+        gathered(&rules, &["* a\r\n$ x\r\n==\r\n  b"]).text,
+        "a\n$ x"
+    );
 }
 
 #[test]
@@ -730,7 +914,11 @@ fn an_answer_that_comes_in_one_piece_is_kept_and_marked_incomplete() {
     program.paint(&["  line 95", "  line 96", "=="]);
     check(&program, "[…]\n\nline 95\nline 96", true);
     program.paint(&["  line 99", "  line 100", "=="]);
-    check(&program, "[…]\n\nline 95\nline 96\n\n[…]\n\nline 99\nline 100", true);
+    check(
+        &program,
+        "[…]\n\nline 95\nline 96\n\n[…]\n\nline 99\nline 100",
+        true,
+    );
 }
 
 #[test]
@@ -739,7 +927,10 @@ fn a_page_of_a_long_prompt_is_no_answer() {
     program.paint(&["> old", "* old answer", "=="]);
     program.begin();
     let text = "first row\nrow 58\nrow 59".to_owned();
-    program.gatherer.submitted(Submitted { text, is_command: false });
+    program.gatherer.submitted(Submitted {
+        text,
+        is_command: false,
+    });
     program.paint(&["  row 58", "  row 59", "=="]);
     check(&program, "", false);
     program.paint(&["  row 59", "", "* Done.", "=="]);
@@ -762,8 +953,18 @@ fn a_table_that_is_drawn_wider_is_the_same_table() {
     program.paint(&["=="]);
     program.begin();
     program.paint(&["> ask", "* So:", "  │heron│e│", "  └─────┴─┘", "=="]);
-    program.paint(&["* So:", "  │heron  │every│", "  ├───────┼─────┤", "  │kestrel│     │", "=="]);
-    check(&program, "So:\n│heron  │every│\n├───────┼─────┤\n│kestrel│     │", false);
+    program.paint(&[
+        "* So:",
+        "  │heron  │every│",
+        "  ├───────┼─────┤",
+        "  │kestrel│     │",
+        "==",
+    ]);
+    check(
+        &program,
+        "So:\n│heron  │every│\n├───────┼─────┤\n│kestrel│     │",
+        false,
+    );
 }
 
 #[test]
@@ -772,9 +973,30 @@ fn rows_that_left_while_others_were_inserted_below_them_are_kept() {
     program.screen.resize(Size { cols: 20, rows: 8 });
     program.paint(&["=="]);
     program.begin();
-    program.paint(&["* morning", "  high water", "  low water", "  evening", "  noon", "  remarks", "=="]);
-    program.paint(&["  low water", "", "  evening", "  noon", "  remarks", "", "  the end", "=="]);
-    check(&program, "morning\nhigh water\nlow water\n\nevening\nnoon\nremarks\n\nthe end", false);
+    program.paint(&[
+        "* morning",
+        "  high water",
+        "  low water",
+        "  evening",
+        "  noon",
+        "  remarks",
+        "==",
+    ]);
+    program.paint(&[
+        "  low water",
+        "",
+        "  evening",
+        "  noon",
+        "  remarks",
+        "",
+        "  the end",
+        "==",
+    ]);
+    check(
+        &program,
+        "morning\nhigh water\nlow water\n\nevening\nnoon\nremarks\n\nthe end",
+        false,
+    );
 }
 
 #[test]
@@ -784,7 +1006,10 @@ fn the_same_rows_painted_again_were_said_again() {
         let mut program = Program::new(&rules());
         program.paint(&page);
         program.begin();
-        program.gatherer.submitted(Submitted { is_command, ..Submitted::default() });
+        program.gatherer.submitted(Submitted {
+            is_command,
+            ..Submitted::default()
+        });
         program.paint(&["  of the prompt", "", "~ 1s", "=="]);
         check(&program, "", false);
         program.paint(&page);
@@ -807,10 +1032,19 @@ fn rows_that_scrolled_away_while_the_window_was_narrowed_are_kept() {
     let mut program = Program::new(&rules());
     program.paint(&["=="]);
     program.begin();
-    program.paint(&["* There is a gap of", "  ten weeks. Later", "  people blamed it.", "=="]);
+    program.paint(&[
+        "* There is a gap of",
+        "  ten weeks. Later",
+        "  people blamed it.",
+        "==",
+    ]);
     program.screen.resize(Size { cols: 12, rows: 6 });
     program.paint(&["  Later", "  people", "  blamed it.", "  All.", "=="]);
-    check(&program, "There is a gap of\nten weeks.\nLater\npeople\nblamed it.\nAll.", false);
+    check(
+        &program,
+        "There is a gap of\nten weeks.\nLater\npeople\nblamed it.\nAll.",
+        false,
+    );
 }
 
 #[test]
@@ -830,8 +1064,14 @@ fn an_empty_text_is_told_from_one_that_could_not_be_followed() {
     program.paint(&["> old", "* old answer", "=="]);
     program.begin();
     program.paint(&["> old", "* old answer", "> ask", "!error", "=="]);
-    assert_eq!((program.text().text.as_str(), program.text().followed), ("", true));
+    assert_eq!(
+        (program.text().text.as_str(), program.text().followed),
+        ("", true)
+    );
     program.begin();
     program.paint(&["> old", "* old answer", "> ask", "!error", "=="]);
-    assert_eq!((program.text().text.as_str(), program.text().followed), ("", false));
+    assert_eq!(
+        (program.text().text.as_str(), program.text().followed),
+        ("", false)
+    );
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use std::time::Duration;
 use turnkeep_session::detector::{Detector, Event, Happening, Size, TtyMode, presets};
 
-/// What may be kept for a session: the content, the line twice over, the typed line, what waits for the screen.
+/// What may be kept for a session: the content, the line twice over, the typed line, what waits for
+/// the screen.
 const HELD_BYTES_MAX: usize = 8 * 1024 * 1024 + 2 * 64 * 1024 + 64 * 1024 + 64 * 1024 + 4096;
 
 const SIZE: Size = Size { cols: 80, rows: 24 };
@@ -17,7 +18,12 @@ fn detector(preset: &str) -> Detector {
 fn flood(preset: &str, head: &[u8], piece: &[u8], count: usize) -> usize {
     let mut detector = detector(preset);
     let mut now = Duration::ZERO;
-    for event in [Event::Output(b"demo$ > "), Event::Tick, Event::Input(b"x\r"), Event::Output(b"x\r\n")] {
+    for event in [
+        Event::Output(b"demo$ > "),
+        Event::Tick,
+        Event::Input(b"x\r"),
+        Event::Output(b"x\r\n"),
+    ] {
         now += Duration::from_secs(1);
         detector.feed(now, event);
     }
@@ -38,12 +44,20 @@ fn memory_is_bounded_whatever_the_program_prints() {
         ("no newline", &b""[..], &piece, 64),
         ("an OSC without end", b"\x1b]0;", &piece, 64),
         ("a DCS without end", b"\x1bPq", &piece, 64),
-        ("numbers without end", b"\x1b[", &vec![b'1'; 1024 * 1024], 16),
+        (
+            "numbers without end",
+            b"\x1b[",
+            &vec![b'1'; 1024 * 1024],
+            16,
+        ),
         ("far jumps", b"", &jumps, 16),
     ] {
         for preset in ["generic", "bash"] {
             let most = flood(preset, head, piece, count);
-            assert!(most <= HELD_BYTES_MAX, "{name}: {most} bytes are held by {preset}");
+            assert!(
+                most <= HELD_BYTES_MAX,
+                "{name}: {most} bytes are held by {preset}"
+            );
         }
     }
     let most = flood("codex", b"\x1b]0;", &piece, 8);
@@ -76,8 +90,9 @@ fn a_gap_in_the_output_marks_the_turn_incomplete() {
     for (second, event) in (0..).zip(script) {
         turns.extend(detector.feed(Duration::from_secs(second), event));
     }
-    let incomplete =
-        turns.iter().any(|happening| matches!(happening, Happening::Turn(turn) if turn.incomplete));
+    let incomplete = turns
+        .iter()
+        .any(|happening| matches!(happening, Happening::Turn(turn) if turn.incomplete));
     assert!(incomplete, "{turns:?}");
 }
 
@@ -86,7 +101,10 @@ fn half_an_escape_sequence_at_the_end_is_no_fault() {
     for tail in ["\x1b", "\x1b[", "\x1b[3", "\x1b]0;ti", "\x1bP", "\u{e9}"] {
         let mut detector = detector("claude");
         let bytes = tail.as_bytes();
-        detector.feed(Duration::ZERO, Event::Output(bytes.get(..bytes.len().max(2) - 1).unwrap()));
+        detector.feed(
+            Duration::ZERO,
+            Event::Output(bytes.get(..bytes.len().max(2) - 1).unwrap()),
+        );
         while let Some(due) = detector.deadline() {
             detector.feed(due, Event::Tick);
         }
@@ -160,17 +178,30 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Happening> {
         let size = if one_by_one { 1 } else { usize::MAX };
         match act {
             Act::Output(bytes) => {
-                bytes.chunks(size).for_each(|piece| out.extend(detector.feed(now, Event::Output(piece))));
+                bytes
+                    .chunks(size)
+                    .for_each(|piece| out.extend(detector.feed(now, Event::Output(piece))));
             }
             Act::Input(bytes) => {
-                bytes.chunks(size).for_each(|piece| out.extend(detector.feed(now, Event::Input(piece))));
+                bytes
+                    .chunks(size)
+                    .for_each(|piece| out.extend(detector.feed(now, Event::Input(piece))));
             }
             Act::Tty(canonical) => {
-                let mode = TtyMode { canonical: *canonical, echo: *canonical };
+                let mode = TtyMode {
+                    canonical: *canonical,
+                    echo: *canonical,
+                };
                 out.extend(detector.feed(now, Event::TtyMode(mode)));
             }
             Act::Resize(cols, rows) => {
-                out.extend(detector.feed(now, Event::Resize(Size { cols: *cols, rows: *rows })));
+                out.extend(detector.feed(
+                    now,
+                    Event::Resize(Size {
+                        cols: *cols,
+                        rows: *rows,
+                    }),
+                ));
             }
             Act::Interrupt => out.extend(detector.feed(now, Event::Interrupt)),
             Act::Gap => out.extend(detector.feed(now, Event::Gap)),
@@ -179,16 +210,26 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Happening> {
         assert!(detector.held_bytes() <= HELD_BYTES_MAX);
     }
     for _ in 0..16 {
-        let Some(due) = detector.deadline() else { break };
+        let Some(due) = detector.deadline() else {
+            break;
+        };
         out.extend(detector.feed(due, Event::Tick));
     }
-    assert_eq!(detector.deadline(), None, "the detector wants to be woken for ever");
+    assert_eq!(
+        detector.deadline(),
+        None,
+        "the detector wants to be woken for ever"
+    );
     out
 }
 
 #[test]
 fn a_prompt_that_rested_counts_however_the_next_output_is_cut() {
-    let acts = [Act::Output(b"> ".to_vec()), Act::Wait(100), Act::Output(b"\x1b[?1049h".to_vec())];
+    let acts = [
+        Act::Output(b"> ".to_vec()),
+        Act::Wait(100),
+        Act::Output(b"\x1b[?1049h".to_vec()),
+    ];
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
     let acts = [Act::Output(b">>> \r\n\x1b[?1049h".to_vec())];
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));

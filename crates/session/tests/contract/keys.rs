@@ -9,21 +9,39 @@ fn asked() -> Play {
 
 /// Whether these keys, pressed in mid-answer, interrupt.
 fn interrupts(keys: &str) -> bool {
-    let play = asked().submit("run").print("part\r\n").keys(keys).rest().print("end\r\n> ").rest();
+    let play = asked()
+        .submit("run")
+        .print("part\r\n")
+        .keys(keys)
+        .rest()
+        .print("end\r\n> ")
+        .rest();
     play.turns(GENERIC)[0].interrupted
 }
 
 /// Whether these keys submit.
 fn submits(keys: &str) -> bool {
-    let play = asked().keys("x").print("x").keys(keys).rest().print("\r\nanswer\r\n> ").rest();
+    let play = asked()
+        .keys("x")
+        .print("x")
+        .keys(keys)
+        .rest()
+        .print("\r\nanswer\r\n> ")
+        .rest();
     !play.turns(GENERIC).is_empty()
 }
 
 #[test]
 fn ctrl_c_interrupts_in_each_of_its_forms() {
-    for keys in
-        ["\x03", "\x1b[99;5u", "\x1b[27;5;99~", "\x1b[99;5:1u", "\x1b[99;69u", "\x1b[99:67;5u", "\x1b[I\x03"]
-    {
+    for keys in [
+        "\x03",
+        "\x1b[99;5u",
+        "\x1b[27;5;99~",
+        "\x1b[99;5:1u",
+        "\x1b[99;69u",
+        "\x1b[99:67;5u",
+        "\x1b[I\x03",
+    ] {
         assert!(interrupts(keys), "{keys:?}");
     }
 }
@@ -53,7 +71,15 @@ fn what_is_no_key_press_of_ctrl_c_does_not_interrupt() {
 
 #[test]
 fn enter_submits_in_each_of_its_forms() {
-    for keys in ["\r", "\x1b[13u", "\x1b[13;1u", "\x1b[27;1;13~", "\x1b[13;129u", "\x1b[57414u", "\n"] {
+    for keys in [
+        "\r",
+        "\x1b[13u",
+        "\x1b[13;1u",
+        "\x1b[27;1;13~",
+        "\x1b[13;129u",
+        "\x1b[57414u",
+        "\n",
+    ] {
         assert!(submits(keys), "{keys:?}");
     }
 }
@@ -80,11 +106,29 @@ fn a_paste_followed_at_once_by_enter_submits() {
 #[test]
 fn alt_and_a_key_that_could_begin_a_string_swallow_nothing() {
     for alt in ["\x1b_", "\x1b]", "\x1bP", "\x1bX", "\x1b^"] {
-        let later = asked().keys("x").print("x").keys(alt).rest().keys("\r").print("\r\nanswer\r\n> ").rest();
+        let later = asked()
+            .keys("x")
+            .print("x")
+            .keys(alt)
+            .rest()
+            .keys("\r")
+            .print("\r\nanswer\r\n> ")
+            .rest();
         assert_eq!(later.turns(GENERIC).len(), 1, "{alt:?}, then Enter");
-        let at_once = asked().keys("x").print("x").keys(&format!("{alt}\r")).print("\r\nanswer\r\n> ").rest();
+        let at_once = asked()
+            .keys("x")
+            .print("x")
+            .keys(&format!("{alt}\r"))
+            .print("\r\nanswer\r\n> ")
+            .rest();
         assert_eq!(at_once.turns(GENERIC).len(), 1, "{alt:?} and Enter at once");
-        let half = asked().keys("x").print("x").keys(&format!("{alt}half")).rest().rest().keys("\r");
+        let half = asked()
+            .keys("x")
+            .print("x")
+            .keys(&format!("{alt}half"))
+            .rest()
+            .rest()
+            .keys("\r");
         assert_eq!(
             half.print("\r\nanswer\r\n> ").rest().turns(GENERIC).len(),
             1,
@@ -108,10 +152,27 @@ fn keys_after_an_unfinished_sequence_are_keys_again() {
         ("a paste without end", "\x1b[200~text", 10_100),
     ];
     for (name, keys, pause) in unfinished {
-        let play = asked().keys(keys).wait(pause).keys("\r").print("\r\nanswer\r\n").wait(50);
-        assert_eq!(play.clone().print("> ").rest().turns(GENERIC).len(), 1, "{name}: Enter submits");
-        let stopped = play.keys(keys).wait(pause).keys("\x03").print("^C\r\n> ").rest();
-        assert!(stopped.turns(GENERIC)[0].interrupted, "{name}: Ctrl-C interrupts");
+        let play = asked()
+            .keys(keys)
+            .wait(pause)
+            .keys("\r")
+            .print("\r\nanswer\r\n")
+            .wait(50);
+        assert_eq!(
+            play.clone().print("> ").rest().turns(GENERIC).len(),
+            1,
+            "{name}: Enter submits"
+        );
+        let stopped = play
+            .keys(keys)
+            .wait(pause)
+            .keys("\x03")
+            .print("^C\r\n> ")
+            .rest();
+        assert!(
+            stopped.turns(GENERIC)[0].interrupted,
+            "{name}: Ctrl-C interrupts"
+        );
     }
     assert!(submits("\x1b_\r"), "Enter in the same moment");
 }

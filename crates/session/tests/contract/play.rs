@@ -1,7 +1,9 @@
 //! A session as a test writes it: what was typed, what was printed, and the time between.
 
 use std::time::Duration;
-use turnkeep_session::detector::{Detector, Event, Happening, Profile, Size, State, TtyMode, Turn, presets};
+use turnkeep_session::detector::{
+    Detector, Event, Happening, Profile, Size, State, TtyMode, Turn, presets,
+};
 
 /// How long nothing happens in [`Play::rest`]: longer than any settle time.
 const REST: Duration = Duration::from_secs(1);
@@ -89,7 +91,13 @@ impl Play {
     pub(crate) fn longest(&self) -> usize {
         self.0
             .iter()
-            .map(|step| if let Step::Print(bytes) = step { bytes.len() } else { 0 })
+            .map(|step| {
+                if let Step::Print(bytes) = step {
+                    bytes.len()
+                } else {
+                    0
+                }
+            })
             .max()
             .unwrap_or(0)
     }
@@ -124,7 +132,10 @@ impl Play {
             Happening::Turn(turn) => Some(*turn),
             Happening::Ready | Happening::State(_) => None,
         };
-        self.happenings(profile, cut).into_iter().filter_map(turn).collect()
+        self.happenings(profile, cut)
+            .into_iter()
+            .filter_map(turn)
+            .collect()
     }
 
     /// The turns with a shipped profile.
@@ -134,13 +145,25 @@ impl Play {
 
     /// The states that the program goes through.
     pub(crate) fn states(&self, preset: &str) -> Vec<State> {
-        let state = |happening| if let Happening::State(state) = happening { Some(state) } else { None };
-        self.happenings(presets().get(preset).unwrap(), Cut::Whole).into_iter().filter_map(state).collect()
+        let state = |happening| {
+            if let Happening::State(state) = happening {
+                Some(state)
+            } else {
+                None
+            }
+        };
+        self.happenings(presets().get(preset).unwrap(), Cut::Whole)
+            .into_iter()
+            .filter_map(state)
+            .collect()
     }
 }
 
 fn tty(canonical: bool) -> Event<'static> {
-    Event::TtyMode(TtyMode { canonical, echo: canonical })
+    Event::TtyMode(TtyMode {
+        canonical,
+        echo: canonical,
+    })
 }
 
 fn pieces(bytes: &[u8], cut: Cut) -> Vec<&[u8]> {

@@ -1,7 +1,7 @@
 //! The scorecard: every recording of a real program against its ground truth.
 //!
-//! Found, missed, invented and early turns, the interrupted flag, the text and the delay, by the rules
-//! that `docs/turn-detection.md` states. Run it with `--nocapture` to see the table.
+//! Found, missed, invented and early turns, the interrupted flag, the text and the delay, by the
+//! rules that `docs/turn-detection.md` states. Run it with `--nocapture` to see the table.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod score;
@@ -20,8 +20,8 @@ const RECORDINGS: usize = 100;
 /// A program that has no profile; `tests/generic.rs` is about such programs.
 const WITHOUT_PROFILE: &str = "cline";
 
-/// What cannot be right from the bytes alone: the recording and the fault, as `docs/turn-detection.md`
-/// tells them.
+/// What cannot be right from the bytes alone: the recording and the fault, as
+/// `docs/turn-detection.md` tells them.
 const KNOWN: [(&str, &str); 7] = [
     // More rows than the window has are painted at once.
     ("cn", "wide: missed"),
@@ -30,19 +30,24 @@ const KNOWN: [(&str, &str); 7] = [
         "aider-plain-stall",
         "no turn ends at 15.771 (start 13.960, by line)  \"Let me think about that for a while.\"",
     ),
-    // In five rows a queued prompt hides the answer that is still written, and no row tells where it ends.
+    // In five rows a queued prompt hides the answer that is still written, and no row tells where
+    // it ends.
     (
         "opencode-small-live",
         "slowb with queued queued: letters differ at 489: want \"Point13thevalueis169anditsnameisspot13Point14theva\" got \"Point13theAndthisanswersthemessagethatyouqueued\"",
     ),
     ("opencode-small-live", "queued (queued): missed"),
-    // opencode gives an emoji of three joined ones more cells than the emulator, and a letter stays there.
+    // opencode gives an emoji of three joined ones more cells than the emulator, and a letter stays
+    // there.
     (
         "opencode-small-live",
         "uni: letters differ at 70: want \"지입니다rocketfamilyflagcheckРусскийтекстελληνικάעברית\" got \"지입니다rocket어familyflagcheckРусскийтекстελληνικάעברי\"",
     ),
     // Rows of the fast list were never painted, as the turn says; the number 16 stands there twice.
-    ("opencode-small-live", "count: \"16Thesixteenthsteptakes20minutes\" was not said there"),
+    (
+        "opencode-small-live",
+        "count: \"16Thesixteenthsteptakes20minutes\" was not said there",
+    ),
 ];
 
 fn directory() -> PathBuf {
@@ -63,9 +68,18 @@ fn truth(name: &str) -> Truth {
 /// The names of all recordings, in order.
 fn names() -> Vec<String> {
     let name = |file: std::io::Result<std::fs::DirEntry>| {
-        Some(file.unwrap().file_name().to_str()?.strip_suffix(".jsonl.zst")?.to_owned())
+        Some(
+            file.unwrap()
+                .file_name()
+                .to_str()?
+                .strip_suffix(".jsonl.zst")?
+                .to_owned(),
+        )
     };
-    let mut names: Vec<String> = std::fs::read_dir(directory()).unwrap().filter_map(name).collect();
+    let mut names: Vec<String> = std::fs::read_dir(directory())
+        .unwrap()
+        .filter_map(name)
+        .collect();
     names.retain(|name| name != WITHOUT_PROFILE);
     names.sort();
     names
@@ -84,15 +98,20 @@ fn card(name: &str) -> Score {
 
 #[test]
 fn every_recorded_turn_is_found_at_its_time_with_its_text() {
-    let mut table =
-        String::from("recording              turns found missed invented early flags text  worst delay\n");
+    let mut table = String::from(
+        "recording              turns found missed invented early flags text  worst delay\n",
+    );
     let mut delays = Vec::new();
     let mut wrong = String::new();
     let names = names();
     for name in &names {
         let score = card(name);
         writeln!(table, "{name:22} {score}").unwrap();
-        let known: Vec<&str> = KNOWN.iter().filter(|(of, _)| of == name).map(|(_, fault)| *fault).collect();
+        let known: Vec<&str> = KNOWN
+            .iter()
+            .filter(|(of, _)| of == name)
+            .map(|(_, fault)| *fault)
+            .collect();
         if score.faults != known {
             writeln!(wrong, "{name}: {:#?}", score.faults).unwrap();
         }
@@ -102,8 +121,15 @@ fn every_recorded_turn_is_found_at_its_time_with_its_text() {
     }
     assert_eq!(names.len(), RECORDINGS);
     delays.sort_by(f64::total_cmp);
-    let p95 = delays.get(delays.len() * 95 / 100).copied().unwrap_or(f64::INFINITY);
-    println!("{table}delay p95 {:.0} ms of {} turns", p95 * 1000.0, delays.len());
+    let p95 = delays
+        .get(delays.len() * 95 / 100)
+        .copied()
+        .unwrap_or(f64::INFINITY);
+    println!(
+        "{table}delay p95 {:.0} ms of {} turns",
+        p95 * 1000.0,
+        delays.len()
+    );
     assert!(wrong.is_empty(), "{table}\n{wrong}");
     assert!(p95 <= 0.3, "delay p95 {p95}");
 }
@@ -129,18 +155,44 @@ fn weakened(preset: &str, without: Without) -> Profile {
 #[test]
 fn a_missing_signal_is_made_up_for_by_the_next() {
     let cases = [
-        (Without::Status, &["claude-status", "claude-tool"][..], "claude"),
-        (Without::Status, &["codex", "codex-tool", "codex-wide"], "codex"),
-        (Without::StatusAndTitle, &["claude", "claude-hooks", "claude-ax", "claude-idlekeys"], "claude"),
         (
-            Without::StatusAndTitle,
-            &["claude-reject", "claude-slash", "claude-stall", "claude-wide"],
+            Without::Status,
+            &["claude-status", "claude-tool"][..],
             "claude",
         ),
-        (Without::StatusAndTitle, &["claude-status", "claude-tool"], "claude"),
+        (
+            Without::Status,
+            &["codex", "codex-tool", "codex-wide"],
+            "codex",
+        ),
         (
             Without::StatusAndTitle,
-            &["gemini", "gemini-screen-reader", "gemini-stall", "gemini-wide"],
+            &["claude", "claude-hooks", "claude-ax", "claude-idlekeys"],
+            "claude",
+        ),
+        (
+            Without::StatusAndTitle,
+            &[
+                "claude-reject",
+                "claude-slash",
+                "claude-stall",
+                "claude-wide",
+            ],
+            "claude",
+        ),
+        (
+            Without::StatusAndTitle,
+            &["claude-status", "claude-tool"],
+            "claude",
+        ),
+        (
+            Without::StatusAndTitle,
+            &[
+                "gemini",
+                "gemini-screen-reader",
+                "gemini-stall",
+                "gemini-wide",
+            ],
             "gemini",
         ),
         (Without::TtyMode, &["aider", "aider-stall"], "aider"),
@@ -152,7 +204,10 @@ fn a_missing_signal_is_made_up_for_by_the_next() {
     let mut wrong = String::new();
     for (without, names, preset) in cases {
         for name in names {
-            let score = score(&truth(name), &replay(weakened(preset, without), &recording(name)));
+            let score = score(
+                &truth(name),
+                &replay(weakened(preset, without), &recording(name)),
+            );
             println!("{name:22} {score}  without {without:?}");
             for fault in &score.faults {
                 writeln!(wrong, "{name} without {without:?}: {fault}").unwrap();
@@ -165,18 +220,30 @@ fn a_missing_signal_is_made_up_for_by_the_next() {
 /// The recording with its bytes one by one.
 fn in_bytes(entries: &[Entry]) -> Vec<Entry> {
     let single = |entry: &Entry| match &entry.what {
-        Recorded::Output(bytes) => bytes.iter().map(|byte| Recorded::Output(vec![*byte])).collect(),
-        Recorded::Input(bytes) => bytes.iter().map(|byte| Recorded::Input(vec![*byte])).collect(),
+        Recorded::Output(bytes) => bytes
+            .iter()
+            .map(|byte| Recorded::Output(vec![*byte]))
+            .collect(),
+        Recorded::Input(bytes) => bytes
+            .iter()
+            .map(|byte| Recorded::Input(vec![*byte]))
+            .collect(),
         other => vec![other.clone()],
     };
     let at = |entry: &Entry, what| Entry { at: entry.at, what };
-    entries.iter().flat_map(|entry| single(entry).into_iter().map(move |what| at(entry, what))).collect()
+    entries
+        .iter()
+        .flat_map(|entry| single(entry).into_iter().map(move |what| at(entry, what)))
+        .collect()
 }
 
 #[test]
 fn a_recording_fed_byte_by_byte_yields_the_same_turns() {
     for name in names() {
         let entries = recording(&name);
-        assert!(replay(profile(&name), &in_bytes(&entries)) == replay(profile(&name), &entries), "{name}");
+        assert!(
+            replay(profile(&name), &in_bytes(&entries)) == replay(profile(&name), &entries),
+            "{name}"
+        );
     }
 }

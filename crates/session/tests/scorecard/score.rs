@@ -23,7 +23,10 @@ pub(crate) struct Score {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let worst = self.delays.iter().fold(0.0, |worst: f64, delay| worst.max(*delay));
+        let worst = self
+            .delays
+            .iter()
+            .fold(0.0, |worst: f64, delay| worst.max(*delay));
         write!(
             f,
             "{:5} {:5} {:6} {:8} {:5} {:5} {:4} {:8.0} ms",
@@ -41,14 +44,21 @@ impl fmt::Display for Score {
 
 /// Scores turns against the truth.
 pub(crate) fn score(truth: &Truth, turns: &[Turn]) -> Score {
-    let mut score = Score { turns: truth.turns.len(), ..Score::default() };
+    let mut score = Score {
+        turns: truth.turns.len(),
+        ..Score::default()
+    };
     let mut rest: Vec<&Turn> = turns.iter().collect();
     for expected in &truth.turns {
-        let begin =
-            if expected.model_requests.is_empty() { expected.ready_t } else { expected.model_done_t } - EARLY;
+        let begin = if expected.model_requests.is_empty() {
+            expected.ready_t
+        } else {
+            expected.model_done_t
+        } - EARLY;
         let until = expected.next_t.unwrap_or(f64::INFINITY);
         let within = |turn: &&Turn| {
-            turn.unprompted == expected.unprompted && (begin..until).contains(&turn.end.as_secs_f64())
+            turn.unprompted == expected.unprompted
+                && (begin..until).contains(&turn.end.as_secs_f64())
         };
         match rest.iter().position(within) {
             Some(at) => score.found(expected, rest.remove(at)),
@@ -64,11 +74,15 @@ pub(crate) fn score(truth: &Truth, turns: &[Turn]) -> Score {
 impl Score {
     fn found(&mut self, expected: &TrueTurn, turn: &Turn) {
         self.found += 1;
-        self.delays.push((turn.end.as_secs_f64() - expected.ready_t).max(0.0));
+        self.delays
+            .push((turn.end.as_secs_f64() - expected.ready_t).max(0.0));
         if turn.interrupted == expected.interrupted {
             self.flags += 1;
         } else {
-            self.faults.push(format!("{}: interrupted is {}", expected.turn, turn.interrupted));
+            self.faults.push(format!(
+                "{}: interrupted is {}",
+                expected.turn, turn.interrupted
+            ));
         }
         match check_text(expected, turn) {
             Ok(()) => self.texts += 1,
@@ -84,11 +98,13 @@ impl Score {
     /// A turn that ends where none does: early when it ends while another is running.
     fn invented(&mut self, truth: &Truth, turn: &Turn) {
         let end = turn.end.as_secs_f64();
-        let early = truth
-            .turns
+        let early = truth.turns.iter().find(|t| {
+            turn.start.as_secs_f64() < t.ready_t && end < t.ready_t && end > t.ready_t - 60.0
+        });
+        let input = truth
+            .no_turn
             .iter()
-            .find(|t| turn.start.as_secs_f64() < t.ready_t && end < t.ready_t && end > t.ready_t - 60.0);
-        let input = truth.no_turn.iter().find(|input| (input.t..input.until).contains(&end));
+            .find(|input| (input.t..input.until).contains(&end));
         let what = input.map_or("", |input| input.what.as_str());
         if early.is_some() && input.is_none() {
             self.early += 1;
@@ -107,8 +123,14 @@ impl Score {
 }
 
 fn check_text(expected: &TrueTurn, turn: &Turn) -> Result<(), String> {
-    let Some(source) = &expected.expected else { return Ok(()) };
-    if expected.unreadable.as_ref().is_some_and(|value| value != &serde_json::Value::Bool(false)) {
+    let Some(source) = &expected.expected else {
+        return Ok(());
+    };
+    if expected
+        .unreadable
+        .as_ref()
+        .is_some_and(|value| value != &serde_json::Value::Bool(false))
+    {
         return Ok(());
     }
     if expected.unpainted {
@@ -147,7 +169,8 @@ fn check_text(expected: &TrueTurn, turn: &Turn) -> Result<(), String> {
     same("lines", &want.join("\n"), &got.join("\n"))
 }
 
-/// Whether a text of which rows are missing says so, and holds nothing but pieces of the source, in order.
+/// Whether a text of which rows are missing says so, and holds nothing but pieces of the source, in
+/// order.
 fn check_fragments(source: &str, turn: &Turn) -> Result<(), String> {
     if !turn.incomplete {
         return Err("rows are missing and the turn is not incomplete".to_owned());
@@ -155,20 +178,38 @@ fn check_fragments(source: &str, turn: &Turn) -> Result<(), String> {
     let source = letters(source);
     let mut rest = source.as_str();
     for line in turn.text.lines().map(letters) {
-        let Some(at) = rest.find(&line) else { return Err(format!("{line:?} was not said there")) };
+        let Some(at) = rest.find(&line) else {
+            return Err(format!("{line:?} was not said there"));
+        };
         rest = &rest[at + line.len()..];
     }
-    if letters(&turn.text).is_empty() { Err("no row was read".to_owned()) } else { Ok(()) }
+    if letters(&turn.text).is_empty() {
+        Err("no row was read".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 fn same(what: &str, want: &str, got: &str) -> Result<(), String> {
     if want == got {
         return Ok(());
     }
-    let at = want.chars().zip(got.chars()).position(|(want, got)| want != got);
+    let at = want
+        .chars()
+        .zip(got.chars())
+        .position(|(want, got)| want != got);
     let at = at.unwrap_or(want.chars().count().min(got.chars().count()));
-    let show = |text: &str| text.chars().skip(at.saturating_sub(10)).take(50).collect::<String>();
-    Err(format!("{what} differ at {at}: want {:?} got {:?}", show(want), show(got)))
+    let show = |text: &str| {
+        text.chars()
+            .skip(at.saturating_sub(10))
+            .take(50)
+            .collect::<String>()
+    };
+    Err(format!(
+        "{what} differ at {at}: want {:?} got {:?}",
+        show(want),
+        show(got)
+    ))
 }
 
 /// The lines of a text without marks that rendering drops.
@@ -176,12 +217,21 @@ fn key(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.starts_with("```"));
     let bare = lines.map(|line| {
         let line = line.trim_start_matches(|c: char| c.is_whitespace() || ">▎│▌•*+-".contains(c));
-        line.replace("**", "").replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
+        line.replace("**", "")
+            .replace('`', "")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     bare.filter(|line| !line.is_empty()).collect()
 }
 
 fn letters(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("```"));
-    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).collect()
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("```"));
+    lines
+        .flat_map(str::chars)
+        .filter(|c| c.is_alphanumeric())
+        .collect()
 }

@@ -1,7 +1,8 @@
-//! Each signal of a profile missing, stuck at ready and stuck at busy: the others must make up for it.
+//! Each signal of a profile missing, stuck at ready and stuck at busy: the others must make up for
+//! it.
 //!
-//! The recordings are the real ones. What a signal says is removed from their bytes, so that everything
-//! else stays as the program wrote it.
+//! The recordings are the real ones. What a signal says is removed from their bytes, so that
+//! everything else stays as the program wrote it.
 
 use crate::score::score;
 use crate::{profile, recording, truth};
@@ -55,7 +56,13 @@ impl Filter {
             let blocked = title.blocked.as_deref().unwrap_or("^$");
             regex::Regex::new(&format!("{}|{blocked}", title.busy)).unwrap()
         });
-        Self { which, fault, title_busy: title, was_busy: false, held: Vec::new() }
+        Self {
+            which,
+            fault,
+            title_busy: title,
+            was_busy: false,
+            held: Vec::new(),
+        }
     }
 
     fn keeps(&mut self, says: Says) -> bool {
@@ -73,14 +80,20 @@ impl Filter {
     /// What an operating system command or a mode says.
     fn says(&self, sequence: &[u8]) -> Says {
         let text = String::from_utf8_lossy(sequence);
-        let text = text.trim_start_matches('\x1b').trim_end_matches(['\x07', '\x1b', '\\']);
+        let text = text
+            .trim_start_matches('\x1b')
+            .trim_end_matches(['\x07', '\x1b', '\\']);
         let is_busy = |busy: bool| if busy { Says::Busy } else { Says::Ready };
         match self.which {
             Which::Status if text.starts_with("]7501;state=") && !text.contains(":id=") => {
                 is_busy(text.contains("=working") || text.contains("=blocked"))
             }
             Which::Title => match text.strip_prefix("]0;").or(text.strip_prefix("]2;")) {
-                Some(title) => is_busy(self.title_busy.as_ref().is_some_and(|busy| busy.is_match(title))),
+                Some(title) => is_busy(
+                    self.title_busy
+                        .as_ref()
+                        .is_some_and(|busy| busy.is_match(title)),
+                ),
                 None => Says::Else,
             },
             Which::Paste if text == "[?2004h" => Says::Ready,
@@ -150,7 +163,10 @@ fn weakened(name: &str, which: Which, fault: Fault) -> Vec<Entry> {
     let known = presets();
     let program = name.split(['-', '.']).next().unwrap();
     let mut filter = Filter::new(which, fault, known.spec(known.name_for(program)).unwrap());
-    recording(name).iter().filter_map(|entry| filter.entry(entry)).collect()
+    recording(name)
+        .iter()
+        .filter_map(|entry| filter.entry(entry))
+        .collect()
 }
 
 const FROM_THE_START: [Fault; 3] = [Fault::Missing, Fault::StuckReady, Fault::StuckBusy];
@@ -160,13 +176,57 @@ const LATER: [Fault; 1] = [Fault::StuckBusyLater];
 fn a_signal_that_is_missing_or_stuck_never_silences_another_that_moves() {
     let all = &FROM_THE_START[..];
     let cases: [(Which, &[Fault], &[&str]); 9] = [
-        (Which::Status, all, &["claude-status", "claude-tool", "codex", "codex-tool", "codex-wide"]),
-        (Which::Title, all, &["claude", "claude-hooks", "claude-tool", "claude-slash", "claude-stall"]),
-        (Which::Title, all, &["codex", "codex-tool", "gemini", "gemini-stall", "gemini-wide"]),
-        // That a signal got stuck shows only after a while: not in the recordings in which the user goes on
-        // before that, or answers a dialog in the very turn in which it happens.
-        (Which::Status, &LATER, &["claude-status", "claude-tool", "codex"]),
-        (Which::Title, &LATER, &["claude", "claude-hooks", "claude-tool", "claude-slash", "gemini"]),
+        (
+            Which::Status,
+            all,
+            &[
+                "claude-status",
+                "claude-tool",
+                "codex",
+                "codex-tool",
+                "codex-wide",
+            ],
+        ),
+        (
+            Which::Title,
+            all,
+            &[
+                "claude",
+                "claude-hooks",
+                "claude-tool",
+                "claude-slash",
+                "claude-stall",
+            ],
+        ),
+        (
+            Which::Title,
+            all,
+            &[
+                "codex",
+                "codex-tool",
+                "gemini",
+                "gemini-stall",
+                "gemini-wide",
+            ],
+        ),
+        // That a signal got stuck shows only after a while: not in the recordings in which the user
+        // goes on before that, or answers a dialog in the very turn in which it happens.
+        (
+            Which::Status,
+            &LATER,
+            &["claude-status", "claude-tool", "codex"],
+        ),
+        (
+            Which::Title,
+            &LATER,
+            &[
+                "claude",
+                "claude-hooks",
+                "claude-tool",
+                "claude-slash",
+                "gemini",
+            ],
+        ),
         (Which::Title, &LATER, &["gemini-stall", "gemini-wide"]),
         (Which::Tty, all, &["aider", "bash", "sqlite3"]),
         (Which::Tty, all, &["python3.11", "node"]),
@@ -174,7 +234,10 @@ fn a_signal_that_is_missing_or_stuck_never_silences_another_that_moves() {
     ];
     let mut wrong = String::new();
     for (which, faults, names) in cases {
-        for (fault, name) in faults.iter().flat_map(|fault| names.iter().map(move |name| (*fault, *name))) {
+        for (fault, name) in faults
+            .iter()
+            .flat_map(|fault| names.iter().map(move |name| (*fault, *name)))
+        {
             let turns = replay(profile(name), &weakened(name, which, fault));
             let score = score(&truth(name), &turns);
             println!("{name:22} {score}  {which:?} {fault:?}");
@@ -207,9 +270,19 @@ fn with_rows(name: &str, fault: Fault) -> Profile {
 fn rows_that_match_nothing_or_always_the_same_do_not_silence_status_and_title() {
     let mut wrong = String::new();
     for fault in FROM_THE_START {
-        // Not `claude-status`: its status comes before the last line is painted, and only the rows tell.
-        for name in ["claude", "claude-hooks", "claude-stall", "gemini", "gemini-stall"] {
-            let score = score(&truth(name), &replay(with_rows(name, fault), &recording(name)));
+        // Not `claude-status`: its status comes before the last line is painted, and only the rows
+        // tell.
+        for name in [
+            "claude",
+            "claude-hooks",
+            "claude-stall",
+            "gemini",
+            "gemini-stall",
+        ] {
+            let score = score(
+                &truth(name),
+                &replay(with_rows(name, fault), &recording(name)),
+            );
             println!("{name:22} {score}  rows {fault:?}");
             for found in &score.faults {
                 writeln!(wrong, "{name}, rows {fault:?}: {found}").unwrap();

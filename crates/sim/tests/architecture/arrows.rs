@@ -21,7 +21,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that take values and return values.
-pub(crate) const CORE: &[&str] = &["types", "journal", "store", "ledger", "session", "runtime", "wire"];
+pub(crate) const CORE: &[&str] = &[
+    "types", "journal", "store", "ledger", "session", "runtime", "wire",
+];
 
 /// Runtimes, network, command line, randomness and logging output: the edge's business.
 const EDGE_ONLY: &[&str] = &[
@@ -43,12 +45,17 @@ const EDGE_ONLY: &[&str] = &[
 
 /// A package's name in the drawing; the binary's package has the product's name.
 pub(crate) fn room(package: &str) -> &str {
-    if package == "turnkeep" { "cli" } else { package.trim_start_matches("turnkeep-") }
+    if package == "turnkeep" {
+        "cli"
+    } else {
+        package.trim_start_matches("turnkeep-")
+    }
 }
 
 fn uses(room: &str) -> &'static [&'static str] {
     let row = ARROWS.iter().find(|(name, _)| *name == room);
-    row.unwrap_or_else(|| panic!("the crate `{room}` is not in the drawing: draw its arrows")).1
+    row.unwrap_or_else(|| panic!("the crate `{room}` is not in the drawing: draw its arrows"))
+        .1
 }
 
 fn allowed(user: &str) -> BTreeSet<&'static str> {
@@ -69,20 +76,34 @@ fn no_crate_uses_another_against_the_arrows() {
     for (_, package) in metadata.members() {
         let allowed = allowed(room(&package.name));
         for used in metadata.direct_members(package) {
-            assert!(allowed.contains(room(used)), "forbidden arrow: {} uses {used}", package.name);
+            assert!(
+                allowed.contains(room(used)),
+                "forbidden arrow: {} uses {used}",
+                package.name
+            );
             seen += 1;
         }
     }
-    assert!(seen >= 8, "only {seen} arrows were seen: the test looks at the wrong graph");
+    assert!(
+        seen >= 8,
+        "only {seen} arrows were seen: the test looks at the wrong graph"
+    );
 }
 
 #[test]
 fn core_reaches_no_runtime_network_command_line_or_randomness() {
     let metadata = Metadata::load();
-    for (id, package) in metadata.members().filter(|(_, package)| CORE.contains(&room(&package.name))) {
+    for (id, package) in metadata
+        .members()
+        .filter(|(_, package)| CORE.contains(&room(&package.name)))
+    {
         for reached in metadata.reachable(id, Edges::Normal) {
             let name = reached.name.as_str();
-            assert!(!EDGE_ONLY.contains(&name), "{} reaches {name}, which belongs to the edge", package.name);
+            assert!(
+                !EDGE_ONLY.contains(&name),
+                "{} reaches {name}, which belongs to the edge",
+                package.name
+            );
         }
     }
 }
@@ -90,12 +111,21 @@ fn core_reaches_no_runtime_network_command_line_or_randomness() {
 #[test]
 fn n32_acceptance_and_projection_reach_no_client_of_a_model() {
     let metadata = Metadata::load();
-    let (id, _) = metadata.members().find(|(_, package)| room(&package.name) == "ledger").unwrap();
+    let (id, _) = metadata
+        .members()
+        .find(|(_, package)| room(&package.name) == "ledger")
+        .unwrap();
     let reached: Vec<_> = metadata.reachable(id, Edges::Normal);
     assert!(reached.len() > 5, "the test looks at the wrong graph");
     // Whoever asks a model needs a network, a process or a runtime to do it with.
-    let client = reached.iter().find(|package| EDGE_ONLY.contains(&package.name.as_str()));
-    assert!(client.is_none(), "the ledger reaches {}", client.map_or("", |package| &package.name));
+    let client = reached
+        .iter()
+        .find(|package| EDGE_ONLY.contains(&package.name.as_str()));
+    assert!(
+        client.is_none(),
+        "the ledger reaches {}",
+        client.map_or("", |package| &package.name)
+    );
 }
 
 #[test]

@@ -19,9 +19,13 @@ const PERMISSIVE: &[&str] = &[
     "Zlib",
 ];
 
-/// Whether an SPDX expression can be met by permissive licences alone. `/` is the old spelling of OR.
+/// Whether an SPDX expression can be met by permissive licences alone. `/` is the old spelling of
+/// OR.
 fn is_permissive(expression: &str) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let spaced = expression
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = tokens.as_slice();
     any(&mut rest) && rest.is_empty()
@@ -71,11 +75,19 @@ fn every_dependency_is_permissively_licensed() {
     for (id, _) in metadata.members() {
         for package in metadata.reachable(id, Edges::All) {
             let licence = package.licence.as_deref().unwrap_or("(none)");
-            assert!(is_permissive(licence), "{} {}: {licence}", package.name, package.version);
+            assert!(
+                is_permissive(licence),
+                "{} {}: {licence}",
+                package.name,
+                package.version
+            );
             seen += 1;
         }
     }
-    assert!(seen > 100, "only {seen} packages were seen: the test looks at the wrong graph");
+    assert!(
+        seen > 100,
+        "only {seen} packages were seen: the test looks at the wrong graph"
+    );
 }
 
 #[test]

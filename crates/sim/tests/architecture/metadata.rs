@@ -37,13 +37,21 @@ pub(crate) fn root() -> PathBuf {
 
 fn output(command: &mut Command) -> String {
     let output = command.current_dir(root()).output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
 fn host() -> String {
     let version = output(Command::new(option_env!("RUSTC").unwrap_or("rustc")).arg("-vV"));
-    version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+    version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap()
+        .to_owned()
 }
 
 fn text(value: &Value) -> String {
@@ -52,9 +60,20 @@ fn text(value: &Value) -> String {
 
 fn edges(node: &Value, edges: Edges) -> Vec<String> {
     let counts = |dep: &&Value| {
-        edges == Edges::All || dep["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
+        edges == Edges::All
+            || dep["dep_kinds"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|kind| kind["kind"].is_null())
     };
-    node["deps"].as_array().unwrap().iter().filter(counts).map(|dep| text(&dep["pkg"])).collect()
+    node["deps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(counts)
+        .map(|dep| text(&dep["pkg"]))
+        .collect()
 }
 
 impl Metadata {
@@ -74,7 +93,9 @@ impl Metadata {
         }
         let mut packages = BTreeMap::new();
         for package in json["packages"].as_array().unwrap() {
-            let Some(node) = nodes.get(package["id"].as_str().unwrap()) else { continue };
+            let Some(node) = nodes.get(package["id"].as_str().unwrap()) else {
+                continue;
+            };
             packages.insert(
                 text(&package["id"]),
                 Package {
@@ -86,17 +107,27 @@ impl Metadata {
                 },
             );
         }
-        let members = json["workspace_members"].as_array().unwrap().iter().map(text).collect();
+        let members = json["workspace_members"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(text)
+            .collect();
         Self { packages, members }
     }
 
     /// The workspace's own packages.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Package)> {
-        self.members.iter().map(|id| (id.as_str(), &self.packages[id]))
+        self.members
+            .iter()
+            .map(|id| (id.as_str(), &self.packages[id]))
     }
 
     /// The workspace's packages that a package uses directly.
-    pub(crate) fn direct_members<'a>(&'a self, package: &'a Package) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn direct_members<'a>(
+        &'a self,
+        package: &'a Package,
+    ) -> impl Iterator<Item = &'a str> {
         let used = package.normal.iter().filter(|id| self.members.contains(id));
         used.map(|id| self.packages[id].name.as_str())
     }
@@ -107,7 +138,11 @@ impl Metadata {
         let mut stack = vec![start];
         while let Some(id) = stack.pop() {
             let package = &self.packages[id];
-            let next = if edges == Edges::All { &package.all } else { &package.normal };
+            let next = if edges == Edges::All {
+                &package.all
+            } else {
+                &package.normal
+            };
             stack.extend(next.iter().map(String::as_str).filter(|id| seen.insert(id)));
         }
         seen.into_iter().map(|id| &self.packages[id]).collect()

@@ -21,13 +21,23 @@ const NOT_IN_CORE: &[&str] = &[
 ];
 
 /// File names that say nothing about what is inside.
-const NAMELESS: &[&str] = &["utils.rs", "util.rs", "common.rs", "helpers.rs", "manager.rs", "types.rs"];
+const NAMELESS: &[&str] = &[
+    "utils.rs",
+    "util.rs",
+    "common.rs",
+    "helpers.rs",
+    "manager.rs",
+    "types.rs",
+];
 
-/// Where `unsafe` may be said, in one file each: maps of log pages, and what a terminal needs of the system.
+/// Where `unsafe` may be said, in one file each: maps of log pages, and what a terminal needs of
+/// the system.
 const UNSAFE_HOMES: &[&str] = &["journal", "pty"];
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
     let mut entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
@@ -47,16 +57,21 @@ fn sources(room: &str) -> Vec<PathBuf> {
 
 fn rooms() -> Vec<String> {
     let entries = fs::read_dir(root().join("crates")).unwrap();
-    let mut rooms: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut rooms: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     rooms.sort();
     rooms
 }
 
 /// The lines that end up in the program: no comments, nothing from the unit tests on.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let shipped = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
-    shipped.enumerate().map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+    let shipped = text
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]");
+    shipped
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
 }
 
 fn is_test_file(path: &Path) -> bool {
@@ -71,7 +86,11 @@ fn core_reads_no_clock_random_number_environment_or_network() {
         let text = fs::read_to_string(path).unwrap();
         for (number, line) in code(&text) {
             for word in NOT_IN_CORE {
-                assert!(!line.contains(word), "{}:{number} uses {word}", path.display());
+                assert!(
+                    !line.contains(word),
+                    "{}:{number} uses {word}",
+                    path.display()
+                );
             }
         }
     }
@@ -83,22 +102,34 @@ fn unsafe_has_one_home_in_each_of_two_rooms() {
     for room in rooms() {
         for path in sources(&room) {
             let text = fs::read_to_string(&path).unwrap();
-            let says = |(_, line): (usize, &str)| line.contains("unsafe {") || line.contains("unsafe_code");
+            let says = |(_, line): (usize, &str)| {
+                line.contains("unsafe {") || line.contains("unsafe_code")
+            };
             if code(&text).any(says) {
                 homes.push((room.clone(), path));
             }
         }
     }
     let rooms: Vec<&str> = homes.iter().map(|(room, _)| room.as_str()).collect();
-    assert!(rooms.iter().all(|room| UNSAFE_HOMES.contains(room)), "{homes:?}");
-    assert!(rooms.is_sorted_by(|a, b| a < b), "more than one file of a room says unsafe: {homes:?}");
+    assert!(
+        rooms.iter().all(|room| UNSAFE_HOMES.contains(room)),
+        "{homes:?}"
+    );
+    assert!(
+        rooms.is_sorted_by(|a, b| a < b),
+        "more than one file of a room says unsafe: {homes:?}"
+    );
 }
 
 #[test]
 fn every_file_has_a_name_that_says_its_idea() {
     for path in rooms().iter().flat_map(|room| sources(room)) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(!NAMELESS.contains(&name), "{}: name the idea", path.display());
+        assert!(
+            !NAMELESS.contains(&name),
+            "{}: name the idea",
+            path.display()
+        );
     }
 }
 

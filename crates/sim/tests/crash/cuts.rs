@@ -14,7 +14,8 @@ const SEGMENT: &str = "log/0000000001.seg";
 struct Sample {
     trial: Trial,
     steps: Vec<Step>,
-    /// As a power failure leaves them that took the file of acknowledged writes, which is never synced.
+    /// As a power failure leaves them that took the file of acknowledged writes, which is never
+    /// synced.
     killed: BTreeMap<String, Vec<u8>>,
     /// As a clean close leaves them.
     closed: BTreeMap<String, Vec<u8>>,
@@ -34,25 +35,40 @@ fn sample() -> Sample {
     let store = trial.open(Arc::new(disk.clone())).unwrap();
     let mut steps = Vec::new();
     for count in [6, 6, 1, 5, 1, 4, 6] {
-        steps.push(Step { end: usize::try_from(store.log().bytes_used()).unwrap(), trial: trial.clone() });
+        steps.push(Step {
+            end: usize::try_from(store.log().bytes_used()).unwrap(),
+            trial: trial.clone(),
+        });
         trial.together(&store, count).unwrap();
     }
     let end = usize::try_from(store.log().bytes_used()).unwrap();
-    steps.push(Step { end, trial: trial.clone() });
+    steps.push(Step {
+        end,
+        trial: trial.clone(),
+    });
     let mut killed = disk.files();
     assert!(
         end < killed[SEGMENT].len()
-            && !killed
-                .keys()
-                .any(|name| Path::new(name).extension().is_some_and(|extension| extension == "ckpt"))
+            && !killed.keys().any(|name| Path::new(name)
+                .extension()
+                .is_some_and(|extension| extension == "ckpt"))
     );
     killed.retain(|name, _| !name.starts_with("index/"));
     store.close();
-    Sample { trial, steps, killed, closed: disk.files() }
+    Sample {
+        trial,
+        steps,
+        killed,
+        closed: disk.files(),
+    }
 }
 
 /// The file with nothing after `cut`: shorter, or zeros as before it was written.
-fn cut_files(files: &BTreeMap<String, Vec<u8>>, cut: usize, zeros: bool) -> BTreeMap<String, Vec<u8>> {
+fn cut_files(
+    files: &BTreeMap<String, Vec<u8>>,
+    cut: usize,
+    zeros: bool,
+) -> BTreeMap<String, Vec<u8>> {
     let mut files = files.clone();
     let bytes = files.get_mut(SEGMENT).unwrap();
     let len = bytes.len();
@@ -65,28 +81,54 @@ fn cut_files(files: &BTreeMap<String, Vec<u8>>, cut: usize, zeros: bool) -> BTre
 
 fn check_cut(sample: &Sample, cut: usize, zeros: bool) {
     let disk = MemoryStorage::with_files(cut_files(&sample.killed, cut, zeros));
-    let store = sample.trial.open(Arc::new(disk.clone())).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
-    let whole = sample.steps.iter().rposition(|step| step.end <= cut).unwrap_or(0);
+    let store = sample
+        .trial
+        .open(Arc::new(disk.clone()))
+        .unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+    let whole = sample
+        .steps
+        .iter()
+        .rposition(|step| step.end <= cut)
+        .unwrap_or(0);
     let then = &sample.steps[whole].trial;
     // The commands of the step that was cut: some of them may be there, each as a whole.
-    let later = sample.steps.get(whole + 1).map_or(&[][..], |next| &next.trial.sent[then.sent.len()..]);
+    let later = sample
+        .steps
+        .get(whole + 1)
+        .map_or(&[][..], |next| &next.trial.sent[then.sent.len()..]);
     let mut trial = sample.trial.back_at(then, later);
-    trial.recover(&store).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+    trial
+        .recover(&store)
+        .unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
     let end = sample.steps[whole].end;
     let is_last = whole + 1 == sample.steps.len();
     if cut == end {
-        assert_eq!(store.torn_tail(), None, "cut at {cut}, which is where a frame ends");
+        assert_eq!(
+            store.torn_tail(),
+            None,
+            "cut at {cut}, which is where a frame ends"
+        );
     } else if end > 0 && cut < end + 64 && cut >= end + 8 && !is_last {
-        assert!(store.torn_tail().is_some(), "cut at {cut}, within the header of a frame");
+        assert!(
+            store.torn_tail().is_some(),
+            "cut at {cut}, within the header of a frame"
+        );
     }
     if let Some(torn) = store.torn_tail() {
-        assert!(disk.files().contains_key(&torn.copied_to), "cut at {cut}: it was copied aside");
+        assert!(
+            disk.files().contains_key(&torn.copied_to),
+            "cut at {cut}: it was copied aside"
+        );
     }
     trial.unknown.clear();
-    trial.alone(&store).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+    trial
+        .alone(&store)
+        .unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
     drop(store);
     let store = trial.open(Arc::new(disk)).unwrap();
-    trial.check(&store).unwrap_or_else(|e| panic!("cut at {cut}, opened again: {e}"));
+    trial
+        .check(&store)
+        .unwrap_or_else(|e| panic!("cut at {cut}, opened again: {e}"));
     assert_eq!(store.torn_tail(), None);
 }
 
@@ -134,6 +176,9 @@ fn a_log_that_is_gone_is_missed_by_its_index() {
     files.retain(|name, _| !name.starts_with("log/"));
     for empty in [files.clone(), cut_files(&sample.closed, 0, true)] {
         let opened = stranger.open(Arc::new(MemoryStorage::with_files(empty)));
-        assert!(opened.is_err(), "an empty store is served in the place of a lost one");
+        assert!(
+            opened.is_err(),
+            "an empty store is served in the place of a lost one"
+        );
     }
 }

@@ -44,14 +44,18 @@ fn run(seed: u64, fault: Option<(u64, Fault)>) -> Result<Left, Violation> {
 
 /// Opens what is left, finds out what took effect, sends everything again and opens once more.
 fn recover(mut trial: Trial, storage: &Arc<dyn Storage>) -> Result<Trial, Violation> {
-    let store = trial.open(storage.clone()).unwrap_or_else(|e| panic!("{e}"));
+    let store = trial
+        .open(storage.clone())
+        .unwrap_or_else(|e| panic!("{e}"));
     trial.recover(&store)?;
     trial.repeat_all(&store)?;
     trial.together(&store, 3)?;
     let live = trial.check(&store)?;
     assert!(trial.unknown.is_empty(), "the writer works again");
     drop(store);
-    let store = trial.open(storage.clone()).unwrap_or_else(|e| panic!("{e}"));
+    let store = trial
+        .open(storage.clone())
+        .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(trial.check(&store)?.digest(), live.digest());
     Ok(trial)
 }
@@ -61,15 +65,17 @@ fn check_crash(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     let Left { trial, disk, store } = run(seed, Some(fault))?;
     let image = disk.crash();
     drop(store);
-    let refused =
-        trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+    let refused = trial
+        .sent
+        .iter()
+        .any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
     let poisoned = !trial.unknown.is_empty();
     recover(trial, &(Arc::new(image) as Arc<dyn Storage>))?;
     Ok(refused || poisoned)
 }
 
-/// The process starts again on the same machine: the page cache may show what the disk does not hold.
-/// What is served then must survive a crash after it.
+/// The process starts again on the same machine: the page cache may show what the disk does not
+/// hold. What is served then must survive a crash after it.
 fn check_restart(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     let Left { trial, disk, store } = run(seed, Some(fault))?;
     drop(store);
@@ -79,7 +85,9 @@ fn check_restart(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     }
     let same: Arc<dyn Storage> = Arc::new(disk.clone());
     let trial = recover(trial, &same)?;
-    let store = trial.open(Arc::new(disk.crash())).unwrap_or_else(|e| panic!("{e}"));
+    let store = trial
+        .open(Arc::new(disk.crash()))
+        .unwrap_or_else(|e| panic!("{e}"));
     trial.check(&store)?;
     Ok(true)
 }
@@ -94,7 +102,8 @@ fn operations(seed: u64) -> u64 {
 fn at_every_operation(seed: u64, mut check: impl FnMut(u64) -> Result<bool, Violation>) -> usize {
     let all = operations(seed);
     assert!(all > 50, "the workload has only {all} operations");
-    let touched = |at: &u64| check(*at).unwrap_or_else(|e| panic!("seed {seed}, operation {at}: {e}"));
+    let touched =
+        |at: &u64| check(*at).unwrap_or_else(|e| panic!("seed {seed}, operation {at}: {e}"));
     (0..all + 2).filter(touched).count()
 }
 
@@ -126,15 +135,23 @@ fn a_full_disk_at_any_operation_refuses_some_commands_and_later_ones_work() {
         let Left { trial, disk, store } = run(5, Some((at, Fault::NoSpace)))?;
         let store = store.expect("opening an empty directory needs no room");
         assert!(!store.stats().poisoned, "a full disk poisons nothing");
-        assert!(trial.unknown.is_empty(), "every command was answered for certain");
-        let refused =
-            trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+        assert!(
+            trial.unknown.is_empty(),
+            "every command was answered for certain"
+        );
+        let refused = trial
+            .sent
+            .iter()
+            .any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
         let image: Arc<dyn Storage> = Arc::new(disk.crash());
         drop(store);
         recover(trial, &image)?;
         Ok(refused)
     });
-    assert!(touched > 10, "only {touched} of the runs were refused for want of room");
+    assert!(
+        touched > 10,
+        "only {touched} of the runs were refused for want of room"
+    );
 }
 
 #[test]
@@ -142,9 +159,13 @@ fn a_second_crash_while_the_first_is_being_recovered_from_loses_nothing_either()
     let Left { trial, disk, store } = run(6, Some((30, Fault::Crash))).unwrap();
     drop(store);
     let files = disk.crash().files();
-    for (at, fault) in
-        (0..12).flat_map(|at| [(at, Fault::Crash), (at, Fault::TornWrite), (at, Fault::FailedSync)])
-    {
+    for (at, fault) in (0..12).flat_map(|at| {
+        [
+            (at, Fault::Crash),
+            (at, Fault::TornWrite),
+            (at, Fault::FailedSync),
+        ]
+    }) {
         let disk = FaultyStorage::over(files.clone(), Some((at, fault)));
         drop(trial.open(Arc::new(disk.clone())));
         let image: Arc<dyn Storage> = Arc::new(disk.crash());

@@ -37,14 +37,24 @@ fn sample_of(seed: u64) -> Option<Sample> {
     store.close();
     let mut files = disk.files();
     files.retain(|_, bytes| bytes.iter().any(|&byte| byte != 0));
-    let bytes: usize = files.iter().filter(|(name, _)| is_log(name)).map(|(_, bytes)| bytes.len()).sum();
+    let bytes: usize = files
+        .iter()
+        .filter(|(name, _)| is_log(name))
+        .map(|(_, bytes)| bytes.len())
+        .sum();
     let facts = &trial.model.facts;
     let fits = bytes <= LOG_BYTES_MAX && facts.turns.len() > 4 && facts.contexts.len() > 1;
-    fits.then_some(Sample { trial, before_last, files })
+    fits.then_some(Sample {
+        trial,
+        before_last,
+        files,
+    })
 }
 
 fn sample() -> Sample {
-    (0..2000).find_map(sample_of).expect("some seed makes a store of this size")
+    (0..2000)
+        .find_map(sample_of)
+        .expect("some seed makes a store of this size")
 }
 
 fn is_log(name: &str) -> bool {
@@ -59,7 +69,11 @@ fn flip(files: &Files, name: &str, at: usize) -> Files {
 
 /// The blobs that cannot be read; any other must be served as it was put.
 fn corrupt_blobs(store: &Store, facts: &Snapshot, what: &str) -> Vec<BlobHash> {
-    let read = |hash: BlobHash| store.blob(hash).and_then(|payload| Ok(payload.raw()?.into_owned()));
+    let read = |hash: BlobHash| {
+        store
+            .blob(hash)
+            .and_then(|payload| Ok(payload.raw()?.into_owned()))
+    };
     let corrupt = facts.blobs.keys().filter(|&&hash| match read(hash) {
         Ok(raw) => {
             assert_eq!(BlobHash::of(&raw), hash, "{what}: wrong bytes were served");
@@ -78,12 +92,20 @@ fn corrupt_blobs(store: &Store, facts: &Snapshot, what: &str) -> Vec<BlobHash> {
 fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
     let what = format!("bit {} of byte {at} of {name}", at % 8);
     let disk = MemoryStorage::with_files(flip(files, name, at));
-    let report = verify(&(Arc::new(disk.clone()) as Arc<dyn Storage>), Writers::None, |_, _| {}).unwrap();
+    let report = verify(
+        &(Arc::new(disk.clone()) as Arc<dyn Storage>),
+        Writers::None,
+        |_, _| {},
+    )
+    .unwrap();
     let verified = !report.is_sound() || report.torn.is_some();
     let store = match sample.trial.open(Arc::new(disk)) {
         Ok(store) => store,
         Err(OpenError::Log(_) | OpenError::Read(_) | OpenError::MissingFrames { .. }) => {
-            assert!(verified, "{what}: the start is refused, but verify finds nothing");
+            assert!(
+                verified,
+                "{what}: the start is refused, but verify finds nothing"
+            );
             return true;
         }
         Err(other) => panic!("{what}: {other}"),
@@ -94,7 +116,10 @@ fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
     }
     let hashes = sample.trial.model.facts.blobs.keys().copied().collect();
     let seen = Snapshot::without_bytes(&store, &hashes).unwrap_or_else(|e| panic!("{what}: {e}"));
-    let expected = Snapshot { bundles: BTreeMap::new(), ..sample.trial.model.facts.clone() };
+    let expected = Snapshot {
+        bundles: BTreeMap::new(),
+        ..sample.trial.model.facts.clone()
+    };
     check::replay_equals_live(&expected, &seen).unwrap_or_else(|e| panic!("{what}: {e}"));
     let corrupt = corrupt_blobs(&store, &seen, &what);
     assert!(corrupt.len() <= 1, "{what}: more than one blob is lost");
@@ -106,12 +131,17 @@ fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
 fn check_torn(sample: &Sample, store: &Store, what: &str) {
     let last = &sample.trial.sent[sample.before_last.sent.len()..];
     let mut trial = sample.trial.back_at(&sample.before_last, last);
-    trial.recover(store).unwrap_or_else(|e| panic!("{what}: {e}"));
+    trial
+        .recover(store)
+        .unwrap_or_else(|e| panic!("{what}: {e}"));
 }
 
 fn check_named(report: &Report, corrupt: &[BlobHash], what: &str) {
     let named: Vec<BlobHash> = report.bad_blobs.iter().map(|bad| bad.hash).collect();
-    assert!(corrupt.iter().all(|hash| named.contains(hash)), "{what}: verify does not name the blob");
+    assert!(
+        corrupt.iter().all(|hash| named.contains(hash)),
+        "{what}: verify does not name the blob"
+    );
 }
 
 /// Flips a bit of every byte of every segment; the bytes whose flips nobody named must be padding.
@@ -131,7 +161,10 @@ fn check_log(sample: &Sample, files: &Files) {
             }
         }
     }
-    assert!(unnamed <= padding_max, "{unnamed} flips are named by nobody");
+    assert!(
+        unnamed <= padding_max,
+        "{unnamed} flips are named by nobody"
+    );
 }
 
 #[test]
@@ -156,9 +189,14 @@ fn a_flipped_bit_of_the_index_changes_nothing() {
     for (name, bytes) in sample.files.iter().filter(|(name, _)| !is_log(name)) {
         for at in 0..bytes.len() {
             let disk = MemoryStorage::with_files(flip(&sample.files, name, at));
-            let store =
-                sample.trial.open(Arc::new(disk)).unwrap_or_else(|e| panic!("byte {at} of {name}: {e}"));
-            sample.trial.check(&store).unwrap_or_else(|e| panic!("byte {at} of {name}: {e}"));
+            let store = sample
+                .trial
+                .open(Arc::new(disk))
+                .unwrap_or_else(|e| panic!("byte {at} of {name}: {e}"));
+            sample
+                .trial
+                .check(&store)
+                .unwrap_or_else(|e| panic!("byte {at} of {name}: {e}"));
         }
     }
 }

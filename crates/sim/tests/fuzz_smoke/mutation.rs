@@ -14,7 +14,11 @@ pub(crate) struct Mutator {
 impl Mutator {
     /// Mutates these, of which there must be at least one.
     pub(crate) fn new(seeds: Vec<Vec<u8>>) -> Self {
-        Self { seeds, state: 0x7475_726E_6B65_6570, input: Vec::new() }
+        Self {
+            seeds,
+            state: 0x7475_726E_6B65_6570,
+            input: Vec::new(),
+        }
     }
 
     /// The next input.
@@ -86,12 +90,19 @@ impl Mutator {
 fn inputs_differ_and_are_the_same_again() {
     let run = || {
         let mut mutator = Mutator::new(vec![b"abcdefgh".to_vec(), b"12".to_vec(), Vec::new()]);
-        (0..100).map(|_| mutator.next().to_vec()).collect::<Vec<_>>()
+        (0..100)
+            .map(|_| mutator.next().to_vec())
+            .collect::<Vec<_>>()
     };
     let inputs = run();
     assert_eq!(inputs, run());
     let mut distinct = inputs.clone();
     distinct.sort();
     distinct.dedup();
-    assert!(distinct.len() > 50, "only {} of {} inputs differ", distinct.len(), inputs.len());
+    assert!(
+        distinct.len() > 50,
+        "only {} of {} inputs differ",
+        distinct.len(),
+        inputs.len()
+    );
 }

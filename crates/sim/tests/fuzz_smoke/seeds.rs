@@ -22,7 +22,9 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 fn named(rows: &[(&str, &str)], bytes: fn(&str) -> Vec<u8>) -> Seeds {
-    rows.iter().map(|(name, text)| ((*name).to_owned(), bytes(text))).collect()
+    rows.iter()
+        .map(|(name, text)| ((*name).to_owned(), bytes(text)))
+        .collect()
 }
 
 /// The golden frames.
@@ -58,11 +60,20 @@ pub(crate) fn payloads() -> Seeds {
         ("links", "81 10 91 83 01 a1 61 02 05 03 81 01 a1 62"),
         ("map-by-name", "81 11 81 a1 6b 81 01 a1 61"),
         ("map-by-number", "81 12 81 ff 91 c4 01 00"),
-        ("typed-blob", "81 13 83 01 a9 746573742e4c696e6b 02 02 03 c4 04 81 01 a1 61"),
-        ("any-nested", "81 14 82 01 81 01 01 02 93 01 02 d6 05 00000001"),
+        (
+            "typed-blob",
+            "81 13 83 01 a9 746573742e4c696e6b 02 02 03 c4 04 81 01 a1 61",
+        ),
+        (
+            "any-nested",
+            "81 14 82 01 81 01 01 02 93 01 02 d6 05 00000001",
+        ),
         ("any-deep", "81 14 91 91 91 91 91 91 91 91 90"),
         ("enums", "82 16 63 17 93 01 02 09"),
-        ("times", "83 18 cf 0000018cc251f400 19 d3 ffffffffffffffff 1a cd 03e8"),
+        (
+            "times",
+            "83 18 cf 0000018cc251f400 19 d3 ffffffffffffffff 1a cd 03e8",
+        ),
         ("time-beyond-the-calendar", "81 18 cf ffffffffffffffff"),
         ("contradictions", "83 01 a1 61 07 a1 61 0f 81 01 01"),
         ("nil", "82 0d c0 15 c0"),
@@ -78,8 +89,14 @@ pub(crate) fn payloads() -> Seeds {
 pub(crate) fn bundles() -> Seeds {
     let rows = [
         ("empty-object", "{}"),
-        ("minimal", r#"{"registry_version":1,"bundle_id":"a","types":{},"enums":{}}"#),
-        ("key-twice", r#"{"registry_version":1,"bundle_id":"a","bundle_id":"b","types":{}}"#),
+        (
+            "minimal",
+            r#"{"registry_version":1,"bundle_id":"a","types":{},"enums":{}}"#,
+        ),
+        (
+            "key-twice",
+            r#"{"registry_version":1,"bundle_id":"a","bundle_id":"b","types":{}}"#,
+        ),
         (
             "every-type",
             r#"{"registry_version":1,"bundle_id":"e","types":{"t.A":{"versions":{"1":{"fields":{"1":{"name":"a","type":"u64"},"2":{"name":"b","type":"array","items":{"type":"map","key_type":"string","value_type":"t.B"}},"3":{"name":"c","type":"typed_blob","optional":true}}}}},"t.B":{"versions":{"1":{"fields":{"1":{"name":"x","type":"f32"}}}}}},"enums":{"t.E":{"1":"one"}}}"#,
@@ -98,7 +115,10 @@ pub(crate) fn bundles() -> Seeds {
         ),
     ];
     let mut seeds = named(&rows, |text| text.as_bytes().to_vec());
-    seeds.push(("chat".to_owned(), fs::read(root().join("docs/examples/chat.json")).unwrap()));
+    seeds.push((
+        "chat".to_owned(),
+        fs::read(root().join("docs/examples/chat.json")).unwrap(),
+    ));
     seeds
 }
 
@@ -107,7 +127,10 @@ pub(crate) fn queries() -> Seeds {
     let rows = [
         ("empty", ""),
         ("page", "limit=64&before_turn_id=12&view=both"),
-        ("explicit", "type_hint_mode=explicit&as_type_id=com.example.Message&as_type_version=1"),
+        (
+            "explicit",
+            "type_hint_mode=explicit&as_type_id=com.example.Message&as_type_version=1",
+        ),
         (
             "rendering",
             "include_unknown=1&bytes_render=hex&u64_format=number&enum_render=both&time_render=unix_ms",
@@ -141,7 +164,10 @@ pub(crate) fn logs() -> Seeds {
         ("a-segment-missing", vec![&many[0], &many[2]]),
         ("a-bit-flipped", flipped.iter().map(Vec::as_slice).collect()),
     ];
-    parts.iter().map(|(name, parts)| ((*name).to_owned(), parts.concat())).collect()
+    parts
+        .iter()
+        .map(|(name, parts)| ((*name).to_owned(), parts.concat()))
+        .collect()
 }
 
 /// The segments of a log of some frames, without the zeros behind the last one.
@@ -157,16 +183,33 @@ fn log(segment_bytes: u64, frames: u64) -> Vec<Vec<u8>> {
     let (mut log, _) = FileLog::open(Arc::new(storage.clone()), options).unwrap();
     for number in 1..=frames {
         let mut batch = Batch::new();
-        batch.restart(Stamp { created_at: Timestamp(number), marks: [number, 0] });
+        batch.restart(Stamp {
+            created_at: Timestamp(number),
+            marks: [number, 0],
+        });
         let bytes = Bytes::from(vec![u8::try_from(number).unwrap(); 40]);
         let (hash, crc) = (BlobHash::of(&bytes), blob_crc(&bytes));
-        batch.push_blob(BlobRecord { hash, raw_len: 40, form: Compression::None, crc, bytes });
+        batch.push_blob(BlobRecord {
+            hash,
+            raw_len: 40,
+            form: Compression::None,
+            crc,
+            bytes,
+        });
         batch.push_command(1, 1, b"a command");
         log.append(&batch).unwrap();
     }
     drop(log);
-    let used = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / 8 * 8 + 8);
-    let segments = storage.files().into_iter().filter(|(name, _)| name.ends_with("seg"));
+    let used = |bytes: &Vec<u8>| {
+        bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last / 8 * 8 + 8)
+    };
+    let segments = storage
+        .files()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with("seg"));
     segments
         .map(|(_, bytes)| bytes[..used(&bytes).min(bytes.len())].to_vec())
         .filter(|bytes| !bytes.is_empty())

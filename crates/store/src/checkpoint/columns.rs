@@ -1,5 +1,6 @@
-//! Rows of numbers as columns: each number as its difference from the one above it, or as it is where
-//! differences make no sense (hashes). Neighbouring rows are alike, so zstd leaves little of them.
+//! Rows of numbers as columns: each number as its difference from the one above it, or as it is
+//! where differences make no sense (hashes). Neighbouring rows are alike, so zstd leaves little of
+//! them.
 
 use turnkeep_types::varint::{Reader, put};
 
@@ -58,7 +59,12 @@ mod tests {
 
     #[test]
     fn rows_come_back() {
-        let rows = [[1, u64::MAX, 9], [2, 0, u64::MAX], [1, 5, 7], [u64::MAX, 1 << 63, 0]];
+        let rows = [
+            [1, u64::MAX, 9],
+            [2, 0, u64::MAX],
+            [1, 5, 7],
+            [u64::MAX, 1 << 63, 0],
+        ];
         let random = [false, false, true];
         let mut out = Vec::new();
         encode(&rows, random, &mut out);

@@ -114,7 +114,15 @@ impl Header {
         let store_id = body.take(16)?.try_into().ok()?;
         let frame_hash = body.take(32)?.try_into().ok()?;
         body.end()?;
-        Some(Self { format, store_id, number, frame_hash, from, to, last_stamp })
+        Some(Self {
+            format,
+            store_id,
+            number,
+            frame_hash,
+            from,
+            to,
+            last_stamp,
+        })
     }
 }
 
@@ -164,7 +172,12 @@ pub(super) fn write(storage: &dyn Storage, name: &str, delta: &Delta) -> std::io
     let file = storage.create(&beside, 0)?;
     let header = delta.header.encode();
     file.write_at(0, &header)?;
-    let mut out = Writer { file: &*file, end: header.len() as u64, raw: Vec::new(), section: Vec::new() };
+    let mut out = Writer {
+        file: &*file,
+        end: header.len() as u64,
+        raw: Vec::new(),
+        section: Vec::new(),
+    };
     out.delta(delta)?;
     file.sync()?;
     storage.rename(&beside, name)
@@ -184,22 +197,53 @@ impl Writer<'_> {
         let (state, from, to) = (&delta.state, &delta.header.from, &delta.header.to);
         self.declared(state, from.declared, to.declared)?;
         self.bundles(delta)?;
-        self.rows(kind::BLOBS, from.blobs..to.blobs, BLOB_COLUMNS, |row| state.blobs.get(row))?;
-        self.rows(kind::TURNS, from.turns..to.turns, TURN_COLUMNS, |row| turn_numbers(state, row))?;
-        self.rows(kind::FS_ROOTS, from.fs_roots..to.fs_roots, [false; 2], |row| state.fs_roots.get(row))?;
-        let context = |row| state.contexts.get(row).map(|[_, created_at, base]| [created_at, base]);
-        self.rows(kind::CONTEXTS, from.contexts..to.contexts, [false; 2], context)?;
+        self.rows(kind::BLOBS, from.blobs..to.blobs, BLOB_COLUMNS, |row| {
+            state.blobs.get(row)
+        })?;
+        self.rows(kind::TURNS, from.turns..to.turns, TURN_COLUMNS, |row| {
+            turn_numbers(state, row)
+        })?;
+        self.rows(
+            kind::FS_ROOTS,
+            from.fs_roots..to.fs_roots,
+            [false; 2],
+            |row| state.fs_roots.get(row),
+        )?;
+        let context = |row| {
+            state
+                .contexts
+                .get(row)
+                .map(|[_, created_at, base]| [created_at, base])
+        };
+        self.rows(
+            kind::CONTEXTS,
+            from.contexts..to.contexts,
+            [false; 2],
+            context,
+        )?;
         let head = |at: u64| delta.heads.get(usize::try_from(at).ok()?).copied();
         self.rows(kind::HEADS, 0..delta.heads.len() as u64, [false; 2], head)?;
         self.labels(delta)?;
-        self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| state.keys.get(row))?;
+        self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| {
+            state.keys.get(row)
+        })?;
         self.rows(kind::EVENTS, from.events..to.events, [false], |row| {
             state.events.get(row).map(|word| [word])
         })?;
         let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
-        self.rows(kind::LOST_TURNS, 0..delta.lost_turns.len() as u64, [false; 2], lost)?;
+        self.rows(
+            kind::LOST_TURNS,
+            0..delta.lost_turns.len() as u64,
+            [false; 2],
+            lost,
+        )?;
         let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
-        self.rows(kind::MOVED_BLOBS, 0..delta.moved_blobs.len() as u64, MOVED_COLUMNS, moved)?;
+        self.rows(
+            kind::MOVED_BLOBS,
+            0..delta.moved_blobs.len() as u64,
+            MOVED_COLUMNS,
+            moved,
+        )?;
         self.section(kind::END, 0)
     }
 
@@ -222,26 +266,38 @@ impl Writer<'_> {
     }
 
     fn declared(&mut self, state: &State, from: u64, to: u64) -> std::io::Result<()> {
-        self.texts(kind::DECLARED, (from..to).filter_map(|n| state.declared.get(n)), |raw, declared| {
-            put_bytes(raw, declared.turn_type.id.as_bytes());
-            put(raw, declared.turn_type.version.into());
-            put(raw, declared.encoding.into());
-        })
+        self.texts(
+            kind::DECLARED,
+            (from..to).filter_map(|n| state.declared.get(n)),
+            |raw, declared| {
+                put_bytes(raw, declared.turn_type.id.as_bytes());
+                put(raw, declared.turn_type.version.into());
+                put(raw, declared.encoding.into());
+            },
+        )
     }
 
     fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
         let new = delta.header.from.bundles..delta.header.to.bundles;
-        self.texts(kind::BUNDLES, new.filter_map(|n| bundle_at(&delta.registry, n)), |raw, bundle| {
-            put_bytes(raw, bundle.id.as_bytes());
-            put_bytes(raw, &bundle.bytes);
-        })
+        self.texts(
+            kind::BUNDLES,
+            new.filter_map(|n| bundle_at(&delta.registry, n)),
+            |raw, bundle| {
+                put_bytes(raw, bundle.id.as_bytes());
+                put_bytes(raw, &bundle.bytes);
+            },
+        )
     }
 
     fn labels(&mut self, delta: &Delta) -> std::io::Result<()> {
-        self.texts(kind::LABELS, delta.labels.iter(), |raw, (context, labels)| {
-            put(raw, context.get());
-            put_labels(raw, labels);
-        })
+        self.texts(
+            kind::LABELS,
+            delta.labels.iter(),
+            |raw, (context, labels)| {
+                put(raw, context.get());
+                put_labels(raw, labels);
+            },
+        )
     }
 
     /// Writes rows of any length, a new section whenever one is long enough.
@@ -259,7 +315,11 @@ impl Writer<'_> {
                 self.section(kind, std::mem::take(&mut count))?;
             }
         }
-        if count > 0 { self.section(kind, count) } else { Ok(()) }
+        if count > 0 {
+            self.section(kind, count)
+        } else {
+            Ok(())
+        }
     }
 
     fn section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
@@ -316,7 +376,11 @@ pub(super) fn open(storage: &dyn Storage, name: &str) -> Option<File> {
         last = section.kind;
     }
     reader.end()?;
-    Some(File { header, bytes, body })
+    Some(File {
+        header,
+        bytes,
+        body,
+    })
 }
 
 struct Section<'a> {
@@ -330,17 +394,24 @@ impl<'a> Section<'a> {
     fn take(reader: &mut Reader<'a>) -> Option<Self> {
         let whole = reader.0;
         let kind = reader.u8()?;
-        let (rows, raw_len, stored_len) = (fixed_u32(reader)?, fixed_u32(reader)?, fixed_u32(reader)?);
+        let (rows, raw_len, stored_len) =
+            (fixed_u32(reader)?, fixed_u32(reader)?, fixed_u32(reader)?);
         let stored = reader.take(stored_len as usize)?;
         let covered = whole.get(..SECTION_HEADER + stored.len())?;
-        let sound = fixed_u32(reader)? == blob_crc(covered) && raw_len as usize <= SECTION_RAW_BYTES_MAX;
-        sound.then_some(Self { kind, rows: rows.into(), raw_len: raw_len as usize, stored })
+        let sound =
+            fixed_u32(reader)? == blob_crc(covered) && raw_len as usize <= SECTION_RAW_BYTES_MAX;
+        sound.then_some(Self {
+            kind,
+            rows: rows.into(),
+            raw_len: raw_len as usize,
+            stored,
+        })
     }
 }
 
 impl File {
-    /// Adds the file's content to a state that holds all files before it. `None` leaves the state half
-    /// filled: the caller must start over.
+    /// Adds the file's content to a state that holds all files before it. `None` leaves the state
+    /// half filled: the caller must start over.
     pub(super) fn restore(&self, state: &State) -> Option<Touched> {
         let mut reader = Reader(self.bytes.get(self.body..)?);
         let mut touched = Touched::default();
@@ -352,9 +423,12 @@ impl File {
             let raw = zstd::bulk::decompress(section.stored, section.raw_len).ok()?;
             restore_section(state, &mut touched, &section, &mut Reader(&raw))?;
         }
-        state.last_stamp.fetch_max(self.header.last_stamp, Ordering::Relaxed);
+        state
+            .last_stamp
+            .fetch_max(self.header.last_stamp, Ordering::Relaxed);
         let to = &self.header.to;
-        (Mark::now(state, turnkeep_journal::Position(to.position), to.log_bytes) == *to).then_some(touched)
+        (Mark::now(state, turnkeep_journal::Position(to.position), to.log_bytes) == *to)
+            .then_some(touched)
     }
 }
 
@@ -381,7 +455,9 @@ fn restore_section(
             state.push_context(Timestamp(created_at), base);
             Some(())
         })?,
-        kind::HEADS => for_rows(raw, rows, [false; 2], |row| restore_head(state, touched, row))?,
+        kind::HEADS => for_rows(raw, rows, [false; 2], |row| {
+            restore_head(state, touched, row)
+        })?,
         kind::LABELS => each(rows, || restore_labels(state, touched, raw))?,
         kind::KEYS => for_rows(raw, rows, KEY_COLUMNS, |row| {
             state.add_key_row(row);
@@ -391,8 +467,12 @@ fn restore_section(
             state.events.push(row[0]);
             Some(())
         })?,
-        kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| restore_lost_turn(state, touched, row))?,
-        kind::MOVED_BLOBS => for_rows(raw, rows, MOVED_COLUMNS, |row| restore_moved(state, touched, row))?,
+        kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| {
+            restore_lost_turn(state, touched, row)
+        })?,
+        kind::MOVED_BLOBS => for_rows(raw, rows, MOVED_COLUMNS, |row| {
+            restore_moved(state, touched, row)
+        })?,
         _ => return None,
     }
     raw.end()
@@ -408,23 +488,36 @@ fn for_rows<const N: usize>(
     random: [bool; N],
     one: impl FnMut([u64; N]) -> Option<()>,
 ) -> Option<()> {
-    columns::decode(raw, rows, random)?.into_iter().try_for_each(one)
+    columns::decode(raw, rows, random)?
+        .into_iter()
+        .try_for_each(one)
 }
 
 fn restore_declared(state: &State, raw: &mut Reader<'_>) -> Option<()> {
-    let turn_type = TypeRef { id: raw.str()?.into(), version: raw.u32()? };
-    state.declared.push(Declared { turn_type, encoding: raw.u32()? });
+    let turn_type = TypeRef {
+        id: raw.str()?.into(),
+        version: raw.u32()?,
+    };
+    state.declared.push(Declared {
+        turn_type,
+        encoding: raw.u32()?,
+    });
     Some(())
 }
 
 fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
     let (id, json) = (raw.str()?, raw.bytes()?);
-    let Ok(Checked::New(registry)) = state.registry.load().check(id, json) else { return None };
+    let Ok(Checked::New(registry)) = state.registry.load().check(id, json) else {
+        return None;
+    };
     state.registry.store(Arc::new(registry));
     Some(())
 }
 
-fn restore_turn(state: &State, [parent, context, depth, declared, blob, created_at]: [u64; 6]) -> Option<()> {
+fn restore_turn(
+    state: &State,
+    [parent, context, depth, declared, blob, created_at]: [u64; 6],
+) -> Option<()> {
     let id = TurnId::new(state.turns.len() + 1)?;
     let parent = TurnId::new(parent);
     let lost = blob & 1 != 0;
@@ -455,7 +548,13 @@ fn restore_head(state: &State, touched: &mut Touched, [context, head]: [u64; 2])
 fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 2]) -> Option<()> {
     let turn = TurnId::new(turn)?;
     let row = state.turn(turn).filter(|row| row.lost)?;
-    state.set_turn(turn, TurnRow { depth: depth.try_into().ok()?, ..row });
+    state.set_turn(
+        turn,
+        TurnRow {
+            depth: depth.try_into().ok()?,
+            ..row
+        },
+    );
     touched.lost_turns.insert(turn);
     Some(())
 }
@@ -463,7 +562,10 @@ fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 
 fn restore_moved(state: &State, touched: &mut Touched, moved: [u64; 8]) -> Option<()> {
     let (row, words) = (moved[0], &moved[1..]);
     let blob = BlobRow::from_words(words.try_into().ok()?);
-    state.blobs.get(row).filter(|known| known[..4] == words[..4])?;
+    state
+        .blobs
+        .get(row)
+        .filter(|known| known[..4] == words[..4])?;
     state.move_blob(row, blob);
     touched.blobs.insert(row);
     Some(())

@@ -1,11 +1,12 @@
 //! Index checkpoints: the state on disk, so that a start reads only the log's tail.
 //!
-//! They are derived and never needed for safety. The index is a row of files, `index/0000000001.ckpt`
-//! and on, each with what the log added between two positions: new rows of the append-only tables, and
-//! the heads and labels that changed. So writing one costs what was added, not what there is; the last
-//! file is rewritten while it is small. A file counts only if its checksums hold, it begins where the
-//! one before it ends, it is of this store, and the log has the frame that it reflects, with the same
-//! hash. Otherwise it and all after it are removed and the log is replayed instead.
+//! They are derived and never needed for safety. The index is a row of files,
+//! `index/0000000001.ckpt` and on, each with what the log added between two positions: new rows of
+//! the append-only tables, and the heads and labels that changed. So writing one costs what was
+//! added, not what there is; the last file is rewritten while it is small. A file counts only if
+//! its checksums hold, it begins where the one before it ends, it is of this store, and the log has
+//! the frame that it reflects, with the same hash. Otherwise it and all after it are removed and
+//! the log is replayed instead.
 
 mod columns;
 mod file;
@@ -85,7 +86,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     fn start() -> Self {
-        Self { number: 1, from: Mark::default(), done: Mark::default() }
+        Self {
+            number: 1,
+            from: Mark::default(),
+            done: Mark::default(),
+        }
     }
 }
 
@@ -103,7 +108,13 @@ pub(crate) struct Loaded {
 impl Loaded {
     pub(crate) fn nothing() -> Self {
         let (state, touched) = (State::new(), Touched::default());
-        Self { state, touched, progress: Progress::start(), last: None, known: None }
+        Self {
+            state,
+            touched,
+            progress: Progress::start(),
+            last: None,
+            known: None,
+        }
     }
 }
 
@@ -124,9 +135,15 @@ fn load_below(storage: &dyn Storage, end: u64) -> Loaded {
             // The tables may hold part of it: begin again without it.
             return load_below(storage, file.header.number);
         };
-        let Header { number, from, to, .. } = file.header;
+        let Header {
+            number, from, to, ..
+        } = file.header;
         loaded.touched = touched;
-        loaded.progress = Progress { number, from, done: to };
+        loaded.progress = Progress {
+            number,
+            from,
+            done: to,
+        };
         loaded.last = Some(file.header);
     }
     loaded
@@ -138,7 +155,9 @@ fn row(storage: &dyn Storage) -> impl Iterator<Item = file::File> + '_ {
     (1..).map_while(move |number| {
         let file = file::open(storage, &file_name(number))?;
         let follows = match &before {
-            Some(before) => file.header.from == before.to && file.header.store_id == before.store_id,
+            Some(before) => {
+                file.header.from == before.to && file.header.store_id == before.store_id
+            }
             None => file.header.from == Mark::default(),
         };
         before = Some(file.header.clone());
@@ -155,17 +174,22 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What a checkpoint and the file of acknowledged writes say about the store with this id; without an
-    /// id, about whatever store they are of.
+    /// What a checkpoint and the file of acknowledged writes say about the store with this id;
+    /// without an id, about whatever store they are of.
     pub(crate) fn of(
         checkpoint: Option<&Header>,
         acknowledged: Option<&Acknowledged>,
         store_id: Option<[u8; 16]>,
     ) -> Self {
         let is_ours = |id: [u8; 16]| store_id.is_none_or(|ours| ours == id);
-        let checkpoint = checkpoint.filter(|header| is_ours(header.store_id)).map(|header| header.to);
+        let checkpoint = checkpoint
+            .filter(|header| is_ours(header.store_id))
+            .map(|header| header.to);
         let checkpoint = checkpoint.unwrap_or_default();
-        let acknowledged = acknowledged.filter(|acked| is_ours(acked.store_id)).copied().unwrap_or_default();
+        let acknowledged = acknowledged
+            .filter(|acked| is_ours(acked.store_id))
+            .copied()
+            .unwrap_or_default();
         Self {
             position: checkpoint.position.max(acknowledged.durable.0),
             turns: checkpoint.turns.max(acknowledged.turns),
@@ -177,7 +201,11 @@ impl Known {
 /// How far the log of this store is known to have been durable, without loading the index.
 pub(crate) fn known(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> Known {
     let last = row(storage).last().map(|file| file.header);
-    Known::of(last.as_ref(), acknowledged::read(storage).as_ref(), store_id)
+    Known::of(
+        last.as_ref(),
+        acknowledged::read(storage).as_ref(),
+        store_id,
+    )
 }
 
 /// Removes what did not count: every file behind those that were loaded.
@@ -187,7 +215,9 @@ pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
         if format!("{DIR}/{name}") == acknowledged::NAME {
             continue;
         }
-        let number = name.strip_suffix(".ckpt").and_then(|stem| stem.parse::<u64>().ok());
+        let number = name
+            .strip_suffix(".ckpt")
+            .and_then(|stem| stem.parse::<u64>().ok());
         if number.is_none_or(|number| number > kept) {
             // What cannot be removed is judged again at the next start, by the same rules.
             drop(storage.remove(&format!("{DIR}/{name}")));
@@ -198,15 +228,19 @@ pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
 /// The bytes that the index takes on disk.
 pub(crate) fn bytes_on_disk(storage: &dyn Storage) -> u64 {
     let names = storage.list(DIR).unwrap_or_default();
-    names.iter().filter_map(|name| Some(storage.open(&format!("{DIR}/{name}")).ok()?.len())).sum()
+    names
+        .iter()
+        .filter_map(|name| Some(storage.open(&format!("{DIR}/{name}")).ok()?.len()))
+        .sum()
 }
 
 fn file_name(number: u64) -> String {
     format!("{DIR}/{number:010}.ckpt")
 }
 
-/// Decides on the writer's thread when a checkpoint is due, and writes it on a thread of its own. One
-/// that could not be written is as if it had not been tried: the next one covers the same and more.
+/// Decides on the writer's thread when a checkpoint is due, and writes it on a thread of its own.
+/// One that could not be written is as if it had not been tried: the next one covers the same and
+/// more.
 pub(crate) struct Checkpointer {
     store_id: [u8; 16],
     log: LogReader,
@@ -248,10 +282,24 @@ impl Checkpointer {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("turnkeep-checkpoint".into()).spawn(write_all)?;
-        let worker = Some(Worker { deltas, written, thread });
+        let thread = std::thread::Builder::new()
+            .name("turnkeep-checkpoint".into())
+            .spawn(write_all)?;
+        let worker = Some(Worker {
+            deltas,
+            written,
+            thread,
+        });
         let due_at = progress.done.log_bytes.saturating_add(every_bytes);
-        Ok(Self { store_id, log, every_bytes, progress, due_at, in_flight: None, worker })
+        Ok(Self {
+            store_id,
+            log,
+            every_bytes,
+            progress,
+            due_at,
+            in_flight: None,
+            worker,
+        })
     }
 
     /// Writes a checkpoint if enough was logged since the last one.
@@ -282,17 +330,25 @@ impl Checkpointer {
 
     fn wait(&mut self, applier: &mut Applier) {
         if self.in_flight.is_some() {
-            let written = self.worker.as_ref().and_then(|worker| worker.written.recv().ok());
+            let written = self
+                .worker
+                .as_ref()
+                .and_then(|worker| worker.written.recv().ok());
             self.settle(applier, Some(written.unwrap_or(false)));
         }
     }
 
     fn send(&mut self, applier: &mut Applier) {
         let Some(worker) = &self.worker else { return };
-        let Some(delta) = self.delta(applier) else { return };
+        let Some(delta) = self.delta(applier) else {
+            return;
+        };
         let header = delta.header.clone();
         if worker.deltas.try_send(delta).is_ok() {
-            self.in_flight = Some(InFlight { header, touched: std::mem::take(&mut applier.touched) });
+            self.in_flight = Some(InFlight {
+                header,
+                touched: std::mem::take(&mut applier.touched),
+            });
         }
     }
 
@@ -308,11 +364,19 @@ impl Checkpointer {
             self.progress.done = header.to;
         }
         if written && full {
-            self.progress = Progress { number: header.number + 1, from: header.to, done: header.to };
+            self.progress = Progress {
+                number: header.number + 1,
+                from: header.to,
+                done: header.to,
+            };
         } else {
             applier.touched.add(touched);
         }
-        let since = if written { header.to.log_bytes } else { self.log.bytes_used() };
+        let since = if written {
+            header.to.log_bytes
+        } else {
+            self.log.bytes_used()
+        };
         self.due_at = since.saturating_add(self.every_bytes);
     }
 
@@ -342,7 +406,12 @@ impl Checkpointer {
             heads: applier.touched.heads.iter().map(head).collect(),
             lost_turns: applier.touched.lost_turns.iter().filter_map(lost).collect(),
             moved_blobs: applier.touched.blobs.iter().filter_map(moved).collect(),
-            labels: applier.touched.labels.iter().map(|&id| (id, state.labels_of(id))).collect(),
+            labels: applier
+                .touched
+                .labels
+                .iter()
+                .map(|&id| (id, state.labels_of(id)))
+                .collect(),
         })
     }
 }

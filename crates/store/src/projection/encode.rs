@@ -1,7 +1,8 @@
 //! Encoding: JSON with field names becomes a payload's msgpack, by a published descriptor.
 //!
-//! It takes what projection prints by default. The same JSON gives the same bytes: tags ascend, integers
-//! take the fewest bytes, map keys are sorted. It fails with the path of the first value that does not fit.
+//! It takes what projection prints by default. The same JSON gives the same bytes: tags ascend,
+//! integers take the fewest bytes, map keys are sorted. It fails with the path of the first value
+//! that does not fit.
 
 mod msgpack;
 mod scalar;
@@ -84,9 +85,15 @@ pub fn encode(
         return Err(EncodeError::MissingType);
     }
     let unpublished = || EncodeError::Unpublished(type_ref.clone());
-    let version = registry.descriptor(&type_ref.id, type_ref.version).ok_or_else(unpublished)?;
-    let mut encoder =
-        Encoder { names: Resolver::new(registry), missing, path: vec!["data".to_owned()], depth: 0 };
+    let version = registry
+        .descriptor(&type_ref.id, type_ref.version)
+        .ok_or_else(unpublished)?;
+    let mut encoder = Encoder {
+        names: Resolver::new(registry),
+        missing,
+        path: vec!["data".to_owned()],
+        depth: 0,
+    };
     let mut out = Writer::default();
     encoder.object(&mut out, version, data)?;
     Ok(out.into_bytes())
@@ -134,7 +141,9 @@ impl<'r> Encoder<'r> {
     /// Encodes the parts of a container.
     fn inside(&mut self, encode: impl FnOnce(&mut Self) -> Encoded) -> Encoded {
         if self.depth == NESTING_MAX {
-            return Err(EncodeError::TooDeep { path: self.path_text("") });
+            return Err(EncodeError::TooDeep {
+                path: self.path_text(""),
+            });
         }
         self.depth += 1;
         encode(self)?;
@@ -148,10 +157,12 @@ impl<'r> Encoder<'r> {
         };
         let mut fields = Vec::with_capacity(members.len());
         for (name, value) in members {
-            let field = version.field_named(name).ok_or_else(|| EncodeError::UnknownField {
-                path: self.path_text(&format!(".{name}")),
-                type_ref: version.type_ref.clone(),
-            })?;
+            let field = version
+                .field_named(name)
+                .ok_or_else(|| EncodeError::UnknownField {
+                    path: self.path_text(&format!(".{name}")),
+                    type_ref: version.type_ref.clone(),
+                })?;
             fields.push((field, value));
         }
         self.refuse_missing(version, members)?;
@@ -160,7 +171,9 @@ impl<'r> Encoder<'r> {
             out.map(fields.len());
             fields.into_iter().try_for_each(|(field, value)| {
                 out.int(field.tag.into());
-                this.at(format!(".{}", field.name), |this| this.value(out, &field.shape, value))
+                this.at(format!(".{}", field.name), |this| {
+                    this.value(out, &field.shape, value)
+                })
             })
         })
     }
@@ -196,7 +209,10 @@ impl<'r> Encoder<'r> {
     fn nested(&mut self, out: &mut Writer, id: &'r Arc<str>, value: &Value) -> Encoded {
         match self.names.latest(id) {
             Some(version) => self.object(out, version, value),
-            None => Err(EncodeError::Unpublished(TypeRef { id: Arc::clone(id), version: 0 })),
+            None => Err(EncodeError::Unpublished(TypeRef {
+                id: Arc::clone(id),
+                version: 0,
+            })),
         }
     }
 
@@ -209,11 +225,18 @@ impl<'r> Encoder<'r> {
         })
     }
 
-    fn map(&mut self, out: &mut Writer, map: &'r MapShape, members: &Map<String, Value>) -> Encoded {
+    fn map(
+        &mut self,
+        out: &mut Writer,
+        map: &'r MapShape,
+        members: &Map<String, Value>,
+    ) -> Encoded {
         let mut entries = Vec::with_capacity(members.len());
         for (key, value) in members {
             entries.push((
-                self.at(format!("[{key:?}]"), |this| this.map_key(&map.key.kind, key))?,
+                self.at(format!("[{key:?}]"), |this| {
+                    this.map_key(&map.key.kind, key)
+                })?,
                 key,
                 value,
             ));
@@ -223,7 +246,9 @@ impl<'r> Encoder<'r> {
             out.map(entries.len());
             entries.into_iter().try_for_each(|(encoded, key, value)| {
                 encoded.write(out);
-                this.at(format!("[{key:?}]"), |this| this.value(out, &map.value, value))
+                this.at(format!("[{key:?}]"), |this| {
+                    this.value(out, &map.value, value)
+                })
             })
         })
     }
@@ -239,7 +264,11 @@ impl<'r> Encoder<'r> {
                 None => out.f64(number.as_f64().unwrap_or_default()),
             },
             Value::Array(values) => {
-                static ANY: Shape = Shape { kind: Kind::Any, semantic: None, enum_id: None };
+                static ANY: Shape = Shape {
+                    kind: Kind::Any,
+                    semantic: None,
+                    enum_id: None,
+                };
                 self.array(out, &ANY, values)?;
             }
             Value::Object(members) => self.any_object(out, members)?,
@@ -260,13 +289,20 @@ impl<'r> Encoder<'r> {
     }
 
     /// Encodes `{type_id, type_version, data}`, or with `bytes` in place of the data.
-    fn typed_blob(&mut self, out: &mut Writer, members: &Map<String, Value>, whole: &Value) -> Encoded {
+    fn typed_blob(
+        &mut self,
+        out: &mut Writer,
+        members: &Map<String, Value>,
+        whole: &Value,
+    ) -> Encoded {
         const EXPECTED: &str = "a typed blob {type_id, type_version, data}";
-        let known = |key: &str| matches!(key, "type_id" | "type_version" | "data" | "bytes" | "error");
+        let known =
+            |key: &str| matches!(key, "type_id" | "type_version" | "data" | "bytes" | "error");
         let type_id = members.get("type_id").and_then(Value::as_str);
         let version = members.get("type_version").and_then(Value::as_u64);
         let version = version.and_then(|version| u32::try_from(version).ok());
-        let (Some(type_id), Some(version), true) = (type_id, version, members.keys().all(|key| known(key)))
+        let (Some(type_id), Some(version), true) =
+            (type_id, version, members.keys().all(|key| known(key)))
         else {
             return Err(self.wrong(EXPECTED, whole));
         };
@@ -291,7 +327,11 @@ impl<'r> Encoder<'r> {
         let version = registry.descriptor(&type_ref.id, type_ref.version);
         let version = version.ok_or_else(|| EncodeError::Unpublished(type_ref.clone()))?;
         let mut inner = Writer::default();
-        self.inside(|this| this.at(".data".to_owned(), |this| this.object(&mut inner, version, data)))?;
+        self.inside(|this| {
+            this.at(".data".to_owned(), |this| {
+                this.object(&mut inner, version, data)
+            })
+        })?;
         Ok(inner.into_bytes())
     }
 }
@@ -302,7 +342,9 @@ fn describe(value: &Value) -> String {
     match value {
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-        Value::String(text) if text.len() > SHOWN_BYTES_MAX => format!("a string of {} bytes", text.len()),
+        Value::String(text) if text.len() > SHOWN_BYTES_MAX => {
+            format!("a string of {} bytes", text.len())
+        }
         scalar => scalar.to_string(),
     }
 }

@@ -6,8 +6,8 @@ use turnkeep_types::TypeRef;
 
 use super::msgpack::NESTING_MAX;
 use super::{
-    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Options, Projected, TimeRender, TypeHint,
-    U64Format, project,
+    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Options, Projected, TimeRender,
+    TypeHint, U64Format, project,
 };
 use crate::registry::{Registry, parse_json};
 
@@ -22,7 +22,9 @@ pub fn sample_registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
         let mut registry = Registry::default();
-        registry.put("sample", SAMPLE.as_bytes()).expect("the sample bundle is legal");
+        registry
+            .put("sample", SAMPLE.as_bytes())
+            .expect("the sample bundle is legal");
         registry
     })
 }
@@ -32,8 +34,8 @@ pub fn sample_type() -> TypeRef {
     TypeRef::new("test.Everything", 2)
 }
 
-/// Projects arbitrary bytes with the sample type in two opposite ways, and asserts what holds for every
-/// input: the answer is JSON, and both ways fail or succeed together.
+/// Projects arbitrary bytes with the sample type in two opposite ways, and asserts what holds for
+/// every input: the answer is JSON, and both ways fail or succeed together.
 pub fn project_any(bytes: &[u8]) {
     let browser = Options::default();
     let debugger = Options {
@@ -45,7 +47,14 @@ pub fn project_any(bytes: &[u8]) {
         time_render: TimeRender::UnixMs,
     };
     let answers = [&browser, &debugger].map(|options| {
-        project(sample_registry(), &sample_type(), ENCODING_MSGPACK, bytes, options).inspect(assert_json)
+        project(
+            sample_registry(),
+            &sample_type(),
+            ENCODING_MSGPACK,
+            bytes,
+            options,
+        )
+        .inspect(assert_json)
     });
     assert_eq!(answers[0].as_ref().err(), answers[1].as_ref().err());
 }

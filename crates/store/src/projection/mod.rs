@@ -1,8 +1,9 @@
 //! Projection: a payload's msgpack and a descriptor become JSON that people and browsers can read.
 //!
-//! Everything here is a function of its arguments. A payload is read in one pass and written as JSON text,
-//! without a tree between; hostile bytes cost time and memory in proportion to their length. It fails with
-//! a [`ProjectionError`] for one payload only, so that a bad turn never hides the others of a page.
+//! Everything here is a function of its arguments. A payload is read in one pass and written as
+//! JSON text, without a tree between; hostile bytes cost time and memory in proportion to their
+//! length. It fails with a [`ProjectionError`] for one payload only, so that a bad turn never hides
+//! the others of a page.
 
 mod encode;
 pub mod fuzz;
@@ -25,8 +26,8 @@ use turnkeep_types::TypeRef;
 pub use encode::{EncodeError, MissingFields, encode};
 pub use msgpack::DecodeFault;
 pub use options::{
-    BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, Options, TimeRender, TypeHint, U64Format,
-    UnknownValue,
+    BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, Options, TimeRender, TypeHint,
+    U64Format, UnknownValue,
 };
 pub use warning::Warning;
 
@@ -173,11 +174,20 @@ fn resolve<'r>(
     let (found, wanted) = match hint {
         TypeHint::Explicit(requested) if declared.is_declared() && declared.id != requested.id => {
             let (declared, requested) = (declared.clone(), requested.clone());
-            return Err(ProjectionError::Conflict { declared, requested });
+            return Err(ProjectionError::Conflict {
+                declared,
+                requested,
+            });
         }
-        TypeHint::Explicit(requested) => (registry.descriptor(&requested.id, requested.version), requested),
+        TypeHint::Explicit(requested) => (
+            registry.descriptor(&requested.id, requested.version),
+            requested,
+        ),
         _ if !declared.is_declared() => return Err(ProjectionError::MissingTypeHint),
-        TypeHint::Inherit => (registry.descriptor(&declared.id, declared.version), declared),
+        TypeHint::Inherit => (
+            registry.descriptor(&declared.id, declared.version),
+            declared,
+        ),
         TypeHint::Latest => (registry.latest(&declared.id), declared),
     };
     found.ok_or_else(|| ProjectionError::FailedDependency(wanted.clone()))

@@ -1,7 +1,8 @@
 //! A bounded msgpack reader over a slice.
 //!
-//! It borrows everything and allocates nothing. A declared length is believed only as far as the bytes
-//! reach, and a container only as deep as `NESTING_MAX`, so time and stack are bounded by the input.
+//! It borrows everything and allocates nothing. A declared length is believed only as far as the
+//! bytes reach, and a container only as deep as `NESTING_MAX`, so time and stack are bounded by the
+//! input.
 
 use rmp::Marker;
 
@@ -104,7 +105,9 @@ impl<'a> Reader<'a> {
         }
         match self.token()? {
             Token::Map(count) => Ok(count),
-            other => Err(DecodeFault::NotAMap { found: other.kind() }),
+            other => Err(DecodeFault::NotAMap {
+                found: other.kind(),
+            }),
         }
     }
 
@@ -112,7 +115,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish(&self) -> Result<(), DecodeFault> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
-            bytes => Err(DecodeFault::Trailing { offset: self.at, bytes }),
+            bytes => Err(DecodeFault::Trailing {
+                offset: self.at,
+                bytes,
+            }),
         }
     }
 
@@ -126,7 +132,9 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, count: usize, begun: usize) -> Result<&'a [u8], DecodeFault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let taken = rest.get(..count).ok_or(DecodeFault::Truncated { offset: begun })?;
+        let taken = rest
+            .get(..count)
+            .ok_or(DecodeFault::Truncated { offset: begun })?;
         self.at += count;
         Ok(taken)
     }
@@ -147,7 +155,8 @@ impl<'a> Reader<'a> {
 
     /// A big-endian number that counts something.
     fn count<const N: usize>(&mut self, begun: usize) -> Result<u32, DecodeFault> {
-        self.uint::<N>(begun).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+        self.uint::<N>(begun)
+            .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     fn sized<const N: usize>(&mut self, begun: usize) -> Result<&'a [u8], DecodeFault> {
@@ -231,13 +240,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a map's key that is inside a container at `depth`. A key that is no scalar is its own bytes.
+    /// Reads a map's key that is inside a container at `depth`. A key that is no scalar is its own
+    /// bytes.
     pub(crate) fn key(&mut self, depth: usize) -> Result<Token<'a>, DecodeFault> {
         let begun = self.at;
         match self.token()? {
             token @ (Token::Array(_) | Token::Map(_) | Token::Ext(..)) => {
                 self.skip_parts(token, depth)?;
-                Ok(Token::Bin(self.bytes.get(begun..self.at).unwrap_or_default()))
+                Ok(Token::Bin(
+                    self.bytes.get(begun..self.at).unwrap_or_default(),
+                ))
             }
             scalar => Ok(scalar),
         }

@@ -1,4 +1,5 @@
-//! How a reader wants a payload shown. The defaults are a browser's: nothing that JavaScript would round.
+//! How a reader wants a payload shown. The defaults are a browser's: nothing that JavaScript would
+//! round.
 
 use std::str::FromStr;
 

@@ -1,7 +1,8 @@
 //! Rendering: msgpack in, JSON text out, in one pass, by a descriptor.
 //!
-//! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a warning.
-//! The pass fails only if the bytes are no payload or the text would grow beyond `RENDER_BYTES_MAX`.
+//! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a
+//! warning. The pass fails only if the bytes are no payload or the text would grow beyond
+//! `RENDER_BYTES_MAX`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, pus
 use super::time;
 use super::warning::{Path, Step, Warnings, push_key};
 use crate::registry::{
-    Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number, push_string,
+    Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number,
+    push_string,
 };
 
 /// The most text that one payload may become. Long names in a descriptor make a lot of few bytes.
@@ -53,11 +55,23 @@ impl<'a> Renderer<'a> {
             (sink, object)
         });
         let (sink, path, warnings) = (Sink::default(), Path::default(), Warnings::default());
-        Self { names: Resolver::new(registry), options, sink, unknown, path, warnings }
+        Self {
+            names: Resolver::new(registry),
+            options,
+            sink,
+            unknown,
+            path,
+            warnings,
+        }
     }
 
     /// Renders a whole payload by a descriptor.
-    pub(super) fn payload(&mut self, bytes: &'a [u8], version: &'a TypeVersion, depth: usize) -> Pass {
+    pub(super) fn payload(
+        &mut self,
+        bytes: &'a [u8],
+        version: &'a TypeVersion,
+        depth: usize,
+    ) -> Pass {
         let mut reader = Reader::new(bytes);
         let count = reader.payload()?;
         self.sink.out.reserve(bytes.len() + bytes.len() / 4);
@@ -70,7 +84,11 @@ impl<'a> Renderer<'a> {
             sink.close(&object);
             sink.finish()
         });
-        Rendered { data: self.sink.finish(), unknown, warnings: self.warnings.finish() }
+        Rendered {
+            data: self.sink.finish(),
+            unknown,
+            warnings: self.warnings.finish(),
+        }
     }
 
     pub(super) fn warn(&mut self, message: impl FnOnce() -> String) {
@@ -79,7 +97,9 @@ impl<'a> Renderer<'a> {
 
     fn bounded(&self) -> Pass {
         if self.sink.out.len() > RENDER_BYTES_MAX {
-            return Err(ProjectionError::TooLarge { max: RENDER_BYTES_MAX });
+            return Err(ProjectionError::TooLarge {
+                max: RENDER_BYTES_MAX,
+            });
         }
         Ok(())
     }
@@ -121,7 +141,12 @@ impl<'a> Renderer<'a> {
         let start = self.sink.out.len();
         self.sink.out.push_str(&field.key_text);
         if self.sink.end_key(object, start) {
-            self.warn(|| format!("tag {} occurs more than once; the last value is shown", field.tag));
+            self.warn(|| {
+                format!(
+                    "tag {} occurs more than once; the last value is shown",
+                    field.tag
+                )
+            });
         }
         self.value(reader, &field.shape, depth)?;
         self.sink.end_entry();
@@ -140,7 +165,12 @@ impl<'a> Renderer<'a> {
         let step = tag.map_or(Step::Key(key), Step::Unknown);
         if again {
             self.path.0.push(step);
-            self.warn(|| format!("tag {} occurs more than once; the last value counts", tag.unwrap_or(0)));
+            self.warn(|| {
+                format!(
+                    "tag {} occurs more than once; the last value counts",
+                    tag.unwrap_or(0)
+                )
+            });
             self.path.0.pop();
         }
         let Some((mut sink, mut object)) = self.unknown.take() else {
@@ -151,7 +181,9 @@ impl<'a> Renderer<'a> {
         self.push_unknown_key(key);
         self.path.0.push(step);
         if self.sink.end_key(&mut object, start) && !again {
-            self.warn(|| "an unknown key occurs more than once; the last value is shown".to_owned());
+            self.warn(|| {
+                "an unknown key occurs more than once; the last value is shown".to_owned()
+            });
         }
         let token = reader.token()?;
         self.plain(reader, token, depth)?;
@@ -207,21 +239,40 @@ impl<'a> Renderer<'a> {
     ) -> Pass {
         self.warn(|| match token {
             Token::Int(number) if matches!(kind, Kind::Int(_)) => {
-                format!("the descriptor says {}, the payload has {number}", name(kind))
+                format!(
+                    "the descriptor says {}, the payload has {number}",
+                    name(kind)
+                )
             }
-            _ => format!("the descriptor says {}, the payload has {}", name(kind), token.kind()),
+            _ => format!(
+                "the descriptor says {}, the payload has {}",
+                name(kind),
+                token.kind()
+            ),
         });
         self.plain(reader, token, depth)
     }
 
-    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &'a Arc<str>, depth: usize) -> Pass {
+    fn nested(
+        &mut self,
+        reader: &mut Reader<'a>,
+        count: u32,
+        id: &'a Arc<str>,
+        depth: usize,
+    ) -> Pass {
         match self.names.latest(id) {
             Some(version) => self.object(reader, count, version, depth),
             None => self.plain(reader, Token::Map(count), depth),
         }
     }
 
-    fn array(&mut self, reader: &mut Reader<'a>, count: u32, items: &'a Shape, depth: usize) -> Pass {
+    fn array(
+        &mut self,
+        reader: &mut Reader<'a>,
+        count: u32,
+        items: &'a Shape,
+        depth: usize,
+    ) -> Pass {
         reader.enter(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
@@ -235,7 +286,13 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    fn map(&mut self, reader: &mut Reader<'a>, count: u32, map: &'a MapShape, depth: usize) -> Pass {
+    fn map(
+        &mut self,
+        reader: &mut Reader<'a>,
+        count: u32,
+        map: &'a MapShape,
+        depth: usize,
+    ) -> Pass {
         reader.enter(depth + 1)?;
         let mut object = self.sink.open();
         for _ in 0..count {
@@ -281,7 +338,10 @@ impl<'a> Renderer<'a> {
     }
 
     fn enumerated(&mut self, id: &'a Arc<str>, number: i128) {
-        let label = self.names.enum_table(id).and_then(|table| table.label(number));
+        let label = self
+            .names
+            .enum_table(id)
+            .and_then(|table| table.label(number));
         let out = &mut self.sink.out;
         match (self.options.enum_render, label) {
             (EnumRender::Label, Some(label)) => push_string(out, label),
@@ -311,7 +371,12 @@ impl<'a> Renderer<'a> {
     }
 
     /// Renders a token as it is, without a shape.
-    pub(super) fn plain(&mut self, reader: &mut Reader<'a>, token: Token<'a>, depth: usize) -> Pass {
+    pub(super) fn plain(
+        &mut self,
+        reader: &mut Reader<'a>,
+        token: Token<'a>,
+        depth: usize,
+    ) -> Pass {
         let out = &mut self.sink.out;
         match token {
             Token::Nil => out.push_str("null"),

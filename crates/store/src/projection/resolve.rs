@@ -1,8 +1,8 @@
 //! Names in descriptors, each resolved once.
 //!
-//! A field's type or enum is named by an id of up to 512 bytes, and a payload may have millions of values
-//! for one field. What an id stands for is therefore remembered by the address of the id, which is the
-//! descriptor's own and cannot change as long as the registry is borrowed.
+//! A field's type or enum is named by an id of up to 512 bytes, and a payload may have millions of
+//! values for one field. What an id stands for is therefore remembered by the address of the id,
+//! which is the descriptor's own and cannot change as long as the registry is borrowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,19 +19,29 @@ pub(super) struct Resolver<'r> {
 
 impl<'r> Resolver<'r> {
     pub(super) fn new(registry: &'r Registry) -> Self {
-        Self { registry, types: HashMap::new(), enums: HashMap::new() }
+        Self {
+            registry,
+            types: HashMap::new(),
+            enums: HashMap::new(),
+        }
     }
 
     /// The newest version of the type that a descriptor names.
     pub(super) fn latest(&mut self, id: &'r Arc<str>) -> Option<&'r TypeVersion> {
         let registry = self.registry;
-        *self.types.entry(address(id)).or_insert_with(|| registry.latest(id).map(|version| &**version))
+        *self
+            .types
+            .entry(address(id))
+            .or_insert_with(|| registry.latest(id).map(|version| &**version))
     }
 
     /// The enum that a descriptor names.
     pub(super) fn enum_table(&mut self, id: &'r Arc<str>) -> Option<&'r EnumTable> {
         let registry = self.registry;
-        *self.enums.entry(address(id)).or_insert_with(|| registry.enum_table(id))
+        *self
+            .enums
+            .entry(address(id))
+            .or_insert_with(|| registry.enum_table(id))
     }
 }
 
@@ -50,8 +60,16 @@ mod tests {
         let registry = sample_registry();
         let version = registry.descriptor(&sample_type().id, 2).unwrap();
         let mut resolver = Resolver::new(registry);
-        let role = version.field_named("role").unwrap().shape.enum_id.as_ref().unwrap();
-        let Kind::Type(link) = &version.field_named("link").unwrap().shape.kind else { panic!() };
+        let role = version
+            .field_named("role")
+            .unwrap()
+            .shape
+            .enum_id
+            .as_ref()
+            .unwrap();
+        let Kind::Type(link) = &version.field_named("link").unwrap().shape.kind else {
+            panic!()
+        };
         for _ in 0..1000 {
             assert_eq!(resolver.enum_table(role).unwrap().label(2), Some("user"));
             assert_eq!(resolver.latest(link).unwrap().type_ref.version, 2);

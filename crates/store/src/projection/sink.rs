@@ -1,8 +1,9 @@
 //! JSON text under construction, written in one pass.
 //!
-//! Every entry of an object is `"key":value,` while the object is open; closing it drops the last comma.
-//! When a key comes again, the bytes of its earlier entry are marked dead and removed once, at the end,
-//! so that the last value wins without a tree and in linear time. The last entry of an object is never dead.
+//! Every entry of an object is `"key":value,` while the object is open; closing it drops the last
+//! comma. When a key comes again, the bytes of its earlier entry are marked dead and removed once,
+//! at the end, so that the last value wins without a tree and in linear time. The last entry of an
+//! object is never dead.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -39,17 +40,28 @@ impl Sink {
     /// Opens an object.
     pub(crate) fn open(&mut self) -> Object {
         self.out.push('{');
-        Object { base: self.entries.len(), index: HashMap::new() }
+        Object {
+            base: self.entries.len(),
+            index: HashMap::new(),
+        }
     }
 
     /// Ends the key that was written from `start` on; says whether the object has it already.
     pub(crate) fn end_key(&mut self, object: &mut Object, start: usize) -> bool {
         let count = self.entries.len() - object.base;
-        let twin = if count < SCAN_MAX { self.scan(object, start) } else { self.look_up(object, start) };
-        self.entries.push(Entry { start, key_end: self.out.len() });
+        let twin = if count < SCAN_MAX {
+            self.scan(object, start)
+        } else {
+            self.look_up(object, start)
+        };
+        self.entries.push(Entry {
+            start,
+            key_end: self.out.len(),
+        });
         let Some(twin) = twin else { return false };
         let end = self.entries.get(twin + 1).map_or(start, |next| next.start);
-        self.dead.extend(self.entries.get(twin).map(|entry| entry.start..end));
+        self.dead
+            .extend(self.entries.get(twin).map(|entry| entry.start..end));
         true
     }
 
@@ -61,15 +73,21 @@ impl Sink {
     fn scan(&self, object: &Object, start: usize) -> Option<usize> {
         let written = self.out.get(start..)?;
         let open = self.entries.get(object.base..)?;
-        open.iter().rposition(|entry| self.key(entry) == written).map(|at| object.base + at)
+        open.iter()
+            .rposition(|entry| self.key(entry) == written)
+            .map(|at| object.base + at)
     }
 
     fn look_up(&self, object: &mut Object, start: usize) -> Option<usize> {
         if object.index.is_empty() {
             let open = self.entries.iter().enumerate().skip(object.base);
-            object.index.extend(open.map(|(at, entry)| (self.key(entry).into(), at)));
+            object
+                .index
+                .extend(open.map(|(at, entry)| (self.key(entry).into(), at)));
         }
-        object.index.insert(self.out.get(start..)?.into(), self.entries.len())
+        object
+            .index
+            .insert(self.out.get(start..)?.into(), self.entries.len())
     }
 
     /// Ends an entry whose value is written.
@@ -137,7 +155,11 @@ mod tests {
 
     #[test]
     fn many_keys_are_compared_by_the_index_alike() {
-        let names: Vec<String> = (0..100).chain(0..100).chain(50..60).map(|n| n.to_string()).collect();
+        let names: Vec<String> = (0..100)
+            .chain(0..100)
+            .chain(50..60)
+            .map(|n| n.to_string())
+            .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let value: serde_json::Value = serde_json::from_str(&written(&names)).unwrap();
         assert_eq!(value.as_object().unwrap().len(), 100);

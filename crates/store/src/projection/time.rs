@@ -1,6 +1,7 @@
 //! Milliseconds since the Unix epoch as RFC 3339 text, and back.
 //!
-//! The calendar is RFC 3339's: the proleptic Gregorian years 0000 to 9999, in UTC. Outside it there is no text.
+//! The calendar is RFC 3339's: the proleptic Gregorian years 0000 to 9999, in UTC. Outside it there
+//! is no text.
 
 /// 0000-01-01T00:00:00.000Z.
 const FIRST_MS: i64 = -62_167_219_200_000;
@@ -10,24 +11,40 @@ const DAY_MS: i64 = 86_400_000;
 
 /// The RFC 3339 text with milliseconds, if the time is in the calendar.
 pub(crate) fn format(unix_ms: i128) -> Option<String> {
-    let ms = i64::try_from(unix_ms).ok().filter(|ms| (FIRST_MS..=LAST_MS).contains(ms))?;
+    let ms = i64::try_from(unix_ms)
+        .ok()
+        .filter(|ms| (FIRST_MS..=LAST_MS).contains(ms))?;
     let (year, month, day) = civil(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
     let (second, milli) = (of_day / 1000 % 60, of_day % 1000);
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"))
+    Some(format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
+    ))
 }
 
 /// The time of an RFC 3339 text, if it is one and falls on a whole millisecond.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
-    let (year, month, day) = (digits(date, 0..4)?, digits(date, 5..7)?, digits(date, 8..10)?);
-    if date.get(4..5)? != "-" || date.get(7..8)? != "-" || !(1..=days_in(year, month)?).contains(&day) {
+    let (year, month, day) = (
+        digits(date, 0..4)?,
+        digits(date, 5..7)?,
+        digits(date, 8..10)?,
+    );
+    if date.get(4..5)? != "-"
+        || date.get(7..8)? != "-"
+        || !(1..=days_in(year, month)?).contains(&day)
+    {
         return None;
     }
     let clock = rest.strip_prefix(['T', 't'])?;
-    let (hour, minute, second) = (digits(clock, 0..2)?, digits(clock, 3..5)?, digits(clock, 6..8)?);
-    if clock.get(2..3)? != ":" || clock.get(5..6)? != ":" || hour > 23 || minute > 59 || second > 59 {
+    let (hour, minute, second) = (
+        digits(clock, 0..2)?,
+        digits(clock, 3..5)?,
+        digits(clock, 6..8)?,
+    );
+    if clock.get(2..3)? != ":" || clock.get(5..6)? != ":" || hour > 23 || minute > 59 || second > 59
+    {
         return None;
     }
     let (milli, zone) = fraction(clock.get(8..)?)?;
@@ -37,12 +54,18 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 
 fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
     let digits = text.get(range)?;
-    if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        digits.parse().ok()
+    } else {
+        None
+    }
 }
 
 /// The milliseconds of an optional fraction, and what follows it.
 fn fraction(text: &str) -> Option<(i64, &str)> {
-    let Some(rest) = text.strip_prefix('.') else { return Some((0, text)) };
+    let Some(rest) = text.strip_prefix('.') else {
+        return Some((0, text));
+    };
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, zone) = rest.split_at_checked(count)?;
     let whole = digits.trim_end_matches('0');
@@ -70,12 +93,17 @@ fn days_in(year: i64, month: i64) -> Option<i64> {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => Some(31),
         4 | 6 | 9 | 11 => Some(30),
-        2 => Some(if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) { 29 } else { 28 }),
+        2 => Some(if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) {
+            29
+        } else {
+            28
+        }),
         _ => None,
     }
 }
 
-/// The days from 1970-01-01 to a date. Years begin in March here, so that the leap day is a year's last.
+/// The days from 1970-01-01 to a date. Years begin in March here, so that the leap day is a year's
+/// last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -88,11 +116,16 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let of_year = day_of_era - (365 * of_era + of_era / 4 - of_era / 100);
     let march_month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
     let year = era * 400 + of_era + i64::from(month <= 2);
     (year, month, day)
 }
@@ -119,7 +152,10 @@ mod tests {
     fn every_day_of_the_calendar_agrees_with_the_month_lengths() {
         let (mut year, mut month, mut day) = (0, 1, 1);
         for number in FIRST_MS / DAY_MS..=LAST_MS / DAY_MS {
-            assert_eq!((civil(number), days(year, month, day)), ((year, month, day), number));
+            assert_eq!(
+                (civil(number), days(year, month, day)),
+                ((year, month, day), number)
+            );
             day += 1;
             if day > days_in(year, month).unwrap() {
                 (month, day) = (month + 1, 1);
@@ -133,16 +169,23 @@ mod tests {
 
     #[test]
     fn outside_the_calendar_there_is_no_text() {
-        for ms in [i128::from(FIRST_MS) - 1, i128::from(LAST_MS) + 1, u64::MAX.into(), i64::MIN.into()] {
+        for ms in [
+            i128::from(FIRST_MS) - 1,
+            i128::from(LAST_MS) + 1,
+            u64::MAX.into(),
+            i64::MIN.into(),
+        ] {
             assert_eq!(format(ms), None);
         }
     }
 
     #[test]
     fn other_rfc_3339_spellings_read_too() {
-        for text in
-            ["1970-01-01T01:00:00+01:00", "1969-12-31t23:30:00.0-00:30", "1970-01-01T00:00:00.0000000z"]
-        {
+        for text in [
+            "1970-01-01T01:00:00+01:00",
+            "1969-12-31t23:30:00.0-00:30",
+            "1970-01-01T00:00:00.0000000z",
+        ] {
             assert_eq!(parse(text), Some(0), "{text}");
         }
     }

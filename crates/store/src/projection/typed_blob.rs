@@ -1,7 +1,7 @@
 //! Typed blobs: a payload inside a payload, `{1: type id, 2: version, 3: bytes}`.
 //!
-//! The inner payload is validated before it is rendered, so that a bad one is shown as bytes with an
-//! error and nothing half-written is left; validation does not look into blobs inside the blob.
+//! The inner payload is validated before it is rendered, so that a bad one is shown as bytes with
+//! an error and nothing half-written is left; validation does not look into blobs inside the blob.
 
 use turnkeep_types::TypeRef;
 
@@ -30,7 +30,12 @@ impl<'a> Renderer<'a> {
     ) -> Result<(), ProjectionError> {
         let begun = reader.clone();
         let parts = read_parts(reader, count, depth + 1)?;
-        let Parts { type_id: Some(type_id), version: Some(version), bytes: Some(bytes) } = parts else {
+        let Parts {
+            type_id: Some(type_id),
+            version: Some(version),
+            bytes: Some(bytes),
+        } = parts
+        else {
             *reader = begun;
             return self.contradiction(reader, &Kind::TypedBlob, Token::Map(count), depth);
         };
@@ -105,7 +110,11 @@ impl<'a> Renderer<'a> {
 }
 
 /// Reads the map of a typed blob; the last of each part counts, as everywhere.
-fn read_parts<'a>(reader: &mut Reader<'a>, count: u32, depth: usize) -> Result<Parts<'a>, ProjectionError> {
+fn read_parts<'a>(
+    reader: &mut Reader<'a>,
+    count: u32,
+    depth: usize,
+) -> Result<Parts<'a>, ProjectionError> {
     reader.enter(depth)?;
     let mut parts = Parts::default();
     for _ in 0..count {

@@ -1,6 +1,7 @@
 //! Warnings: where a payload is not what its descriptor says, though it can be shown.
 //!
-//! There are at most `WARNINGS_MAX` of them, with paths of bounded length, however bad the payload is.
+//! There are at most `WARNINGS_MAX` of them, with paths of bounded length, however bad the payload
+//! is.
 
 use super::msgpack::Token;
 use super::options::BytesRender;
@@ -176,14 +177,22 @@ impl Warnings {
         }
         let mut message = message();
         truncate_path(&mut message);
-        self.list.push(Warning { tag: path.tag(), path: path.text(), message });
+        self.list.push(Warning {
+            tag: path.tag(),
+            path: path.text(),
+            message,
+        });
     }
 
     /// All warnings, and how many were left out.
     pub(super) fn finish(mut self) -> Vec<Warning> {
         if self.left_out > 0 {
             let message = format!("{} more warnings are left out", self.left_out);
-            self.list.push(Warning { tag: None, path: String::new(), message });
+            self.list.push(Warning {
+                tag: None,
+                path: String::new(),
+                message,
+            });
         }
         self.list
     }

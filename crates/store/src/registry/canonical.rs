@@ -1,7 +1,9 @@
-//! The canonical form of JSON (RFC 8785): keys in UTF-16 order, no white space, numbers as ECMAScript
-//! prints them. Two bundles are the same bundle exactly when their canonical forms are equal.
+//! The canonical form of JSON (RFC 8785): keys in UTF-16 order, no white space, numbers as
+//! ECMAScript prints them. Two bundles are the same bundle exactly when their canonical forms are
+//! equal.
 //!
-//! Numbers are doubles here, as the RFC has it: integers beyond 2^53 that round to one double are one number.
+//! Numbers are doubles here, as the RFC has it: integers beyond 2^53 that round to one double are
+//! one number.
 
 use serde_json::Value;
 
@@ -67,14 +69,29 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
 fn first_escaped(bytes: &[u8]) -> Option<usize> {
     const STRIDE: usize = 32;
     let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    // Without a branch per byte, whole strides of plain text are passed over at the speed of memory.
-    let clean = |stride: &[u8]| !stride.iter().fold(false, |dirty, byte| dirty | escaped(*byte));
-    let passed = bytes.chunks_exact(STRIDE).take_while(|stride| clean(stride)).count() * STRIDE;
-    bytes.iter().skip(passed).position(|byte| escaped(*byte)).map(|at| passed + at)
+    // Without a branch per byte, whole strides of plain text are passed over at the speed of
+    // memory.
+    let clean = |stride: &[u8]| {
+        !stride
+            .iter()
+            .fold(false, |dirty, byte| dirty | escaped(*byte))
+    };
+    let passed = bytes
+        .chunks_exact(STRIDE)
+        .take_while(|stride| clean(stride))
+        .count()
+        * STRIDE;
+    bytes
+        .iter()
+        .skip(passed)
+        .position(|byte| escaped(*byte))
+        .map(|at| passed + at)
 }
 
 fn push_escape(out: &mut String, byte: u8) {
-    const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    const HEX: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
     match byte {
         b'"' => out.push_str("\\\""),
         b'\\' => out.push_str("\\\\"),
@@ -99,7 +116,8 @@ fn push_number(out: &mut String, number: f64) {
     if number < 0.0 {
         out.push('-');
     }
-    // Rust's shortest scientific form has the digits that ECMAScript asks for; only the layout differs.
+    // Rust's shortest scientific form has the digits that ECMAScript asks for; only the layout
+    // differs.
     let scientific = format!("{:e}", number.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
@@ -198,6 +216,9 @@ mod tests {
             r#"[ "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/\b\f\r\t\u007f" , null, true, false ]"#,
             "[\"\u{20ac}$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\\b\\f\\r\\t\u{7f}\",null,true,false]",
         );
-        check("[1.0, 1e0, 10E-1, 9007199254740993]", "[1,1,1,9007199254740992]");
+        check(
+            "[1.0, 1e0, 10E-1, 9007199254740993]",
+            "[1,1,1,9007199254740992]",
+        );
     }
 }

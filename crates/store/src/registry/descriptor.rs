@@ -1,7 +1,7 @@
 //! Descriptors: what one version of a type says about its tags.
 //!
-//! A descriptor is immutable once published. It fails to read with the part that is wrong; whether the
-//! names in it resolve is for the bundle's evolution to say.
+//! A descriptor is immutable once published. It fails to read with the part that is wrong; whether
+//! the names in it resolve is for the bundle's evolution to say.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -43,19 +43,31 @@ impl TypeVersion {
     ) -> Self {
         let mut by_name: Box<[usize]> = (0..fields.len()).collect();
         by_name.sort_by_key(|at| fields.get(*at).map(|field| &field.name));
-        Self { type_ref, bundle_id, fields, by_name, published, digest }
+        Self {
+            type_ref,
+            bundle_id,
+            fields,
+            by_name,
+            published,
+            digest,
+        }
     }
 
     /// The live field with this tag.
     pub fn field(&self, tag: u64) -> Option<&Field> {
-        let index = self.fields.binary_search_by_key(&tag, |field| field.tag).ok()?;
+        let index = self
+            .fields
+            .binary_search_by_key(&tag, |field| field.tag)
+            .ok()?;
         self.fields.get(index)
     }
 
     /// The live field with this name.
     pub fn field_named(&self, name: &str) -> Option<&Field> {
         let field = |at: &usize| self.fields.get(*at);
-        let place = self.by_name.binary_search_by(|at| field(at).map(|field| &*field.name).cmp(&Some(name)));
+        let place = self
+            .by_name
+            .binary_search_by(|at| field(at).map(|field| &*field.name).cmp(&Some(name)));
         self.by_name.get(place.ok()?).and_then(field)
     }
 }
@@ -67,7 +79,8 @@ pub struct Field {
     pub tag: u64,
     /// The name by which JSON names it.
     pub name: Arc<str>,
-    /// Whether writers may leave it out. Encoding from JSON enforces it; payloads as bytes are not checked.
+    /// Whether writers may leave it out. Encoding from JSON enforces it; payloads as bytes are not
+    /// checked.
     pub optional: bool,
     /// What its values are.
     pub shape: Shape,
@@ -187,12 +200,23 @@ pub(super) struct Site<'a> {
 
 impl Site<'_> {
     fn part(self, key: &str, expected: &'static str) -> Malformed {
-        let Self { type_id, version, tag } = self;
-        Malformed::Part { at: format!("type {type_id} version {version} tag {tag}: {key}"), expected }
+        let Self {
+            type_id,
+            version,
+            tag,
+        } = self;
+        Malformed::Part {
+            at: format!("type {type_id} version {version} tag {tag}: {key}"),
+            expected,
+        }
     }
 
     /// A text of 1 to 512 bytes.
-    fn text<'v>(self, fields: &'v Map<String, Value>, key: &'static str) -> Result<&'v str, Malformed> {
+    fn text<'v>(
+        self,
+        fields: &'v Map<String, Value>,
+        key: &'static str,
+    ) -> Result<&'v str, Malformed> {
         match fields.get(key) {
             Some(Value::String(text)) if (1..=ID_BYTES_MAX).contains(&text.len()) => Ok(text),
             _ => Err(self.part(key, "a string of 1 to 512 bytes")),
@@ -258,11 +282,16 @@ fn parse_tombstone(site: Site<'_>, members: &Map<String, Value>) -> Result<Parse
     } else {
         None
     };
-    Ok(ParsedField::Tombstone { tag: site.tag, frozen })
+    Ok(ParsedField::Tombstone {
+        tag: site.tag,
+        frozen,
+    })
 }
 
 fn frozen(members: &Map<String, Value>) -> Arc<str> {
-    let parts = FROZEN_KEYS.iter().filter_map(|key| Some(((*key).to_owned(), members.get(*key)?.clone())));
+    let parts = FROZEN_KEYS
+        .iter()
+        .filter_map(|key| Some(((*key).to_owned(), members.get(*key)?.clone())));
     canonical(&Value::Object(parts.collect())).into()
 }
 
@@ -274,11 +303,20 @@ fn parse_shape(site: Site<'_>, members: &Map<String, Value>) -> Result<Shape, Ma
         Some(_) => Some(site.text(members, "enum")?.into()),
     };
     let kind = match name {
-        "array" => Kind::Array(Box::new(parse_items(site, members, semantic, enum_id.clone())?)),
+        "array" => Kind::Array(Box::new(parse_items(
+            site,
+            members,
+            semantic,
+            enum_id.clone(),
+        )?)),
         "map" => Kind::Map(Box::new(parse_map(site, members)?)),
         _ => named_kind(name),
     };
-    Ok(Shape { kind, semantic, enum_id })
+    Ok(Shape {
+        kind,
+        semantic,
+        enum_id,
+    })
 }
 
 /// An array's items. Named by their type alone, they take the array's own semantic and enum.
@@ -290,29 +328,46 @@ fn parse_items(
 ) -> Result<Shape, Malformed> {
     let items = parse_part(site, members, "items")?;
     match members.get("items") {
-        Some(Value::String(_)) => Ok(Shape { semantic, enum_id, ..items }),
+        Some(Value::String(_)) => Ok(Shape {
+            semantic,
+            enum_id,
+            ..items
+        }),
         _ => Ok(items),
     }
 }
 
 fn parse_map(site: Site<'_>, members: &Map<String, Value>) -> Result<MapShape, Malformed> {
     let key = parse_part(site, members, "key_type")?;
-    if !matches!(key.kind, Kind::Bool | Kind::Int(_) | Kind::String | Kind::Bytes | Kind::Any) {
+    if !matches!(
+        key.kind,
+        Kind::Bool | Kind::Int(_) | Kind::String | Kind::Bytes | Kind::Any
+    ) {
         return Err(site.part("key_type", "bool, an integer type, string, bytes or any"));
     }
-    Ok(MapShape { key, value: parse_part(site, members, "value_type")? })
+    Ok(MapShape {
+        key,
+        value: parse_part(site, members, "value_type")?,
+    })
 }
 
 /// A part that is a type's name or a whole descriptor.
-fn parse_part(site: Site<'_>, members: &Map<String, Value>, key: &'static str) -> Result<Shape, Malformed> {
+fn parse_part(
+    site: Site<'_>,
+    members: &Map<String, Value>,
+    key: &'static str,
+) -> Result<Shape, Malformed> {
     match members.get(key) {
         Some(Value::Object(descriptor)) => parse_shape(site, descriptor),
-        Some(Value::String(name)) if name == "array" || name == "map" => {
-            Err(site.part(key, "a descriptor, since arrays and maps have parts of their own"))
-        }
-        Some(Value::String(_)) => {
-            Ok(Shape { kind: named_kind(site.text(members, key)?), semantic: None, enum_id: None })
-        }
+        Some(Value::String(name)) if name == "array" || name == "map" => Err(site.part(
+            key,
+            "a descriptor, since arrays and maps have parts of their own",
+        )),
+        Some(Value::String(_)) => Ok(Shape {
+            kind: named_kind(site.text(members, key)?),
+            semantic: None,
+            enum_id: None,
+        }),
         _ => Err(site.part(key, "a type name or a descriptor")),
     }
 }

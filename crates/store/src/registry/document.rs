@@ -45,7 +45,9 @@ pub(super) struct ParsedVersion {
 
 impl ParsedType {
     fn has_other_spellings(&self) -> bool {
-        self.versions.values().any(|version| version.has_other_spellings)
+        self.versions
+            .values()
+            .any(|version| version.has_other_spellings)
     }
 }
 
@@ -71,20 +73,35 @@ pub(super) fn parse(
         types.push(parse_type(&bundle_id, spellings, named)?);
     }
     let has_other_spellings = types.iter().any(ParsedType::has_other_spellings);
-    let enums = section(bundle, "enums")?.map(parse_enum).collect::<Result<_, _>>()?;
-    Ok(Document { bundle_id, digest, types, enums, has_other_spellings })
+    let enums = section(bundle, "enums")?
+        .map(parse_enum)
+        .collect::<Result<_, _>>()?;
+    Ok(Document {
+        bundle_id,
+        digest,
+        types,
+        enums,
+        has_other_spellings,
+    })
 }
 
 fn refuse_json(fault: JsonFault) -> BundleError {
     match fault {
         JsonFault::Syntax { offset, what } => Malformed::Json { offset, what }.into(),
         JsonFault::TooDeep { offset } => BundleError::TooDeep { offset },
-        JsonFault::DuplicateKey { offset, key } => Conflict::DuplicateKey { key: key.into(), offset }.into(),
+        JsonFault::DuplicateKey { offset, key } => Conflict::DuplicateKey {
+            key: key.into(),
+            offset,
+        }
+        .into(),
     }
 }
 
 fn part(at: impl Into<String>, expected: &'static str) -> Malformed {
-    Malformed::Part { at: at.into(), expected }
+    Malformed::Part {
+        at: at.into(),
+        expected,
+    }
 }
 
 fn object(value: &Value, at: impl FnOnce() -> String) -> Result<&Map<String, Value>, Malformed> {
@@ -104,10 +121,15 @@ fn section<'v>(
 }
 
 fn parse_id(addressed: &str, bundle: &Map<String, Value>) -> Result<Arc<str>, Malformed> {
-    let contained =
-        bundle.get("bundle_id").and_then(Value::as_str).ok_or_else(|| part("bundle_id", "a string"))?;
+    let contained = bundle
+        .get("bundle_id")
+        .and_then(Value::as_str)
+        .ok_or_else(|| part("bundle_id", "a string"))?;
     if contained != addressed {
-        return Err(Malformed::IdMismatch { addressed: addressed.into(), contained: contained.into() });
+        return Err(Malformed::IdMismatch {
+            addressed: addressed.into(),
+            contained: contained.into(),
+        });
     }
     id(contained, || "bundle_id".to_owned())
 }
@@ -116,7 +138,10 @@ fn id(text: &str, at: impl FnOnce() -> String) -> Result<Arc<str>, Malformed> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) {
         return Ok(text.into());
     }
-    Err(Malformed::Length { at: at(), bytes: text.len() })
+    Err(Malformed::Length {
+        at: at(),
+        bytes: text.len(),
+    })
 }
 
 fn parse_type(
@@ -126,19 +151,31 @@ fn parse_type(
 ) -> Result<ParsedType, BundleError> {
     let id = id(type_id, || "a type id".to_owned())?;
     if is_reserved(type_id) {
-        return Err(part(format!("the type id `{type_id}`"), "a name that is no built-in type").into());
+        return Err(part(
+            format!("the type id `{type_id}`"),
+            "a name that is no built-in type",
+        )
+        .into());
     }
     let at = || format!("type {type_id}");
     let versions = object(value, at)?.get("versions");
-    let versions = versions.and_then(Value::as_object).filter(|versions| !versions.is_empty());
+    let versions = versions
+        .and_then(Value::as_object)
+        .filter(|versions| !versions.is_empty());
     let versions =
         versions.ok_or_else(|| part(at() + ": versions", "an object with at least one version"))?;
     let versions = versions
         .iter()
         .map(|(key, value)| {
             let version = parse_version_number(type_id, key)?;
-            let type_ref = TypeRef { id: Arc::clone(&id), version };
-            Ok((version, parse_version(bundle_id, spellings, type_ref, value)?))
+            let type_ref = TypeRef {
+                id: Arc::clone(&id),
+                version,
+            };
+            Ok((
+                version,
+                parse_version(bundle_id, spellings, type_ref, value)?,
+            ))
         })
         .collect::<Result<_, BundleError>>()?;
     Ok(ParsedType { id, versions })
@@ -148,12 +185,16 @@ fn parse_version_number(type_id: &str, key: &str) -> Result<u32, Malformed> {
     let version = canonical_number(key).and_then(|number| u32::try_from(number).ok());
     version
         .filter(|version| *version > 0)
-        .ok_or_else(|| Malformed::Version { type_id: type_id.to_owned(), version: key.to_owned() })
+        .ok_or_else(|| Malformed::Version {
+            type_id: type_id.to_owned(),
+            version: key.to_owned(),
+        })
 }
 
 /// A decimal number without sign or leading zeros.
 pub(crate) fn canonical_number(text: &str) -> Option<u64> {
-    let canonical = text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
+    let canonical =
+        text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
     if canonical { text.parse().ok() } else { None }
 }
 
@@ -165,14 +206,26 @@ fn parse_version(
 ) -> Result<ParsedVersion, BundleError> {
     let (type_id, version) = (&*type_ref.id, type_ref.version);
     let at = || format!("type {type_id} version {version}");
-    let published = object(value, at)?.get("fields").filter(|fields| fields.is_object());
+    let published = object(value, at)?
+        .get("fields")
+        .filter(|fields| fields.is_object());
     let published = published.ok_or_else(|| part(at() + ": fields", "an object"))?;
     let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
     let mut has_other_spellings = false;
     for (key, descriptor) in published.as_object().into_iter().flatten() {
         let tag = parse_tag(type_id, version, key)?;
-        has_other_spellings |= descriptor.as_object().is_some_and(|members| spellings.occur_in(members));
-        match parse_field(Site { type_id, version, tag }, spellings, descriptor)? {
+        has_other_spellings |= descriptor
+            .as_object()
+            .is_some_and(|members| spellings.occur_in(members));
+        match parse_field(
+            Site {
+                type_id,
+                version,
+                tag,
+            },
+            spellings,
+            descriptor,
+        )? {
             ParsedField::Live(field) => fields.push(field),
             ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
         }
@@ -182,7 +235,11 @@ fn parse_version(
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
     let published = published.to_string().into();
     let described = TypeVersion::new(type_ref, Arc::clone(bundle_id), fields, published, digest);
-    Ok(ParsedVersion { described: Arc::new(described), tombstones, has_other_spellings })
+    Ok(ParsedVersion {
+        described: Arc::new(described),
+        tombstones,
+        has_other_spellings,
+    })
 }
 
 fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError> {
@@ -190,9 +247,19 @@ fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError>
         return Ok(tag);
     }
     if key.starts_with('0') && key.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Conflict::TagSpelling { type_id: type_id.into(), version, tag: key.into() }.into());
+        return Err(Conflict::TagSpelling {
+            type_id: type_id.into(),
+            version,
+            tag: key.into(),
+        }
+        .into());
     }
-    Err(Malformed::Tag { type_id: type_id.to_owned(), version, tag: key.to_owned() }.into())
+    Err(Malformed::Tag {
+        type_id: type_id.to_owned(),
+        version,
+        tag: key.to_owned(),
+    }
+    .into())
 }
 
 fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<(), Conflict> {
@@ -217,10 +284,19 @@ fn parse_enum((enum_id, value): (&String, &Value)) -> Result<ParsedEnum, BundleE
     let enum_id_text = id(enum_id, || "an enum id".to_owned())?;
     let mut labels = BTreeMap::new();
     for (key, label) in object(value, || format!("enum {enum_id}"))? {
-        let number = enum_number(key)
-            .ok_or_else(|| part(format!("enum {enum_id} number `{key}`"), "a whole number of 64 bits"))?;
-        let label = label.as_str().ok_or_else(|| part(format!("enum {enum_id} number {key}"), "a string"))?;
-        labels.insert(number, id(label, || format!("enum {enum_id} number {key}"))?);
+        let number = enum_number(key).ok_or_else(|| {
+            part(
+                format!("enum {enum_id} number `{key}`"),
+                "a whole number of 64 bits",
+            )
+        })?;
+        let label = label
+            .as_str()
+            .ok_or_else(|| part(format!("enum {enum_id} number {key}"), "a string"))?;
+        labels.insert(
+            number,
+            id(label, || format!("enum {enum_id} number {key}"))?,
+        );
     }
     Ok((enum_id_text, labels))
 }
@@ -229,6 +305,8 @@ fn enum_number(key: &str) -> Option<i128> {
     let Some(magnitude) = key.strip_prefix('-') else {
         return canonical_number(key).map(i128::from);
     };
-    let number = canonical_number(magnitude).filter(|magnitude| *magnitude > 0).map(|m| -i128::from(m));
+    let number = canonical_number(magnitude)
+        .filter(|magnitude| *magnitude > 0)
+        .map(|m| -i128::from(m));
     number.filter(|number| *number >= i64::MIN.into())
 }

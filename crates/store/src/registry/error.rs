@@ -49,7 +49,9 @@ pub enum Malformed {
         expected: &'static str,
     },
     /// A version that is not a whole number from 1 to 2^32 - 1 in decimal without leading zeros.
-    #[error("type {type_id} version `{version}` is not a version: versions are whole numbers from 1 on")]
+    #[error(
+        "type {type_id} version `{version}` is not a version: versions are whole numbers from 1 on"
+    )]
     Version {
         /// The type.
         type_id: String,
@@ -108,7 +110,9 @@ pub enum Conflict {
         bundle: Arc<str>,
     },
     /// A new version is not above the known ones.
-    #[error("type {type_id} version {version} is not above version {latest}, published by bundle `{bundle}`")]
+    #[error(
+        "type {type_id} version {version} is not above version {latest}, published by bundle `{bundle}`"
+    )]
     VersionRegression {
         /// The type.
         type_id: Arc<str>,

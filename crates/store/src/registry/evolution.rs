@@ -1,8 +1,9 @@
 //! Evolution: what a bundle may add to what is known.
 //!
-//! A plan is made first and carried out only if every rule holds, so a refused bundle leaves no trace.
-//! Two histories are kept: per type the frozen part and the retirement of every tag that ever was, per
-//! enum the bundle of every label. Making a plan costs the bundle and, for each type that it names, the fields of the newest version.
+//! A plan is made first and carried out only if every rule holds, so a refused bundle leaves no
+//! trace. Two histories are kept: per type the frozen part and the retirement of every tag that
+//! ever was, per enum the bundle of every label. Making a plan costs the bundle and, for each type
+//! that it names, the fields of the newest version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use super::document::{Document, ParsedType, ParsedVersion};
 use super::error::Conflict;
 use super::shared_map::SharedMap;
 
-/// Everything that is known of one type. The tags that are not retired are the newest version's fields.
+/// Everything that is known of one type. The tags that are not retired are the newest version's
+/// fields.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeHistory {
     pub(super) versions: SharedMap<u32, Arc<TypeVersion>>,
@@ -77,13 +79,28 @@ pub(super) struct Plan {
 
 /// Checks a bundle against what is known.
 pub(super) fn plan(known: &Registry, document: &Document) -> Result<Plan, Conflict> {
-    let Document { bundle_id, types, enums, .. } = document;
-    let mut plan = Plan { types: Vec::new(), enums: plan_enums(known, bundle_id, enums)? };
-    let names = Names { known, types: types.iter().map(|parsed| &*parsed.id).collect(), enums };
-    types.iter().try_for_each(|parsed| names.refuse_unresolved(parsed))?;
+    let Document {
+        bundle_id,
+        types,
+        enums,
+        ..
+    } = document;
+    let mut plan = Plan {
+        types: Vec::new(),
+        enums: plan_enums(known, bundle_id, enums)?,
+    };
+    let names = Names {
+        known,
+        types: types.iter().map(|parsed| &*parsed.id).collect(),
+        enums,
+    };
+    types
+        .iter()
+        .try_for_each(|parsed| names.refuse_unresolved(parsed))?;
     for parsed in types {
         let history = known.types.get(&parsed.id).cloned().unwrap_or_default();
-        plan.types.push((Arc::clone(&parsed.id), history.extend(bundle_id, parsed)?));
+        plan.types
+            .push((Arc::clone(&parsed.id), history.extend(bundle_id, parsed)?));
     }
     Ok(plan)
 }
@@ -102,14 +119,17 @@ fn plan_enums(
         if let Some(table) = table {
             table.refuse_changed(id, labels)?;
         }
-        let table = table.map(|table| EnumTable::clone(table)).unwrap_or_default();
+        let table = table
+            .map(|table| EnumTable::clone(table))
+            .unwrap_or_default();
         planned.push((Arc::clone(id), table.extend(bundle, labels)));
     }
     Ok(planned)
 }
 
 impl EnumTable {
-    /// Stops at the first label that is not as it was, so that it costs what the bundle has of labels.
+    /// Stops at the first label that is not as it was, so that it costs what the bundle has of
+    /// labels.
     fn refuse_changed(&self, id: &Arc<str>, labels: &ParsedLabels) -> Result<(), Conflict> {
         for (number, known) in &self.labels {
             let (enum_id, number, bundle) = (Arc::clone(id), *number, Arc::clone(&known.bundle));
@@ -118,9 +138,22 @@ impl EnumTable {
                 Some(label) if *label == was => {}
                 Some(label) => {
                     let is = Arc::clone(label);
-                    return Err(Conflict::LabelChanged { enum_id, number, was, is, bundle });
+                    return Err(Conflict::LabelChanged {
+                        enum_id,
+                        number,
+                        was,
+                        is,
+                        bundle,
+                    });
                 }
-                None => return Err(Conflict::LabelLost { enum_id, number, label: was, bundle }),
+                None => {
+                    return Err(Conflict::LabelLost {
+                        enum_id,
+                        number,
+                        label: was,
+                        bundle,
+                    });
+                }
             }
         }
         Ok(())
@@ -128,7 +161,10 @@ impl EnumTable {
 
     fn extend(mut self, bundle: &Arc<str>, labels: &ParsedLabels) -> Self {
         for (number, text) in labels {
-            let label = || Label { text: Arc::clone(text), bundle: Arc::clone(bundle) };
+            let label = || Label {
+                text: Arc::clone(text),
+                bundle: Arc::clone(bundle),
+            };
             self.labels.entry(*number).or_insert_with(label);
             let lowest = self.numbers.entry(Arc::clone(text)).or_insert(*number);
             *lowest = (*lowest).min(*number);
@@ -151,9 +187,19 @@ impl Names<'_> {
             field.shape.walk(&mut |shape| {
                 let (type_id, tag) = (Arc::clone(&parsed.id), field.tag);
                 if let Some(name) = self.unresolved_type(shape) {
-                    refused = Some(Conflict::UnknownType { type_id, version, tag, name });
+                    refused = Some(Conflict::UnknownType {
+                        type_id,
+                        version,
+                        tag,
+                        name,
+                    });
                 } else if let Some(name) = self.unresolved_enum(shape) {
-                    refused = Some(Conflict::UnknownEnum { type_id, version, tag, name });
+                    refused = Some(Conflict::UnknownEnum {
+                        type_id,
+                        version,
+                        tag,
+                        name,
+                    });
                 }
             });
             refused.map_or(Ok(()), Err)?;
@@ -162,7 +208,9 @@ impl Names<'_> {
     }
 
     fn unresolved_type(&self, shape: &Shape) -> Option<Arc<str>> {
-        let Kind::Type(name) = &shape.kind else { return None };
+        let Kind::Type(name) = &shape.kind else {
+            return None;
+        };
         let resolves = self.types.contains(&**name) || self.known.types.get(name).is_some();
         (!resolves).then(|| Arc::clone(name))
     }
@@ -176,9 +224,13 @@ impl Names<'_> {
 
 impl ParsedType {
     fn fields(&self) -> impl Iterator<Item = (u32, &Field)> {
-        self.versions
-            .iter()
-            .flat_map(|(version, parsed)| parsed.described.fields.iter().map(move |field| (*version, field)))
+        self.versions.iter().flat_map(|(version, parsed)| {
+            parsed
+                .described
+                .fields
+                .iter()
+                .map(move |field| (*version, field))
+        })
     }
 }
 
@@ -189,14 +241,18 @@ impl TypeHistory {
     }
 
     fn extend(mut self, bundle: &Arc<str>, parsed: &ParsedType) -> Result<Self, Conflict> {
-        // Only what was known before the bundle bounds its versions from below; among themselves they ascend.
+        // Only what was known before the bundle bounds its versions from below; among themselves
+        // they ascend.
         let floor = self.latest().cloned();
         for (version, parsed) in &parsed.versions {
             if let Some(known) = self.versions.get(version) {
                 refuse_changed(known, &parsed.described)?;
                 continue;
             }
-            if let Some(latest) = floor.as_ref().filter(|latest| latest.type_ref.version > *version) {
+            if let Some(latest) = floor
+                .as_ref()
+                .filter(|latest| latest.type_ref.version > *version)
+            {
                 return Err(Conflict::VersionRegression {
                     type_id: Arc::clone(&latest.type_ref.id),
                     version: *version,
@@ -210,7 +266,11 @@ impl TypeHistory {
     }
 
     fn add(&mut self, bundle: &Arc<str>, parsed: &ParsedVersion) -> Result<(), Conflict> {
-        let ParsedVersion { described, tombstones, .. } = parsed;
+        let ParsedVersion {
+            described,
+            tombstones,
+            ..
+        } = parsed;
         let type_ref = &described.type_ref;
         for field in &described.fields {
             self.refuse_reused(type_ref, field.tag)?;
@@ -222,12 +282,17 @@ impl TypeHistory {
         for tag in self.retiring(parsed) {
             self.retire(tag, type_ref.version, bundle);
         }
-        self.versions.insert(type_ref.version, Arc::clone(described));
+        self.versions
+            .insert(type_ref.version, Arc::clone(described));
         Ok(())
     }
 
     fn refuse_reused(&self, type_ref: &TypeRef, tag: u64) -> Result<(), Conflict> {
-        match self.tags.get(&tag).and_then(|history| history.retired.as_ref()) {
+        match self
+            .tags
+            .get(&tag)
+            .and_then(|history| history.retired.as_ref())
+        {
             None => Ok(()),
             Some(retired) => Err(Conflict::TagReused {
                 type_id: Arc::clone(&type_ref.id),
@@ -248,7 +313,11 @@ impl TypeHistory {
         frozen: Option<&Arc<str>>,
     ) -> Result<(), Conflict> {
         let Some(history) = self.tags.get_mut(&tag) else {
-            let fresh = TagHistory { frozen: frozen.cloned(), bundle: Arc::clone(bundle), retired: None };
+            let fresh = TagHistory {
+                frozen: frozen.cloned(),
+                bundle: Arc::clone(bundle),
+                retired: None,
+            };
             self.tags.insert(tag, fresh);
             return Ok(());
         };
@@ -270,8 +339,8 @@ impl TypeHistory {
         }
     }
 
-    /// The tags that a version that is to be added may retire: those of the newest version and its own
-    /// tombstones. All others were retired before, and are not passed again.
+    /// The tags that a version that is to be added may retire: those of the newest version and its
+    /// own tombstones. All others were retired before, and are not passed again.
     fn candidates(&self, parsed: &ParsedVersion) -> impl Iterator<Item = u64> {
         let before = self.latest().map_or(&[][..], |latest| &latest.fields);
         let tombstones = parsed.tombstones.iter().map(|(tag, _)| *tag);
@@ -279,12 +348,17 @@ impl TypeHistory {
     }
 
     fn retiring(&self, parsed: &ParsedVersion) -> Vec<u64> {
-        self.candidates(parsed).filter(|tag| parsed.described.field(*tag).is_none()).collect()
+        self.candidates(parsed)
+            .filter(|tag| parsed.described.field(*tag).is_none())
+            .collect()
     }
 
     fn retire(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
         if let Some(history) = self.tags.get_mut(&tag) {
-            history.retired.get_or_insert_with(|| Retired { version, bundle: Arc::clone(bundle) });
+            history.retired.get_or_insert_with(|| Retired {
+                version,
+                bundle: Arc::clone(bundle),
+            });
         }
     }
 }
@@ -316,36 +390,68 @@ mod tests {
     #[test]
     fn retiring_tags_costs_what_the_bundle_has_of_them_however_many_versions_follow() {
         const TAGS: usize = 500;
-        let field = |tag| (format!("{tag}"), json!({ "name": format!("n{tag}"), "type": "u8" }));
+        let field = |tag| {
+            (
+                format!("{tag}"),
+                json!({ "name": format!("n{tag}"), "type": "u8" }),
+            )
+        };
         let many: Map<String, Value> = (0..TAGS).map(field).collect();
-        let mut versions = json!({ "1": { "fields": many }, "2": { "fields": { "0": field(0).1 } } });
+        let mut versions =
+            json!({ "1": { "fields": many }, "2": { "fields": { "0": field(0).1 } } });
         for version in 3..1000 {
             versions[version.to_string()] = json!({ "fields": { "7": { "tombstone": true } } });
         }
         let bundle = parsed(&versions, &json!({}));
         let (mut history, mut steps, mut descriptors) = (TypeHistory::default(), 0, 0);
-        let [parsed] = &bundle.document().types[..] else { panic!() };
+        let [parsed] = &bundle.document().types[..] else {
+            panic!()
+        };
         for version in parsed.versions.values() {
             steps += history.candidates(version).count();
             descriptors += version.described.fields.len() + version.tombstones.len();
             history.add(bundle.id(), version).unwrap();
         }
-        assert!(steps <= descriptors, "{steps} steps for {descriptors} descriptors");
-        let retired =
-            |tag: u64| history.tags.get(&tag).unwrap().retired.as_ref().map(|retired| retired.version);
-        assert_eq!((retired(0), retired(7), retired(499)), (Some(3), Some(2), Some(2)));
+        assert!(
+            steps <= descriptors,
+            "{steps} steps for {descriptors} descriptors"
+        );
+        let retired = |tag: u64| {
+            history
+                .tags
+                .get(&tag)
+                .unwrap()
+                .retired
+                .as_ref()
+                .map(|retired| retired.version)
+        };
+        assert_eq!(
+            (retired(0), retired(7), retired(499)),
+            (Some(3), Some(2), Some(2))
+        );
     }
 
     #[test]
     fn a_label_stands_for_its_lowest_number_whenever_that_came() {
         let extended = |table: EnumTable, labels: &[(i128, &str)]| {
-            table
-                .extend(&"b".into(), &labels.iter().map(|(number, text)| (*number, (*text).into())).collect())
+            table.extend(
+                &"b".into(),
+                &labels
+                    .iter()
+                    .map(|(number, text)| (*number, (*text).into()))
+                    .collect(),
+            )
         };
         let first = extended(EnumTable::default(), &[(5, "a"), (7, "a"), (8, "b")]);
-        assert_eq!((first.number("a"), first.number("b"), first.number("c")), (Some(5), Some(8), None));
+        assert_eq!(
+            (first.number("a"), first.number("b"), first.number("c")),
+            (Some(5), Some(8), None)
+        );
         let second = extended(first, &[(-1, "b"), (5, "a"), (7, "a"), (8, "b"), (9, "a")]);
-        assert_eq!((second.number("a"), second.number("b")), (Some(5), Some(-1)));
+        assert_eq!(
+            (second.number("a"), second.number("b")),
+            (Some(5), Some(-1))
+        );
         assert_eq!((second.label(8), second.label(9)), (Some("b"), Some("a")));
     }
 
@@ -354,6 +460,9 @@ mod tests {
         let labels: ParsedLabels = (0..1000).map(|number| (number, "x".into())).collect();
         let table = EnumTable::default().extend(&"b".into(), &labels);
         let refused = table.refuse_changed(&"E".into(), &BTreeMap::new());
-        assert!(matches!(refused, Err(Conflict::LabelLost { number: 0, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Conflict::LabelLost { number: 0, .. })),
+            "{refused:?}"
+        );
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{Checked, Registry};
 
-/// Puts arbitrary bytes as a bundle twice, after a real one, and asserts what holds for every input:
-/// the check is deterministic, an accepted bundle is identical to itself, and replay gives it again.
+/// Puts arbitrary bytes as a bundle twice, after a real one, and asserts what holds for every
+/// input: the check is deterministic, an accepted bundle is identical to itself, and replay gives
+/// it again.
 pub fn check_any(bytes: &[u8]) {
     let known = crate::projection::fuzz::sample_registry();
     let id = addressed(bytes);
@@ -20,14 +21,22 @@ pub fn check_any(bytes: &[u8]) {
 /// The id that the bytes contain, so that inputs get past the comparison with the address.
 fn addressed(bytes: &[u8]) -> String {
     let value: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
-    value.as_ref().and_then(|value| value.get("bundle_id")?.as_str()).unwrap_or("fuzz").to_owned()
+    value
+        .as_ref()
+        .and_then(|value| value.get("bundle_id")?.as_str())
+        .unwrap_or("fuzz")
+        .to_owned()
 }
 
 fn assert_accepted(next: &Registry, id: &str, bytes: &[u8]) {
     assert!(matches!(next.check(id, bytes), Ok(Checked::Identical)));
     let mut replayed = Registry::default();
     for bundle in next.bundles() {
-        assert!(matches!(replayed.put(&bundle.id, &bundle.bytes), Ok(true)), "replay refuses {}", bundle.id);
+        assert!(
+            matches!(replayed.put(&bundle.id, &bundle.bytes), Ok(true)),
+            "replay refuses {}",
+            bundle.id
+        );
     }
     assert_eq!(replayed.types_json(), next.types_json());
 }

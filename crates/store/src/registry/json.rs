@@ -1,8 +1,9 @@
 //! A strict JSON reader, for bundles and for whoever needs as much.
 //!
-//! It is our own because its answer is part of the log's meaning: the same bytes must be accepted or
-//! refused for ever, and a key that occurs twice must be noticed rather than overwritten. Nesting is
-//! bounded by the caller, memory by the input. It fails with the byte offset of the first fault.
+//! It is our own because its answer is part of the log's meaning: the same bytes must be accepted
+//! or refused for ever, and a key that occurs twice must be noticed rather than overwritten.
+//! Nesting is bounded by the caller, memory by the input. It fails with the byte offset of the
+//! first fault.
 
 use serde_json::{Map, Number, Value};
 
@@ -35,9 +36,15 @@ pub enum JsonFault {
 
 /// Reads one JSON document, with nothing but white space around it.
 pub fn parse(bytes: &[u8], nesting_max: usize) -> Result<Value, JsonFault> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| JsonFault::Syntax { offset: error.valid_up_to(), what: "not UTF-8" })?;
-    let mut reader = Reader { text, at: 0, nesting_max };
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonFault::Syntax {
+        offset: error.valid_up_to(),
+        what: "not UTF-8",
+    })?;
+    let mut reader = Reader {
+        text,
+        at: 0,
+        nesting_max,
+    };
     let value = reader.value(0)?;
     reader.space();
     if reader.at < text.len() {
@@ -54,7 +61,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn fault(&self, what: &'static str) -> JsonFault {
-        JsonFault::Syntax { offset: self.at, what }
+        JsonFault::Syntax {
+            offset: self.at,
+            what,
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -170,7 +180,9 @@ impl<'a> Reader<'a> {
         let mut text = String::new();
         loop {
             let rest = self.rest();
-            let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ').unwrap_or(rest.len());
+            let plain = rest
+                .find(|c: char| c == '"' || c == '\\' || c < ' ')
+                .unwrap_or(rest.len());
             text.push_str(rest.get(..plain).unwrap_or_default());
             self.at += plain;
             match self.peek() {
@@ -279,7 +291,10 @@ fn number_value(text: &str, integer: bool) -> Option<Value> {
             return Some(number.into());
         }
     }
-    text.parse().ok().and_then(Number::from_f64).map(Value::Number)
+    text.parse()
+        .ok()
+        .and_then(Number::from_f64)
+        .map(Value::Number)
 }
 
 #[cfg(test)]
@@ -342,7 +357,13 @@ mod tests {
     fn nesting_is_bounded() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(nested(128).as_bytes(), 128).is_ok());
-        assert_eq!(parse(nested(129).as_bytes(), 128), Err(JsonFault::TooDeep { offset: 128 }));
-        assert!(matches!(parse("[".repeat(1 << 20).as_bytes(), 128), Err(JsonFault::TooDeep { .. })));
+        assert_eq!(
+            parse(nested(129).as_bytes(), 128),
+            Err(JsonFault::TooDeep { offset: 128 })
+        );
+        assert!(matches!(
+            parse("[".repeat(1 << 20).as_bytes(), 128),
+            Err(JsonFault::TooDeep { .. })
+        ));
     }
 }

@@ -8,7 +8,8 @@ use super::descriptor::TypeVersion;
 use super::{NESTING_MAX, Registry, json as strict};
 
 impl Registry {
-    /// All types with their versions: `{"types": [{type_id, latest_version, versions}]}`, by type id.
+    /// All types with their versions: `{"types": [{type_id, latest_version, versions}]}`, by type
+    /// id.
     pub fn types_json(&self) -> Value {
         let types = self.types().map(|(type_id, versions)| {
             let versions: Vec<u32> = versions.map(|version| version.type_ref.version).collect();
@@ -17,8 +18,8 @@ impl Registry {
         json!({ "types": types.collect::<Vec<_>>() })
     }
 
-    /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as published,
-    /// unknown keys included; the enums are those that the fields name, as they are now.
+    /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as
+    /// published, unknown keys included; the enums are those that the fields name, as they are now.
     pub fn descriptor_json(&self, version: &TypeVersion) -> Value {
         // The text was written by ourselves, from a tree of the same bounds.
         let fields = strict::parse(version.published.as_bytes(), NESTING_MAX).unwrap_or_default();
@@ -42,7 +43,8 @@ impl Registry {
         }
         let labels = |(id, table): (String, Option<&std::sync::Arc<super::EnumTable>>)| {
             let labels = table.into_iter().flat_map(|table| &table.labels);
-            let labels = labels.map(|(number, label)| (number.to_string(), Value::from(&*label.text)));
+            let labels =
+                labels.map(|(number, label)| (number.to_string(), Value::from(&*label.text)));
             (id, Value::Object(labels.collect()))
         };
         Value::Object(named.into_iter().map(labels).collect::<Map<_, _>>())

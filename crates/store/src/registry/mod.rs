@@ -1,8 +1,8 @@
 //! The type registry: descriptors by type id and version, and the rules by which they may evolve.
 //!
-//! A registry is an immutable value that is cheap to clone. It is the fold of the bundles accepted so
-//! far, in order, and of nothing else: the same bundles give the same registry and the same refusals for
-//! ever, which is what lets replay decide again. A refused bundle leaves no trace.
+//! A registry is an immutable value that is cheap to clone. It is the fold of the bundles accepted
+//! so far, in order, and of nothing else: the same bundles give the same registry and the same
+//! refusals for ever, which is what lets replay decide again. A refused bundle leaves no trace.
 
 mod canonical;
 mod descriptor;
@@ -36,7 +36,8 @@ pub use parsed::ParsedBundle;
 use shared_map::SharedMap;
 use spelling::OTHER_SPELLINGS;
 
-/// The most bytes that an id, a field's name or a label has. Part of the log's meaning, so not configurable.
+/// The most bytes that an id, a field's name or a label has. Part of the log's meaning, so not
+/// configurable.
 const ID_BYTES_MAX: usize = 512;
 
 /// The deepest nesting of a bundle. Part of the log's meaning, so not configurable.
@@ -83,11 +84,15 @@ impl Registry {
     /// Checks a bundle that was read before, without changing anything.
     pub fn check_parsed(&self, bundle: &ParsedBundle) -> Result<Checked, BundleError> {
         let mut next = self.clone();
-        Ok(if next.put_parsed(bundle)? { Checked::New(next) } else { Checked::Identical })
+        Ok(if next.put_parsed(bundle)? {
+            Checked::New(next)
+        } else {
+            Checked::Identical
+        })
     }
 
-    /// Adds a bundle that is addressed as `id`; says whether it was new. Clones of the registry keep
-    /// what they have.
+    /// Adds a bundle that is addressed as `id`; says whether it was new. Clones of the registry
+    /// keep what they have.
     pub fn put(&mut self, id: &str, json: &[u8]) -> Result<bool, BundleError> {
         self.put_parsed(&ParsedBundle::parse(id, json)?)
     }
@@ -103,13 +108,21 @@ impl Registry {
             return Err(Conflict::OtherContent { bundle, etag }.into());
         }
         let plan = if parsed.has_other_spellings() && self.has_types_named_like_spellings() {
-            evolution::plan(self, &document::parse(id, parsed.bytes(), |name| self.has_type(name))?)?
+            evolution::plan(
+                self,
+                &document::parse(id, parsed.bytes(), |name| self.has_type(name))?,
+            )?
         } else {
             evolution::plan(self, parsed.document())?
         };
         self.carry_out(plan);
         let (order, etag) = (self.bundles.len(), parsed.etag().to_owned());
-        let bundle = Arc::new(Bundle { id: Arc::clone(id), order, bytes: parsed.bytes().clone(), etag });
+        let bundle = Arc::new(Bundle {
+            id: Arc::clone(id),
+            order,
+            bytes: parsed.bytes().clone(),
+            etag,
+        });
         self.bundles.insert(order, Arc::clone(&bundle));
         self.by_id.insert(Arc::clone(id), bundle);
         Ok(true)
@@ -124,8 +137,12 @@ impl Registry {
     }
 
     fn carry_out(&mut self, plan: evolution::Plan) {
-        plan.types.into_iter().for_each(|(id, history)| self.types.insert(id, history));
-        plan.enums.into_iter().for_each(|(id, table)| self.enums.insert(id, Arc::new(table)));
+        plan.types
+            .into_iter()
+            .for_each(|(id, history)| self.types.insert(id, history));
+        plan.enums
+            .into_iter()
+            .for_each(|(id, table)| self.enums.insert(id, Arc::new(table)));
     }
 
     /// The bundle with this id.
@@ -140,7 +157,10 @@ impl Registry {
 
     /// All bundles in order of publication; putting them into an empty registry gives this one.
     pub fn bundles(&self) -> impl ExactSizeIterator<Item = &Bundle> {
-        Bundles { registry: self, orders: 0..self.bundles.len() }
+        Bundles {
+            registry: self,
+            orders: 0..self.bundles.len(),
+        }
     }
 
     /// The id of the bundle accepted last.
@@ -159,8 +179,12 @@ impl Registry {
     }
 
     /// All types by id, each with its versions ascending.
-    pub fn types(&self) -> impl Iterator<Item = (&Arc<str>, impl Iterator<Item = &Arc<TypeVersion>>)> {
-        self.types.iter().map(|(id, history)| (id, history.versions.iter().map(|(_, version)| version)))
+    pub fn types(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<str>, impl Iterator<Item = &Arc<TypeVersion>>)> {
+        self.types
+            .iter()
+            .map(|(id, history)| (id, history.versions.iter().map(|(_, version)| version)))
     }
 
     /// Whether exactly this version of this type is published.

@@ -1,7 +1,9 @@
-//! A bundle that was read once, wherever that is done, to be checked where bundles have their order.
+//! A bundle that was read once, wherever that is done, to be checked where bundles have their
+//! order.
 //!
-//! Reading, canonical form and hash cost the most and need no registry, so that the thread that submits a
-//! bundle can pay for them. What is left for the check is to compare the bundle with what is known.
+//! Reading, canonical form and hash cost the most and need no registry, so that the thread that
+//! submits a bundle can pay for them. What is left for the check is to compare the bundle with what
+//! is known.
 
 use std::sync::Arc;
 
@@ -30,11 +32,16 @@ impl PartialEq for ParsedBundle {
 impl Eq for ParsedBundle {}
 
 impl ParsedBundle {
-    /// Reads a bundle that is addressed as `id`. It keeps a copy of the bytes and nothing around them.
+    /// Reads a bundle that is addressed as `id`. It keeps a copy of the bytes and nothing around
+    /// them.
     pub fn parse(id: &str, json: &[u8]) -> Result<Self, BundleError> {
         let document = document::parse(id, json, |_| false)?;
         let etag = document.digest.to_hex().to_string();
-        Ok(Self(Arc::new(Parsed { document, etag, bytes: Bytes::copy_from_slice(json) })))
+        Ok(Self(Arc::new(Parsed {
+            document,
+            etag,
+            bytes: Bytes::copy_from_slice(json),
+        })))
     }
 
     /// Its id.

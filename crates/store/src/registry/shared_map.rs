@@ -1,8 +1,8 @@
 //! An ordered map whose clones share what they have in common.
 //!
-//! Entries are in chunks of at most `CHUNK_MAX`, in order, none of them empty. A clone costs nothing; a
-//! change after it copies the list of chunks and one chunk, so that a registry with many names is not
-//! copied for every bundle.
+//! Entries are in chunks of at most `CHUNK_MAX`, in order, none of them empty. A clone costs
+//! nothing; a change after it copies the list of chunks and one chunk, so that a registry with many
+//! names is not copied for every bundle.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -27,7 +27,10 @@ struct Place {
 
 impl<K, V> Default for SharedMap<K, V> {
     fn default() -> Self {
-        Self { chunks: Arc::default(), len: 0 }
+        Self {
+            chunks: Arc::default(),
+            len: 0,
+        }
     }
 }
 
@@ -41,7 +44,10 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         K: Borrow<Q>,
     {
         let Place { chunk, at } = self.place(key);
-        self.chunks.get(chunk)?.get(at.ok()?).map(|(_, value)| value)
+        self.chunks
+            .get(chunk)?
+            .get(at.ok()?)
+            .map(|(_, value)| value)
     }
 
     /// The value of a key, to be changed.
@@ -51,7 +57,9 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     {
         let Place { chunk, at } = self.place(key);
         let chunk = Arc::make_mut(&mut self.chunks).get_mut(chunk)?;
-        Arc::make_mut(chunk).get_mut(at.ok()?).map(|(_, value)| value)
+        Arc::make_mut(chunk)
+            .get_mut(at.ok()?)
+            .map(|(_, value)| value)
     }
 
     pub(super) fn insert(&mut self, key: K, value: V) {
@@ -78,7 +86,10 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
 
     /// All entries, by key ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter()).map(|(key, value)| (key, value))
+        self.chunks
+            .iter()
+            .flat_map(|chunk| chunk.iter())
+            .map(|(key, value)| (key, value))
     }
 
     /// The entry with the greatest key.
@@ -90,11 +101,23 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        let begins_at_or_before =
-            |chunk: &Chunk<K, V>| chunk.first().is_some_and(|(first, _)| first.borrow() <= key);
-        let chunk = self.chunks.partition_point(begins_at_or_before).saturating_sub(1);
-        let entries = self.chunks.get(chunk).map_or(&[][..], |entries| entries.as_slice());
-        Place { chunk, at: entries.binary_search_by(|(probe, _)| probe.borrow().cmp(key)) }
+        let begins_at_or_before = |chunk: &Chunk<K, V>| {
+            chunk
+                .first()
+                .is_some_and(|(first, _)| first.borrow() <= key)
+        };
+        let chunk = self
+            .chunks
+            .partition_point(begins_at_or_before)
+            .saturating_sub(1);
+        let entries = self
+            .chunks
+            .get(chunk)
+            .map_or(&[][..], |entries| entries.as_slice());
+        Place {
+            chunk,
+            at: entries.binary_search_by(|(probe, _)| probe.borrow().cmp(key)),
+        }
     }
 }
 
@@ -111,7 +134,11 @@ mod tests {
 
     #[test]
     fn it_does_what_an_ordered_map_does() {
-        for keys in [(0..5000).collect::<Vec<_>>(), (0..5000).rev().collect(), scattered(5000).collect()] {
+        for keys in [
+            (0..5000).collect::<Vec<_>>(),
+            (0..5000).rev().collect(),
+            scattered(5000).collect(),
+        ] {
             let (mut map, mut model) = (SharedMap::default(), BTreeMap::new());
             for (value, key) in keys.iter().chain(&keys[..100]).enumerate() {
                 map.insert(*key, value);
@@ -120,10 +147,17 @@ mod tests {
             *map.get_mut(&keys[7]).unwrap() = 0;
             *model.get_mut(&keys[7]).unwrap() = 0;
             assert!(map.iter().eq(&model));
-            assert_eq!((map.len(), map.last()), (model.len(), model.last_key_value()));
+            assert_eq!(
+                (map.len(), map.last()),
+                (model.len(), model.last_key_value())
+            );
             assert!((0..6000).all(|key| map.get(&key) == model.get(&key)));
             assert_eq!(map.get_mut(&u64::MAX), None);
-            assert!(map.chunks.iter().all(|chunk| (1..=CHUNK_MAX).contains(&chunk.len())));
+            assert!(
+                map.chunks
+                    .iter()
+                    .all(|chunk| (1..=CHUNK_MAX).contains(&chunk.len()))
+            );
         }
     }
 
@@ -135,8 +169,10 @@ mod tests {
         let key = *map.iter().nth(50_000).unwrap().0;
         *map.get_mut(&key).unwrap() = 1;
         map.insert(u64::MAX, 1);
-        let shared =
-            map.chunks.iter().filter(|chunk| before.chunks.iter().any(|old| Arc::ptr_eq(old, chunk)));
+        let shared = map
+            .chunks
+            .iter()
+            .filter(|chunk| before.chunks.iter().any(|old| Arc::ptr_eq(old, chunk)));
         assert!(shared.count() + 3 >= map.chunks.len());
         assert_eq!((before.get(&key), before.get(&u64::MAX)), (Some(&0), None));
         assert_eq!((map.get(&key), map.get(&u64::MAX)), (Some(&1), Some(&1)));
@@ -145,7 +181,10 @@ mod tests {
     #[test]
     fn an_empty_map_has_nothing() {
         let mut map = SharedMap::<u64, u64>::default();
-        assert_eq!((map.len(), map.get(&1), map.last(), map.iter().next()), (0, None, None, None));
+        assert_eq!(
+            (map.len(), map.get(&1), map.last(), map.iter().next()),
+            (0, None, None, None)
+        );
         assert_eq!(map.get_mut(&1), None);
     }
 }

@@ -5,11 +5,11 @@
 //! | `int32`, `int64` | `i32`, `i64` |
 //! | `{"type": "ref", "ref": ID}` | `{"type": ID}` |
 //!
-//! A descriptor is rewritten before it is read, so that both spellings are one type in every later check:
-//! a version may change from one to the other. What is published stays as it was sent.
+//! A descriptor is rewritten before it is read, so that both spellings are one type in every later
+//! check: a version may change from one to the other. What is published stays as it was sent.
 //!
-//! Invariant: a name that is some type's id means that type. Logs from before these spellings were known
-//! may hold types with such ids, and keep their meaning.
+//! Invariant: a name that is some type's id means that type. Logs from before these spellings were
+//! known may hold types with such ids, and keep their meaning.
 
 use std::borrow::Cow;
 
@@ -34,11 +34,16 @@ pub(super) struct Spellings {
 impl Spellings {
     /// The spellings that are not ids of types.
     pub(super) fn unless_types(is_type: impl Fn(&str) -> bool) -> Self {
-        Self { counts: OTHER_SPELLINGS.map(|name| !is_type(name)) }
+        Self {
+            counts: OTHER_SPELLINGS.map(|name| !is_type(name)),
+        }
     }
 
     fn count(self, name: &str) -> bool {
-        OTHER_SPELLINGS.iter().zip(self.counts).any(|(known, counts)| counts && *known == name)
+        OTHER_SPELLINGS
+            .iter()
+            .zip(self.counts)
+            .any(|(known, counts)| counts && *known == name)
     }
 
     /// The usual name of a built-in type.
@@ -58,7 +63,10 @@ impl Spellings {
             _ => false,
         };
         descriptor.get("type").is_some_and(names)
-            || PARTS.iter().filter_map(|part| descriptor.get(*part)).any(names)
+            || PARTS
+                .iter()
+                .filter_map(|part| descriptor.get(*part))
+                .any(names)
     }
 
     /// The descriptor in the usual spelling. A `ref` without an id stays as it is
@@ -95,11 +103,16 @@ impl Spellings {
         }
     }
 
-    /// Whether this names a type after `ref`. What cannot be a type's id is left to the reader to refuse.
+    /// Whether this names a type after `ref`. What cannot be a type's id is left to the reader to
+    /// refuse.
     fn is_reference(self, descriptor: &Map<String, Value>) -> bool {
         let is_ref = descriptor.get("type").and_then(Value::as_str) == Some(REFERENCE);
-        let target = descriptor.get(REFERENCE).and_then(Value::as_str).unwrap_or_default();
-        let may_be_id = (1..=ID_BYTES_MAX).contains(&target.len()) && !matches!(target, "array" | "map");
+        let target = descriptor
+            .get(REFERENCE)
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let may_be_id =
+            (1..=ID_BYTES_MAX).contains(&target.len()) && !matches!(target, "array" | "map");
         is_ref && may_be_id && self.count(REFERENCE)
     }
 }

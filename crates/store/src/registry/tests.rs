@@ -39,7 +39,11 @@ fn outcome(bundles: &[String]) -> Result<Registry, BundleError> {
     let untouched = registry.clone();
     let result = put(&mut registry, last);
     if result.is_err() {
-        assert_eq!(registry.types_json(), untouched.types_json(), "a refused bundle left a trace");
+        assert_eq!(
+            registry.types_json(),
+            untouched.types_json(),
+            "a refused bundle left a trace"
+        );
         assert_eq!(registry.bundles().len(), untouched.bundles().len());
         assert_eq!(registry.enums.len(), untouched.enums.len());
     }
@@ -98,8 +102,13 @@ fn the_contracts_example_is_published() {
         "com.yourorg.ai.Role": { "1": "system", "2": "user", "3": "assistant", "4": "tool" }
       }
     }"#;
-    assert_eq!(registry.put("2025-12-19T20:00:00Z#abc123", text.as_bytes()), Ok(true));
-    let version = registry.descriptor("com.yourorg.ai.MessageTurn", 1).unwrap();
+    assert_eq!(
+        registry.put("2025-12-19T20:00:00Z#abc123", text.as_bytes()),
+        Ok(true)
+    );
+    let version = registry
+        .descriptor("com.yourorg.ai.MessageTurn", 1)
+        .unwrap();
     assert_eq!(version.fields.len(), 4);
     assert!(version.field_named("text").unwrap().optional);
     assert_eq!(
@@ -123,10 +132,17 @@ fn the_contracts_example_is_published() {
 fn the_same_content_in_another_spelling_is_identical() {
     let mut registry = Registry::default();
     let first = r#"{"registry_version":1,"bundle_id":"b","types":{},"x":[1,2]}"#;
-    assert!(matches!(registry.check("b", first.as_bytes()), Ok(Checked::New(_))));
+    assert!(matches!(
+        registry.check("b", first.as_bytes()),
+        Ok(Checked::New(_))
+    ));
     registry.put("b", first.as_bytes()).unwrap();
-    let again = r#" { "x" : [1.0, 2e0], "types":{}, "bundle_id":"\u0062", "registry_version":1.0 } "#;
-    assert!(matches!(registry.check("b", again.as_bytes()), Ok(Checked::Identical)));
+    let again =
+        r#" { "x" : [1.0, 2e0], "types":{}, "bundle_id":"\u0062", "registry_version":1.0 } "#;
+    assert!(matches!(
+        registry.check("b", again.as_bytes()),
+        Ok(Checked::Identical)
+    ));
     let bundle = registry.bundle("b").unwrap();
     assert_eq!(bundle.bytes, first, "the bytes first published are kept");
     let canonical = br#"{"bundle_id":"b","registry_version":1,"types":{},"x":[1,2]}"#;
@@ -135,7 +151,10 @@ fn the_same_content_in_another_spelling_is_identical() {
 
 #[test]
 fn other_content_under_a_published_id_is_a_conflict() {
-    let (first, other) = (fields("b", &json!({})), fields("b", &json!({ "1": string_field("a") })));
+    let (first, other) = (
+        fields("b", &json!({})),
+        fields("b", &json!({ "1": string_field("a") })),
+    );
     conflict(&[first, other], &["bundle `b`", "other content"]);
 }
 
@@ -152,7 +171,9 @@ fn an_identical_bundle_stays_identical_after_later_ones() {
 fn check_changes_nothing_and_clones_keep_what_they_have() {
     let registry = Registry::default();
     let text = fields("b", &json!({ "1": string_field("a") }));
-    let Ok(Checked::New(next)) = registry.check("b", text.as_bytes()) else { panic!("not new") };
+    let Ok(Checked::New(next)) = registry.check("b", text.as_bytes()) else {
+        panic!("not new")
+    };
     assert!(!registry.knows(&TypeRef::new("T", 1)));
     assert!(registry.bundle("b").is_none());
     assert!(next.knows(&TypeRef::new("T", 1)));
@@ -183,14 +204,21 @@ fn bundles_are_listed_in_order_of_publication_and_replay_to_the_same_registry() 
 #[test]
 fn a_bundle_adds_and_what_it_does_not_name_stays() {
     let first = fields("b1", &json!({ "1": string_field("a") }));
-    let second = bundle("b2", &json!({ "U": { "versions": { "7": { "fields": {} } } } }), &json!({}));
+    let second = bundle(
+        "b2",
+        &json!({ "U": { "versions": { "7": { "fields": {} } } } }),
+        &json!({}),
+    );
     let registry = legal(&[first, second]);
     assert!(registry.types().map(|(id, _)| &**id).eq(["T", "U"]));
 }
 
 #[test]
 fn adding_renaming_and_removing_fields_is_legal_in_a_new_version() {
-    let first = fields("b1", &json!({ "1": string_field("a"), "2": string_field("b") }));
+    let first = fields(
+        "b1",
+        &json!({ "1": string_field("a"), "2": string_field("b") }),
+    );
     let second = versions(
         "b2",
         &json!({ "2": { "fields": {
@@ -199,16 +227,36 @@ fn adding_renaming_and_removing_fields_is_legal_in_a_new_version() {
         } } }),
     );
     let registry = legal(&[first, second]);
-    assert_eq!(registry.latest("T").unwrap().field(1).map(|field| &*field.name), Some("renamed"));
-    assert_eq!(registry.descriptor("T", 1).unwrap().field(1).map(|field| &*field.name), Some("a"));
+    assert_eq!(
+        registry
+            .latest("T")
+            .unwrap()
+            .field(1)
+            .map(|field| &*field.name),
+        Some("renamed")
+    );
+    assert_eq!(
+        registry
+            .descriptor("T", 1)
+            .unwrap()
+            .field(1)
+            .map(|field| &*field.name),
+        Some("a")
+    );
 }
 
 #[test]
 fn versions_may_leap_but_never_fall_back() {
     let version = |id: &str, number: &str| versions(id, &json!({ number: { "fields": {} } }));
     legal(&[version("b1", "3"), version("b2", "40"), version("b3", "41")]);
-    conflict(&[version("b1", "3"), version("b2", "2")], &["type T", "version 2", "version 3", "`b1`"]);
-    let both = versions("b2", &json!({ "4": { "fields": {} }, "2": { "fields": {} } }));
+    conflict(
+        &[version("b1", "3"), version("b2", "2")],
+        &["type T", "version 2", "version 3", "`b1`"],
+    );
+    let both = versions(
+        "b2",
+        &json!({ "4": { "fields": {} }, "2": { "fields": {} } }),
+    );
     conflict(&[version("b1", "3"), both], &["version 2"]);
 }
 
@@ -217,7 +265,14 @@ fn versions_of_one_bundle_may_come_in_any_order() {
     let text = r#"{"registry_version":1,"bundle_id":"b","types":{"T":{"versions":{
         "2":{"fields":{"1":{"tombstone":true}}},
         "1":{"fields":{"1":{"name":"a","type":"string"}}}}}}}"#;
-    assert_eq!(legal(&[text.to_owned()]).latest("T").unwrap().type_ref.version, 2);
+    assert_eq!(
+        legal(&[text.to_owned()])
+            .latest("T")
+            .unwrap()
+            .type_ref
+            .version,
+        2
+    );
 }
 
 #[test]
@@ -235,16 +290,24 @@ fn a_published_version_may_be_repeated_but_not_changed() {
         json!({ "1": { "name": "a", "type": "string", "optional": true } }),
         json!({ "1": { "name": "a", "type": "string", "note": "unknown keys are compared" } }),
     ] {
-        conflict(&[first.clone(), fields("b2", &changed)], &["type T version 1", "bundle `b1`"]);
+        conflict(
+            &[first.clone(), fields("b2", &changed)],
+            &["type T version 1", "bundle `b1`"],
+        );
     }
-    let noted = versions("b2", &json!({ "1": { "fields": { "1": string_field("a") }, "note": 1 } }));
+    let noted = versions(
+        "b2",
+        &json!({ "1": { "fields": { "1": string_field("a") }, "note": 1 } }),
+    );
     conflict(&[first, noted], &["type T version 1"]);
 }
 
 #[test]
 fn unknown_descriptor_keys_are_kept() {
-    let registry =
-        legal(&[fields("b", &json!({ "1": { "name": "a", "type": "string", "x": { "y": [1] } } }))]);
+    let registry = legal(&[fields(
+        "b",
+        &json!({ "1": { "name": "a", "type": "string", "x": { "y": [1] } } }),
+    )]);
     let json = registry.descriptor_json(registry.latest("T").unwrap());
     assert_eq!(json["fields"]["1"]["x"]["y"][0], 1);
 }
@@ -254,19 +317,34 @@ fn a_tags_type_and_parts_are_frozen() {
     let array = json!({ "name": "a", "type": "array", "items": "u8" });
     let map = json!({ "name": "a", "type": "map", "key_type": "string", "value_type": "u8" });
     for (was, is) in [
-        (json!({ "name": "a", "type": "u32" }), json!({ "name": "a", "type": "u64" })),
-        (array.clone(), json!({ "name": "a", "type": "array", "items": "u16" })),
+        (
+            json!({ "name": "a", "type": "u32" }),
+            json!({ "name": "a", "type": "u64" }),
+        ),
+        (
+            array.clone(),
+            json!({ "name": "a", "type": "array", "items": "u16" }),
+        ),
         (
             array.clone(),
             json!({ "name": "a", "type": "array", "items": { "type": "u8", "semantic": "url" } }),
         ),
         (array, map.clone()),
-        (map.clone(), json!({ "name": "a", "type": "map", "key_type": "u8", "value_type": "u8" })),
-        (map, json!({ "name": "a", "type": "map", "key_type": "string", "value_type": "any" })),
+        (
+            map.clone(),
+            json!({ "name": "a", "type": "map", "key_type": "u8", "value_type": "u8" }),
+        ),
+        (
+            map,
+            json!({ "name": "a", "type": "map", "key_type": "string", "value_type": "any" }),
+        ),
     ] {
         let first = fields("b1", &json!({ "5": was }));
         let second = versions("b2", &json!({ "2": { "fields": { "5": is } } }));
-        conflict(&[first, second], &["type T version 2 tag 5", "`b1`", "new tag"]);
+        conflict(
+            &[first, second],
+            &["type T version 2 tag 5", "`b1`", "new tag"],
+        );
     }
 }
 
@@ -292,7 +370,10 @@ fn a_retired_tag_comes_back_only_as_a_tombstone() {
             &[first.clone(), second.clone(), back],
             &["type T version 3 tag 1", "retired in version 2", "`b2`"],
         );
-        let tombstone = versions("b3", &json!({ "3": { "fields": { "1": { "tombstone": true } } } }));
+        let tombstone = versions(
+            "b3",
+            &json!({ "3": { "fields": { "1": { "tombstone": true } } } }),
+        );
         legal(&[first, second, tombstone]);
     }
 }
@@ -300,7 +381,10 @@ fn a_retired_tag_comes_back_only_as_a_tombstone() {
 #[test]
 fn a_tag_that_was_never_but_a_tombstone_is_retired_too() {
     let first = fields("b1", &json!({ "1": { "tombstone": true } }));
-    let second = versions("b2", &json!({ "2": { "fields": { "1": string_field("a") } } }));
+    let second = versions(
+        "b2",
+        &json!({ "2": { "fields": { "1": string_field("a") } } }),
+    );
     conflict(&[first, second], &["tag 1", "retired in version 1"]);
 }
 
@@ -330,7 +414,8 @@ fn a_tombstone_that_repeats_its_type_repeats_the_right_one() {
 
 #[test]
 fn a_tombstones_name_is_free_for_another_field() {
-    let field = json!({ "1": { "name": "a", "type": "u64", "tombstone": true }, "2": string_field("a") });
+    let field =
+        json!({ "1": { "name": "a", "type": "u64", "tombstone": true }, "2": string_field("a") });
     legal(&[fields("b", &field)]);
 }
 
@@ -339,7 +424,10 @@ fn the_bundle_contradicts_itself() {
     let names = json!({ "1": string_field("a"), "2": string_field("a") });
     conflict(&[fields("b", &names)], &["tags 1 and 2", "`a`"]);
     for spelling in ["01", "00", "007"] {
-        conflict(&[fields("b", &json!({ spelling: string_field("a") }))], &["type T version 1", spelling]);
+        conflict(
+            &[fields("b", &json!({ spelling: string_field("a") }))],
+            &["type T version 1", spelling],
+        );
     }
     let twice = fields("b", &json!({})).replacen("\"fields\":", "\"fields\":{},\"fields\":", 1);
     assert!(matches!(
@@ -380,10 +468,19 @@ fn enums_gain_numbers_and_keep_labels() {
     let gained = labels("b2", json!({ "1": "one", "-2": "minus two", "3": "three" }));
     let registry = legal(&[first.clone(), gained]);
     assert_eq!(registry.enum_table("E").unwrap().label(3), Some("three"));
-    assert_eq!(registry.enum_table("E").unwrap().number("minus two"), Some(-2));
+    assert_eq!(
+        registry.enum_table("E").unwrap().number("minus two"),
+        Some(-2)
+    );
     let changed = labels("b2", json!({ "1": "uno", "-2": "minus two" }));
-    conflict(&[first.clone(), changed], &["enum E number 1", "`uno`", "`one`", "`b1`"]);
-    conflict(&[first, labels("b2", json!({ "1": "one" }))], &["enum E", "-2", "`minus two`", "`b1`"]);
+    conflict(
+        &[first.clone(), changed],
+        &["enum E number 1", "`uno`", "`one`", "`b1`"],
+    );
+    conflict(
+        &[first, labels("b2", json!({ "1": "one" }))],
+        &["enum E", "-2", "`minus two`", "`b1`"],
+    );
 }
 
 #[test]
@@ -391,7 +488,11 @@ fn a_descriptor_shows_its_enums_as_they_are_now() {
     let role = json!({ "T": { "versions": { "1": { "fields": {
         "1": { "name": "a", "type": "u8", "enum": "E" } } } } } });
     let first = bundle("b1", &role, &json!({ "E": { "1": "one" }, "Unused": {} }));
-    let second = bundle("b2", &json!({}), &json!({ "E": { "1": "one", "2": "two" } }));
+    let second = bundle(
+        "b2",
+        &json!({}),
+        &json!({ "E": { "1": "one", "2": "two" } }),
+    );
     let registry = legal(&[first, second]);
     let shown = registry.descriptor_json(registry.latest("T").unwrap());
     assert_eq!(shown["enums"], json!({ "E": { "1": "one", "2": "two" } }));
@@ -493,17 +594,29 @@ fn a_descriptor_with_a_bad_part_is_malformed() {
 fn ids_have_1_to_512_bytes() {
     let empty = |id: &str| bundle(id, &json!({}), &json!({}));
     let longest = "é".repeat(256);
-    assert_eq!(Registry::default().put(&longest, empty(&longest).as_bytes()), Ok(true));
+    assert_eq!(
+        Registry::default().put(&longest, empty(&longest).as_bytes()),
+        Ok(true)
+    );
     for id in [String::new(), "é".repeat(256) + "x"] {
         let refused = Registry::default().put(&id, empty(&id).as_bytes());
-        assert!(matches!(refused, Err(BundleError::Malformed(Malformed::Length { .. }))), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(BundleError::Malformed(Malformed::Length { .. }))
+            ),
+            "{refused:?}"
+        );
     }
 }
 
 #[test]
 fn the_address_and_the_bundle_id_are_equal() {
     let refused = Registry::default().put("a", bundle("b", &json!({}), &json!({})).as_bytes());
-    let expect = Malformed::IdMismatch { addressed: "a".into(), contained: "b".into() };
+    let expect = Malformed::IdMismatch {
+        addressed: "a".into(),
+        contained: "b".into(),
+    };
     assert_eq!(refused, Err(expect.into()));
 }
 
@@ -513,31 +626,52 @@ fn nesting_is_bounded() {
         let inner = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         format!(r#"{{"registry_version":1,"bundle_id":"b","x":{inner}}}"#)
     };
-    assert_eq!(Registry::default().put("b", nested(127).as_bytes()), Ok(true));
+    assert_eq!(
+        Registry::default().put("b", nested(127).as_bytes()),
+        Ok(true)
+    );
     let refused = Registry::default().put("b", nested(128).as_bytes());
-    assert!(matches!(refused, Err(BundleError::TooDeep { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(BundleError::TooDeep { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
 fn arbitrary_bytes_get_one_answer() {
-    let sample = crate::projection::fuzz::sample_registry().bundle("sample").unwrap().bytes.to_vec();
+    let sample = crate::projection::fuzz::sample_registry()
+        .bundle("sample")
+        .unwrap()
+        .bytes
+        .to_vec();
     fuzz::check_any(&sample);
-    let other_id = String::from_utf8(sample.clone()).unwrap().replace("\"sample\"", "\"fuzzed\"");
+    let other_id = String::from_utf8(sample.clone())
+        .unwrap()
+        .replace("\"sample\"", "\"fuzzed\"");
     fuzz::check_any(other_id.as_bytes());
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..2000 {
         let mut bytes = other_id.clone().into_bytes();
         for _ in 0..4 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let at = usize::try_from(random >> 33).unwrap() % bytes.len();
-            bytes[at] = b"0123456789{}[]\":,aut\\ -\xff"[usize::try_from(random >> 20).unwrap() % 24];
+            bytes[at] =
+                b"0123456789{}[]\":,aut\\ -\xff"[usize::try_from(random >> 20).unwrap() % 24];
         }
         fuzz::check_any(&bytes);
     }
 }
 
 fn shape_of<'r>(registry: &'r Registry, name: &str) -> &'r Kind {
-    &registry.latest("T").unwrap().field_named(name).unwrap().shape.kind
+    &registry
+        .latest("T")
+        .unwrap()
+        .field_named(name)
+        .unwrap()
+        .shape
+        .kind
 }
 
 #[test]
@@ -561,10 +695,15 @@ fn other_spellings_of_types_are_read_as_the_usual_ones() {
     assert!(
         matches!(shape_of(&registry, "sizes"), Kind::Array(items) if items.kind == Kind::Int(IntKind::I64))
     );
-    let Kind::Map(map) = shape_of(&registry, "by_id") else { panic!() };
+    let Kind::Map(map) = shape_of(&registry, "by_id") else {
+        panic!()
+    };
     assert!(map.key.kind == Kind::Int(IntKind::I32) && is_inner(&map.value.kind));
     let described = registry.descriptor_json(registry.latest("T").unwrap());
-    assert_eq!(described["fields"]["3"], json!({ "name": "one", "type": "ref", "ref": "Inner" }));
+    assert_eq!(
+        described["fields"]["3"],
+        json!({ "name": "one", "type": "ref", "ref": "Inner" })
+    );
 }
 
 #[test]
@@ -577,29 +716,53 @@ fn a_type_may_change_from_one_spelling_to_the_other() {
     let first = |kind: Value| versions("a", &json!({ "1": { "fields": field(kind) } }));
     let second = |kind: Value| versions("b", &json!({ "2": { "fields": field(kind) } }));
     let reference = json!({ "type": "ref", "ref": "T" });
-    legal(&[first(json!({ "type": "i32" })), second(json!({ "type": "int32" }))]);
-    legal(&[first(json!({ "type": "int64" })), second(json!({ "type": "i64" }))]);
+    legal(&[
+        first(json!({ "type": "i32" })),
+        second(json!({ "type": "int32" })),
+    ]);
+    legal(&[
+        first(json!({ "type": "int64" })),
+        second(json!({ "type": "i64" })),
+    ]);
     legal(&[first(reference.clone()), second(json!({ "type": "T" }))]);
     legal(&[
         first(json!({ "type": "array", "items": "T" })),
         second(json!({ "type": "array", "items": "T", "semantic": "url" })),
     ]);
-    conflict(&[first(json!({ "type": "i64" })), second(json!({ "type": "int32" }))], &["tag 1"]);
-    conflict(&[first(json!({ "type": "ref", "ref": "nobody" }))], &["nobody"]);
+    conflict(
+        &[
+            first(json!({ "type": "i64" })),
+            second(json!({ "type": "int32" })),
+        ],
+        &["tag 1"],
+    );
+    conflict(
+        &[first(json!({ "type": "ref", "ref": "nobody" }))],
+        &["nobody"],
+    );
     conflict(&[first(json!({ "type": "ref" }))], &["ref"]);
 }
 
 #[test]
 fn a_name_that_is_a_type_means_that_type() {
     let uses = |id: &str, version: &str| {
-        versions(id, &json!({ version: { "fields": { "1": { "name": "n", "type": "int32" } } } }))
+        versions(
+            id,
+            &json!({ version: { "fields": { "1": { "name": "n", "type": "int32" } } } }),
+        )
     };
-    let defines =
-        bundle("defines", &json!({ "int32": { "versions": { "1": { "fields": {} } } } }), &json!({}));
+    let defines = bundle(
+        "defines",
+        &json!({ "int32": { "versions": { "1": { "fields": {} } } } }),
+        &json!({}),
+    );
     let registry = legal(&[defines.clone(), uses("uses", "1")]);
     assert!(matches!(shape_of(&registry, "n"), Kind::Type(id) if &**id == "int32"));
     // What a tag was is never changed by a type that gets such a name later.
-    conflict(&[uses("first", "1"), defines, uses("second", "2")], &["tag 1"]);
+    conflict(
+        &[uses("first", "1"), defines, uses("second", "2")],
+        &["tag 1"],
+    );
     let both = json!({
         "ref": { "versions": { "1": { "fields": {} } } },
         "T": { "versions": { "1": { "fields": { "1": { "name": "n", "type": "ref", "ref": "gone" } } } } },

@@ -1,7 +1,7 @@
 //! Lists everything that was acknowledged and cannot be read any more, by name.
 //!
-//! It is read off the state at the end of a walk, so it names a loss of today and one that an earlier
-//! repair kept in the log alike.
+//! It is read off the state at the end of a walk, so it names a loss of today and one that an
+//! earlier repair kept in the log alike.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,8 +16,8 @@ use crate::state::{CREATION_LOST, State, TurnRow};
 pub struct Missing {
     /// Turns of which only the id is left.
     pub turns: Vec<RangeInclusive<u64>>,
-    /// Contexts whose creation record is gone, and with it their labels and their base turn. Their later
-    /// turns may all be there.
+    /// Contexts whose creation record is gone, and with it their labels and their base turn. Their
+    /// later turns may all be there.
     pub creations: Vec<RangeInclusive<u64>>,
     /// Payloads of which only the name is left.
     pub payloads: Vec<MissingBlob>,
@@ -43,12 +43,21 @@ impl Missing {
     }
 
     pub(super) fn of(state: &State) -> Self {
-        let lost_turn = |number| state.turns.get(number).is_some_and(|row| TurnRow::from_words(row).lost);
+        let lost_turn = |number| {
+            state
+                .turns
+                .get(number)
+                .is_some_and(|row| TurnRow::from_words(row).lost)
+        };
         let lost_creation = |number| state.contexts.word(number, 2) == Some(CREATION_LOST);
         let payloads = lost_payloads(state);
         let roots = lost_roots(state);
         let is_used = |hash: &BlobHash| payloads.contains_key(hash) || roots.contains_key(hash);
-        let mut blobs: Vec<BlobHash> = state.lost_blobs().into_iter().filter(|hash| !is_used(hash)).collect();
+        let mut blobs: Vec<BlobHash> = state
+            .lost_blobs()
+            .into_iter()
+            .filter(|hash| !is_used(hash))
+            .collect();
         blobs.sort_unstable();
         Self {
             turns: id_ranges(state.turns.len(), lost_turn),
@@ -61,7 +70,11 @@ impl Missing {
 
     /// The turns that use a missing blob.
     pub(super) fn users_of(&self, hash: &BlobHash) -> Vec<TurnId> {
-        let users = self.payloads.iter().chain(&self.roots).filter(|blob| blob.hash == *hash);
+        let users = self
+            .payloads
+            .iter()
+            .chain(&self.roots)
+            .filter(|blob| blob.hash == *hash);
         let mut turns: Vec<TurnId> = users.flat_map(|blob| blob.turns.iter().copied()).collect();
         turns.sort_unstable();
         turns.dedup();
@@ -100,7 +113,9 @@ fn lost_payloads(state: &State) -> Users {
 fn lost_roots(state: &State) -> Users {
     let mut users = Users::new();
     for row in 0..state.fs_roots.len() {
-        let Some([turn, blob]) = state.fs_roots.get(row) else { continue };
+        let Some([turn, blob]) = state.fs_roots.get(row) else {
+            continue;
+        };
         if let (Some(turn), Some(hash)) = (TurnId::new(turn), lost_hash(state, blob)) {
             users.entry(hash).or_default().push(turn);
         }
@@ -110,9 +125,15 @@ fn lost_roots(state: &State) -> Users {
 
 /// The name of a blob whose bytes are gone.
 fn lost_hash(state: &State, row: u64) -> Option<BlobHash> {
-    state.blob(row).filter(|blob| blob.locator == Locator::NOWHERE).map(|blob| blob.hash)
+    state
+        .blob(row)
+        .filter(|blob| blob.locator == Locator::NOWHERE)
+        .map(|blob| blob.hash)
 }
 
 fn named(users: Users) -> Vec<MissingBlob> {
-    users.into_iter().map(|(hash, turns)| MissingBlob { hash, turns }).collect()
+    users
+        .into_iter()
+        .map(|(hash, turns)| MissingBlob { hash, turns })
+        .collect()
 }

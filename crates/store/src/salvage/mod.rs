@@ -1,11 +1,13 @@
 //! Verify and repair: walking a whole log, damaged or not, and saying what it still amounts to.
 //!
-//! Both walk the same way. Sound frames are applied to a state of their own. Where frames are missing,
-//! the next sound frame's marks tell how many turns and contexts they held: these ids are kept as lost,
-//! so that every other turn keeps its own. A turn whose place would come out differently after a loss
-//! is put where the log says that it was. Every payload is hashed. The directory is only read.
+//! Both walk the same way. Sound frames are applied to a state of their own. Where frames are
+//! missing, the next sound frame's marks tell how many turns and contexts they held: these ids are
+//! kept as lost, so that every other turn keeps its own. A turn whose place would come out
+//! differently after a loss is put where the log says that it was. Every payload is hashed. The
+//! directory is only read.
 //!
-//! What an earlier repair kept as lost is lost still: it is named as missing, though the log is intact.
+//! What an earlier repair kept as lost is lost still: it is named as missing, though the log is
+//! intact.
 
 mod missing;
 mod repair;
@@ -97,13 +99,13 @@ pub struct BadBlob {
 pub enum Writers {
     /// The caller holds the directory's lock, or nobody can write there.
     None,
-    /// A server runs. Only what was durable when the walk began is looked at, and `storage` must copy
-    /// what it reads ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
+    /// A server runs. Only what was durable when the walk began is looked at, and `storage` must
+    /// copy what it reads ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
     Running,
 }
 
-/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. `progress` hears of
-/// segments done and in all.
+/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. `progress` hears
+/// of segments done and in all.
 pub fn verify(
     storage: &Arc<dyn Storage>,
     writers: Writers,
@@ -130,7 +132,11 @@ pub(crate) struct Salvaged<'a> {
 impl Salvaged<'_> {
     /// The ids of what is gone, kept.
     fn lost(turns: u64, contexts: u64) -> Self {
-        Self { frame: None, sound: Vec::new(), records: lost_records(turns, contexts) }
+        Self {
+            frame: None,
+            sound: Vec::new(),
+            records: lost_records(turns, contexts),
+        }
     }
 }
 
@@ -143,8 +149,8 @@ struct Held {
 }
 
 impl Held {
-    /// Whether this, as the last frame, is what a crash left of a write: not known to be durable, and
-    /// not all of its payloads there.
+    /// Whether this, as the last frame, is what a crash left of a write: not known to be durable,
+    /// and not all of its payloads there.
     fn is_half_written(&self, known: &Known) -> bool {
         self.frame.position.0 > known.position && !self.frame.blobs_are_sound()
     }
@@ -194,17 +200,30 @@ impl Walk {
         mut progress: impl FnMut(u64, u64),
         mut each: impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Start { mut inspection, known } = Start::new(storage, writers).map_err(OpenError::from)?;
-        // One frame is held back: whether the last one counts is known only when nothing follows it.
+        let Start {
+            mut inspection,
+            known,
+        } = Start::new(storage, writers).map_err(OpenError::from)?;
+        // One frame is held back: whether the last one counts is known only when nothing follows
+        // it.
         let mut held = None;
         while let Some(inspected) = inspection.next() {
             let (done, all) = inspection.segments();
             progress(done, all);
             match inspected {
                 Inspected::Damage(damage) => self.open_damage.push(damage),
-                Inspected::Frame { frame, file, offset } => {
+                Inspected::Frame {
+                    frame,
+                    file,
+                    offset,
+                } => {
                     let damage = std::mem::take(&mut self.open_damage);
-                    let before = held.replace(Held { frame, file, offset, damage });
+                    let before = held.replace(Held {
+                        frame,
+                        file,
+                        offset,
+                        damage,
+                    });
                     self.pass(before, &mut each)?;
                 }
             }
@@ -229,7 +248,15 @@ impl Walk {
         held: Option<Held>,
         each: &mut impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(Held { frame, file, damage, .. }) = held else { return Ok(()) };
+        let Some(Held {
+            frame,
+            file,
+            damage,
+            ..
+        }) = held
+        else {
+            return Ok(());
+        };
         if let Some(lost) = self.close_damage(damage, frame.stamp.marks) {
             each(self, lost)?;
         }
@@ -238,14 +265,26 @@ impl Walk {
     }
 
     /// What the missing frames before a sound one held, by its marks.
-    fn close_damage<'a>(&mut self, damage: Vec<Damage>, [turns, contexts]: [u64; 2]) -> Option<Salvaged<'a>> {
-        let (before_turns, before_contexts) = (self.state().turns.len(), self.state().contexts.len());
+    fn close_damage<'a>(
+        &mut self,
+        damage: Vec<Damage>,
+        [turns, contexts]: [u64; 2],
+    ) -> Option<Salvaged<'a>> {
+        let (before_turns, before_contexts) =
+            (self.state().turns.len(), self.state().contexts.len());
         let lost_turns = turns.saturating_sub(before_turns);
         let lost_contexts = contexts.saturating_sub(before_contexts);
         for place in damage {
             let range = |before: u64, lost: u64| (lost > 0).then(|| before + 1..=before + lost);
-            let (turns, contexts) = (range(before_turns, lost_turns), range(before_contexts, lost_contexts));
-            self.report.damage.push(FrameDamage { place, turns, contexts });
+            let (turns, contexts) = (
+                range(before_turns, lost_turns),
+                range(before_contexts, lost_contexts),
+            );
+            self.report.damage.push(FrameDamage {
+                place,
+                turns,
+                contexts,
+            });
         }
         let lost = Salvaged::lost(lost_turns, lost_contexts);
         self.applier.begin_frame(self.stamp, std::iter::empty());
@@ -273,15 +312,29 @@ impl Walk {
         self.stamp = frame.stamp.created_at;
         self.report.frames += 1;
         self.report.bytes += frame.raw().len() as u64;
-        let sound: Vec<bool> = (0..frame.blobs.len()).map(|at| is_sound(frame, at)).collect();
+        let sound: Vec<bool> = (0..frame.blobs.len())
+            .map(|at| is_sound(frame, at))
+            .collect();
         for (blob, _) in frame.blobs.iter().zip(&sound).filter(|(_, sound)| !**sound) {
             let (hash, file) = (blob.hash, file.to_owned());
-            self.report.bad_blobs.push(BadBlob { hash, frame: frame.position.0, file, turns: Vec::new() });
+            self.report.bad_blobs.push(BadBlob {
+                hash,
+                frame: frame.position.0,
+                file,
+                turns: Vec::new(),
+            });
         }
-        let rows = frame.blobs.iter().zip(&sound).map(|(blob, &sound)| match blob_row(blob) {
-            row if sound => row,
-            row => BlobRow { locator: Locator::NOWHERE, ..row },
-        });
+        let rows = frame
+            .blobs
+            .iter()
+            .zip(&sound)
+            .map(|(blob, &sound)| match blob_row(blob) {
+                row if sound => row,
+                row => BlobRow {
+                    locator: Locator::NOWHERE,
+                    ..row
+                },
+            });
         self.applier.begin_frame(self.stamp, rows);
         let mut kept = Vec::new();
         for record in records(frame) {
@@ -296,7 +349,11 @@ impl Walk {
                 self.keep(frame, record, &mut kept);
             }
         }
-        Ok(Salvaged { frame: Some(frame), sound, records: kept })
+        Ok(Salvaged {
+            frame: Some(frame),
+            sound,
+            records: kept,
+        })
     }
 
     /// Applies a record; one that makes no sense any more is left out.
@@ -304,15 +361,19 @@ impl Walk {
         match self.applier.apply(self.stamp, &record) {
             Ok(_) => kept.push(record),
             Err(refusal) => {
-                self.report.dropped.push(format!("a command of frame {}: {refusal}", frame.position.0));
+                self.report.dropped.push(format!(
+                    "a command of frame {}: {refusal}",
+                    frame.position.0
+                ));
             }
         }
     }
 
     /// Whether a command comes out as the log says that it did when it was live.
     fn fits(&self, record: &Record) -> bool {
-        let as_logged =
-            |(part, place): (&Part, &Place)| part.parent == place.parent && part.depth == place.depth;
+        let as_logged = |(part, place): (&Part, &Place)| {
+            part.parent == place.parent && part.depth == place.depth
+        };
         match (record, decide(self.state(), record)) {
             (Record::Append { parts, .. }, Decision::Do(Plan::Append { places, .. })) => {
                 parts.iter().zip(&places).all(as_logged)
@@ -328,8 +389,20 @@ impl Walk {
             let what = "a command does not follow from the log before it".to_owned();
             let (first, resumes_at) = (frame.position, frame.position);
             let file = file.to_owned();
-            let place = Damage { file, offset: 0, bytes: 0, first, resumes_at, what, at_end: false };
-            self.report.damage.push(FrameDamage { place, turns: None, contexts: None });
+            let place = Damage {
+                file,
+                offset: 0,
+                bytes: 0,
+                first,
+                resumes_at,
+                what,
+                at_end: false,
+            };
+            self.report.damage.push(FrameDamage {
+                place,
+                turns: None,
+                contexts: None,
+            });
         }
     }
 
@@ -339,11 +412,19 @@ impl Walk {
             Record::Append { mut parts, key, .. } => {
                 let lost_roots = self.take_lost_roots(&mut parts);
                 parts.iter_mut().for_each(|part| part.placed = true);
-                let append = Record::Append { parts, key, strict: false };
+                let append = Record::Append {
+                    parts,
+                    key,
+                    strict: false,
+                };
                 std::iter::once(append).chain(lost_roots).collect()
             }
             Record::AttachFs { turn, root } if !self.state().has_blob(&root) => {
-                vec![Record::LostRoot { turn, root, attached: true }]
+                vec![Record::LostRoot {
+                    turn,
+                    root,
+                    attached: true,
+                }]
             }
             other => vec![other],
         }
@@ -356,7 +437,11 @@ impl Walk {
         let mut lost = Vec::new();
         for (turn, id) in turns.zip(ids) {
             if let Some(root) = turn.fs_root.take_if(|root| !self.state().has_blob(root)) {
-                lost.push(Record::LostRoot { turn: id, root, attached: false });
+                lost.push(Record::LostRoot {
+                    turn: id,
+                    root,
+                    attached: false,
+                });
             }
         }
         lost
@@ -393,11 +478,20 @@ impl Start {
         let acknowledged = acknowledged::read(&**storage);
         let inspection = inspect(storage.clone())?;
         let Some(acknowledged) = acknowledged else {
-            return Ok(Self { inspection, known: Known::default() });
+            return Ok(Self {
+                inspection,
+                known: Known::default(),
+            });
         };
         // Ids that were given since are no loss, so only the position counts here.
-        let known = Known { position: acknowledged.durable.0, ..Known::default() };
-        Ok(Self { inspection: inspection.up_to(acknowledged.durable), known })
+        let known = Known {
+            position: acknowledged.durable.0,
+            ..Known::default()
+        };
+        Ok(Self {
+            inspection: inspection.up_to(acknowledged.durable),
+            known,
+        })
     }
 }
 
@@ -409,14 +503,19 @@ fn missing(last: Position, known: u64) -> Damage {
         bytes: 0,
         first: Position(last.0 + 1),
         resumes_at: Position(0),
-        what: format!("the log went back: it ends at frame {}, but frame {known} was acknowledged", last.0),
+        what: format!(
+            "the log went back: it ends at frame {}, but frame {known} was acknowledged",
+            last.0
+        ),
         at_end: true,
     }
 }
 
 /// Whether a blob's bytes hold their checksum and hash to their name.
 fn is_sound(frame: &Frame, at: usize) -> bool {
-    let Some(bytes) = frame.blob_bytes(at) else { return false };
+    let Some(bytes) = frame.blob_bytes(at) else {
+        return false;
+    };
     let blob = &frame.blobs[at];
     match blob.form {
         Compression::None => BlobHash::of(&bytes) == blob.hash,

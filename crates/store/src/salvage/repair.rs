@@ -30,8 +30,9 @@ pub enum RepairError {
     Io(#[from] std::io::Error),
 }
 
-/// Copies what is sound into a new, empty directory, which must be locked by the caller. Nobody may write
-/// to the old one, which is only read. Turns keep their ids; those that were lost are told apart when they are read.
+/// Copies what is sound into a new, empty directory, which must be locked by the caller. Nobody may
+/// write to the old one, which is only read. Turns keep their ids; those that were lost are told
+/// apart when they are read.
 pub fn repair(
     from: &Arc<dyn Storage>,
     to: &Arc<dyn Storage>,
@@ -45,7 +46,9 @@ pub fn repair(
         return Err(OpenError::Unfinished.into());
     }
     unfinished::mark(&**to)?;
-    let store_id = turnkeep_journal::inspect(from.clone())?.store_id().unwrap_or_default();
+    let store_id = turnkeep_journal::inspect(from.clone())?
+        .store_id()
+        .unwrap_or_default();
     let options = LogOptions {
         segment_bytes,
         sync: SyncPolicy::Os,
@@ -54,9 +57,16 @@ pub fn repair(
         known_durable: None,
     };
     let (log, _) = FileLog::open(to.clone(), options).map_err(OpenError::from)?;
-    let mut copy = Copy { log, batch: Batch::new(), stamp: Stamp::default(), in_frame: HashMap::new() };
+    let mut copy = Copy {
+        log,
+        batch: Batch::new(),
+        stamp: Stamp::default(),
+        in_frame: HashMap::new(),
+    };
     let mut walk = Walk::new();
-    walk.run(from, Writers::None, progress, |walk, salvaged| copy.append(walk, salvaged))?;
+    walk.run(from, Writers::None, progress, |walk, salvaged| {
+        copy.append(walk, salvaged)
+    })?;
     copy.log.sync()?;
     unfinished::clear(&**to)?;
     Ok(walk.finish())
@@ -72,8 +82,13 @@ struct Copy {
 
 impl Copy {
     fn append(&mut self, walk: &Walk, salvaged: Salvaged<'_>) -> Result<(), RepairError> {
-        let created_at = salvaged.frame.map_or(self.stamp.created_at, |frame| frame.stamp.created_at);
-        self.batch.restart(Stamp { created_at, ..self.stamp });
+        let created_at = salvaged
+            .frame
+            .map_or(self.stamp.created_at, |frame| frame.stamp.created_at);
+        self.batch.restart(Stamp {
+            created_at,
+            ..self.stamp
+        });
         self.bring_blobs(&salvaged);
         let mut body = Vec::new();
         for mut record in salvaged.records {
@@ -87,7 +102,10 @@ impl Copy {
         }
         let state = walk.state();
         let marks = [state.turns.len(), state.contexts.len()];
-        self.stamp = Stamp { created_at: Timestamp(created_at.0), marks };
+        self.stamp = Stamp {
+            created_at: Timestamp(created_at.0),
+            marks,
+        };
         Ok(())
     }
 
@@ -96,11 +114,19 @@ impl Copy {
         self.in_frame.clear();
         let Some(frame) = salvaged.frame else { return };
         for (at, blob) in frame.blobs.iter().enumerate() {
-            let Some(bytes) = frame.blob_bytes(at).filter(|_| salvaged.sound[at]) else { continue };
+            let Some(bytes) = frame.blob_bytes(at).filter(|_| salvaged.sound[at]) else {
+                continue;
+            };
             let number = u32::try_from(self.in_frame.len()).unwrap_or(u32::MAX);
             self.in_frame.insert(blob.hash, number);
             let (hash, raw_len, form, crc) = (blob.hash, blob.raw_len, blob.form, blob.crc);
-            self.batch.push_blob(BlobRecord { hash, raw_len, form, crc, bytes });
+            self.batch.push_blob(BlobRecord {
+                hash,
+                raw_len,
+                form,
+                crc,
+                bytes,
+            });
         }
     }
 
@@ -108,7 +134,10 @@ impl Copy {
         let rename = |name: &mut BlobName| name.in_frame = self.in_frame.get(&name.hash).copied();
         match record {
             Record::Append { parts, .. } => {
-                parts.iter_mut().flat_map(|part| &mut part.turns).for_each(|turn| rename(&mut turn.payload));
+                parts
+                    .iter_mut()
+                    .flat_map(|part| &mut part.turns)
+                    .for_each(|turn| rename(&mut turn.payload));
             }
             Record::PutBlob { blob } => rename(blob),
             _ => {}

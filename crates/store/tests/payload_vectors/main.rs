@@ -1,5 +1,6 @@
-//! The vectors of `testdata/payloads`, which every client runs as well: values become exactly these bytes,
-//! and these bytes become exactly this JSON. The files are the truth; nothing here rewrites them.
+//! The vectors of `testdata/payloads`, which every client runs as well: values become exactly these
+//! bytes, and these bytes become exactly this JSON. The files are the truth; nothing here rewrites
+//! them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,8 +11,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use turnkeep_store::Registry;
 use turnkeep_store::projection::{
-    DecodeFault, ENCODING_MSGPACK, IncludeUnknown, MissingFields, Options, Projected, ProjectionError,
-    encode, project,
+    DecodeFault, ENCODING_MSGPACK, IncludeUnknown, MissingFields, Options, Projected,
+    ProjectionError, encode, project,
 };
 use turnkeep_types::TypeRef;
 
@@ -41,7 +42,10 @@ fn name(entry: &Value) -> &str {
 
 fn declared(entry: &Value) -> TypeRef {
     let version = entry["version"].as_u64().unwrap();
-    TypeRef::new(entry["type_id"].as_str().unwrap(), version.try_into().unwrap())
+    TypeRef::new(
+        entry["type_id"].as_str().unwrap(),
+        version.try_into().unwrap(),
+    )
 }
 
 fn msgpack(entry: &Value) -> Vec<u8> {
@@ -49,8 +53,17 @@ fn msgpack(entry: &Value) -> Vec<u8> {
 }
 
 fn projected(entry: &Value, include_unknown: IncludeUnknown) -> Projected {
-    let options = Options { include_unknown, ..Options::default() };
-    let result = project(&registry(), &declared(entry), ENCODING_MSGPACK, &msgpack(entry), &options);
+    let options = Options {
+        include_unknown,
+        ..Options::default()
+    };
+    let result = project(
+        &registry(),
+        &declared(entry),
+        ENCODING_MSGPACK,
+        &msgpack(entry),
+        &options,
+    );
     result.unwrap_or_else(|error| panic!("{}: {error}", name(entry)))
 }
 
@@ -65,24 +78,53 @@ fn check_projection(entry: &Value) {
     with_unknown.push_members(&mut text);
     text.push('}');
     let shown: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(shown["data"], entry["typed"], "{}: typed is {}", name(entry), shown["data"]);
-    let unknown = entry.get("unknown").cloned().unwrap_or_else(|| serde_json::json!({}));
-    assert_eq!(shown["unknown"], unknown, "{}: unknown is {}", name(entry), shown["unknown"]);
-    assert_eq!(shown.get("warnings"), entry.get("warnings"), "{}", name(entry));
+    assert_eq!(
+        shown["data"],
+        entry["typed"],
+        "{}: typed is {}",
+        name(entry),
+        shown["data"]
+    );
+    let unknown = entry
+        .get("unknown")
+        .cloned()
+        .unwrap_or_else(|| serde_json::json!({}));
+    assert_eq!(
+        shown["unknown"],
+        unknown,
+        "{}: unknown is {}",
+        name(entry),
+        shown["unknown"]
+    );
+    assert_eq!(
+        shown.get("warnings"),
+        entry.get("warnings"),
+        "{}",
+        name(entry)
+    );
 }
 
 #[test]
 fn values_become_the_bytes() {
     for entry in entries(VECTORS) {
         let bytes = hex::encode(notation::encode(&entry["value"]));
-        assert_eq!(bytes, entry["msgpack"].as_str().unwrap(), "{}: msgpack is {bytes}", name(&entry));
+        assert_eq!(
+            bytes,
+            entry["msgpack"].as_str().unwrap(),
+            "{}: msgpack is {bytes}",
+            name(&entry)
+        );
     }
 }
 
 #[test]
 fn bytes_become_the_typed_json() {
     for entry in entries(VECTORS) {
-        assert!(entry.get("warnings").is_none(), "{}: a vector has no warnings", name(&entry));
+        assert!(
+            entry.get("warnings").is_none(),
+            "{}: a vector has no warnings",
+            name(&entry)
+        );
         check_projection(&entry);
     }
 }
@@ -91,9 +133,19 @@ fn bytes_become_the_typed_json() {
 fn typed_json_becomes_the_bytes_unless_it_says_that_it_is_lossy() {
     let registry = registry();
     for entry in entries(VECTORS) {
-        let encoded = encode(&registry, &declared(&entry), &entry["typed"], MissingFields::Allow);
+        let encoded = encode(
+            &registry,
+            &declared(&entry),
+            &entry["typed"],
+            MissingFields::Allow,
+        );
         let lossy = encoded.ok() != Some(msgpack(&entry));
-        assert_eq!(lossy, entry["typed_is_lossy"].as_bool().unwrap_or(false), "{}", name(&entry));
+        assert_eq!(
+            lossy,
+            entry["typed_is_lossy"].as_bool().unwrap_or(false),
+            "{}",
+            name(&entry)
+        );
     }
 }
 
@@ -109,13 +161,27 @@ fn the_malformed_are_refused_for_their_reason_whatever_the_type() {
     let registry = registry();
     let types: Vec<TypeRef> = registry
         .types()
-        .flat_map(|(_, versions)| versions.map(|version| version.type_ref.clone()).collect::<Vec<_>>())
+        .flat_map(|(_, versions)| {
+            versions
+                .map(|version| version.type_ref.clone())
+                .collect::<Vec<_>>()
+        })
         .collect();
     for entry in entries(MALFORMED) {
         for declared in &types {
-            let result =
-                project(&registry, declared, ENCODING_MSGPACK, &msgpack(&entry), &Options::default());
-            assert_eq!(class(&result), entry["error"].as_str().unwrap(), "{} as {declared}", name(&entry));
+            let result = project(
+                &registry,
+                declared,
+                ENCODING_MSGPACK,
+                &msgpack(&entry),
+                &Options::default(),
+            );
+            assert_eq!(
+                class(&result),
+                entry["error"].as_str().unwrap(),
+                "{} as {declared}",
+                name(&entry)
+            );
         }
     }
 }
@@ -139,10 +205,17 @@ fn class(result: &Result<Projected, ProjectionError>) -> &'static str {
 #[test]
 fn every_published_version_has_a_vector_or_is_inside_one() {
     let registry = registry();
-    let shown: BTreeSet<String> = entries(VECTORS).iter().map(|entry| declared(entry).to_string()).collect();
+    let shown: BTreeSet<String> = entries(VECTORS)
+        .iter()
+        .map(|entry| declared(entry).to_string())
+        .collect();
     for (id, versions) in registry.types() {
         for version in versions.filter(|_| &**id != "vectors.Point") {
-            assert!(shown.contains(&version.type_ref.to_string()), "{} has no vector", version.type_ref);
+            assert!(
+                shown.contains(&version.type_ref.to_string()),
+                "{} has no vector",
+                version.type_ref
+            );
         }
     }
 }
@@ -175,7 +248,10 @@ fn the_bundle_has_every_type_and_semantic_of_descriptors() {
     ];
     for word in words {
         let written = ["type", "semantic"].map(|key| format!("\"{key}\": \"{word}\""));
-        assert!(written.iter().any(|text| BUNDLE.contains(text)), "the bundle has no {word}");
+        assert!(
+            written.iter().any(|text| BUNDLE.contains(text)),
+            "the bundle has no {word}"
+        );
     }
 }
 
@@ -183,16 +259,27 @@ fn the_bundle_has_every_type_and_semantic_of_descriptors() {
 fn optional_fields_are_there_exactly_if_they_are_not_empty() {
     let registry = registry();
     for entry in entries(VECTORS) {
-        let version = registry.descriptor(&declared(&entry).id, declared(&entry).version).unwrap();
+        let version = registry
+            .descriptor(&declared(&entry).id, declared(&entry).version)
+            .unwrap();
         for field in &version.fields {
             let value = entry["value"].get(field.tag.to_string());
-            let as_promised = value.map_or(field.optional, |value| !field.optional || !is_empty(value));
+            let as_promised =
+                value.map_or(field.optional, |value| !field.optional || !is_empty(value));
             assert!(as_promised, "{}: field {}", name(&entry), field.name);
         }
     }
 }
 
 fn is_empty(value: &Value) -> bool {
-    let zeros = [vec![0xc0], vec![0xc2], vec![0], vec![0xa0], vec![0xc4, 0], vec![0x90], vec![0x80]];
+    let zeros = [
+        vec![0xc0],
+        vec![0xc2],
+        vec![0],
+        vec![0xa0],
+        vec![0xc4, 0],
+        vec![0x90],
+        vec![0x80],
+    ];
     zeros.contains(&notation::encode(value))
 }

@@ -2,8 +2,8 @@
 
 use rmp::encode::buffer::ByteBuf;
 use rmp::encode::{
-    write_array_len, write_bin, write_bool, write_f32, write_f64, write_map_len, write_nil, write_sint,
-    write_str, write_uint,
+    write_array_len, write_bin, write_bool, write_f32, write_f64, write_map_len, write_nil,
+    write_sint, write_str, write_uint,
 };
 use serde_json::{Map, Value};
 
@@ -42,12 +42,16 @@ fn push(out: &mut ByteBuf, value: &Value) {
 
 /// Whether an object stands for a map of tags.
 pub(crate) fn is_tagged(members: &Map<String, Value>) -> bool {
-    members.keys().all(|key| key.bytes().all(|byte| byte.is_ascii_digit()))
+    members
+        .keys()
+        .all(|key| key.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn push_tagged(out: &mut ByteBuf, members: &Map<String, Value>) {
-    let mut tags: Vec<(u64, &Value)> =
-        members.iter().map(|(tag, value)| (tag.parse().unwrap(), value)).collect();
+    let mut tags: Vec<(u64, &Value)> = members
+        .iter()
+        .map(|(tag, value)| (tag.parse().unwrap(), value))
+        .collect();
     tags.sort_by_key(|(tag, _)| *tag);
     write_map_len(out, count(tags.len())).unwrap();
     for (tag, value) in tags {
@@ -61,11 +65,16 @@ fn push_word(out: &mut ByteBuf, members: &Map<String, Value>) {
     assert_eq!(members.len(), 1, "{members:?} has one word");
     match word.as_str() {
         "int" => push_int(out, value.as_str().unwrap().parse().unwrap()),
-        #[expect(clippy::cast_possible_truncation, reason = "the vectors hold singles here")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the vectors hold singles here"
+        )]
         "f32" => write_f32(out, float(value) as f32).unwrap(),
         "f64" => write_f64(out, float(value)).unwrap(),
         "bytes" => write_bin(out, &bytes(value)).unwrap(),
-        "raw" => bytes(value).into_iter().for_each(|byte| out.as_mut_vec().push(byte)),
+        "raw" => bytes(value)
+            .into_iter()
+            .for_each(|byte| out.as_mut_vec().push(byte)),
         "map" => push_map(out, value.as_array().unwrap()),
         other => panic!("{other} is no word of the notation"),
     }
@@ -86,7 +95,9 @@ fn key(value: &Value) -> Key<'_> {
         Value::Bool(flag) => Key::Bool(*flag),
         Value::Number(number) => Key::Int(number.as_i64().unwrap().into()),
         Value::String(text) => Key::Text(text),
-        value if value["int"].is_string() => Key::Int(value["int"].as_str().unwrap().parse().unwrap()),
+        value if value["int"].is_string() => {
+            Key::Int(value["int"].as_str().unwrap().parse().unwrap())
+        }
         value => Key::Bytes(bytes(&value["bytes"])),
     }
 }

@@ -92,7 +92,10 @@ reasons! {
 impl Reason {
     /// The reason with this word, if there is one.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|reason| reason.word() == word)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.word() == word)
     }
 
     /// Whether the connection ends after it.
@@ -127,13 +130,19 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal with a text for people.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self { reason, detail: Some(detail.into()) }
+        Self {
+            reason,
+            detail: Some(detail.into()),
+        }
     }
 }
 
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Self {
-        Self { reason, detail: None }
+        Self {
+            reason,
+            detail: None,
+        }
     }
 }
 

@@ -116,7 +116,10 @@ pub struct SessionInfo {
 }
 
 /// A turn's metadata. Never changes.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each a field of the message"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnInfo {
     /// Its id.
@@ -163,6 +166,8 @@ pub struct FoundTurn {
 impl FoundTurn {
     /// The readable text, or nothing when there is only content that is no text.
     pub fn readable(&self) -> Option<&str> {
-        self.text.as_deref().or_else(|| std::str::from_utf8(&self.content).ok())
+        self.text
+            .as_deref()
+            .or_else(|| std::str::from_utf8(&self.content).ok())
     }
 }

@@ -101,7 +101,10 @@ pub struct Register {
 }
 
 /// A completed turn, as its wrapper found it.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each a field of the message"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompletedTurn {
     /// The session.

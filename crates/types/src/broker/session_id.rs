@@ -36,7 +36,11 @@ impl FromStr for SessionId {
     fn from_str(text: &str) -> Result<Self, BadSessionId> {
         let is_plain = |c: char| c != ':' && !c.is_whitespace() && !c.is_control();
         let fits = (1..=SESSION_ID_BYTES_MAX).contains(&text.len());
-        if fits && text.chars().all(is_plain) { Ok(Self(text.into())) } else { Err(BadSessionId) }
+        if fits && text.chars().all(is_plain) {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadSessionId)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a person may call a session: nothing that would name something else where a session is named.
+//! What a person may call a session: nothing that would name something else where a session is
+//! named.
 
 use super::NAME_BYTES_MAX;
 

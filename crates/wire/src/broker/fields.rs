@@ -24,10 +24,13 @@ pub(super) enum BadField {
 impl From<BadField> for Refusal {
     fn from(bad: BadField) -> Self {
         match bad {
-            BadField::Missing(name) => Self::new(Reason::MissingField, format!("`{name}` is missing")),
-            BadField::Wrong(name) => {
-                Self::new(Reason::BadField, format!("`{name}` has a value that it cannot have"))
+            BadField::Missing(name) => {
+                Self::new(Reason::MissingField, format!("`{name}` is missing"))
             }
+            BadField::Wrong(name) => Self::new(
+                Reason::BadField,
+                format!("`{name}` has a value that it cannot have"),
+            ),
         }
     }
 }
@@ -46,16 +49,26 @@ impl<'a> Fields<'a> {
         };
         let mut fields = Vec::new();
         for _ in 0..count {
-            let Some(Value::Text(key)) = unpacker.value() else { return Err(Malformed) };
+            let Some(Value::Text(key)) = unpacker.value() else {
+                return Err(Malformed);
+            };
             let key = std::str::from_utf8(key).map_err(|_| Malformed)?;
             fields.push((key, unpacker.whole().ok_or(Malformed)?));
         }
-        if unpacker.0.is_empty() { Ok(Self(fields)) } else { Err(Malformed) }
+        if unpacker.0.is_empty() {
+            Ok(Self(fields))
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// The bytes of a field's value; a key that stands twice counts as it stands last.
     fn find(&self, name: &str) -> Option<&'a [u8]> {
-        self.0.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
+        self.0
+            .iter()
+            .rev()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| *value)
     }
 
     fn value(&self, name: &str) -> Option<Value<'a>> {
@@ -67,7 +80,9 @@ impl<'a> Fields<'a> {
     pub(super) fn long_text(&self, name: &'static str) -> Result<Option<&'a str>, BadField> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::Text(text)) => std::str::from_utf8(text).map(Some).map_err(|_| BadField::Wrong(name)),
+            Some(Value::Text(text)) => std::str::from_utf8(text)
+                .map(Some)
+                .map_err(|_| BadField::Wrong(name)),
             Some(_) => Err(BadField::Wrong(name)),
         }
     }
@@ -125,9 +140,13 @@ impl<'a> Fields<'a> {
         name: &'static str,
         each: fn(&Fields<'_>) -> Result<T, BadField>,
     ) -> Result<Option<Vec<T>>, BadField> {
-        let Some(bytes) = self.find(name) else { return Ok(None) };
+        let Some(bytes) = self.find(name) else {
+            return Ok(None);
+        };
         let mut unpacker = Unpacker(bytes);
-        let Some(Value::Array(count)) = unpacker.value() else { return Err(BadField::Wrong(name)) };
+        let Some(Value::Array(count)) = unpacker.value() else {
+            return Err(BadField::Wrong(name));
+        };
         let mut items = Vec::new();
         for _ in 0..count {
             let item = unpacker.whole().ok_or(BadField::Wrong(name))?;
@@ -139,6 +158,9 @@ impl<'a> Fields<'a> {
 }
 
 /// The value of a field that must be there.
-pub(super) fn need<T>(name: &'static str, value: Result<Option<T>, BadField>) -> Result<T, BadField> {
+pub(super) fn need<T>(
+    name: &'static str,
+    value: Result<Option<T>, BadField>,
+) -> Result<T, BadField> {
     value?.ok_or(BadField::Missing(name))
 }

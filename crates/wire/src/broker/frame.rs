@@ -16,14 +16,22 @@ pub struct FrameTooLong {
 
 /// The length that the frame at the front declares; none while its header is not whole.
 pub fn declared(buffer: &[u8]) -> Result<Option<usize>, FrameTooLong> {
-    let Some(mut header) = buffer.get(..HEADER_BYTES) else { return Ok(None) };
+    let Some(mut header) = buffer.get(..HEADER_BYTES) else {
+        return Ok(None);
+    };
     let bytes = header.get_u32() as usize;
-    if bytes > FRAME_BYTES_MAX { Err(FrameTooLong { bytes }) } else { Ok(Some(bytes)) }
+    if bytes > FRAME_BYTES_MAX {
+        Err(FrameTooLong { bytes })
+    } else {
+        Ok(Some(bytes))
+    }
 }
 
 /// Takes the first whole frame's body from a buffer that bytes are read into.
 pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, FrameTooLong> {
-    let Some(bytes) = declared(buffer)? else { return Ok(None) };
+    let Some(bytes) = declared(buffer)? else {
+        return Ok(None);
+    };
     if buffer.len() < HEADER_BYTES + bytes {
         return Ok(None);
     }
@@ -34,7 +42,9 @@ pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, FrameTooLon
 /// Fills in the length of a frame whose body was written after four bytes of room.
 pub fn seal(mut frame: Vec<u8>) -> Result<Bytes, FrameTooLong> {
     let bytes = frame.len().saturating_sub(HEADER_BYTES);
-    let length = u32::try_from(bytes).ok().filter(|_| bytes <= FRAME_BYTES_MAX);
+    let length = u32::try_from(bytes)
+        .ok()
+        .filter(|_| bytes <= FRAME_BYTES_MAX);
     let (Some(length), Some(mut header)) = (length, frame.get_mut(..HEADER_BYTES)) else {
         return Err(FrameTooLong { bytes });
     };
@@ -67,7 +77,12 @@ mod tests {
     #[test]
     fn a_length_over_the_limit_is_refused_before_its_bytes_come() {
         let mut buffer = BytesMut::from(&[1, 0, 0, 1][..]);
-        assert_eq!(next_frame(&mut buffer), Err(FrameTooLong { bytes: FRAME_BYTES_MAX + 1 }));
+        assert_eq!(
+            next_frame(&mut buffer),
+            Err(FrameTooLong {
+                bytes: FRAME_BYTES_MAX + 1
+            })
+        );
         let mut buffer = BytesMut::from(&[1, 0, 0, 0][..]);
         assert_eq!(next_frame(&mut buffer), Ok(None));
         assert!(seal(vec![0; HEADER_BYTES + FRAME_BYTES_MAX]).is_ok());

@@ -5,9 +5,10 @@
 //! body    := MessagePack map with text keys        "type" text, "id" u32, then the message's fields
 //! ```
 //!
-//! Binary fields are MessagePack `bin`. A reader ignores fields that it does not know, takes `nil` for
-//! absent, and refuses what is no such map or goes on after it as [`Malformed`]. Nothing is allocated by
-//! a declared length, and nothing that is decoded keeps the buffer that it was read from.
+//! Binary fields are MessagePack `bin`. A reader ignores fields that it does not know, takes `nil`
+//! for absent, and refuses what is no such map or goes on after it as [`Malformed`]. Nothing is
+//! allocated by a declared length, and nothing that is decoded keeps the buffer that it was read
+//! from.
 
 mod fields;
 mod frame;

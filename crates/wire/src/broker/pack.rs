@@ -1,4 +1,5 @@
-//! Writes MessagePack: numbers, texts and bytes in their shortest form, maps with a count of two bytes.
+//! Writes MessagePack: numbers, texts and bytes in their shortest form, maps with a count of two
+//! bytes.
 
 use bytes::BufMut;
 
@@ -15,7 +16,11 @@ impl<'a> MapWriter<'a> {
         out.put_u8(0xde);
         let count_at = out.len();
         out.put_u16(0);
-        Self { out, count_at, count: 0 }
+        Self {
+            out,
+            count_at,
+            count: 0,
+        }
     }
 
     fn key(&mut self, name: &str) {
@@ -108,8 +113,8 @@ fn put_binary(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_slice(bytes);
 }
 
-/// Writes a length after its marker, in the first of 1, 2 and 4 bytes that has a marker and room. A length
-/// that needs more cannot be sent in a frame anyway.
+/// Writes a length after its marker, in the first of 1, 2 and 4 bytes that has a marker and room. A
+/// length that needs more cannot be sent in a frame anyway.
 fn put_length(out: &mut Vec<u8>, length: usize, [one, two, four]: [Option<u8>; 3]) {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     match (u8::try_from(length), u16::try_from(length), one, two, four) {

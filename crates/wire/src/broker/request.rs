@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint, Paste,
-    Reason, Refusal, Register, Request, Role, Shown, StateChange, TurnForm,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint,
+    Paste, Reason, Refusal, Register, Request, Role, Shown, StateChange, TurnForm,
 };
 
 use super::fields::{BadField, Fields, Malformed, need};
@@ -25,7 +25,10 @@ pub fn decode_request(body: &[u8]) -> Result<Incoming, Malformed> {
     let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
     let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
     let request = by_type(&kind, &fields);
-    let request = request.map_err(|refusal| BadRequest { hello: kind == "hello", refusal });
+    let request = request.map_err(|refusal| BadRequest {
+        hello: kind == "hello",
+        refusal,
+    });
     Ok(Incoming { id, request })
 }
 
@@ -33,7 +36,9 @@ fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
     let request = match kind {
         "hello" => hello(fields).map(Request::Hello),
         "register" => register(fields).map(Request::Register),
-        "turn_completed" => turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn))),
+        "turn_completed" => {
+            turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn)))
+        }
         "state" => state(fields).map(Request::State),
         "screen" => shown(fields).map(Request::Screen),
         "deregister" => session(fields).map(|session| Request::Deregister { session }),
@@ -45,7 +50,12 @@ fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
         "get_turn" => get_turn(fields).map(Request::GetTurn),
         "list_turns" => list_turns(fields).map(Request::ListTurns),
         "deliver" => deliver(fields).map(Request::Deliver),
-        kind => return Err(Refusal::new(Reason::UnknownType, format!("there is no message `{kind}`"))),
+        kind => {
+            return Err(Refusal::new(
+                Reason::UnknownType,
+                format!("there is no message `{kind}`"),
+            ));
+        }
     };
     Ok(request?)
 }
@@ -143,8 +153,8 @@ fn paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
     })
 }
 
-/// Which bytes of a turn are delivered. One who asks for raw bytes and for text gets the raw bytes, as from
-/// a broker that does not know `text`.
+/// Which bytes of a turn are delivered. One who asks for raw bytes and for text gets the raw bytes,
+/// as from a broker that does not know `text`.
 fn form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
     Ok(match (fields.flag("raw")?, fields.flag("text")?) {
         (true, _) => TurnForm::Raw,
@@ -154,7 +164,8 @@ fn form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
 }
 
 fn put_form(form: TurnForm, map: &mut MapWriter<'_>) {
-    map.flag_if("raw", form == TurnForm::Raw).flag_if("text", form == TurnForm::Text);
+    map.flag_if("raw", form == TurnForm::Raw)
+        .flag_if("text", form == TurnForm::Text);
 }
 
 fn list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
@@ -166,7 +177,10 @@ fn list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
 }
 
 fn get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
-    Ok(GetTurn { turn_id: turn_id(fields)?, raw: fields.flag("raw")? })
+    Ok(GetTurn {
+        turn_id: turn_id(fields)?,
+        raw: fields.flag("raw")?,
+    })
 }
 
 fn list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
@@ -178,7 +192,8 @@ fn list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
     })
 }
 
-/// A sink that does not exist is refused before a field that it would need, hence no `need` but for its name.
+/// A sink that does not exist is refused before a field that it would need, hence no `need` but for
+/// its name.
 fn deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
     Ok(Deliver {
         sink: need("sink", fields.text("sink"))?,
@@ -203,11 +218,14 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
         Request::TurnCompleted(turn) => put_turn(turn, &mut map),
         Request::State(change) => put_state(change, &mut map),
         Request::Screen(shown) => put_shown(shown, &mut map),
-        Request::Deregister { session } | Request::Watch { session } | Request::Capture { session } => {
+        Request::Deregister { session }
+        | Request::Watch { session }
+        | Request::Capture { session } => {
             map.text("session", session);
         }
         Request::ListSessions(list) => {
-            map.flag_if("gone", list.gone).flag_if("preview", list.preview);
+            map.flag_if("gone", list.gone)
+                .flag_if("preview", list.preview);
             map.flag_if("settled", list.settled);
         }
         Request::CaptureById { turn_id } => {
@@ -216,14 +234,17 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
         Request::Paste(paste) => {
             map.text("session", &paste.session);
             put_form(paste.form, &mut map);
-            map.flag_if("bracketed", paste.bracketed).flag_if("unless_blocked", paste.unless_blocked);
+            map.flag_if("bracketed", paste.bracketed)
+                .flag_if("unless_blocked", paste.unless_blocked);
         }
         Request::GetTurn(get) => {
             map.text("turn_id", &get.turn_id).flag_if("raw", get.raw);
         }
         Request::ListTurns(list) => {
-            map.text("session", &list.session).number_if("limit", list.limit.map(u64::from));
-            map.flag_if("preview", list.preview).flag_if("all", list.all);
+            map.text("session", &list.session)
+                .number_if("limit", list.limit.map(u64::from));
+            map.flag_if("preview", list.preview)
+                .flag_if("all", list.all);
         }
         Request::Deliver(deliver) => put_deliver(deliver, &mut map),
     }
@@ -299,5 +320,6 @@ fn put_deliver(deliver: &Deliver, map: &mut MapWriter<'_>) {
         .text_if("run", deliver.run.as_deref())
         .text_if("node", deliver.node.as_deref());
     put_form(deliver.form, map);
-    map.flag_if("bracketed", deliver.bracketed).flag_if("unless_blocked", deliver.unless_blocked);
+    map.flag_if("bracketed", deliver.bracketed)
+        .flag_if("unless_blocked", deliver.unless_blocked);
 }

@@ -1,9 +1,10 @@
-//! What the broker sends. A response does not say what it answers: its fields do, and no two replies
-//! share the field by which each is told.
+//! What the broker sends. A response does not say what it answers: its fields do, and no two
+//! replies share the field by which each is told.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, Stored, TurnInfo,
+    AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, Stored,
+    TurnInfo,
 };
 use turnkeep_types::{ContextId, TurnId};
 
@@ -29,7 +30,9 @@ pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
             }
         }
         ServerMessage::Inject(inject) => {
-            map.text("type", "inject").number("id", 0).binary("content", &inject.content);
+            map.text("type", "inject")
+                .number("id", 0)
+                .binary("content", &inject.content);
             map.flag_if("bracketed", inject.bracketed);
         }
         ServerMessage::Show { on } => {
@@ -52,7 +55,8 @@ fn put_status(refusal: Option<&Refusal>, map: &mut MapWriter<'_>) {
         map.text("status", "ok");
         return;
     };
-    map.text("status", "error").text("error", refusal.reason.word());
+    map.text("status", "error")
+        .text("error", refusal.reason.word());
     map.text_if("message", refusal.detail.as_deref());
 }
 
@@ -66,7 +70,8 @@ fn put_reply(reply: &Reply, map: &mut MapWriter<'_>) {
             map.text("turn_id", turn_id).number("size", *size);
         }
         Reply::Stored(Stored { context, turn }) => {
-            map.number("context_id", context.get()).number("store_turn_id", turn.get());
+            map.number("context_id", context.get())
+                .number("store_turn_id", turn.get());
         }
         Reply::Sessions(sessions) => map.maps("sessions", sessions, put_session),
         Reply::Turns(turns) => map.maps("turns", turns, put_info),
@@ -122,7 +127,9 @@ pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
     let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
     let message = match kind.as_str() {
         "hello_ack" => outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
-        "response" => outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome }),
+        "response" => {
+            outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome })
+        }
         "inject" => inject(&fields).map(ServerMessage::Inject),
         "show" => fields.flag("on").map(|on| ServerMessage::Show { on }),
         "screen" => shown(&fields).map(ServerMessage::Screen),
@@ -149,19 +156,28 @@ fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
     let detail = fields.long_text("message")?.map(str::to_owned);
     Ok(match Reason::from_word(&word) {
         Some(reason) => Refusal { reason, detail },
-        None => Refusal { reason: Reason::Internal, detail: Some(detail.unwrap_or(word)) },
+        None => Refusal {
+            reason: Reason::Internal,
+            detail: Some(detail.unwrap_or(word)),
+        },
     })
 }
 
 fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
     let content = need("content", fields.binary("content"))?;
-    Ok(Inject { content, bracketed: fields.flag("bracketed")? })
+    Ok(Inject {
+        content,
+        bracketed: fields.flag("bracketed")?,
+    })
 }
 
 fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
     let word = need("reason", fields.text("reason"))?;
     let reason = Reason::from_word(&word).unwrap_or(Reason::Internal);
-    Ok(ServerMessage::WatchEnded { session: need("session", fields.text("session"))?, reason })
+    Ok(ServerMessage::WatchEnded {
+        session: need("session", fields.text("session"))?,
+        reason,
+    })
 }
 
 fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
@@ -185,7 +201,9 @@ fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
 }
 
 fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
-    let Some(context) = fields.number("context_id")? else { return Ok(None) };
+    let Some(context) = fields.number("context_id")? else {
+        return Ok(None);
+    };
     let context = ContextId::new(context).ok_or(BadField::Wrong("context_id"))?;
     let turn = need("store_turn_id", fields.number("store_turn_id"))?;
     let turn = TurnId::new(turn).ok_or(BadField::Wrong("store_turn_id"))?;

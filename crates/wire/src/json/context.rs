@@ -21,8 +21,8 @@ pub struct Context {
     pub created_at: Time,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Whether the record that created it was lost to damage: then its labels, its time of creation and its
-    /// base turn are not known, and its head only if a turn was appended since.
+    /// Whether the record that created it was lost to damage: then its labels, its time of creation
+    /// and its base turn are not known, and its head only if a turn was appended since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub creation_lost: bool,

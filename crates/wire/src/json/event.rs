@@ -1,4 +1,5 @@
-//! The `data:` of server-sent events, one line each. Readers ignore event kinds that they do not know.
+//! The `data:` of server-sent events, one line each. Readers ignore event kinds that they do not
+//! know.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,8 +25,8 @@ pub struct TurnAppended {
     pub content_hash_b3: Hash,
     /// The payload's length.
     pub uncompressed_len: u32,
-    /// The root of its filesystem tree, if it had one when the event was read; one that is attached later
-    /// comes as `fs.attached`.
+    /// The root of its filesystem tree, if it had one when the event was read; one that is attached
+    /// later comes as `fs.attached`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub fs_root_hash: Option<Hash>,
@@ -49,7 +50,8 @@ pub struct TurnLost {
     pub turn_id: Id,
 }
 
-/// `context.lost`: a context whose creation was lost to damage, and with it its labels and base turn.
+/// `context.lost`: a context whose creation was lost to damage, and with it its labels and base
+/// turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ContextLost {
     /// The context.

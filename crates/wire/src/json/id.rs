@@ -1,4 +1,5 @@
-//! Ids in JSON: always written as strings, because a browser cannot hold all of a `u64` in a number.
+//! Ids in JSON: always written as strings, because a browser cannot hold all of a `u64` in a
+//! number.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +14,8 @@ use utoipa::{PartialSchema, ToSchema};
 /// The largest integer that every JSON reader holds exactly.
 const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// A number that names something, or 0 for none. Written as a string; read also from a safe integer.
+/// A number that names something, or 0 for none. Written as a string; read also from a safe
+/// integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Id(pub u64);
 
@@ -75,14 +77,20 @@ impl Visitor<'_> for IdVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {
-        let canonical = text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
+        let canonical =
+            text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
         let number = if canonical { text.parse().ok() } else { None };
-        number.map(Id).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+        number
+            .map(Id)
+            .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
         if number > SAFE_INTEGER_MAX {
-            return Err(E::invalid_value(serde::de::Unexpected::Unsigned(number), &self));
+            return Err(E::invalid_value(
+                serde::de::Unexpected::Unsigned(number),
+                &self,
+            ));
         }
         Ok(Id(number))
     }
@@ -116,7 +124,9 @@ impl PartialSchema for SentId {
         OneOfBuilder::new()
             .item(Ref::from_schema_name("Id"))
             .item(integer)
-            .description(Some("An id as decimal text, or as an integer up to 2^53 - 1; 0 is none."))
+            .description(Some(
+                "An id as decimal text, or as an integer up to 2^53 - 1; 0 is none.",
+            ))
             .into()
     }
 }
@@ -134,16 +144,29 @@ mod tests {
     #[test]
     fn an_id_reads_from_canonical_text_and_safe_integers_only() {
         fn check(json: &str, expect: Option<u64>) {
-            assert_eq!(serde_json::from_str::<Id>(json).ok().map(|id| id.0), expect, "{json}");
+            assert_eq!(
+                serde_json::from_str::<Id>(json).ok().map(|id| id.0),
+                expect,
+                "{json}"
+            );
         }
         check("\"0\"", Some(0));
         check("\"12\"", Some(12));
         check("\"18446744073709551615\"", Some(u64::MAX));
         check("12", Some(12));
         check("9007199254740991", Some(SAFE_INTEGER_MAX));
-        for bad in
-            ["9007199254740992", "-1", "1.0", "\"\"", "\"01\"", "\"+1\"", "\"x\"", "null", "true", "[]"]
-        {
+        for bad in [
+            "9007199254740992",
+            "-1",
+            "1.0",
+            "\"\"",
+            "\"01\"",
+            "\"+1\"",
+            "\"x\"",
+            "null",
+            "true",
+            "[]",
+        ] {
             check(bad, None);
         }
         check("\"18446744073709551616\"", None);
@@ -151,6 +174,9 @@ mod tests {
 
     #[test]
     fn an_id_is_written_as_text() {
-        assert_eq!(serde_json::to_string(&Id(u64::MAX)).unwrap(), "\"18446744073709551615\"");
+        assert_eq!(
+            serde_json::to_string(&Id(u64::MAX)).unwrap(),
+            "\"18446744073709551615\""
+        );
     }
 }

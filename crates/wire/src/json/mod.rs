@@ -1,9 +1,9 @@
 //! The shapes of the HTTP gateway's JSON: what a request may hold and what a response holds.
 //!
-//! Plain values with `serde` and OpenAPI schemas, no logic. Ids are strings (requests may also write
-//! them as integers up to 2^53 - 1), hashes are lower-case hex, times are RFC 3339 UTC with
-//! milliseconds. A request with an unknown field does not parse. Pages of turns are written straight
-//! into the response by the server; the shapes here are what they read back as.
+//! Plain values with `serde` and OpenAPI schemas, no logic. Ids are strings (requests may also
+//! write them as integers up to 2^53 - 1), hashes are lower-case hex, times are RFC 3339 UTC with
+//! milliseconds. A request with an unknown field does not parse. Pages of turns are written
+//! straight into the response by the server; the shapes here are what they read back as.
 
 mod blob;
 mod context;
@@ -21,7 +21,9 @@ mod turn;
 pub use blob::{BlobNames, BlobPut};
 pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
 pub use error::ErrorReply;
-pub use event::{ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged};
+pub use event::{
+    ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged,
+};
 pub use fs::{FsEntry, FsFile, FsKind, FsListing, FsNode, FsSymlink};
 pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};

@@ -47,7 +47,8 @@ impl ToSchema for Hash {
     }
 }
 
-/// A time as `2026-01-31T12:00:00.000Z`. Times beyond the year 9999 are written as its last millisecond.
+/// A time as `2026-01-31T12:00:00.000Z`. Times beyond the year 9999 are written as its last
+/// millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 
@@ -57,7 +58,10 @@ impl fmt::Display for Time {
         let (year, month, day) = civil_date(ms / DAY_MS);
         let (second, ms) = (ms % DAY_MS / 1000, ms % 1000);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+        )
     }
 }
 
@@ -67,11 +71,16 @@ impl fmt::Display for Time {
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 

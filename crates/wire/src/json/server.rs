@@ -3,7 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Counters of the store and of the server. Numbers of things are integers here: none of them is an id.
+/// Counters of the store and of the server. Numbers of things are integers here: none of them is an
+/// id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Stats {
     /// The server's version.

@@ -1,4 +1,5 @@
-//! Objects whose names come once: a name that comes twice is a mistake, never a matter of which one wins.
+//! Objects whose names come once: a name that comes twice is a mistake, never a matter of which one
+//! wins.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -53,7 +54,9 @@ fn twice<E: Error>(key: &str) -> E {
 }
 
 /// Reads a value that may be null, whatever it is.
-pub(super) fn optional_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(super) fn optional_value<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
     let value = Any.deserialize(deserializer)?;
     Ok(if value.is_null() { None } else { Some(value) })
 }
@@ -129,7 +132,9 @@ mod tests {
     use crate::json::{AppendTurn, CreateContext, PatchContext};
 
     fn check<T: serde::de::DeserializeOwned>(json: &str, expect: Result<(), &str>) {
-        let read = serde_json::from_str::<T>(json).map(drop).map_err(|error| error.to_string());
+        let read = serde_json::from_str::<T>(json)
+            .map(drop)
+            .map_err(|error| error.to_string());
         match (&read, expect) {
             (Ok(()), Ok(())) => {}
             (Err(error), Err(expect)) => assert!(error.contains(expect), "{json}: {error}"),
@@ -143,7 +148,10 @@ mod tests {
         check::<CreateContext>(r#"{"labels":null}"#, Ok(()));
         check::<CreateContext>("{}", Ok(()));
         check::<CreateContext>(r#"{"labels":{"a":"1","a":"1"}}"#, Err("`a` comes twice"));
-        check::<CreateContext>(r#"{"labels":{},"labels":{}}"#, Err("duplicate field `labels`"));
+        check::<CreateContext>(
+            r#"{"labels":{},"labels":{}}"#,
+            Err("duplicate field `labels`"),
+        );
         check::<PatchContext>(r#"{"labels":{"a":"1","a":"2"}}"#, Err("`a` comes twice"));
         check::<PatchContext>("{}", Err("missing field `labels`"));
         check::<PatchContext>(r#"{"labels":null}"#, Err("an object of texts"));

@@ -83,8 +83,8 @@ pub struct PageMeta {
     pub registry_bundle_id: Option<String>,
 }
 
-/// A turn. Which of the optional fields it holds depends on `view`; a turn that could not be projected
-/// has `error` and the fields of the raw view instead of `decoded_as` and `data`.
+/// A turn. Which of the optional fields it holds depends on `view`; a turn that could not be
+/// projected has `error` and the fields of the raw view instead of `decoded_as` and `data`.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
@@ -166,8 +166,14 @@ pub struct Warning {
 
 fn tag_schema() -> Object {
     ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Integer, Type::String, Type::Null]))
-        .description(Some("The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1."))
+        .schema_type(SchemaType::from_iter([
+            Type::Integer,
+            Type::String,
+            Type::Null,
+        ]))
+        .description(Some(
+            "The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1.",
+        ))
         .build()
 }
 

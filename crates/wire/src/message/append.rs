@@ -56,11 +56,20 @@ impl SentTurn {
 
 pub(super) fn decode_compression(reader: &mut Reader) -> Result<Compression, DecodeError> {
     let number = reader.u32("compression")?;
-    Compression::from_wire(number).ok_or(DecodeError::BadValue { field: "compression", value: number.into() })
+    Compression::from_wire(number).ok_or(DecodeError::BadValue {
+        field: "compression",
+        value: number.into(),
+    })
 }
 
-#[expect(clippy::option_option, reason = "three cases: nothing expected, an empty context, a head")]
-fn decode_expected_head(flags: u16, reader: &mut Reader) -> Result<Option<Option<TurnId>>, DecodeError> {
+#[expect(
+    clippy::option_option,
+    reason = "three cases: nothing expected, an empty context, a head"
+)]
+fn decode_expected_head(
+    flags: u16,
+    reader: &mut Reader,
+) -> Result<Option<Option<TurnId>>, DecodeError> {
     if flags & flag::EXPECTED_HEAD == 0 {
         return Ok(None);
     }
@@ -86,8 +95,16 @@ pub struct AppendTurn {
 
 impl AppendTurn {
     pub(crate) fn flags(&self) -> u16 {
-        let fs_root = if self.fs_root.is_some() { flag::FS_ROOT } else { 0 };
-        let expected_head = if self.expected_head.is_some() { flag::EXPECTED_HEAD } else { 0 };
+        let fs_root = if self.fs_root.is_some() {
+            flag::FS_ROOT
+        } else {
+            0
+        };
+        let expected_head = if self.expected_head.is_some() {
+            flag::EXPECTED_HEAD
+        } else {
+            0
+        };
         fs_root | expected_head
     }
 
@@ -96,9 +113,20 @@ impl AppendTurn {
         let parent = reader.turn_or_none("parent_turn_id")?;
         let turn = SentTurn::decode(reader)?;
         let key = reader.bytes("idempotency_key")?;
-        let fs_root = if flags & flag::FS_ROOT == 0 { None } else { Some(reader.hash("fs_root_hash")?) };
+        let fs_root = if flags & flag::FS_ROOT == 0 {
+            None
+        } else {
+            Some(reader.hash("fs_root_hash")?)
+        };
         let expected_head = decode_expected_head(flags, reader)?;
-        Ok(Self { context, parent, turn, key, fs_root, expected_head })
+        Ok(Self {
+            context,
+            parent,
+            turn,
+            key,
+            fs_root,
+            expected_head,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -163,17 +191,33 @@ pub struct AppendBatch {
 
 impl AppendBatch {
     pub(crate) fn flags(&self) -> u16 {
-        if self.expected_head.is_some() { flag::EXPECTED_HEAD } else { 0 }
+        if self.expected_head.is_some() {
+            flag::EXPECTED_HEAD
+        } else {
+            0
+        }
     }
 
-    pub(crate) fn decode(flags: u16, reader: &mut Reader, limits: &Limits) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(
+        flags: u16,
+        reader: &mut Reader,
+        limits: &Limits,
+    ) -> Result<Self, DecodeError> {
         let context = reader.context("context_id")?;
         let parent = reader.turn_or_none("parent_turn_id")?;
         let count = reader.count("count", SentTurn::BYTES_MIN, limits.batch_turns_max)?;
-        let turns = (0..count).map(|_| SentTurn::decode(reader)).collect::<Result<_, _>>()?;
+        let turns = (0..count)
+            .map(|_| SentTurn::decode(reader))
+            .collect::<Result<_, _>>()?;
         let key = reader.bytes("idempotency_key")?;
         let expected_head = decode_expected_head(flags, reader)?;
-        Ok(Self { context, parent, turns, key, expected_head })
+        Ok(Self {
+            context,
+            parent,
+            turns,
+            key,
+            expected_head,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -214,7 +258,9 @@ impl BatchAck {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
         let context = reader.context("context_id")?;
         let count = reader.count("count", 8 + 4 + 32, usize::MAX)?;
-        let turns = (0..count).map(|_| BatchAckTurn::decode(reader)).collect::<Result<_, _>>()?;
+        let turns = (0..count)
+            .map(|_| BatchAckTurn::decode(reader))
+            .collect::<Result<_, _>>()?;
         Ok(Self { context, turns })
     }
 
@@ -231,6 +277,10 @@ impl BatchAck {
 
 impl BatchAckTurn {
     fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { turn: reader.turn("turn_id")?, depth: reader.u32("depth")?, hash: reader.hash("hash")? })
+        Ok(Self {
+            turn: reader.turn("turn_id")?,
+            depth: reader.u32("depth")?,
+            hash: reader.hash("hash")?,
+        })
     }
 }

@@ -18,7 +18,10 @@ pub struct AttachFs {
 
 impl AttachFs {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { turn: reader.turn("turn_id")?, root: reader.hash("fs_root_hash")? })
+        Ok(Self {
+            turn: reader.turn("turn_id")?,
+            root: reader.hash("fs_root_hash")?,
+        })
     }
 
     pub(crate) fn encode(self, out: &mut BytesMut) {
@@ -38,7 +41,10 @@ pub struct PutBlob {
 
 impl PutBlob {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { hash: reader.hash("hash")?, bytes: reader.bytes("bytes")? })
+        Ok(Self {
+            hash: reader.hash("hash")?,
+            bytes: reader.bytes("bytes")?,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -65,7 +71,10 @@ pub struct PutBundle {
 
 impl PutBundle {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { id: reader.text("bundle_id")?, json: reader.bytes("bundle_json")? })
+        Ok(Self {
+            id: reader.text("bundle_id")?,
+            json: reader.bytes("bundle_json")?,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -74,7 +83,10 @@ impl PutBundle {
     }
 }
 
-pub(crate) fn decode_hashes(reader: &mut Reader, limits: &Limits) -> Result<Vec<BlobHash>, DecodeError> {
+pub(crate) fn decode_hashes(
+    reader: &mut Reader,
+    limits: &Limits,
+) -> Result<Vec<BlobHash>, DecodeError> {
     let count = reader.count("count", 32, limits.has_blobs_max)?;
     (0..count).map(|_| reader.hash("hashes")).collect()
 }
@@ -88,7 +100,9 @@ pub(crate) fn encode_hashes(hashes: &[BlobHash], out: &mut BytesMut) {
 
 pub(crate) fn decode_presence(reader: &mut Reader) -> Result<Vec<bool>, DecodeError> {
     let count = reader.count("count", 1, usize::MAX)?;
-    (0..count).map(|_| Reader::bool("present", reader.u8("present")?.into())).collect()
+    (0..count)
+        .map(|_| Reader::bool("present", reader.u8("present")?.into()))
+        .collect()
 }
 
 pub(crate) fn encode_presence(present: &[bool], out: &mut BytesMut) {

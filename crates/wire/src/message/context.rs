@@ -23,7 +23,11 @@ impl CreateContext {
 
     pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
         let base = reader.turn_or_none("base_turn_id")?;
-        let key = if flags & flag::KEY == 0 { None } else { Some(reader.bytes("key")?) };
+        let key = if flags & flag::KEY == 0 {
+            None
+        } else {
+            Some(reader.bytes("key")?)
+        };
         Ok(Self { base, key })
     }
 

@@ -32,7 +32,10 @@ impl Failure {
     }
 
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { status: reader.u32("code")?, detail: reader.text("detail")? })
+        Ok(Self {
+            status: reader.u32("code")?,
+            detail: reader.text("detail")?,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -49,10 +52,17 @@ pub fn encode_failure(
     message: &str,
     details: &serde_json::Map<String, serde_json::Value>,
 ) {
-    let body =
-        ErrorBody { code: code.word().to_owned(), message: message.to_owned(), details: details.clone() };
+    let body = ErrorBody {
+        code: code.word().to_owned(),
+        message: message.to_owned(),
+        details: details.clone(),
+    };
     let detail = serde_json::to_string(&body).unwrap_or_else(|_| message.to_owned());
     let frame = OpenFrame::begin(out, MsgType::Error, 0, req_id);
-    Failure { status: code.status().into(), detail: Text::from(detail) }.encode(out);
+    Failure {
+        status: code.status().into(),
+        detail: Text::from(detail),
+    }
+    .encode(out);
     frame.finish(out);
 }

@@ -26,7 +26,11 @@ impl Hello {
         let tag_len = reader.u16("tag")?;
         let tag = reader.take("tag", tag_len.into())?;
         let tag = Text::new(tag).map_err(|_| DecodeError::NotUtf8 { field: "tag" })?;
-        Ok(Some(Self { version, tag, meta: reader.bytes("meta_json")? }))
+        Ok(Some(Self {
+            version,
+            tag,
+            meta: reader.bytes("meta_json")?,
+        }))
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {
@@ -49,7 +53,10 @@ pub struct Welcome {
 
 impl Welcome {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { session_id: reader.u64("session_id")?, version: reader.u16("version")? })
+        Ok(Self {
+            session_id: reader.u64("session_id")?,
+            version: reader.u16("version")?,
+        })
     }
 
     pub(crate) fn encode(self, out: &mut BytesMut) {

@@ -19,7 +19,8 @@ pub use context::{ContextHead, CreateContext};
 pub use failure::{Failure, encode_failure};
 pub use hello::{Hello, Welcome};
 pub use read::{
-    GetBefore, GetLast, GetRange, Item, ItemExtra, ItemForm, ItemRef, PageWriter, ReadOptions, encode_event,
+    GetBefore, GetLast, GetRange, Item, ItemExtra, ItemForm, ItemRef, PageWriter, ReadOptions,
+    encode_event,
 };
 pub use request::Request;
 pub use response::Response;

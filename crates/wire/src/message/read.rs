@@ -27,7 +27,11 @@ impl ReadOptions {
     pub(crate) const FLAGS: u16 = flag::STORED_FORM | flag::EXTENDED;
 
     pub(crate) fn flags(self) -> u16 {
-        let stored = if self.stored_form { flag::STORED_FORM } else { 0 };
+        let stored = if self.stored_form {
+            flag::STORED_FORM
+        } else {
+            0
+        };
         let extended = if self.extended { flag::EXTENDED } else { 0 };
         stored | extended
     }
@@ -47,7 +51,11 @@ impl ReadOptions {
 
     /// The form of the items that these options ask for.
     pub fn item_form(self) -> ItemForm {
-        if self.extended { ItemForm::Extended } else { ItemForm::Plain }
+        if self.extended {
+            ItemForm::Extended
+        } else {
+            ItemForm::Plain
+        }
     }
 }
 
@@ -206,7 +214,10 @@ impl Item {
     }
 
     /// Decodes a page's items.
-    pub(crate) fn decode_page(form: ItemForm, reader: &mut Reader) -> Result<Vec<Self>, DecodeError> {
+    pub(crate) fn decode_page(
+        form: ItemForm,
+        reader: &mut Reader,
+    ) -> Result<Vec<Self>, DecodeError> {
         let count = reader.count("count", Self::BYTES_MIN, usize::MAX)?;
         (0..count).map(|_| Self::decode(form, reader)).collect()
     }
@@ -237,7 +248,10 @@ impl ItemExtra {
                 let created_at = Timestamp(reader.u64("created_at")?);
                 let root = reader.hash("fs_root_hash")?;
                 let fs_root = (root.0 != [0; 32]).then_some(root);
-                Ok(Some(Self { created_at, fs_root }))
+                Ok(Some(Self {
+                    created_at,
+                    fs_root,
+                }))
             }
         }
     }
@@ -261,7 +275,8 @@ pub struct ItemRef<'a> {
 }
 
 impl ItemRef<'_> {
-    /// The bytes that an item takes without its type id and payload, extended or not: an upper bound.
+    /// The bytes that an item takes without its type id and payload, extended or not: an upper
+    /// bound.
     pub const OVERHEAD_BYTES_MAX: usize = Item::BYTES_MIN + 8 + 32;
 
     /// Appends the item.
@@ -271,8 +286,8 @@ impl ItemRef<'_> {
         self.encode_after_payload(out);
     }
 
-    /// Appends the part of the item before its payload, for a payload of `payload_bytes` that is sent
-    /// from elsewhere.
+    /// Appends the part of the item before its payload, for a payload of `payload_bytes` that is
+    /// sent from elsewhere.
     pub fn encode_before_payload(&self, payload_bytes: usize, out: &mut BytesMut) {
         out.put_u64_le(self.turn.get());
         out.put_u64_le(TurnId::to_wire(self.parent));
@@ -309,7 +324,11 @@ impl<'a> PageWriter<'a> {
         let start = out.len();
         OpenFrame::begin(out, msg_type, 0, req_id);
         out.put_u32_le(0);
-        Self { out, start, count: 0 }
+        Self {
+            out,
+            start,
+            count: 0,
+        }
     }
 
     /// Adds an item.

@@ -59,7 +59,10 @@ impl Request {
             .ok_or(DecodeError::UnknownType(header.msg_type))?;
         let flags = header.flags;
         if flags & !defined_flags(msg_type) != 0 {
-            return Err(DecodeError::UndefinedFlags { msg_type: header.msg_type, flags });
+            return Err(DecodeError::UndefinedFlags {
+                msg_type: header.msg_type,
+                flags,
+            });
         }
         let mut reader = Reader::new(payload);
         let request = Self::decode_payload(msg_type, flags, &mut reader, limits)?;

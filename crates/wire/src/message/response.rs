@@ -76,9 +76,16 @@ impl Response {
         let Frame { header, payload } = frame;
         let msg_type =
             MsgType::from_wire(header.msg_type).ok_or(DecodeError::UnknownType(header.msg_type))?;
-        let defined = if msg_type == MsgType::Subscribe { flag::CAUGHT_UP } else { 0 };
+        let defined = if msg_type == MsgType::Subscribe {
+            flag::CAUGHT_UP
+        } else {
+            0
+        };
         if header.flags & !defined != 0 {
-            return Err(DecodeError::UndefinedFlags { msg_type: header.msg_type, flags: header.flags });
+            return Err(DecodeError::UndefinedFlags {
+                msg_type: header.msg_type,
+                flags: header.flags,
+            });
         }
         let mut reader = Reader::new(payload);
         let response = Self::decode_payload(msg_type, header.flags, &mut reader, form)?;
@@ -115,9 +122,20 @@ impl Response {
 
     /// Appends the response as a whole frame.
     pub fn encode(&self, req_id: u64, out: &mut BytesMut) {
-        if let Self::Delivered { caught_up, delivery } = self {
+        if let Self::Delivered {
+            caught_up,
+            delivery,
+        } = self
+        {
             let item = delivery.item.as_item_ref();
-            return encode_event(out, req_id, *caught_up, delivery.position, delivery.context, &item);
+            return encode_event(
+                out,
+                req_id,
+                *caught_up,
+                delivery.position,
+                delivery.context,
+                &item,
+            );
         }
         let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
         self.encode_payload(out);
@@ -127,9 +145,13 @@ impl Response {
     fn encode_payload(&self, out: &mut BytesMut) {
         match self {
             Self::Hello(welcome) => welcome.encode(out),
-            Self::ContextCreated(head) | Self::ContextForked(head) | Self::Head(head) => head.encode(out),
+            Self::ContextCreated(head) | Self::ContextForked(head) | Self::Head(head) => {
+                head.encode(out)
+            }
             Self::TurnAppended(ack) => ack.encode(out),
-            Self::Last(items) | Self::Before(items) | Self::Range(items) => encode_items(items, out),
+            Self::Last(items) | Self::Before(items) | Self::Range(items) => {
+                encode_items(items, out)
+            }
             Self::Blob(bytes) => put_bytes(out, bytes),
             Self::FsAttached(attached) => attached.encode(out),
             Self::BlobPut { hash, was_new } => {
@@ -169,7 +191,10 @@ impl Response {
 
     fn flags(&self) -> u16 {
         match self {
-            Self::Subscribed { caught_up: true } | Self::Delivered { caught_up: true, .. } => flag::CAUGHT_UP,
+            Self::Subscribed { caught_up: true }
+            | Self::Delivered {
+                caught_up: true, ..
+            } => flag::CAUGHT_UP,
             _ => 0,
         }
     }
@@ -184,7 +209,10 @@ fn decode_blob_put(reader: &mut Reader) -> Result<Response, DecodeError> {
 fn decode_bundle_put(reader: &mut Reader) -> Result<Response, DecodeError> {
     match reader.u32("status")? {
         status @ (201 | 204) => Ok(Response::BundlePut { status }),
-        status => Err(DecodeError::BadValue { field: "status", value: status.into() }),
+        status => Err(DecodeError::BadValue {
+            field: "status",
+            value: status.into(),
+        }),
     }
 }
 
@@ -196,5 +224,8 @@ fn decode_subscription(
     if reader.is_empty() {
         return Ok(Response::Subscribed { caught_up });
     }
-    Ok(Response::Delivered { caught_up, delivery: Delivery::decode(form, reader)? })
+    Ok(Response::Delivered {
+        caught_up,
+        delivery: Delivery::decode(form, reader)?,
+    })
 }

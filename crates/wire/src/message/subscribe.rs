@@ -25,7 +25,11 @@ impl Subscribe {
         let context = ContextId::new(reader.u64("context_id")?);
         let after = reader.u64("after_position")?;
         let after = (after != ONLY_NEW).then_some(after);
-        Ok(Self { context, after, options: ReadOptions::decode(flags, reader)? })
+        Ok(Self {
+            context,
+            after,
+            options: ReadOptions::decode(flags, reader)?,
+        })
     }
 
     pub(crate) fn encode(&self, out: &mut BytesMut) {

@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::message::{
-    AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, Delivery, Item, ReadOptions,
-    SentTurn, Subscribe,
+    AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, Delivery, Item,
+    ReadOptions, SentTurn, Subscribe,
 };
 use turnkeep_wire::{Request, Response};
 
@@ -22,9 +22,10 @@ pub(crate) fn of_request(request: &Request) -> Value {
         Request::CreateContext(create) | Request::ForkContext(create) => create_context(create),
         Request::GetHead(context) => json!({"context_id": context.to_string()}),
         Request::AppendTurn(append) => append_turn(append),
-        Request::GetLast(get) => {
-            read(json!({"context_id": get.context.to_string(), "limit": get.limit}), get.options)
-        }
+        Request::GetLast(get) => read(
+            json!({"context_id": get.context.to_string(), "limit": get.limit}),
+            get.options,
+        ),
         Request::GetBefore(get) => read(
             json!({
                 "context_id": get.context.to_string(),
@@ -87,7 +88,9 @@ pub(crate) fn of_response(response: &Response) -> Value {
             let present: Vec<_> = present.iter().map(|present| u8::from(*present)).collect();
             json!({"count": present.len(), "present": present})
         }
-        Response::Error(failure) => json!({"code": failure.status, "detail": failure.detail.as_str()}),
+        Response::Error(failure) => {
+            json!({"code": failure.status, "detail": failure.detail.as_str()})
+        }
     }
 }
 
@@ -120,7 +123,8 @@ fn sent_turn(turn: &SentTurn) -> Value {
 }
 
 fn append_turn(append: &AppendTurn) -> Value {
-    let mut fields = json!({"context_id": append.context.to_string(), "parent_turn_id": turn(append.parent)});
+    let mut fields =
+        json!({"context_id": append.context.to_string(), "parent_turn_id": turn(append.parent)});
     for (key, value) in sent_turn(&append.turn).as_object().unwrap() {
         fields[key] = value.clone();
     }

@@ -1,7 +1,8 @@
 //! The golden frames of `testdata/frames`: every message, as bytes and as readable fields.
 //!
 //! The values are here, the bytes and fields in the files. Each value must encode to its bytes, the
-//! bytes must decode to the value, and the fields must tell the same. `UPDATE=1` rewrites the files.
+//! bytes must decode to the value, and the fields must tell the same. `UPDATE=1` rewrites the
+//! files.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -25,11 +26,25 @@ const REQ_ID: u64 = 0x8123_4567_89ab_cdef;
 #[test]
 fn every_request_matches_its_golden_frame() {
     let cases = requests::all();
-    compare("requests.json", &cases.iter().map(|(name, value)| request_entry(name, value)).collect());
+    compare(
+        "requests.json",
+        &cases
+            .iter()
+            .map(|(name, value)| request_entry(name, value))
+            .collect(),
+    );
     for (name, value) in cases {
         let frame = encoded(|out| value.encode(REQ_ID, out));
-        assert_eq!(Request::decode(frame.clone(), &Limits::default()), Ok(value), "{name}");
-        assert_eq!(roundtrip::request(frame.clone()), Ok(bytes_of(&frame)), "{name}");
+        assert_eq!(
+            Request::decode(frame.clone(), &Limits::default()),
+            Ok(value),
+            "{name}"
+        );
+        assert_eq!(
+            roundtrip::request(frame.clone()),
+            Ok(bytes_of(&frame)),
+            "{name}"
+        );
     }
 }
 
@@ -38,19 +53,32 @@ fn every_response_matches_its_golden_frame() {
     let cases = responses::all();
     compare(
         "responses.json",
-        &cases.iter().map(|(name, form, value)| response_entry(name, *form, value)).collect(),
+        &cases
+            .iter()
+            .map(|(name, form, value)| response_entry(name, *form, value))
+            .collect(),
     );
     for (name, form, value) in cases {
         let frame = encoded(|out| value.encode(REQ_ID, out));
         assert_eq!(Response::decode(frame.clone(), form), Ok(value), "{name}");
-        assert_eq!(roundtrip::response(frame.clone(), form), Ok(bytes_of(&frame)), "{name}");
+        assert_eq!(
+            roundtrip::response(frame.clone(), form),
+            Ok(bytes_of(&frame)),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn every_message_type_has_a_golden_request_and_response() {
-    let mut requests: Vec<_> = requests::all().iter().map(|(_, r)| r.msg_type().to_wire()).collect();
-    let mut responses: Vec<_> = responses::all().iter().map(|(_, _, r)| r.msg_type().to_wire()).collect();
+    let mut requests: Vec<_> = requests::all()
+        .iter()
+        .map(|(_, r)| r.msg_type().to_wire())
+        .collect();
+    let mut responses: Vec<_> = responses::all()
+        .iter()
+        .map(|(_, _, r)| r.msg_type().to_wire())
+        .collect();
     requests.dedup();
     responses.dedup();
     assert_eq!(requests, (1..=16).collect::<Vec<_>>());
@@ -60,7 +88,10 @@ fn every_message_type_has_a_golden_request_and_response() {
 #[test]
 fn malformed_frames_are_refused_with_their_class() {
     let cases = malformed::all();
-    compare("malformed.json", &cases.iter().map(malformed::Case::entry).collect());
+    compare(
+        "malformed.json",
+        &cases.iter().map(malformed::Case::entry).collect(),
+    );
     for case in cases {
         assert_eq!(case.decode(), case.error, "{}: {}", case.name, case.why);
     }
@@ -121,7 +152,9 @@ fn bytes_of(frame: &Frame) -> BytesMut {
 }
 
 fn compare(file: &str, entries: &Vec<Value>) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/frames").join(file);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/frames")
+        .join(file);
     if std::env::var_os("UPDATE").is_some() {
         let text = serde_json::to_string_pretty(entries).unwrap() + "\n";
         std::fs::write(&path, text).unwrap();

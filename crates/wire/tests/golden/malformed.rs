@@ -55,13 +55,22 @@ fn class(error: &DecodeError) -> &'static str {
 fn frame(msg_type: u16, flags: u16, payload: &[u8]) -> BytesMut {
     let len = u32::try_from(payload.len()).unwrap();
     let mut out = BytesMut::new();
-    Header { len, msg_type, flags, req_id: REQ_ID }.encode(&mut out);
+    Header {
+        len,
+        msg_type,
+        flags,
+        req_id: REQ_ID,
+    }
+    .encode(&mut out);
     out.put_slice(payload);
     out
 }
 
 fn golden(name: &str) -> Frame {
-    let (_, value) = requests::all().into_iter().find(|(n, _)| *n == name).unwrap();
+    let (_, value) = requests::all()
+        .into_iter()
+        .find(|(n, _)| *n == name)
+        .unwrap();
     encoded(|out| value.encode(REQ_ID, out))
 }
 

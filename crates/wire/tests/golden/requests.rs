@@ -10,24 +10,60 @@ use turnkeep_wire::{Request, Text};
 
 use crate::sample::{self, PAYLOAD, context, root, turn};
 
-const METADATA: ReadOptions = ReadOptions { include_payload: false, stored_form: false, extended: false };
-const PAYLOADS: ReadOptions = ReadOptions { include_payload: true, ..METADATA };
-const STORED: ReadOptions = ReadOptions { stored_form: true, ..PAYLOADS };
-const EXTENDED: ReadOptions = ReadOptions { extended: true, ..METADATA };
-const EVERYTHING: ReadOptions = ReadOptions { extended: true, ..STORED };
+const METADATA: ReadOptions = ReadOptions {
+    include_payload: false,
+    stored_form: false,
+    extended: false,
+};
+const PAYLOADS: ReadOptions = ReadOptions {
+    include_payload: true,
+    ..METADATA
+};
+const STORED: ReadOptions = ReadOptions {
+    stored_form: true,
+    ..PAYLOADS
+};
+const EXTENDED: ReadOptions = ReadOptions {
+    extended: true,
+    ..METADATA
+};
+const EVERYTHING: ReadOptions = ReadOptions {
+    extended: true,
+    ..STORED
+};
 
 pub(crate) fn all() -> Vec<(&'static str, Request)> {
-    [sessions(), contexts(), appends(), reads(), blobs(), batches(), subscriptions()].concat()
+    [
+        sessions(),
+        contexts(),
+        appends(),
+        reads(),
+        blobs(),
+        batches(),
+        subscriptions(),
+    ]
+    .concat()
 }
 
 fn sessions() -> Vec<(&'static str, Request)> {
     let meta = Bytes::from_static(br#"{"token":"secret"}"#);
     vec![
         ("hello_empty", Request::Hello(None)),
-        ("hello", Request::Hello(Some(Hello { version: 1, tag: Text::from("writer-é"), meta }))),
+        (
+            "hello",
+            Request::Hello(Some(Hello {
+                version: 1,
+                tag: Text::from("writer-é"),
+                meta,
+            })),
+        ),
         (
             "hello_without_meta",
-            Request::Hello(Some(Hello { version: 2, tag: Text::default(), meta: Bytes::new() })),
+            Request::Hello(Some(Hello {
+                version: 2,
+                tag: Text::default(),
+                meta: Bytes::new(),
+            })),
         ),
     ]
 }
@@ -35,13 +71,28 @@ fn sessions() -> Vec<(&'static str, Request)> {
 fn contexts() -> Vec<(&'static str, Request)> {
     let key = Some(Bytes::from_static(b"create-1"));
     let empty = CreateContext::default();
-    let based = CreateContext { base: Some(turn(42)), key: None };
+    let based = CreateContext {
+        base: Some(turn(42)),
+        key: None,
+    };
     vec![
         ("ctx_create_empty", Request::CreateContext(empty.clone())),
-        ("ctx_create_from_turn", Request::CreateContext(based.clone())),
-        ("ctx_create_with_key", Request::CreateContext(CreateContext { key: key.clone(), ..empty })),
+        (
+            "ctx_create_from_turn",
+            Request::CreateContext(based.clone()),
+        ),
+        (
+            "ctx_create_with_key",
+            Request::CreateContext(CreateContext {
+                key: key.clone(),
+                ..empty
+            }),
+        ),
         ("ctx_fork", Request::ForkContext(based.clone())),
-        ("ctx_fork_with_key", Request::ForkContext(CreateContext { key, ..based })),
+        (
+            "ctx_fork_with_key",
+            Request::ForkContext(CreateContext { key, ..based }),
+        ),
         ("get_head", Request::GetHead(context())),
     ]
 }
@@ -56,11 +107,27 @@ fn appends() -> Vec<(&'static str, Request)> {
         expected_head: None,
     };
     let key = Bytes::from_static(&[0x00, 0xff, b'k']);
-    let onto_parent = AppendTurn { parent: Some(turn(41)), key, ..plain.clone() };
-    let zstd = AppendTurn { turn: sample::sent_turn_zstd(), ..plain.clone() };
-    let empty = AppendTurn { turn: sample::sent_turn_empty(), ..plain.clone() };
-    let rooted = AppendTurn { fs_root: Some(root()), ..plain.clone() };
-    let onto_empty = AppendTurn { expected_head: Some(None), ..plain.clone() };
+    let onto_parent = AppendTurn {
+        parent: Some(turn(41)),
+        key,
+        ..plain.clone()
+    };
+    let zstd = AppendTurn {
+        turn: sample::sent_turn_zstd(),
+        ..plain.clone()
+    };
+    let empty = AppendTurn {
+        turn: sample::sent_turn_empty(),
+        ..plain.clone()
+    };
+    let rooted = AppendTurn {
+        fs_root: Some(root()),
+        ..plain.clone()
+    };
+    let onto_empty = AppendTurn {
+        expected_head: Some(None),
+        ..plain.clone()
+    };
     let everything = AppendTurn {
         turn: sample::sent_turn_zstd(),
         fs_root: Some(root()),
@@ -69,21 +136,51 @@ fn appends() -> Vec<(&'static str, Request)> {
     };
     vec![
         ("append_turn", Request::AppendTurn(plain)),
-        ("append_turn_onto_parent_with_key", Request::AppendTurn(onto_parent)),
+        (
+            "append_turn_onto_parent_with_key",
+            Request::AppendTurn(onto_parent),
+        ),
         ("append_turn_zstd", Request::AppendTurn(zstd)),
-        ("append_turn_empty_payload_and_type", Request::AppendTurn(empty)),
+        (
+            "append_turn_empty_payload_and_type",
+            Request::AppendTurn(empty),
+        ),
         ("append_turn_with_fs_root", Request::AppendTurn(rooted)),
-        ("append_turn_expecting_an_empty_context", Request::AppendTurn(onto_empty)),
-        ("append_turn_with_everything", Request::AppendTurn(everything)),
+        (
+            "append_turn_expecting_an_empty_context",
+            Request::AppendTurn(onto_empty),
+        ),
+        (
+            "append_turn_with_everything",
+            Request::AppendTurn(everything),
+        ),
     ]
 }
 
 fn reads() -> Vec<(&'static str, Request)> {
-    let last = |options| Request::GetLast(GetLast { context: context(), limit: 64, options });
-    let before =
-        |before, options| Request::GetBefore(GetBefore { context: context(), before, limit: 10, options });
-    let range =
-        |options| Request::GetRange(GetRange { context: context(), start_depth: 5, limit: 20, options });
+    let last = |options| {
+        Request::GetLast(GetLast {
+            context: context(),
+            limit: 64,
+            options,
+        })
+    };
+    let before = |before, options| {
+        Request::GetBefore(GetBefore {
+            context: context(),
+            before,
+            limit: 10,
+            options,
+        })
+    };
+    let range = |options| {
+        Request::GetRange(GetRange {
+            context: context(),
+            start_depth: 5,
+            limit: 20,
+            options,
+        })
+    };
     vec![
         ("get_last_metadata", last(METADATA)),
         ("get_last_with_payload", last(PAYLOADS)),
@@ -92,7 +189,10 @@ fn reads() -> Vec<(&'static str, Request)> {
         ("get_last_with_everything", last(EVERYTHING)),
         ("get_before", before(Some(turn(42)), PAYLOADS)),
         ("get_before_the_end", before(None, METADATA)),
-        ("get_before_with_everything", before(Some(turn(42)), EVERYTHING)),
+        (
+            "get_before_with_everything",
+            before(Some(turn(42)), EVERYTHING),
+        ),
         ("get_range_by_depth", range(METADATA)),
         ("get_range_by_depth_with_everything", range(EVERYTHING)),
     ]
@@ -100,15 +200,31 @@ fn reads() -> Vec<(&'static str, Request)> {
 
 fn blobs() -> Vec<(&'static str, Request)> {
     let put = |bytes: &'static [u8]| {
-        Request::PutBlob(PutBlob { hash: BlobHash::of(bytes), bytes: Bytes::from_static(bytes) })
+        Request::PutBlob(PutBlob {
+            hash: BlobHash::of(bytes),
+            bytes: Bytes::from_static(bytes),
+        })
     };
-    let json = Bytes::from_static(br#"{"registry_version":1,"bundle_id":"2025-12-19#a","types":{}}"#);
+    let json =
+        Bytes::from_static(br#"{"registry_version":1,"bundle_id":"2025-12-19#a","types":{}}"#);
     vec![
         ("get_blob", Request::GetBlob(BlobHash::of(PAYLOAD))),
-        ("attach_fs", Request::AttachFs(AttachFs { turn: turn(42), root: root() })),
+        (
+            "attach_fs",
+            Request::AttachFs(AttachFs {
+                turn: turn(42),
+                root: root(),
+            }),
+        ),
         ("put_blob", put(b"some bytes")),
         ("put_blob_empty", put(b"")),
-        ("registry_put_bundle", Request::PutBundle(PutBundle { id: Text::from("2025-12-19#a"), json })),
+        (
+            "registry_put_bundle",
+            Request::PutBundle(PutBundle {
+                id: Text::from("2025-12-19#a"),
+                json,
+            }),
+        ),
     ]
 }
 
@@ -123,26 +239,51 @@ fn batches() -> Vec<(&'static str, Request)> {
     let everything = AppendBatch {
         context: context(),
         parent: Some(turn(41)),
-        turns: vec![sample::sent_turn(), sample::sent_turn_zstd(), sample::sent_turn_empty()],
+        turns: vec![
+            sample::sent_turn(),
+            sample::sent_turn_zstd(),
+            sample::sent_turn_empty(),
+        ],
         key: Bytes::from_static(b"batch-1"),
         expected_head: Some(Some(turn(41))),
     };
     vec![
         ("append_batch_of_one", Request::AppendBatch(one)),
-        ("append_batch_with_everything", Request::AppendBatch(everything)),
+        (
+            "append_batch_with_everything",
+            Request::AppendBatch(everything),
+        ),
     ]
 }
 
 fn subscriptions() -> Vec<(&'static str, Request)> {
-    let all = Subscribe { context: None, after: None, options: METADATA };
-    let one = Subscribe { context: Some(context()), after: Some(17), options: PAYLOADS };
-    let everything = Subscribe { after: Some(0), options: EVERYTHING, ..one.clone() };
+    let all = Subscribe {
+        context: None,
+        after: None,
+        options: METADATA,
+    };
+    let one = Subscribe {
+        context: Some(context()),
+        after: Some(17),
+        options: PAYLOADS,
+    };
+    let everything = Subscribe {
+        after: Some(0),
+        options: EVERYTHING,
+        ..one.clone()
+    };
     vec![
         ("subscribe_to_all_from_now", Request::Subscribe(all)),
-        ("subscribe_to_one_context_after_a_position", Request::Subscribe(one)),
+        (
+            "subscribe_to_one_context_after_a_position",
+            Request::Subscribe(one),
+        ),
         ("subscribe_with_everything", Request::Subscribe(everything)),
         ("cancel", Request::Cancel(0x8000_0000_0000_0001)),
-        ("has_blobs", Request::HasBlobs(vec![BlobHash::of(PAYLOAD), root()])),
+        (
+            "has_blobs",
+            Request::HasBlobs(vec![BlobHash::of(PAYLOAD), root()]),
+        ),
         ("has_blobs_none", Request::HasBlobs(vec![])),
     ]
 }

@@ -9,8 +9,9 @@ use turnkeep_wire::message::{Item, ItemExtra, SentTurn};
 pub(crate) const PAYLOAD: &[u8] = &[0x82, 0x01, 0x02, 0x02, 0xa2, 0x68, 0x69];
 
 /// The same as one zstd frame, its only block stored raw.
-pub(crate) const PAYLOAD_ZSTD: &[u8] =
-    &[0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x07, 0x39, 0x00, 0x00, 0x82, 0x01, 0x02, 0x02, 0xa2, 0x68, 0x69];
+pub(crate) const PAYLOAD_ZSTD: &[u8] = &[
+    0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x07, 0x39, 0x00, 0x00, 0x82, 0x01, 0x02, 0x02, 0xa2, 0x68, 0x69,
+];
 
 pub(crate) fn context() -> ContextId {
     ContextId::new(0x0102_0304_0506_0708).unwrap()
@@ -37,7 +38,11 @@ pub(crate) fn sent_turn() -> SentTurn {
 }
 
 pub(crate) fn sent_turn_zstd() -> SentTurn {
-    SentTurn { compression: Compression::Zstd, payload: Bytes::from_static(PAYLOAD_ZSTD), ..sent_turn() }
+    SentTurn {
+        compression: Compression::Zstd,
+        payload: Bytes::from_static(PAYLOAD_ZSTD),
+        ..sent_turn()
+    }
 }
 
 pub(crate) fn sent_turn_empty() -> SentTurn {
@@ -72,16 +77,32 @@ pub(crate) fn item() -> Item {
 /// Its child, with the payload uncompressed.
 pub(crate) fn item_with_payload() -> Item {
     let payload = Bytes::from_static(PAYLOAD);
-    Item { turn: turn(42), parent: Some(turn(41)), depth: 1, payload, ..item() }
+    Item {
+        turn: turn(42),
+        parent: Some(turn(41)),
+        depth: 1,
+        payload,
+        ..item()
+    }
 }
 
 /// The same in the stored form.
 pub(crate) fn item_stored() -> Item {
     let payload = Bytes::from_static(PAYLOAD_ZSTD);
-    Item { compression: Compression::Zstd, payload, ..item_with_payload() }
+    Item {
+        compression: Compression::Zstd,
+        payload,
+        ..item_with_payload()
+    }
 }
 
 /// The same with stamp and root.
 pub(crate) fn extended(item: Item, fs_root: Option<BlobHash>) -> Item {
-    Item { extra: Some(ItemExtra { created_at: Timestamp(1_766_174_400_123), fs_root }), ..item }
+    Item {
+        extra: Some(ItemExtra {
+            created_at: Timestamp(1_766_174_400_123),
+            fs_root,
+        }),
+        ..item
+    }
 }

@@ -93,20 +93,31 @@ impl Appends {
             let mut contexts = Vec::with_capacity(self.connections);
             for _ in 0..self.connections {
                 let mut stream = load::connect(endpoint.address, endpoint.token.as_deref()).await?;
-                let created =
-                    load::call(&mut stream, &protocol::frame(protocol::CTX_CREATE, 0, &[0; 8])).await?;
+                let created = load::call(
+                    &mut stream,
+                    &protocol::frame(protocol::CTX_CREATE, 0, &[0; 8]),
+                )
+                .await?;
                 contexts.push(protocol::u64_at(&created, 0).context("a short answer")?);
                 streams.push(stream);
             }
             let requests = Arc::new(self.assemble(&contexts));
-            let framing = Framing::Binary { at_least: ACK_BYTES };
-            Ok((load::run(streams, requests, self.in_flight, framing).await?, contexts))
+            let framing = Framing::Binary {
+                at_least: ACK_BYTES,
+            };
+            Ok((
+                load::run(streams, requests, self.in_flight, framing).await?,
+                contexts,
+            ))
         })
     }
 
     fn assemble(&self, contexts: &[u64]) -> Requests {
         let mut payloads = Payloads::new(SEED.fetch_add(1, Ordering::Relaxed), self.payload);
-        let mut requests = Requests { each: self.each, ..Requests::default() };
+        let mut requests = Requests {
+            each: self.each,
+            ..Requests::default()
+        };
         let mut payload = Vec::with_capacity(self.payload);
         for &context in contexts {
             for request in 0..self.each as u64 {
@@ -114,7 +125,12 @@ impl Appends {
                 payloads.write(&mut payload);
                 let key = format!("{request:0width$}", width = self.key);
                 let key = if self.key == 0 { &[] } else { key.as_bytes() };
-                let head = AppendHead { context, request, type_id: TYPE_ID, key };
+                let head = AppendHead {
+                    context,
+                    request,
+                    type_id: TYPE_ID,
+                    key,
+                };
                 protocol::put_append(&mut requests.bytes, head, &payload);
             }
         }
@@ -126,7 +142,13 @@ impl Appends {
 impl Shape {
     fn appends(&self, each: usize, effort: &Effort) -> Appends {
         let (connections, in_flight) = (self.connections, self.in_flight);
-        Appends { connections, in_flight, each, payload: effort.payload, key: 0 }
+        Appends {
+            connections,
+            in_flight,
+            each,
+            payload: effort.payload,
+            key: 0,
+        }
     }
 
     /// Turns per connection that fill the time of a measurement; finding out warms the server up.
@@ -143,7 +165,12 @@ impl Shape {
 }
 
 /// Measures one shape.
-pub(super) fn measure(shape: &Shape, effort: &Effort, bare: &Bare, server: &Server) -> Result<Vec<Row>> {
+pub(super) fn measure(
+    shape: &Shape,
+    effort: &Effort,
+    bare: &Bare,
+    server: &Server,
+) -> Result<Vec<Row>> {
     super::progress(shape.title);
     let each_bare = shape.each(effort, &bare.endpoint)?;
     let each_ours = shape.each(effort, &server.endpoint)?;
@@ -152,16 +179,24 @@ pub(super) fn measure(shape: &Shape, effort: &Effort, bare: &Bare, server: &Serv
         bares.push(shape.appends(each_bare, effort).run(&bare.endpoint)?.0);
         ours.push(shape.appends(each_ours, effort).run(&server.endpoint)?.0);
     }
-    let ratio = median(ours.iter().zip(&bares).map(|(ours, bare)| ours.rate / bare.rate));
+    let ratio = median(
+        ours.iter()
+            .zip(&bares)
+            .map(|(ours, bare)| ours.rate / bare.rate),
+    );
     let (ours, bare) = (Measured::median(&ours), Measured::median(&bares));
-    let mut row = Row::rate(shape.title, ours).beside(bare.rate, ratio).at_least_ratio(shape.least_ratio);
+    let mut row = Row::rate(shape.title, ours)
+        .beside(bare.rate, ratio)
+        .at_least_ratio(shape.least_ratio);
     if let Some(least) = shape.least_rate {
         row = row.at_least(least);
     }
     let mut rows = vec![row];
     if let Some(most) = shape.most_p99_ms {
         rows.push(
-            Row::millis(&format!("{}, p99", shape.title), ours.p99_ms).versus(bare.p99_ms).at_most(most),
+            Row::millis(&format!("{}, p99", shape.title), ours.p99_ms)
+                .versus(bare.p99_ms)
+                .at_most(most),
         );
     }
     Ok(rows)

@@ -6,13 +6,20 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// A file of `bytes` zeros, on the disk, so that later writes neither allocate nor change its length.
+/// A file of `bytes` zeros, on the disk, so that later writes neither allocate nor change its
+/// length.
 fn preallocate(path: &Path, bytes: u64) -> Result<File> {
-    let file = File::options().read(true).write(true).create_new(true).open(path)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
     let zeros = vec![0; 1 << 20];
     let mut at = 0;
     while at < bytes {
-        let part = usize::try_from(bytes - at).unwrap_or(usize::MAX).min(zeros.len());
+        let part = usize::try_from(bytes - at)
+            .unwrap_or(usize::MAX)
+            .min(zeros.len());
         file.write_all_at(&zeros[..part], at)?;
         at += part as u64;
     }
@@ -30,7 +37,11 @@ pub(super) struct BareFile {
 impl BareFile {
     /// Creates it in `folder`.
     pub(super) fn create(folder: &Path, len: u64) -> Result<Self> {
-        Ok(Self { file: preallocate(&folder.join("bare"), len)?, len, at: 0 })
+        Ok(Self {
+            file: preallocate(&folder.join("bare"), len)?,
+            len,
+            at: 0,
+        })
     }
 
     /// One write and one sync.

@@ -1,8 +1,9 @@
 //! The bare server: the least that a server of this protocol can do and still ack durably.
 //!
-//! It parses frames, checks each payload's BLAKE3 and commits in groups: one write and one sync into a
-//! preallocated file by one writer thread. It keeps no turns, heads, keys or blobs, cannot read back
-//! what it wrote, and answers `GET_LAST` with the same page from memory. Its rate is the ceiling.
+//! It parses frames, checks each payload's BLAKE3 and commits in groups: one write and one sync
+//! into a preallocated file by one writer thread. It keeps no turns, heads, keys or blobs, cannot
+//! read back what it wrote, and answers `GET_LAST` with the same page from memory. Its rate is the
+//! ceiling.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -41,8 +42,8 @@ struct Outbox {
     ready: Notify,
 }
 
-/// What is durable and not yet handed to the connections. One wake-up per group crosses the threads;
-/// waking the connections from inside the runtime costs no system call.
+/// What is durable and not yet handed to the connections. One wake-up per group crosses the
+/// threads; waking the connections from inside the runtime costs no system call.
 #[derive(Default)]
 struct Done {
     acks: Mutex<Vec<Pending>>,
@@ -68,8 +69,15 @@ pub(super) fn serve(folder: &Path, payload: usize) -> Result<()> {
     let writer_done = Arc::clone(&done);
     let writer = std::thread::Builder::new().name("bare-writer".to_owned());
     let writer = writer.spawn(move || write_groups(file, &pending, &writer_done))?;
-    let shared = Arc::new(Shared { queue, page: page(payload), turns: 0.into(), contexts: 0.into() });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Arc::new(Shared {
+        queue,
+        page: page(payload),
+        turns: 0.into(),
+        contexts: 0.into(),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async move {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         println!("{}", listener.local_addr()?);
@@ -79,7 +87,9 @@ pub(super) fn serve(folder: &Path, payload: usize) -> Result<()> {
             () = hand_out(&done) => Ok(()),
         }
     })?;
-    writer.join().map_err(|_| anyhow::anyhow!("the writer panicked"))?
+    writer
+        .join()
+        .map_err(|_| anyhow::anyhow!("the writer panicked"))?
 }
 
 /// The answer to every `GET_LAST`: a page of turns with payloads.
@@ -146,7 +156,13 @@ struct Connection {
 impl Connection {
     fn new(stream: TcpStream, shared: Arc<Shared>) -> Self {
         let input = BytesMut::with_capacity(READ_BYTES);
-        Self { stream, shared, outbox: Arc::default(), input, output: Vec::new() }
+        Self {
+            stream,
+            shared,
+            outbox: Arc::default(),
+            input,
+            output: Vec::new(),
+        }
     }
 
     async fn run(mut self) -> Result<()> {
@@ -180,7 +196,11 @@ impl Connection {
             protocol::GET_LAST => self.reply(header, &[], true),
             protocol::CTX_CREATE => {
                 let context = self.shared.contexts.fetch_add(1, Ordering::Relaxed) + 1;
-                self.reply(header, &[&context.to_le_bytes()[..], &[0; 12]].concat(), false);
+                self.reply(
+                    header,
+                    &[&context.to_le_bytes()[..], &[0; 12]].concat(),
+                    false,
+                );
             }
             protocol::HELLO => self.reply(header, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0], false),
             kind => bail!("message {kind} is not for the bare server"),
@@ -190,7 +210,13 @@ impl Connection {
 
     fn reply(&mut self, header: Header, payload: &[u8], page: bool) {
         let page: &[u8] = if page { &self.shared.page } else { &[] };
-        protocol::put_header(&mut self.output, Header { len: payload.len() + page.len(), ..header });
+        protocol::put_header(
+            &mut self.output,
+            Header {
+                len: payload.len() + page.len(),
+                ..header
+            },
+        );
         self.output.extend_from_slice(payload);
         self.output.extend_from_slice(page);
     }
@@ -200,14 +226,24 @@ impl Connection {
         let (hash, _) = protocol::checked_payload(&append)?;
         let turn = self.shared.turns.fetch_add(1, Ordering::Relaxed) + 1;
         let mut bytes = Vec::with_capacity(ACK_BYTES);
-        protocol::put_header(&mut bytes, Header { len: ACK_BYTES - HEADER_BYTES, ..header });
+        protocol::put_header(
+            &mut bytes,
+            Header {
+                len: ACK_BYTES - HEADER_BYTES,
+                ..header
+            },
+        );
         bytes.extend_from_slice(append.get(..8).unwrap_or_default());
         bytes.extend_from_slice(&turn.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&hash);
         let mut ack = [0; ACK_BYTES];
         ack.copy_from_slice(&bytes);
-        let pending = Pending { frame, ack, outbox: Arc::clone(&self.outbox) };
+        let pending = Pending {
+            frame,
+            ack,
+            outbox: Arc::clone(&self.outbox),
+        };
         if self.shared.queue.send(pending).is_err() {
             bail!("the writer stopped");
         }

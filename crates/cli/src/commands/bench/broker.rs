@@ -1,7 +1,9 @@
-//! The broker under load: two hundred sessions that complete turns at a steady pace, and captures meanwhile.
+//! The broker under load: two hundred sessions that complete turns at a steady pace, and captures
+//! meanwhile.
 //!
-//! Turns come from one thread, at the times at which they are due, whatever became of those before; captures
-//! come from another, one at a time, so that what is measured is the broker's time and not the load's.
+//! Turns come from one thread, at the times at which they are due, whatever became of those before;
+//! captures come from another, one at a time, so that what is measured is the broker's time and not
+//! the load's.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,25 +30,36 @@ const CAPTURE_PAUSE: Duration = Duration::from_millis(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const MB: f64 = 1e6;
 
-/// Measures how many turns are taken, how long a capture takes meanwhile, and what it costs in memory.
+/// Measures how many turns are taken, how long a capture takes meanwhile, and what it costs in
+/// memory.
 pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
     progress("broker, 200 sessions x 20 turns/s");
     let folder = scratch.folder("broker")?;
     let server = Server::start(&folder)?;
     let socket = socket_path(&folder);
-    let turns = if effort.quick { 2 } else { usize::try_from(effort.millis * 5)? / 50 };
+    let turns = if effort.quick {
+        2
+    } else {
+        usize::try_from(effort.millis * 5)? / 50
+    };
     let over = AtomicBool::new(false);
     let (rate, captures) = std::thread::scope(|threads| {
         let captures = threads.spawn(|| capture(&socket, &over));
         let rate = load::block_on(complete(&socket, turns));
         over.store(true, Ordering::Relaxed);
-        (rate, captures.join().unwrap_or_else(|_| Err(anyhow!("the captures panicked"))))
+        (
+            rate,
+            captures
+                .join()
+                .unwrap_or_else(|_| Err(anyhow!("the captures panicked"))),
+        )
     });
     let (rate, captures) = (rate?, captures?);
     #[expect(clippy::cast_precision_loss, reason = "shown in megabytes")]
     let memory = server.anonymous_bytes()? as f64 / MB;
     Ok(vec![
-        Row::plain_rate("broker: turns of 16 KiB taken, 200 sessions x 20/s", rate).at_least(3_900.0),
+        Row::plain_rate("broker: turns of 16 KiB taken, 200 sessions x 20/s", rate)
+            .at_least(3_900.0),
         Row::millis("broker: capture meanwhile, p99", captures.p99_ms).at_most(5.0),
         Row::megabytes("broker: memory with 200 full rings", memory).at_most(300.0),
     ])
@@ -57,13 +70,20 @@ async fn complete(socket: &Path, turns: usize) -> Result<f64> {
     let mut wrappers = Vec::new();
     for number in 0..SESSIONS {
         let mut wrapper = AsyncConnection::open(socket, Role::Wrapper, ANSWER_WITHIN).await?;
-        wrapper.register(Register { session: session(number), pid: 1, ..Register::default() }).await?;
+        wrapper
+            .register(Register {
+                session: session(number),
+                pid: 1,
+                ..Register::default()
+            })
+            .await?;
         wrappers.push(wrapper);
     }
     let begin = Instant::now();
     let mut tasks = JoinSet::new();
     for (number, wrapper) in wrappers.into_iter().enumerate() {
-        let offset = TURN_EVERY.mul_f64(super::figures::number(number) / super::figures::number(SESSIONS));
+        let offset =
+            TURN_EVERY.mul_f64(super::figures::number(number) / super::figures::number(SESSIONS));
         tasks.spawn(one_session(wrapper, session(number), begin + offset, turns));
     }
     while let Some(done) = tasks.join_next().await {
@@ -83,8 +103,11 @@ async fn one_session(
     for _ in 0..turns {
         tokio::time::sleep_until(due).await;
         due += TURN_EVERY;
-        let turn =
-            CompletedTurn { session: session.clone(), content: content.clone(), ..CompletedTurn::default() };
+        let turn = CompletedTurn {
+            session: session.clone(),
+            content: content.clone(),
+            ..CompletedTurn::default()
+        };
         wrapper.turn_completed(turn).await?;
     }
     // The last turn has its time too, so that the rate is that of the pace and not of its end.

@@ -41,15 +41,37 @@ pub(super) fn play(role: Role, dir: &Path, payload: usize) -> Result<()> {
 
 fn up(data: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"]).arg(data);
+    command
+        .args([
+            "up",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "127.0.0.1:0",
+            "--data",
+        ])
+        .arg(data);
     // The user's own settings must not change what is measured.
-    command.env_clear().env("HOME", data).env("XDG_CONFIG_HOME", data).env("XDG_RUNTIME_DIR", data);
+    command
+        .env_clear()
+        .env("HOME", data)
+        .env("XDG_CONFIG_HOME", data)
+        .env("XDG_RUNTIME_DIR", data);
     Ok(command)
 }
 
 fn spawn(role: &str, dir: &Path, payload: usize) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench", "--child", role, "--payload", &payload.to_string(), "--dir"]).arg(dir);
+    command
+        .args([
+            "bench",
+            "--child",
+            role,
+            "--payload",
+            &payload.to_string(),
+            "--dir",
+        ])
+        .arg(dir);
     command.stdin(Stdio::null());
     Ok(command)
 }
@@ -83,12 +105,25 @@ impl Bare {
     /// Starts it in a folder of its own.
     pub(super) fn start(scratch: &Scratch, payload: usize) -> Result<Self> {
         let folder = scratch.folder("bare")?;
-        let mut child = Guard(spawn("bare-server", &folder, payload)?.stdout(Stdio::piped()).spawn()?);
+        let mut child = Guard(
+            spawn("bare-server", &folder, payload)?
+                .stdout(Stdio::piped())
+                .spawn()?,
+        );
         let stdout = child.0.stdout.take().context("no standard output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
-        let address = line.trim().parse().context("the bare server did not start")?;
-        Ok(Self { endpoint: Endpoint { address, token: None }, _child: child })
+        let address = line
+            .trim()
+            .parse()
+            .context("the bare server did not start")?;
+        Ok(Self {
+            endpoint: Endpoint {
+                address,
+                token: None,
+            },
+            _child: child,
+        })
     }
 }
 
@@ -115,18 +150,33 @@ impl Server {
                 break found;
             }
             if child.0.try_wait()?.is_some() || Instant::now() > deadline {
-                bail!("`turnkeep up` did not start: {}", fs::read_to_string(&log).unwrap_or_default());
+                bail!(
+                    "`turnkeep up` did not start: {}",
+                    fs::read_to_string(&log).unwrap_or_default()
+                );
             }
             std::thread::sleep(LOOK_EVERY);
         };
-        Ok(Self { endpoint: Endpoint { address, token: dir.token()? }, http, child })
+        Ok(Self {
+            endpoint: Endpoint {
+                address,
+                token: dir.token()?,
+            },
+            http,
+            child,
+        })
     }
 
     /// Bytes of memory that no file backs.
     pub(super) fn anonymous_bytes(&self) -> Result<u64> {
-        let status = fs::read_to_string(PathBuf::from(format!("/proc/{}/status", self.child.0.id())))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).context("no RssAnon in /proc")?;
+        let status =
+            fs::read_to_string(PathBuf::from(format!("/proc/{}/status", self.child.0.id())))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line
+            .and_then(|line| line.trim().strip_suffix(" kB"))
+            .context("no RssAnon in /proc")?;
         Ok(kib.trim().parse::<u64>()? * 1024)
     }
 }

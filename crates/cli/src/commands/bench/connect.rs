@@ -32,5 +32,9 @@ pub(super) fn measure(effort: &Effort, bare: &Bare, server: &Server) -> Result<V
     let count = if effort.quick { 20 } else { 1000 };
     let bare = run(&bare.endpoint, count)?;
     let ours = run(&server.endpoint, count)?;
-    Ok(vec![Row::millis("connect + HELLO, p50", ours.p50_ms).versus(bare.p50_ms).at_most(MOST_MS)])
+    Ok(vec![
+        Row::millis("connect + HELLO, p50", ours.p50_ms)
+            .versus(bare.p50_ms)
+            .at_most(MOST_MS),
+    ])
 }

@@ -1,8 +1,10 @@
-//! The store in process, without network: commands hashed and verified beforehand, in groups of 256.
+//! The store in process, without network: commands hashed and verified beforehand, in groups of
+//! 256.
 //!
-//! Store and bare file take turns at slices of a few groups, each just made, as a server would hand them
-//! over. Both write into space that was filled with zeros before the clock starts, and neither comes to
-//! its end. How the store fares when it must find that space as it goes is measured beside it.
+//! Store and bare file take turns at slices of a few groups, each just made, as a server would hand
+//! them over. Both write into space that was filled with zeros before the clock starts, and neither
+//! comes to its end. How the store fares when it must find that space as it goes is measured beside
+//! it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use bytes::Bytes;
-use turnkeep_store::{Append, AppendPart, Command, CreateContext, NewBlob, NewTurn, Options, Outcome, Store};
+use turnkeep_store::{
+    Append, AppendPart, Command, CreateContext, NewBlob, NewTurn, Options, Outcome, Store,
+};
 use turnkeep_types::{ContextId, ManualClock, Timestamp, TypeRef};
 
 use super::bare_file::BareFile;
@@ -57,21 +61,37 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
             ours.push(number(slices * SLICE) / our.as_secs_f64());
         }
     }
-    let name = format!("engine in process, groups of 256 (mean {:.0})", engine.close());
+    let name = format!(
+        "engine in process, groups of 256 (mean {:.0})",
+        engine.close()
+    );
     let ratio = median(ours.iter().zip(&bares).map(|(ours, bare)| ours / bare));
     let row = Row::plain_rate(&name, median(ours.into_iter()));
-    let row = row.beside(median(bares.into_iter()), ratio).at_least_ratio(LEAST);
+    let row = row
+        .beside(median(bares.into_iter()), ratio)
+        .at_least_ratio(LEAST);
     Ok(vec![row, sustained(effort, scratch)?])
 }
 
 /// The same with segments as they are in use, without a pause.
 fn sustained(effort: &Effort, scratch: &Scratch) -> Result<Row> {
     let segment = Options::default().segment_bytes;
-    let mut engine = Engine::open(&scratch.folder("engine-sustained")?, segment, effort.payload)?;
-    let commands = if effort.quick { SLICE } else { SLICES_SUSTAINED * SLICE };
+    let mut engine = Engine::open(
+        &scratch.folder("engine-sustained")?,
+        segment,
+        effort.payload,
+    )?;
+    let commands = if effort.quick {
+        SLICE
+    } else {
+        SLICES_SUSTAINED * SLICE
+    };
     let took = engine.run(commands)?;
     engine.close();
-    Ok(Row::plain_rate("engine in process, sustained", number(commands) / took.as_secs_f64()))
+    Ok(Row::plain_rate(
+        "engine in process, sustained",
+        number(commands) / took.as_secs_f64(),
+    ))
 }
 
 /// The time of the writes and syncs of one slice in groups.
@@ -99,30 +119,46 @@ impl Engine {
     fn open(folder: &Path, segment_bytes: u64, payload: usize) -> Result<Self> {
         let clock = Arc::new(ManualClock::new(Timestamp(1)));
         let storage = Arc::new(turnkeep_journal::FileStorage::new(folder));
-        let options = Options { segment_bytes, group_commands_max: GROUP, ..Options::default() };
+        let options = Options {
+            segment_bytes,
+            group_commands_max: GROUP,
+            ..Options::default()
+        };
         let store = Store::open(storage, &options, clock).context("cannot open a store")?;
         let context = match store.run(Command::CreateContext(CreateContext::default()))? {
             Outcome::Created(created) => created.context,
             other => return Err(anyhow!("an unexpected outcome: {other:?}")),
         };
-        Ok(Self { store, context, payloads: Payloads::new(1, payload), payload })
+        Ok(Self {
+            store,
+            context,
+            payloads: Payloads::new(1, payload),
+            payload,
+        })
     }
 
     /// The time that so many commands take, all made before it starts.
     fn run(&mut self, count: usize) -> Result<Duration> {
         let commands: Vec<_> = (0..count).map(|_| self.command()).collect::<Result<_>>()?;
         let replies = Arc::new(Replies::new());
-        let counted: Vec<_> = commands.into_iter().map(|command| (command, replies.clone())).collect();
+        let counted: Vec<_> = commands
+            .into_iter()
+            .map(|command| (command, replies.clone()))
+            .collect();
         let begin = Instant::now();
         for (submitted, (command, replies)) in counted.into_iter().enumerate() {
             if submitted % GROUP == 0 {
                 replies.wait_for(submitted.saturating_sub(SLICE - GROUP));
             }
-            self.store.submit(command, move |reply| replies.count(reply.is_ok()))?;
+            self.store
+                .submit(command, move |reply| replies.count(reply.is_ok()))?;
         }
         replies.wait_for(count);
         let took = begin.elapsed();
-        ensure!(replies.refused.load(SeqCst) == 0, "the store refused an append");
+        ensure!(
+            replies.refused.load(SeqCst) == 0,
+            "the store refused an append"
+        );
         Ok(took)
     }
 
@@ -131,9 +167,23 @@ impl Engine {
         self.payloads.write(&mut bytes);
         let payload = NewBlob::from_raw(Bytes::from(bytes), self.payload)?;
         let declared = TypeRef::new("com.example.Bench", 1);
-        let turn = NewTurn { declared, encoding: 1, payload, fs_root: None };
-        let part = AppendPart { context: self.context, parent: None, expected_head: None, turns: vec![turn] };
-        Ok(Command::Append(Append { parts: vec![part], key: None, strict: false }))
+        let turn = NewTurn {
+            declared,
+            encoding: 1,
+            payload,
+            fs_root: None,
+        };
+        let part = AppendPart {
+            context: self.context,
+            parent: None,
+            expected_head: None,
+            turns: vec![turn],
+        };
+        Ok(Command::Append(Append {
+            parts: vec![part],
+            key: None,
+            strict: false,
+        }))
     }
 
     /// Closes the store; the mean group that it wrote.
@@ -157,7 +207,12 @@ struct Replies {
 impl Replies {
     /// For the thread that calls this to wait.
     fn new() -> Self {
-        Self { waiter: std::thread::current(), done: 0.into(), refused: 0.into(), wanted: 0.into() }
+        Self {
+            waiter: std::thread::current(),
+            done: 0.into(),
+            refused: 0.into(),
+            wanted: 0.into(),
+        }
     }
 
     fn count(&self, ok: bool) {

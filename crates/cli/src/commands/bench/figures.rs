@@ -19,15 +19,25 @@ impl Measured {
         latencies.sort_unstable();
         let at = |percent: usize| {
             let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
-            latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+            latencies
+                .get(index)
+                .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
         };
-        Self { rate: number(latencies.len()) / elapsed.as_secs_f64(), p50_ms: at(50), p99_ms: at(99) }
+        Self {
+            rate: number(latencies.len()) / elapsed.as_secs_f64(),
+            p50_ms: at(50),
+            p99_ms: at(99),
+        }
     }
 
     /// Each figure's median over several runs.
     pub(super) fn median(runs: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(runs.iter().map(figure));
-        Self { rate: of(|run| run.rate), p50_ms: of(|run| run.p50_ms), p99_ms: of(|run| run.p99_ms) }
+        Self {
+            rate: of(|run| run.rate),
+            p50_ms: of(|run| run.p50_ms),
+            p99_ms: of(|run| run.p99_ms),
+        }
     }
 }
 
@@ -50,7 +60,11 @@ pub(super) fn number(count: usize) -> f64 {
 }
 
 /// How many requests fill `millis` at `rate` per second; between 1 and `max`.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped just before")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped just before"
+)]
 pub(super) fn requests_for(rate: f64, millis: u64, max: usize) -> usize {
     let wanted = rate * Duration::from_millis(millis).as_secs_f64();
     wanted.clamp(1.0, number(max)) as usize
@@ -75,7 +89,14 @@ mod tests {
     fn percentiles_come_from_the_sorted_latencies() {
         let latencies = (1..=100).rev().map(Duration::from_millis).collect();
         let measured = Measured::of(Duration::from_secs(2), latencies);
-        assert_eq!(measured, Measured { rate: 50.0, p50_ms: 51.0, p99_ms: 100.0 });
+        assert_eq!(
+            measured,
+            Measured {
+                rate: 50.0,
+                p50_ms: 51.0,
+                p99_ms: 100.0
+            }
+        );
     }
 
     #[test]

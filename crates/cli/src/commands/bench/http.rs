@@ -43,11 +43,20 @@ async fn fill(server: &Server, bytes: usize) -> Result<u64> {
     let endpoint = &server.endpoint;
     let mut stream = load::connect(endpoint.address, endpoint.token.as_deref()).await?;
     load::call(&mut stream, &protocol::put_bundle(BUNDLE_ID, BUNDLE)).await?;
-    let created = load::call(&mut stream, &protocol::frame(protocol::CTX_CREATE, 0, &[0; 8])).await?;
+    let created = load::call(
+        &mut stream,
+        &protocol::frame(protocol::CTX_CREATE, 0, &[0; 8]),
+    )
+    .await?;
     let context = protocol::u64_at(&created, 0).context("a short answer")?;
     for number in 0..u8::try_from(PAGE_TURNS).unwrap_or(u8::MAX) {
         let mut frame = Vec::new();
-        let head = AppendHead { context, request: 0, type_id: TYPE_ID, key: &[] };
+        let head = AppendHead {
+            context,
+            request: 0,
+            type_id: TYPE_ID,
+            key: &[],
+        };
         protocol::put_append(&mut frame, head, &message(number, bytes));
         load::call(&mut stream, &frame).await?;
     }
@@ -67,7 +76,11 @@ async fn once(server: &Server, context: u64, each: usize) -> Result<Measured> {
         streams.push(stream);
     }
     let bytes = request.as_bytes().repeat(each * CONNECTIONS);
-    let requests = Arc::new(Requests { bytes, stride: request.len(), each });
+    let requests = Arc::new(Requests {
+        bytes,
+        stride: request.len(),
+        each,
+    });
     load::run(streams, requests, 1, Framing::Http).await
 }
 
@@ -81,9 +94,19 @@ pub(super) async fn get(server: &Server, path: &str) -> Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server.http).await?;
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").context("no answer")?;
-    ensure!(answer.starts_with(b"HTTP/1.1 200"), "refused: {}", String::from_utf8_lossy(&answer));
+    stream
+        .take(ANSWER_BYTES_MAX)
+        .read_to_end(&mut answer)
+        .await?;
+    let head = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .context("no answer")?;
+    ensure!(
+        answer.starts_with(b"HTTP/1.1 200"),
+        "refused: {}",
+        String::from_utf8_lossy(&answer)
+    );
     Ok(answer.split_off(head + 4))
 }
 
@@ -95,7 +118,9 @@ pub(super) fn measure(effort: &Effort, server: &Server) -> Result<Vec<Row>> {
     let each = (requests_for(warm.rate, effort.millis, REQUESTS_MAX) / CONNECTIONS).max(1);
     let runs = (0..effort.rounds).map(|_| load::block_on(once(server, context, each)));
     let measured = Measured::median(&runs.collect::<Result<Vec<_>>>()?);
-    Ok(vec![Row::rate("typed page of 64 over HTTP, 8 connections", measured).at_least(LEAST)])
+    Ok(vec![
+        Row::rate("typed page of 64 over HTTP, 8 connections", measured).at_least(LEAST),
+    ])
 }
 
 #[cfg(test)]

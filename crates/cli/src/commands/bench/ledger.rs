@@ -1,9 +1,10 @@
 //! `turnkeep bench ledger`: how well search answers, and how fast a world does.
 //!
-//! Quality is measured on TeamWorld, a made-up team's ledger with questions whose answers are known, and
-//! on LoCoMo when its file is given. Speed and size are measured on a TeamWorld of a million entries: the
-//! index alone, the world in this process, and the world behind a server. The same seed gives the same
-//! figures but for the times. Files are in a scratch directory that is removed.
+//! Quality is measured on TeamWorld, a made-up team's ledger with questions whose answers are
+//! known, and on LoCoMo when its file is given. Speed and size are measured on a TeamWorld of a
+//! million entries: the index alone, the world in this process, and the world behind a server. The
+//! same seed gives the same figures but for the times. Files are in a scratch directory that is
+//! removed.
 
 mod locomo;
 mod made;
@@ -77,12 +78,26 @@ impl Effort {
             ..Plan::new(args.seed, entries as usize)
         };
         if args.quick {
-            let load = served::Load { beats: 5, time: Duration::from_millis(100) };
-            return Self { quality: plan(400, 5), speed: Some(plan(5000, 2)), load };
+            let load = served::Load {
+                beats: 5,
+                time: Duration::from_millis(100),
+            };
+            return Self {
+                quality: plan(400, 5),
+                speed: Some(plan(5000, 2)),
+                load,
+            };
         }
-        let load = served::Load { beats: 500, time: Duration::from_secs(5) };
+        let load = served::Load {
+            beats: 500,
+            time: Duration::from_secs(5),
+        };
         let speed = (args.large > 0).then(|| plan(args.large, args.questions.min(100)));
-        Self { quality: plan(args.entries, args.questions), speed, load }
+        Self {
+            quality: plan(args.entries, args.questions),
+            speed,
+            load,
+        }
     }
 }
 
@@ -98,9 +113,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<()> {
         println!("{}", report.json);
     } else {
         println!("{}", report.lines.join("\n"));
-        print!("{}", report.table.as_ref().map(Table::text).unwrap_or_default());
+        print!(
+            "{}",
+            report.table.as_ref().map(Table::text).unwrap_or_default()
+        );
     }
-    args.write.as_ref().map_or(Ok(()), |path| write(path, &report))
+    args.write
+        .as_ref()
+        .map_or(Ok(()), |path| write(path, &report))
 }
 
 /// What was measured, for people and for programs.
@@ -113,21 +133,37 @@ struct Report {
 
 /// Puts the tables where the document keeps them.
 fn write(path: &Path, report: &Report) -> Result<()> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let [begin, end] = MARKS;
-    let (before, rest) =
-        text.split_once(begin).with_context(|| format!("no {begin}in {}", path.display()))?;
-    let (_, after) = rest.split_once(end).with_context(|| format!("no {end}in {}", path.display()))?;
-    let table = report.table.as_ref().map(Table::markdown).unwrap_or_default();
+    let (before, rest) = text
+        .split_once(begin)
+        .with_context(|| format!("no {begin}in {}", path.display()))?;
+    let (_, after) = rest
+        .split_once(end)
+        .with_context(|| format!("no {end}in {}", path.display()))?;
+    let table = report
+        .table
+        .as_ref()
+        .map(Table::markdown)
+        .unwrap_or_default();
     let lines = report.lines.join("\n");
-    let text = format!("{before}{begin}\n```text\n{lines}\n```\n\n{table}\n{}.\n\n{end}{after}", machine());
+    let text = format!(
+        "{before}{begin}\n```text\n{lines}\n```\n\n{table}\n{}.\n\n{end}{after}",
+        machine()
+    );
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn locomo(path: &PathBuf) -> Result<Report> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let found = locomo::measure(&bytes).with_context(|| format!("{} is not LoCoMo", path.display()))?;
-    Ok(Report { lines: found.lines(), table: None, json: found.json() })
+    let found =
+        locomo::measure(&bytes).with_context(|| format!("{} is not LoCoMo", path.display()))?;
+    Ok(Report {
+        lines: found.lines(),
+        table: None,
+        json: found.json(),
+    })
 }
 
 fn teamworld(args: &Args) -> Result<Report> {
@@ -186,7 +222,11 @@ fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> Report {
     let json = json!({
         "seed": plan.seed, "entries": world.entries.len(), "leaks": quality.leaks, "kinds": kinds,
     });
-    Report { lines, table: None, json }
+    Report {
+        lines,
+        table: None,
+        json,
+    }
 }
 
 fn of_readers<'a>(
@@ -194,23 +234,32 @@ fn of_readers<'a>(
     world: &'a TeamWorld,
     quality: &'a Quality,
 ) -> impl Iterator<Item = (&'a String, f64)> {
-    let of_kind = quality.readers.iter().filter(move |((other, _), _)| *other == kind);
+    let of_kind = quality
+        .readers
+        .iter()
+        .filter(move |((other, _), _)| *other == kind);
     of_kind.map(|((_, reader), tally)| (&world.persons[*reader], tally.mean()))
 }
 
 fn by_reader(kind: Kind, world: &TeamWorld, quality: &Quality) -> String {
-    let readers = of_readers(kind, world, quality).map(|(label, mean)| format!("{label} {mean:.2}"));
+    let readers =
+        of_readers(kind, world, quality).map(|(label, mean)| format!("{label} {mean:.2}"));
     readers.collect::<Vec<_>>().join(", ")
 }
 
 fn readers(kind: Kind, world: &TeamWorld, quality: &Quality) -> Value {
-    of_readers(kind, world, quality).map(|(label, mean)| (label.clone(), Value::from(mean))).collect()
+    of_readers(kind, world, quality)
+        .map(|(label, mean)| (label.clone(), Value::from(mean)))
+        .collect()
 }
 
 /// The commit of the directory that the benchmark runs in.
 fn commit() -> String {
-    let git = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let git = Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
     let told = git.ok().filter(|output| output.status.success());
     let name = told.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+    name.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -41,9 +41,14 @@ pub(super) enum Framing {
 
 /// Blocks on a future, on a runtime of one thread, within the time limit.
 pub(super) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let limited =
-        async { tokio::time::timeout(RUN_MAX, future).await.context("a measurement took too long")? };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let limited = async {
+        tokio::time::timeout(RUN_MAX, future)
+            .await
+            .context("a measurement took too long")?
+    };
     runtime.block_on(limited)
 }
 
@@ -60,10 +65,16 @@ pub(super) async fn call(stream: &mut TcpStream, frame: &[u8]) -> Result<Vec<u8>
     stream.write_all(frame).await?;
     let mut head = [0; HEADER_BYTES];
     stream.read_exact(&mut head).await?;
-    let Some(header) = protocol::header(&head) else { bail!("no header") };
+    let Some(header) = protocol::header(&head) else {
+        bail!("no header")
+    };
     let mut payload = vec![0; header.len];
     stream.read_exact(&mut payload).await?;
-    ensure!(header.kind != protocol::ERROR, "refused: {}", error_text(&payload));
+    ensure!(
+        header.kind != protocol::ERROR,
+        "refused: {}",
+        error_text(&payload)
+    );
     Ok(payload)
 }
 
@@ -84,7 +95,10 @@ pub(super) async fn run(
         let requests = Arc::clone(&requests);
         tasks.spawn(async move {
             let len = requests.stride * requests.each;
-            let stretch = requests.bytes.get(index * len..(index + 1) * len).unwrap_or_default();
+            let stretch = requests
+                .bytes
+                .get(index * len..(index + 1) * len)
+                .unwrap_or_default();
             drive(stream, stretch, requests.stride, in_flight, framing).await
         });
     }
@@ -112,7 +126,9 @@ async fn drive(
         if more > 0 {
             let now = Instant::now();
             sent_at.extend(std::iter::repeat_n(now, more));
-            stream.write_all(&requests[sent * stride..(sent + more) * stride]).await?;
+            stream
+                .write_all(&requests[sent * stride..(sent + more) * stride])
+                .await?;
             sent += more;
         }
         let done = answers.read(&mut stream).await?;
@@ -135,7 +151,13 @@ struct Answers {
 
 impl Answers {
     fn new(framing: Framing) -> Self {
-        Self { framing, buffer: vec![0; BUFFER_BYTES], filled: 0, left: 0, next: 0 }
+        Self {
+            framing,
+            buffer: vec![0; BUFFER_BYTES],
+            filled: 0,
+            left: 0,
+            next: 0,
+        }
     }
 
     /// Reads once; how many answers were completed by it.
@@ -163,7 +185,10 @@ impl Answers {
         }
         self.buffer.copy_within(at..self.filled, 0);
         self.filled -= at;
-        ensure!(self.filled < self.buffer.len(), "an answer's head is too long");
+        ensure!(
+            self.filled < self.buffer.len(),
+            "an answer's head is too long"
+        );
         Ok(done)
     }
 }
@@ -177,22 +202,44 @@ fn answer_bytes(framing: Framing, request: u64, bytes: &[u8]) -> Result<Option<u
 }
 
 fn binary_answer(at_least: usize, request: u64, bytes: &[u8]) -> Result<Option<usize>> {
-    let Some(Header { len, kind, request: answered }) = protocol::header(bytes) else { return Ok(None) };
+    let Some(Header {
+        len,
+        kind,
+        request: answered,
+    }) = protocol::header(bytes)
+    else {
+        return Ok(None);
+    };
     if kind == protocol::ERROR {
         let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + len);
-        return payload.map_or(Ok(None), |payload| bail!("refused: {}", error_text(payload)));
+        return payload.map_or(Ok(None), |payload| {
+            bail!("refused: {}", error_text(payload))
+        });
     }
-    ensure!(answered == request, "answer {answered} came instead of {request}");
-    ensure!(HEADER_BYTES + len >= at_least, "an answer has only {len} bytes");
+    ensure!(
+        answered == request,
+        "answer {answered} came instead of {request}"
+    );
+    ensure!(
+        HEADER_BYTES + len >= at_least,
+        "an answer has only {len} bytes"
+    );
     Ok(Some(HEADER_BYTES + len))
 }
 
 fn http_answer(bytes: &[u8]) -> Result<Option<usize>> {
-    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return Ok(None);
+    };
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     ensure!(head.starts_with("http/1.1 200"), "refused: {head}");
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-    let length: usize = length.context("an answer without content-length")?.trim().parse()?;
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"));
+    let length: usize = length
+        .context("an answer without content-length")?
+        .trim()
+        .parse()?;
     Ok(Some(end + 4 + length))
 }
 
@@ -213,10 +260,16 @@ mod tests {
 
     #[test]
     fn answers_are_counted_however_they_are_cut() {
-        let frames: Vec<u8> = (0..3).flat_map(|n| protocol::frame(5, n, b"1234567")).collect();
+        let frames: Vec<u8> = (0..3)
+            .flat_map(|n| protocol::frame(5, n, b"1234567"))
+            .collect();
         let pages = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc".repeat(3);
         for step in 1..frames.len() {
-            assert_eq!(scan(Framing::Binary { at_least: 0 }, &frames, step).unwrap(), 3, "{step}");
+            assert_eq!(
+                scan(Framing::Binary { at_least: 0 }, &frames, step).unwrap(),
+                3,
+                "{step}"
+            );
             assert_eq!(scan(Framing::Http, &pages, step).unwrap(), 3, "{step}");
         }
     }
@@ -227,7 +280,12 @@ mod tests {
         assert!(scan(framing, &protocol::frame(5, 1, b"1234567"), 99).is_err());
         assert!(scan(framing, &protocol::frame(5, 0, b"123"), 99).is_err());
         let refusal = protocol::frame(protocol::ERROR, 0, b"12345678{\"code\":\"Conflict\"}");
-        assert!(scan(framing, &refusal, 99).unwrap_err().to_string().contains("Conflict"));
+        assert!(
+            scan(framing, &refusal, 99)
+                .unwrap_err()
+                .to_string()
+                .contains("Conflict")
+        );
         assert!(scan(Framing::Http, b"HTTP/1.1 404 Not Found\r\n\r\n", 99).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! A million small turns: what they cost in memory and on disk, and how long a start takes after kill -9.
+//! A million small turns: what they cost in memory and on disk, and how long a start takes after
+//! kill -9.
 
 use std::path::Path;
 use std::time::Instant;
@@ -37,14 +38,24 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
         Row::megabytes("memory with a 36-byte key each", keyed.memory / MB).at_most(200.0),
         Row::bytes("disk per turn of 128 B, log + index", plain.disk_per_turn).at_most(260.0),
         Row::seconds("start after kill -9, 1M turns", plain.start_seconds).at_most(1.0),
-        Row::seconds("start after kill -9, a 36-byte key each", keyed.start_seconds).at_most(1.0),
+        Row::seconds(
+            "start after kill -9, a 36-byte key each",
+            keyed.start_seconds,
+        )
+        .at_most(1.0),
     ])
 }
 
 fn cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
     let each = turns / CONNECTIONS;
     let server = Server::start(data)?;
-    let appends = Appends { connections: CONNECTIONS, in_flight: 64, each, payload: PAYLOAD, key };
+    let appends = Appends {
+        connections: CONNECTIONS,
+        in_flight: 64,
+        each,
+        payload: PAYLOAD,
+        key,
+    };
     let (_, contexts) = appends.run(&server.endpoint)?;
     #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
     let memory = server.anonymous_bytes()? as f64;
@@ -54,13 +65,22 @@ fn cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
     let server = Server::start(data)?;
     let depth = head_depth(&server, contexts[0])?;
     let start_seconds = begin.elapsed().as_secs_f64();
-    ensure!(depth + 1 == each, "a context has {} of {each} turns after the restart", depth + 1);
+    ensure!(
+        depth + 1 == each,
+        "a context has {} of {each} turns after the restart",
+        depth + 1
+    );
     #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
     let (memory_after_start, log) = (server.anonymous_bytes()? as f64, log_bytes(&server)? as f64);
     #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
     let index = bytes_in(&data.join("index"))? as f64;
     let disk_per_turn = (log + index) / number(each * CONNECTIONS);
-    Ok(Cost { memory, memory_after_start, disk_per_turn, start_seconds })
+    Ok(Cost {
+        memory,
+        memory_after_start,
+        disk_per_turn,
+        start_seconds,
+    })
 }
 
 fn head_depth(server: &Server, context: u64) -> Result<usize> {

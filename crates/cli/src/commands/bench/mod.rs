@@ -1,9 +1,10 @@
-//! `turnkeep bench`: what this machine's disk and network allow, and how near the store comes to it.
+//! `turnkeep bench`: what this machine's disk and network allow, and how near the store comes to
+//! it.
 //!
-//! Each figure of the store stands beside a bare one of the same run: a server that only parses frames,
-//! checks hashes and group-commits, and a file that is only written and synced. Client and server are
-//! two processes. Everything is bounded in count and time, works in a scratch directory and leaves
-//! nothing behind; a child ends with the benchmark even when that is killed.
+//! Each figure of the store stands beside a bare one of the same run: a server that only parses
+//! frames, checks hashes and group-commits, and a file that is only written and synced. Client and
+//! server are two processes. Everything is bounded in count and time, works in a scratch directory
+//! and leaves nothing behind; a child ends with the benchmark even when that is killed.
 
 mod append;
 mod bare_file;
@@ -120,10 +121,22 @@ impl Effort {
     fn of(args: &Args) -> Self {
         let payload = args.payload as usize;
         if args.quick {
-            return Self { payload, rounds: 1, millis: 50, turns: 4_096, quick: true };
+            return Self {
+                payload,
+                rounds: 1,
+                millis: 50,
+                turns: 4_096,
+                quick: true,
+            };
         }
         let millis = u64::from(args.seconds) * 1000;
-        Self { payload, rounds: args.rounds as usize, millis, turns: 1_000_000, quick: false }
+        Self {
+            payload,
+            rounds: args.rounds as usize,
+            millis,
+            turns: 1_000_000,
+            quick: false,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Payloads to write: all different, so that no blob is dropped as a duplicate, and not compressible.
+//! Payloads to write: all different, so that no blob is dropped as a duplicate, and not
+//! compressible.
 
 /// A stream of pseudo-random bytes from a seed (xorshift64*), cheap and the same on every machine.
 #[derive(Debug, Clone)]
@@ -10,7 +11,10 @@ pub(super) struct Payloads {
 impl Payloads {
     /// Payloads of `bytes` each; two streams differ if their seeds do.
     pub(super) fn new(seed: u64, bytes: usize) -> Self {
-        Self { state: seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, bytes }
+        Self {
+            state: seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+            bytes,
+        }
     }
 
     fn next_word(&mut self) -> u64 {

@@ -45,7 +45,11 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 /// Reads a header; none while it is not complete.
 pub(super) fn header(bytes: &[u8]) -> Option<Header> {
     let len = u32_at(bytes, 0)? as usize;
-    Some(Header { len, kind: u16_at(bytes, 4)?, request: u64_at(bytes, 8)? })
+    Some(Header {
+        len,
+        kind: u16_at(bytes, 4)?,
+        request: u64_at(bytes, 8)?,
+    })
 }
 
 /// Starts a frame whose length is known.
@@ -59,7 +63,14 @@ pub(super) fn put_header(out: &mut Vec<u8>, header: Header) {
 /// A whole frame.
 pub(super) fn frame(kind: u16, request: u64, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES + payload.len());
-    put_header(&mut out, Header { len: payload.len(), kind, request });
+    put_header(
+        &mut out,
+        Header {
+            len: payload.len(),
+            kind,
+            request,
+        },
+    );
     out.extend_from_slice(payload);
     out
 }
@@ -71,7 +82,9 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// HELLO with the token, if there is one.
 pub(super) fn hello(token: Option<&str>) -> Vec<u8> {
-    let meta = token.map_or_else(String::new, |token| serde_json::json!({ "token": token }).to_string());
+    let meta = token.map_or_else(String::new, |token| {
+        serde_json::json!({ "token": token }).to_string()
+    });
     let mut payload = vec![1, 0, 0, 0];
     put_bytes(&mut payload, meta.as_bytes());
     frame(HELLO, 0, &payload)
@@ -105,7 +118,14 @@ pub(super) struct AppendHead<'a> {
 /// Appends an `APPEND_TURN` frame onto the current head to `out`.
 pub(super) fn put_append(out: &mut Vec<u8>, head: AppendHead<'_>, payload: &[u8]) {
     let len = 8 + 8 + 4 + head.type_id.len() + 16 + 32 + 4 + payload.len() + 4 + head.key.len();
-    put_header(out, Header { len, kind: APPEND_TURN, request: head.request });
+    put_header(
+        out,
+        Header {
+            len,
+            kind: APPEND_TURN,
+            request: head.request,
+        },
+    );
     out.extend_from_slice(&head.context.to_le_bytes());
     out.extend_from_slice(&0u64.to_le_bytes());
     put_bytes(out, head.type_id.as_bytes());
@@ -141,9 +161,25 @@ mod tests {
     #[test]
     fn an_append_is_framed_as_the_protocol_says() {
         let mut out = Vec::new();
-        put_append(&mut out, AppendHead { context: 7, request: 9, type_id: "t", key: b"k" }, b"payload");
+        put_append(
+            &mut out,
+            AppendHead {
+                context: 7,
+                request: 9,
+                type_id: "t",
+                key: b"k",
+            },
+            b"payload",
+        );
         let head = header(&out).unwrap();
-        assert_eq!(head, Header { len: out.len() - HEADER_BYTES, kind: APPEND_TURN, request: 9 });
+        assert_eq!(
+            head,
+            Header {
+                len: out.len() - HEADER_BYTES,
+                kind: APPEND_TURN,
+                request: 9
+            }
+        );
         assert_eq!(checked_payload(&out[HEADER_BYTES..]).unwrap().1, b"payload");
         let at = out.len() - 8;
         out[at] ^= 1;
@@ -155,6 +191,13 @@ mod tests {
     fn a_header_needs_all_its_bytes() {
         let bytes = frame(HELLO, 3, b"ab");
         assert_eq!(header(&bytes[..15]), None);
-        assert_eq!(header(&bytes), Some(Header { len: 2, kind: HELLO, request: 3 }));
+        assert_eq!(
+            header(&bytes),
+            Some(Header {
+                len: 2,
+                kind: HELLO,
+                request: 3
+            })
+        );
     }
 }

@@ -34,12 +34,20 @@ impl Reader<'_> {
             let mut streams = Vec::new();
             let mut bytes = Vec::new();
             for _ in 0..self.connections {
-                streams.push(load::connect(self.endpoint.address, self.endpoint.token.as_deref()).await?);
-                bytes.extend((0..each as u64).flat_map(|request| protocol::get_last(self.context, request)));
+                streams.push(
+                    load::connect(self.endpoint.address, self.endpoint.token.as_deref()).await?,
+                );
+                bytes.extend(
+                    (0..each as u64).flat_map(|request| protocol::get_last(self.context, request)),
+                );
             }
             let stride = bytes.len() / (each * self.connections);
             let at_least = PAGE_TURNS as usize * self.payload;
-            let requests = Arc::new(Requests { bytes, stride, each });
+            let requests = Arc::new(Requests {
+                bytes,
+                stride,
+                each,
+            });
             load::run(streams, requests, 1, Framing::Binary { at_least }).await
         })
     }
@@ -55,10 +63,25 @@ impl Reader<'_> {
 pub(super) fn measure(effort: &Effort, bare: &Bare, server: &Server) -> Result<Vec<Row>> {
     progress("GET_LAST(64, payload)");
     let payload = effort.payload;
-    let fill = Appends { connections: 1, in_flight: 64, each: TURNS, payload, key: 0 };
+    let fill = Appends {
+        connections: 1,
+        in_flight: 64,
+        each: TURNS,
+        payload,
+        key: 0,
+    };
     let context = fill.run(&server.endpoint)?.1.first().copied().unwrap_or(1);
-    let reader = |endpoint, connections| Reader { endpoint, context, connections, payload };
-    let readers = [reader(&bare.endpoint, 8), reader(&server.endpoint, 8), reader(&server.endpoint, 64)];
+    let reader = |endpoint, connections| Reader {
+        endpoint,
+        context,
+        connections,
+        payload,
+    };
+    let readers = [
+        reader(&bare.endpoint, 8),
+        reader(&server.endpoint, 8),
+        reader(&server.endpoint, 64),
+    ];
     let mut each = [0; 3];
     for (each, reader) in each.iter_mut().zip(&readers) {
         *each = reader.each(effort.millis)?;
@@ -73,7 +96,8 @@ pub(super) fn measure(effort: &Effort, bare: &Bare, server: &Server) -> Result<V
     let same = many.rate >= eight.rate * NO_SLOWER;
     let row = Row::rate("GET_LAST(64, payload), 8 connections", eight);
     Ok(vec![
-        row.beside(bare.rate, eight.rate / bare.rate).at_least(LEAST),
+        row.beside(bare.rate, eight.rate / bare.rate)
+            .at_least(LEAST),
         Row::rate("GET_LAST(64, payload), 64 connections", many).goal("no slower than 8", same),
     ])
 }

@@ -1,4 +1,5 @@
-//! `docs/performance.md`: the table with its method, its caveats and the machine that it was measured on.
+//! `docs/performance.md`: the table with its method, its caveats and the machine that it was
+//! measured on.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +38,11 @@ pub(super) fn write(path: &Path, table: &Table, effort: &Effort, scratch: &Scrat
     } else {
         format!("Not reached:\n\n{shortfalls}")
     };
-    let disk = if scratch.is_in_memory() { " Files were in memory: syncs cost nothing." } else { "" };
+    let disk = if scratch.is_in_memory() {
+        " Files were in memory: syncs cost nothing."
+    } else {
+        ""
+    };
     let text = format!(
         "# Performance\n\nMeasured and written by `turnkeep bench --write`, unless a section says otherwise.\n\n{}\n{verdict}\n{METHOD}\n## Machine\n\n{}, payloads of {} bytes, {} rounds of {} ms.{disk}\n\n{END}{}",
         table.markdown(),
@@ -53,15 +58,23 @@ pub(super) fn write(path: &Path, table: &Table, effort: &Effort, scratch: &Scrat
 /// What others wrote into the document.
 fn rest(path: &Path) -> String {
     let before = fs::read_to_string(path).unwrap_or_default();
-    before.split_once(END).map_or_else(String::new, |(_, rest)| rest.to_owned())
+    before
+        .split_once(END)
+        .map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
 /// Cores, processor and kernel, as the system tells them.
 pub(super) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown processor");
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or(": unknown processor");
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{cores} cores of {}, Linux {}", model.trim_start_matches(['\t', ' ', ':']), kernel.trim())
+    format!(
+        "{cores} cores of {}, Linux {}",
+        model.trim_start_matches(['\t', ' ', ':']),
+        kernel.trim()
+    )
 }

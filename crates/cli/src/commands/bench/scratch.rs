@@ -20,7 +20,9 @@ impl Scratch {
         fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let scratch = Self(path.canonicalize()?);
         if scratch.is_in_memory() {
-            super::progress("warning: this directory is in memory, so that syncs cost nothing; give --dir");
+            super::progress(
+                "warning: this directory is in memory, so that syncs cost nothing; give --dir",
+            );
         }
         Ok(scratch)
     }
@@ -55,7 +57,11 @@ pub(super) fn bytes_in(folder: &Path) -> Result<u64> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        sum += if metadata.is_dir() { bytes_in(&entry.path())? } else { metadata.len() };
+        sum += if metadata.is_dir() {
+            bytes_in(&entry.path())?
+        } else {
+            metadata.len()
+        };
     }
     Ok(sum)
 }

@@ -54,13 +54,24 @@ pub(super) struct Row {
 
 impl Row {
     fn new(name: &str, unit: Unit, value: f64) -> Self {
-        Self { name: name.to_owned(), unit, value, latency: None, bare: None, ratio: None, goals: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            unit,
+            value,
+            latency: None,
+            bare: None,
+            ratio: None,
+            goals: Vec::new(),
+        }
     }
 
     /// A rate with its latencies.
     pub(super) fn rate(name: &str, measured: Measured) -> Self {
         let latency = Some((measured.p50_ms, measured.p99_ms));
-        Self { latency, ..Self::new(name, Unit::PerSecond, measured.rate) }
+        Self {
+            latency,
+            ..Self::new(name, Unit::PerSecond, measured.rate)
+        }
     }
 
     /// A rate alone.
@@ -95,12 +106,19 @@ impl Row {
 
     /// Puts the bare thing's figure beside it, with the ratio of the two.
     pub(super) fn beside(self, bare: f64, ratio: f64) -> Self {
-        Self { bare: Some(bare), ratio: Some(ratio), ..self }
+        Self {
+            bare: Some(bare),
+            ratio: Some(ratio),
+            ..self
+        }
     }
 
     /// Puts the bare thing's figure beside it, for information.
     pub(super) fn versus(self, bare: f64) -> Self {
-        Self { bare: Some(bare), ..self }
+        Self {
+            bare: Some(bare),
+            ..self
+        }
     }
 
     /// The figure must be at least this.
@@ -128,7 +146,10 @@ impl Row {
     }
 
     fn verdict(&self, judged: bool) -> &'static str {
-        match (judged && !self.goals.is_empty(), self.goals.iter().all(|(_, met)| *met)) {
+        match (
+            judged && !self.goals.is_empty(),
+            self.goals.iter().all(|(_, met)| *met),
+        ) {
             (false, _) => "-",
             (true, true) => "yes",
             (true, false) => "NO",
@@ -140,16 +161,21 @@ impl Row {
         [
             self.name.clone(),
             self.unit.show(self.value),
-            self.latency.map_or_else(String::new, |(p50, p99)| format!("{p50:.2} / {p99:.2} ms")),
-            self.bare.map_or_else(String::new, |bare| self.unit.show(bare)),
-            self.ratio.map_or_else(String::new, |ratio| format!("{:.0} %", ratio * 100.0)),
+            self.latency
+                .map_or_else(String::new, |(p50, p99)| format!("{p50:.2} / {p99:.2} ms")),
+            self.bare
+                .map_or_else(String::new, |bare| self.unit.show(bare)),
+            self.ratio
+                .map_or_else(String::new, |ratio| format!("{:.0} %", ratio * 100.0)),
             goals.join(", "),
             self.verdict(judged).to_owned(),
         ]
     }
 
     fn shortfalls(&self) -> impl Iterator<Item = String> {
-        let ratio = self.ratio.map_or_else(String::new, |ratio| format!(", {:.0} % of bare", ratio * 100.0));
+        let ratio = self.ratio.map_or_else(String::new, |ratio| {
+            format!(", {:.0} % of bare", ratio * 100.0)
+        });
         let reached = format!("- {}: {}{ratio}", self.name, self.unit.show(self.value));
         let missed = self.goals.iter().filter(|(_, met)| !met);
         missed.map(move |(text, _)| format!("{reached}; must reach {text}.\n"))
@@ -169,7 +195,15 @@ impl Row {
     }
 }
 
-const HEAD: [&str; 7] = ["what", "measured", "p50 / p99", "bare", "ratio", "must reach", "ok"];
+const HEAD: [&str; 7] = [
+    "what",
+    "measured",
+    "p50 / p99",
+    "bare",
+    "ratio",
+    "must reach",
+    "ok",
+];
 
 /// All rows. A quick run is not judged: its figures mean nothing.
 #[derive(Debug)]
@@ -181,7 +215,10 @@ pub(super) struct Table {
 impl Table {
     /// An empty table.
     pub(super) fn new(judged: bool) -> Self {
-        Self { rows: Vec::new(), judged }
+        Self {
+            rows: Vec::new(),
+            judged,
+        }
     }
 
     /// Adds rows at the end.
@@ -191,18 +228,29 @@ impl Table {
 
     fn lines(&self) -> Vec<[String; 7]> {
         let rows = self.rows.iter().map(|row| row.cells(self.judged));
-        std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect()
+        std::iter::once(HEAD.map(str::to_owned))
+            .chain(rows)
+            .collect()
     }
 
     /// For the terminal: aligned columns.
     pub(super) fn text(&self) -> String {
         let lines = self.lines();
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| {
+            lines
+                .iter()
+                .map(|line| line[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
         let mut out = String::new();
         for line in &lines {
-            let cells: Vec<String> =
-                line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            let cells: Vec<String> = line
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:width$}"))
+                .collect();
             out.push_str(cells.join("  ").trim_end());
             out.push('\n');
         }
@@ -213,7 +261,11 @@ impl Table {
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
         for (index, line) in self.lines().iter().enumerate() {
-            out.push_str(&format!("| {} |\n", line.join(" | ")).replace(">=", "≥").replace("<=", "≤"));
+            out.push_str(
+                &format!("| {} |\n", line.join(" | "))
+                    .replace(">=", "≥")
+                    .replace("<=", "≤"),
+            );
             if index == 0 {
                 out.push_str(&"|---".repeat(HEAD.len()));
                 out.push_str("|\n");
@@ -245,9 +297,16 @@ mod tests {
 
     fn table(judged: bool) -> Table {
         let mut table = Table::new(judged);
-        let measured = Measured { rate: 12_345.6, p50_ms: 0.5, p99_ms: 2.0 };
+        let measured = Measured {
+            rate: 12_345.6,
+            p50_ms: 0.5,
+            p99_ms: 2.0,
+        };
         table.extend(vec![
-            Row::rate("a", measured).beside(20_000.0, 0.617).at_least_ratio(0.6).at_least(10_000.0),
+            Row::rate("a", measured)
+                .beside(20_000.0, 0.617)
+                .at_least_ratio(0.6)
+                .at_least(10_000.0),
             Row::millis("b", 1.5).at_most(1.0),
         ]);
         table
@@ -260,9 +319,16 @@ what  measured  p50 / p99       bare      ratio  must reach                 ok
 a     12 346/s  0.50 / 2.00 ms  20 000/s  62 %   >= 60 % of bare, >= 10 000/s  yes
 b     1.50 ms                                    <= 1.00 ms                 NO
 ";
-        let squeeze = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let squeeze = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(squeeze(&table(true).text()), squeeze(expect));
-        assert_eq!(table(true).shortfalls(), "- b: 1.50 ms; must reach <= 1.00 ms.\n");
+        assert_eq!(
+            table(true).shortfalls(),
+            "- b: 1.50 ms; must reach <= 1.00 ms.\n"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What `turnkeep wrap` costs: output against `script`, and the echo of a key against no wrapper at all.
+//! What `turnkeep wrap` costs: output against `script`, and the echo of a key against no wrapper at
+//! all.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -41,20 +42,40 @@ impl InTerminal {
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
-        let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize {
+            ws_row: 40,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         rustix::termios::tcsetwinsize(&master, size)?;
         let mut command = Command::new("setsid");
-        command.arg("--ctty").args(argv).env("HOME", home).env_remove("XDG_RUNTIME_DIR");
-        command.stdin(Stdio::from(slave.try_clone()?)).stdout(Stdio::from(slave.try_clone()?));
+        command
+            .arg("--ctty")
+            .args(argv)
+            .env("HOME", home)
+            .env_remove("XDG_RUNTIME_DIR");
+        command
+            .stdin(Stdio::from(slave.try_clone()?))
+            .stdout(Stdio::from(slave.try_clone()?));
         let child = command.stderr(Stdio::from(slave)).spawn();
-        Ok(Self { master, child: child.context("cannot run setsid: install the package util-linux")? })
+        Ok(Self {
+            master,
+            child: child.context("cannot run setsid: install the package util-linux")?,
+        })
     }
 
     /// Reads once; 0 when the program has ended.
     fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
-        let patience = Timespec { tv_sec: PATIENCE_SECONDS, tv_nsec: 0 };
-        ensure!(rustix::event::poll(&mut fds, Some(&patience))? > 0, "the program in the terminal is silent");
+        let patience = Timespec {
+            tv_sec: PATIENCE_SECONDS,
+            tv_nsec: 0,
+        };
+        ensure!(
+            rustix::event::poll(&mut fds, Some(&patience))? > 0,
+            "the program in the terminal is silent"
+        );
         match rustix::io::read(&self.master, buffer) {
             Err(rustix::io::Errno::IO) => Ok(0),
             read => Ok(read?),
@@ -82,7 +103,10 @@ fn output_rate(argv: &[&str], home: &Path, least: usize) -> Result<f64> {
         }
     }
     let seconds = begin.elapsed().as_secs_f64();
-    ensure!(came >= least, "only {came} of {least} bytes came through {argv:?}");
+    ensure!(
+        came >= least,
+        "only {came} of {least} bytes came through {argv:?}"
+    );
     Ok(super::figures::number(came) / 1e6 / seconds)
 }
 
@@ -91,14 +115,20 @@ fn echoes(argv: &[&str], home: &Path, keys: usize) -> Result<Measured> {
     let terminal = InTerminal::start(argv, home)?;
     let mut buffer = [0; 4096];
     while !buffer.contains(&b'r') {
-        ensure!(terminal.read(&mut buffer)? > 0, "the program in the terminal did not start");
+        ensure!(
+            terminal.read(&mut buffer)? > 0,
+            "the program in the terminal did not start"
+        );
     }
     let begin = Instant::now();
     let mut latencies: Vec<Duration> = Vec::with_capacity(keys);
     for _ in 0..keys {
         let pressed = Instant::now();
         rustix::io::write(&terminal.master, b"k")?;
-        ensure!(terminal.read(&mut buffer)? > 0, "the program in the terminal has ended");
+        ensure!(
+            terminal.read(&mut buffer)? > 0,
+            "the program in the terminal has ended"
+        );
         latencies.push(pressed.elapsed());
     }
     Ok(Measured::of(begin.elapsed(), latencies))
@@ -114,20 +144,41 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
 
 fn output(effort: &Effort, home: &Path, exe: &str) -> Result<Row> {
     progress("wrap: output");
-    let bytes = if effort.quick { OUTPUT_BYTES_QUICK } else { OUTPUT_BYTES };
+    let bytes = if effort.quick {
+        OUTPUT_BYTES_QUICK
+    } else {
+        OUTPUT_BYTES
+    };
     let file = home.join("output");
     let line = b"the quick brown fox jumps over the lazy dog 0123456789 0123456789\n";
-    std::fs::write(&file, line.iter().copied().cycle().take(bytes).collect::<Vec<u8>>())?;
-    let name = file.to_str().context("the scratch directory is not UTF-8")?;
+    std::fs::write(
+        &file,
+        line.iter()
+            .copied()
+            .cycle()
+            .take(bytes)
+            .collect::<Vec<u8>>(),
+    )?;
+    let name = file
+        .to_str()
+        .context("the scratch directory is not UTF-8")?;
     let script = format!("cat '{name}'");
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let bare = output_rate(&["script", "-qc", &script, "/dev/null"], home, bytes)?;
-        rounds.push((bare, output_rate(&[exe, "wrap", "--", "cat", name], home, bytes)?));
+        rounds.push((
+            bare,
+            output_rate(&[exe, "wrap", "--", "cat", name], home, bytes)?,
+        ));
     }
     let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure));
-    let row = Row::plain_rate("wrap: megabytes of output, against script", of(|round| round.1));
-    Ok(row.beside(of(|round| round.0), of(|round| round.1 / round.0)).at_least_ratio(OUTPUT_RATIO_LEAST))
+    let row = Row::plain_rate(
+        "wrap: megabytes of output, against script",
+        of(|round| round.1),
+    );
+    Ok(row
+        .beside(of(|round| round.0), of(|round| round.1 / round.0))
+        .at_least_ratio(OUTPUT_RATIO_LEAST))
 }
 
 fn keys(effort: &Effort, home: &Path, exe: &str) -> Result<Row> {
@@ -136,7 +187,10 @@ fn keys(effort: &Effort, home: &Path, exe: &str) -> Result<Row> {
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let bare = echoes(&["sh", "-c", ECHO], home, keys)?;
-        rounds.push((bare.p99_ms, echoes(&[exe, "wrap", "--", "sh", "-c", ECHO], home, keys)?.p99_ms));
+        rounds.push((
+            bare.p99_ms,
+            echoes(&[exe, "wrap", "--", "sh", "-c", ECHO], home, keys)?.p99_ms,
+        ));
     }
     let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure));
     let (bare, ours) = (of(|round| round.0), of(|round| round.1));

@@ -11,7 +11,10 @@ use crate::render::printable;
 pub(super) fn sessions() -> Vec<Finding> {
     let listed = connect().and_then(|mut broker| Sessions::ask(&mut broker));
     match listed {
-        Err(error) => vec![Finding::ok("broker", format!("{error}; turns wait in their wrappers"))],
+        Err(error) => vec![Finding::ok(
+            "broker",
+            format!("{error}; turns wait in their wrappers"),
+        )],
         Ok(sessions) => {
             let running = sessions.all().iter().filter(|session| session.connected);
             let found: Vec<Finding> = running.map(|running| session(&sessions, running)).collect();
@@ -22,10 +25,18 @@ pub(super) fn sessions() -> Vec<Finding> {
 }
 
 fn session(known: &Sessions, session: &SessionInfo) -> Finding {
-    let label = session.name.as_deref().or(session.preset.as_deref()).map(printable).unwrap_or_default();
+    let label = session
+        .name
+        .as_deref()
+        .or(session.preset.as_deref())
+        .map(printable)
+        .unwrap_or_default();
     let who = format!("{} {label}", known.short(&session.session));
     match &session.signal {
-        Some(signal) => Finding::ok("session", format!("{who}: turns are told by {}", printable(signal))),
+        Some(signal) => Finding::ok(
+            "session",
+            format!("{who}: turns are told by {}", printable(signal)),
+        ),
         None => Finding::warn(
             "session",
             format!("{who}: no prompt seen yet"),

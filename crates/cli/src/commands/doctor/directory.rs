@@ -20,9 +20,11 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
             let advice = format!("others may read it: chmod 700 {path}");
             Finding::warn(CHECK, format!("{path} has mode {mode:o}"), advice)
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Finding::warn(CHECK, format!("{path} is not there yet"), "`turnkeep up` makes it")
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Finding::warn(
+            CHECK,
+            format!("{path} is not there yet"),
+            "`turnkeep up` makes it",
+        ),
         Err(error) => Finding::fail(
             CHECK,
             format!("{path}: {error}"),
@@ -36,18 +38,28 @@ pub(super) fn token(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
     let path = dir.path().join("token");
     match mode(&path) {
-        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
+        Ok(mode) if is_private(mode) => {
+            Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display()))
+        }
         Ok(mode) => {
             let advice = format!(
                 "others may read it: delete it and start the server again, or chmod 600 {}",
                 path.display()
             );
-            Finding::fail(CHECK, format!("{} has mode {mode:o}", path.display()), advice)
+            Finding::fail(
+                CHECK,
+                format!("{} has mode {mode:o}", path.display()),
+                advice,
+            )
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Finding::ok(CHECK, "none yet; the first start makes one")
         }
-        Err(error) => Finding::fail(CHECK, format!("{}: {error}", path.display()), "check who owns it"),
+        Err(error) => Finding::fail(
+            CHECK,
+            format!("{}: {error}", path.display()),
+            "check who owns it",
+        ),
     }
 }
 
@@ -66,17 +78,25 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
         ),
         Err(error @ LockError::Io { .. }) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
-        Err(error) => {
-            Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it")
-        }
+        Err(error) => Finding::warn(
+            CHECK,
+            error.to_string(),
+            "another command may be at work; if it hangs, end it",
+        ),
     }
 }
 
 /// The log itself is the business of another command.
 pub(super) fn log(dir: &DataDir) -> Finding {
     const CHECK: &str = "log";
-    match dir.refuse_unfinished().and_then(|()| dir.refuse_unreadable()) {
-        Ok(()) => Finding::ok(CHECK, "not read here: `turnkeep verify` checks every frame of it"),
+    match dir
+        .refuse_unfinished()
+        .and_then(|()| dir.refuse_unreadable())
+    {
+        Ok(()) => Finding::ok(
+            CHECK,
+            "not read here: `turnkeep verify` checks every frame of it",
+        ),
         Err(error) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
     }
 }
@@ -88,9 +108,12 @@ pub(super) fn torn(dir: &DataDir) -> Finding {
     if files == 0 {
         return Finding::ok(CHECK, "none");
     }
-    let advice =
-        "they were never acknowledged: keep them if you want to look into the crash, else delete them";
-    Finding::warn(CHECK, format!("{files} in {}", dir.path().join("log/torn").display()), advice)
+    let advice = "they were never acknowledged: keep them if you want to look into the crash, else delete them";
+    Finding::warn(
+        CHECK,
+        format!("{files} in {}", dir.path().join("log/torn").display()),
+        advice,
+    )
 }
 
 fn is_private(mode: u32) -> bool {

@@ -23,7 +23,10 @@ const CLOCK_MIN: Duration = Duration::from_hours(490_896);
 /// The directory, or the nearest one above it that exists.
 fn existing(dir: &DataDir) -> PathBuf {
     let absolute = std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned());
-    absolute.ancestors().find(|path| path.is_dir()).map_or_else(|| PathBuf::from("/"), Path::to_owned)
+    absolute
+        .ancestors()
+        .find(|path| path.is_dir())
+        .map_or_else(|| PathBuf::from("/"), Path::to_owned)
 }
 
 /// There is room on the disk.
@@ -31,12 +34,18 @@ pub(super) fn space(dir: &DataDir) -> Finding {
     const CHECK: &str = "space";
     let stat = match statvfs(existing(dir)) {
         Ok(stat) => stat,
-        Err(error) => return Finding::warn(CHECK, error.to_string(), "check that the disk is mounted"),
+        Err(error) => {
+            return Finding::warn(CHECK, error.to_string(), "check that the disk is mounted");
+        }
     };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let message = format!("{} free", bytes_text(free));
     match free {
-        0..SPACE_BYTES_MIN => Finding::fail(CHECK, message, "free some: writes fail when the disk is full"),
+        0..SPACE_BYTES_MIN => Finding::fail(
+            CHECK,
+            message,
+            "free some: writes fail when the disk is full",
+        ),
         SPACE_BYTES_MIN..SPACE_BYTES_LOW => {
             Finding::warn(CHECK, message, "free some before the disk is full")
         }
@@ -53,18 +62,26 @@ pub(super) fn sync_speed(dir: &DataDir) -> Finding {
         }
         Ok(median) => {
             let advice = "every group of appends waits so long: a faster disk helps, --durability os waits less and promises less";
-            Finding::warn(CHECK, format!("{median:.1?} for 4 KiB and fdatasync"), advice)
+            Finding::warn(
+                CHECK,
+                format!("{median:.1?} for 4 KiB and fdatasync"),
+                advice,
+            )
         }
-        Err(error) => {
-            Finding::warn(CHECK, format!("cannot be measured: {error}"), "check who owns the directory")
-        }
+        Err(error) => Finding::warn(
+            CHECK,
+            format!("cannot be measured: {error}"),
+            "check who owns the directory",
+        ),
     }
 }
 
 fn median_sync(dir: &Path) -> io::Result<Duration> {
     let path = dir.join(format!(".turnkeep-doctor-{}", std::process::id()));
     let mut file = File::create_new(&path)?;
-    let measured = (0..SYNCS).map(|_| one_sync(&mut file)).collect::<io::Result<Vec<_>>>();
+    let measured = (0..SYNCS)
+        .map(|_| one_sync(&mut file))
+        .collect::<io::Result<Vec<_>>>();
     fs::remove_file(&path)?;
     let mut times = measured?;
     times.sort_unstable();
@@ -82,9 +99,15 @@ fn one_sync(file: &mut File) -> io::Result<Duration> {
 pub(super) fn clock(dir: &DataDir) -> Finding {
     const CHECK: &str = "clock";
     const ADVICE: &str = "set the clock: new turns would be stamped with the time of the last one";
-    #[expect(clippy::disallowed_methods, reason = "this check is about the machine's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this check is about the machine's clock"
+    )]
     let now = SystemTime::now();
-    if now.duration_since(UNIX_EPOCH).is_ok_and(|since| since < CLOCK_MIN) {
+    if now
+        .duration_since(UNIX_EPOCH)
+        .is_ok_and(|since| since < CLOCK_MIN)
+    {
         return Finding::fail(CHECK, "the clock is not set", ADVICE);
     }
     let behind = newest_write(dir).and_then(|written| written.duration_since(now).ok());
@@ -98,7 +121,9 @@ pub(super) fn clock(dir: &DataDir) -> Finding {
 
 fn newest_write(dir: &DataDir) -> Option<SystemTime> {
     let segments = fs::read_dir(dir.path().join("log")).ok()?;
-    segments.filter_map(|entry| entry.ok()?.metadata().ok()?.modified().ok()).max()
+    segments
+        .filter_map(|entry| entry.ok()?.metadata().ok()?.modified().ok())
+        .max()
 }
 
 /// The process may have many connections open.
@@ -106,7 +131,8 @@ pub(super) fn file_limit() -> Finding {
     const CHECK: &str = "file limit";
     match getrlimit(Resource::Nofile).maximum {
         Some(hard) if hard < FILES_LOW => {
-            let advice = "each connection takes one: raise the hard limit (ulimit -Hn) for many clients";
+            let advice =
+                "each connection takes one: raise the hard limit (ulimit -Hn) for many clients";
             Finding::warn(CHECK, format!("{hard} files at most"), advice)
         }
         Some(hard) => Finding::ok(CHECK, format!("{hard} files at most")),

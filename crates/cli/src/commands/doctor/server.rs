@@ -12,7 +12,11 @@ use crate::http::{Call, Refused};
 use crate::session::{Need, Session};
 
 /// A server that should answer does.
-pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&ServerNote>) -> Finding {
+pub(super) async fn reachable(
+    config: &Config,
+    dir: &DataDir,
+    running: Option<&ServerNote>,
+) -> Finding {
     const CHECK: &str = "server";
     if config.server.value.is_none() && running.is_none() {
         return match dir.note() {
@@ -27,7 +31,11 @@ pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&S
     match ask(config).await {
         Ok(address) => Finding::ok(CHECK, format!("answers at {address}")),
         Err(error) => refused(CHECK, &error).unwrap_or_else(|| {
-            Finding::fail(CHECK, format!("{error:#}"), "look at the server's own messages, or start it again")
+            Finding::fail(
+                CHECK,
+                format!("{error:#}"),
+                "look at the server's own messages, or start it again",
+            )
         }),
     }
 }
@@ -36,10 +44,15 @@ pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&S
 fn refused(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
     let refused = error.downcast_ref::<Refused>()?;
     match refused.status {
-        StatusCode::FORBIDDEN if refused.of_a_person => {
-            Some(Finding::ok(check, "answers; the token is a person's, so it tells no more"))
-        }
-        StatusCode::UNAUTHORIZED => Some(Finding::fail(check, refused.message.clone(), refused.hint()?)),
+        StatusCode::FORBIDDEN if refused.of_a_person => Some(Finding::ok(
+            check,
+            "answers; the token is a person's, so it tells no more",
+        )),
+        StatusCode::UNAUTHORIZED => Some(Finding::fail(
+            check,
+            refused.message.clone(),
+            refused.hint()?,
+        )),
         _ => None,
     }
 }
@@ -57,15 +70,19 @@ pub(super) async fn ports(config: &Config, server_runs: bool) -> Vec<Finding> {
     if server_runs || config.server.value.is_some() {
         return Vec::new();
     }
-    vec![port("listen", config.listen.value).await, port("http", config.http.value).await]
+    vec![
+        port("listen", config.listen.value).await,
+        port("http", config.http.value).await,
+    ]
 }
 
 async fn port(name: &'static str, addr: SocketAddr) -> Finding {
     match TcpListener::bind(addr).await {
         Ok(_) => Finding::ok(name, format!("{addr} is free")),
         Err(error) => {
-            let advice =
-                format!("`turnkeep up --{name} ADDR` takes another address; port 0 takes a free one");
+            let advice = format!(
+                "`turnkeep up --{name} ADDR` takes another address; port 0 takes a free one"
+            );
             Finding::fail(name, format!("{addr}: {error}"), advice)
         }
     }

@@ -44,13 +44,18 @@ pub(super) struct Manner {
 impl Manner {
     /// The forms to try, one after the other: raw bytes that were not kept are the content.
     fn forms(self) -> &'static [TurnForm] {
-        if self.raw { &[TurnForm::Raw, TurnForm::Content] } else { &[TurnForm::Text] }
+        if self.raw {
+            &[TurnForm::Raw, TurnForm::Content]
+        } else {
+            &[TurnForm::Text]
+        }
     }
 }
 
 /// Connects to the broker.
 pub(super) async fn connect() -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(&broker::socket()?, Role::Client, broker::ANSWER_WITHIN).await;
+    let opened =
+        AsyncConnection::open(&broker::socket()?, Role::Client, broker::ANSWER_WITHIN).await;
     opened.map_err(broker::explained)
 }
 
@@ -84,12 +89,24 @@ impl Action {
 
 async fn capture(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
     let (turn_id, size) = broker.capture(&session.session).await?;
-    let list = ListTurns { session: session.session.clone(), preview: true, ..ListTurns::default() };
+    let list = ListTurns {
+        session: session.session.clone(),
+        preview: true,
+        ..ListTurns::default()
+    };
     let turns = broker.list_turns(list).await?;
     let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id);
     let words = turn.and_then(|turn| turn.preview).unwrap_or_default();
-    let quote = if words.is_empty() { words } else { format!(": {}", quoted(&words)) };
-    Ok(format!("captured {} from {}{quote}", bytes_text(size), called(session)))
+    let quote = if words.is_empty() {
+        words
+    } else {
+        format!(": {}", quoted(&words))
+    };
+    Ok(format!(
+        "captured {} from {}{quote}",
+        bytes_text(size),
+        called(session)
+    ))
 }
 
 /// The first words, short enough for a notice.
@@ -98,12 +115,23 @@ fn quoted(words: &str) -> String {
     format!("\"{}\"", shorten(&printable(words), WORDS_CHARS_MAX))
 }
 
-async fn paste(manner: Manner, broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
+async fn paste(
+    manner: Manner,
+    broker: &mut AsyncConnection,
+    session: &SessionInfo,
+) -> Result<String, Error> {
     let mut pasted = Ok(());
     for form in manner.forms() {
         let session = session.session.clone();
         let unless_blocked = !manner.force;
-        pasted = broker.paste(Paste { session, form: *form, bracketed: false, unless_blocked }).await;
+        pasted = broker
+            .paste(Paste {
+                session,
+                form: *form,
+                bracketed: false,
+                unless_blocked,
+            })
+            .await;
         if !lacks_raw(&pasted) {
             break;
         }
@@ -114,7 +142,11 @@ async fn paste(manner: Manner, broker: &mut AsyncConnection, session: &SessionIn
 async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, Error> {
     let mut copied = Ok(None);
     for form in manner.forms() {
-        let deliver = Deliver { sink: "clipboard".to_owned(), form: *form, ..Deliver::default() };
+        let deliver = Deliver {
+            sink: "clipboard".to_owned(),
+            form: *form,
+            ..Deliver::default()
+        };
         copied = broker.deliver(deliver).await;
         if !lacks_raw(&copied) {
             break;
@@ -124,7 +156,8 @@ async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, Er
 }
 
 fn lacks_raw<T>(done: &Result<T, Error>) -> bool {
-    done.as_ref().is_err_and(|error| error.reason() == Some(Reason::NoRaw))
+    done.as_ref()
+        .is_err_and(|error| error.reason() == Some(Reason::NoRaw))
 }
 
 /// The session that is meant: where the key was pressed, or else what has focus.
@@ -142,7 +175,10 @@ fn focused<'a>(
         Some(process) => session_below(process, &processes)?,
         None => focus.focused(&processes)?,
     };
-    sessions.iter().find(|session| session.session == id).ok_or(FocusError::Nothing)
+    sessions
+        .iter()
+        .find(|session| session.session == id)
+        .ok_or(FocusError::Nothing)
 }
 
 /// What the person calls the session, or the head of its id.
@@ -156,7 +192,9 @@ fn plainly(error: &Error) -> String {
     match error.reason() {
         Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),
         Some(Reason::BufferEmpty) => "nothing was captured yet".to_owned(),
-        Some(Reason::SessionDisconnected | Reason::SessionNotFound) => "the session has ended".to_owned(),
+        Some(Reason::SessionDisconnected | Reason::SessionNotFound) => {
+            "the session has ended".to_owned()
+        }
         Some(Reason::Blocked) => "the program shows a dialog: answer it first".to_owned(),
         Some(Reason::Busy) => "the session has not taken the last paste yet".to_owned(),
         Some(Reason::NoClipboard) => "the broker found no clipboard".to_owned(),
@@ -171,10 +209,25 @@ mod tests {
     #[test]
     fn a_session_goes_by_its_name_or_the_head_of_its_id() {
         let session = "0123456789abcdef".to_owned();
-        let named =
-            SessionInfo { session: session.clone(), name: Some("left".to_owned()), ..Default::default() };
+        let named = SessionInfo {
+            session: session.clone(),
+            name: Some("left".to_owned()),
+            ..Default::default()
+        };
         assert_eq!(called(&named), "left");
-        assert_eq!(called(&SessionInfo { session, ..Default::default() }), "01234567");
-        assert_eq!(called(&SessionInfo { session: "ab".to_owned(), ..Default::default() }), "ab");
+        assert_eq!(
+            called(&SessionInfo {
+                session,
+                ..Default::default()
+            }),
+            "01234567"
+        );
+        assert_eq!(
+            called(&SessionInfo {
+                session: "ab".to_owned(),
+                ..Default::default()
+            }),
+            "ab"
+        );
     }
 }

@@ -22,7 +22,14 @@ pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<
     let mut stream = EventStream::open(http, events(&context, &position)).await?;
     let mut printer = Printer::new(args.oneline);
     let mut last_shown = 0;
-    let newest = page(http, View::of(&app.out), &context, None, args.limit.unwrap_or(NEWEST_TURNS)).await?;
+    let newest = page(
+        http,
+        View::of(&app.out),
+        &context,
+        None,
+        args.limit.unwrap_or(NEWEST_TURNS),
+    )
+    .await?;
     for turn in &newest.turns {
         last_shown = number(turn).max(last_shown);
         printer.turn(&ShownTurn { turn, heads: &[] }, None, &mut app.out)?;
@@ -42,7 +49,14 @@ pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<
         }
         last_shown = number(&appended);
         let turn = fetch_turn(http, text_of(&appended, "turn_id")).await?;
-        printer.turn(&ShownTurn { turn: &turn, heads: &[] }, None, &mut app.out)?;
+        printer.turn(
+            &ShownTurn {
+                turn: &turn,
+                heads: &[],
+            },
+            None,
+            &mut app.out,
+        )?;
         app.out.flush()?;
     }
 }
@@ -55,7 +69,9 @@ fn number(turn: &Value) -> u64 {
 async fn end_of_feed(http: &mut Http) -> Result<String> {
     let stats = http.json(Call::get("/v1/stats")).await?;
     let events = stats.get("events").and_then(Value::as_u64);
-    Ok(events.context("the server does not say how many events it has")?.to_string())
+    Ok(events
+        .context("the server does not say how many events it has")?
+        .to_string())
 }
 
 /// The events of a context after a position.

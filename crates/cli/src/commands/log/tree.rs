@@ -1,9 +1,10 @@
 //! `--graph`: all contexts that share history, drawn as branches.
 //!
-//! Two contexts share history exactly if they have the same root, which the binary protocol gives by
-//! depth at no cost of walking, and without payloads: so nothing of a world is read to find out that it has
-//! no part in the drawing. Then turns are shown newest first, which is also children first,
-//! because a child's id is greater than its parent's; pages of ancestors are fetched as needed.
+//! Two contexts share history exactly if they have the same root, which the binary protocol gives
+//! by depth at no cost of walking, and without payloads: so nothing of a world is read to find out
+//! that it has no part in the drawing. Then turns are shown newest first, which is also children
+//! first, because a child's id is greater than its parent's; pages of ancestors are fetched as
+//! needed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -46,12 +47,30 @@ pub(super) async fn show(session: &mut Session, args: &Args, app: &mut App) -> R
                 continue;
             }
         };
-        let Some(id) = id_of(&turn, "turn_id") else { break };
+        let Some(id) = id_of(&turn, "turn_id") else {
+            break;
+        };
         let margin = graph.turn(id, id_of(&turn, "parent_turn_id"));
-        let names: Vec<String> = heads.get(&id).into_iter().flatten().map(|id| format!("ctx:{id}")).collect();
-        printer.turn(&ShownTurn { turn: &turn, heads: &names }, Some(&margin), &mut app.out)?;
+        let names: Vec<String> = heads
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .map(|id| format!("ctx:{id}"))
+            .collect();
+        printer.turn(
+            &ShownTurn {
+                turn: &turn,
+                heads: &names,
+            },
+            Some(&margin),
+            &mut app.out,
+        )?;
     }
-    if is_whole { Ok(()) } else { Err(Unsound.into()) }
+    if is_whole {
+        Ok(())
+    } else {
+        Err(Unsound.into())
+    }
 }
 
 /// The contexts with the same root as the given one, by the turns at their heads.
@@ -62,11 +81,15 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
     let root = root_of(client, context).await?;
     let listed = ctx::fetch_contexts(http, None, Worlds::Listed, CONTEXTS_MAX).await?;
     if listed.is_cut {
-        eprintln!("only the newest {CONTEXTS_MAX} contexts are looked at: older branches are not drawn");
+        eprintln!(
+            "only the newest {CONTEXTS_MAX} contexts are looked at: older branches are not drawn"
+        );
     }
     for other in listed.contexts {
-        let (Ok(id), Some(head)) = (text_of(&other, "context_id").parse(), id_of(&other, "head_turn_id"))
-        else {
+        let (Ok(id), Some(head)) = (
+            text_of(&other, "context_id").parse(),
+            id_of(&other, "head_turn_id"),
+        ) else {
             continue;
         };
         if id == context || (root.is_some() && root_of(client, id).await? == root) {
@@ -76,10 +99,15 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
     Ok(heads)
 }
 
-/// The first turn on a context's path; none for an empty context, or if it cannot be reached because
-/// history breaks off.
+/// The first turn on a context's path; none for an empty context, or if it cannot be reached
+/// because history breaks off.
 async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> {
-    let get = GetRange { context, start_depth: 0, limit: 1, options: ReadOptions::default() };
+    let get = GetRange {
+        context,
+        start_depth: 0,
+        limit: 1,
+        options: ReadOptions::default(),
+    };
     match client.range(get).await {
         Ok(items) => Ok(items.first().map(|item| item.turn)),
         Err(Error::Server(refused)) if refused.code == Some(ErrorCode::Corrupt) => Ok(None),
@@ -110,20 +138,32 @@ struct Turns {
 
 impl Turns {
     fn new(heads: &Heads, view: View) -> Self {
-        let waiting = heads.iter().filter_map(|(turn, contexts)| Some((*turn, *contexts.first()?)));
-        Self { waiting: waiting.collect(), fetched: HashMap::new(), gaps: HashMap::new(), view }
+        let waiting = heads
+            .iter()
+            .filter_map(|(turn, contexts)| Some((*turn, *contexts.first()?)));
+        Self {
+            waiting: waiting.collect(),
+            fetched: HashMap::new(),
+            gaps: HashMap::new(),
+            view,
+        }
     }
 
     async fn next(&mut self, http: &mut Http) -> Result<Option<Next>> {
-        let Some((id, context)) = self.waiting.pop_last() else { return Ok(None) };
+        let Some((id, context)) = self.waiting.pop_last() else {
+            return Ok(None);
+        };
         if !self.fetched.contains_key(&id)
             && let Some(gap) = self.fetch(http, id, context).await?
         {
             let gap = self.gaps.get(&id).copied().unwrap_or(gap);
-            self.waiting.extend(gap.earlier.map(|earlier| (earlier, context)));
+            self.waiting
+                .extend(gap.earlier.map(|earlier| (earlier, context)));
             return Ok(Some(Next::Lost(gap)));
         }
-        let Some(turn) = self.fetched.remove(&id) else { return Ok(None) };
+        let Some(turn) = self.fetched.remove(&id) else {
+            return Ok(None);
+        };
         if let Some(parent) = id_of(&turn, "parent_turn_id") {
             self.waiting.entry(parent).or_insert(context);
             if !self.fetched.contains_key(&parent) {
@@ -133,8 +173,14 @@ impl Turns {
         Ok(Some(Next::Turn(turn)))
     }
 
-    /// A head and what is before it, or that it is lost. The head may have moved since it was listed.
-    async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<Option<Gap>> {
+    /// A head and what is before it, or that it is lost. The head may have moved since it was
+    /// listed.
+    async fn fetch(
+        &mut self,
+        http: &mut Http,
+        id: TurnId,
+        context: ContextId,
+    ) -> Result<Option<Gap>> {
         let newest = page(http, self.view, &context.to_string(), None, PAGE_TURNS).await;
         self.keep_page(newest)?;
         if self.fetched.contains_key(&id) {
@@ -147,8 +193,20 @@ impl Turns {
         Ok(None)
     }
 
-    async fn fetch_before(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<()> {
-        let older = page(http, self.view, &context.to_string(), Some(&id.to_string()), PAGE_TURNS).await;
+    async fn fetch_before(
+        &mut self,
+        http: &mut Http,
+        id: TurnId,
+        context: ContextId,
+    ) -> Result<()> {
+        let older = page(
+            http,
+            self.view,
+            &context.to_string(),
+            Some(&id.to_string()),
+            PAGE_TURNS,
+        )
+        .await;
         self.keep_page(older)
     }
 
@@ -167,7 +225,9 @@ impl Turns {
     }
 
     fn keep(&mut self, turns: Vec<Value>) {
-        let turns = turns.into_iter().filter_map(|turn| Some((id_of(&turn, "turn_id")?, turn)));
+        let turns = turns
+            .into_iter()
+            .filter_map(|turn| Some((id_of(&turn, "turn_id")?, turn)));
         self.fetched.extend(turns);
     }
 }

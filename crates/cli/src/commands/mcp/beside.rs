@@ -1,8 +1,9 @@
 //! Requests that wait by themselves, each in a task with a connection of its own.
 //!
-//! A task writes its answer to standard output itself. Where the server goes away before it answered, the task
-//! hands the message back, because only the bridge's loop looks for another server; a subscription ends instead,
-//! with the answer that says so, and the agent may open it again. When the agent hangs up all tasks end.
+//! A task writes its answer to standard output itself. Where the server goes away before it
+//! answered, the task hands the message back, because only the bridge's loop looks for another
+//! server; a subscription ends instead, with the answer that says so, and the agent may open it
+//! again. When the agent hangs up all tasks end.
 
 use std::collections::HashMap;
 
@@ -45,7 +46,14 @@ impl Beside {
     /// No requests yet, and where those come back that lost their server.
     pub(super) fn new() -> (Self, mpsc::Receiver<Lost>) {
         let (lost, receiver) = mpsc::channel(REQUESTS_MAX);
-        (Self { tasks: JoinSet::new(), running: HashMap::new(), lost }, receiver)
+        (
+            Self {
+                tasks: JoinSet::new(),
+                running: HashMap::new(),
+                lost,
+            },
+            receiver,
+        )
     }
 
     /// Starts a request.
@@ -61,7 +69,12 @@ impl Beside {
         self.start_again(store, lost.message, lost.tries + 1).await
     }
 
-    async fn start_again(&mut self, store: &mut Store<'_>, message: Message, tries: usize) -> Result<()> {
+    async fn start_again(
+        &mut self,
+        store: &mut Store<'_>,
+        message: Message,
+        tries: usize,
+    ) -> Result<()> {
         while self.tasks.try_join_next().is_some() {}
         self.running.retain(|_, task| !task.is_finished());
         if self.running.len() >= REQUESTS_MAX {
@@ -74,8 +87,14 @@ impl Beside {
         let key = message.id().map(Value::to_string).unwrap_or_default();
         let (http, lost) = (Http::new(store.http().target().clone()), self.lost.clone());
         let task = self.tasks.spawn(async move {
-            let Err(error) = carry(http, &message).await else { return };
-            let lost_one = Lost { message, tries, why: format!("{error:#}") };
+            let Err(error) = carry(http, &message).await else {
+                return;
+            };
+            let lost_one = Lost {
+                message,
+                tries,
+                why: format!("{error:#}"),
+            };
             // The loop that would start it again may be gone, and the agent with it.
             lost.send(lost_one).await.ok();
         });
@@ -94,14 +113,25 @@ impl Beside {
 /// Carries a request out. An error means that no server answered it.
 async fn carry(mut http: Http, message: &Message) -> Result<()> {
     let response = http.answer(message.call()).await?;
-    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
-    if is_stream { pass_on(response, message).await } else { pass_on_whole(response, message).await }
+    let is_stream = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind == "text/event-stream");
+    if is_stream {
+        pass_on(response, message).await
+    } else {
+        pass_on_whole(response, message).await
+    }
 }
 
 async fn pass_on_whole(response: Response<Incoming>, message: &Message) -> Result<()> {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
-    let body = body.collect().await.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes();
+    let body = body
+        .collect()
+        .await
+        .map_err(|error| anyhow::anyhow!("{error}"))?
+        .to_bytes();
     if is_a_message(&body) {
         return say(&body);
     }
@@ -112,7 +142,8 @@ async fn pass_on_whole(response: Response<Incoming>, message: &Message) -> Resul
     say_error(message.id(), INTERNAL_ERROR, &refused.to_string())
 }
 
-/// Passes the messages of a stream on. If it breaks off without its last one, the agent still gets that.
+/// Passes the messages of a stream on. If it breaks off without its last one, the agent still gets
+/// that.
 async fn pass_on(response: Response<Incoming>, message: &Message) -> Result<()> {
     let mut events = EventStream::new(response.into_body());
     while let Some(event) = events.next().await? {
@@ -124,7 +155,9 @@ async fn pass_on(response: Response<Incoming>, message: &Message) -> Result<()> 
     let id = message.id();
     let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
     let result = json!({ "resultType": "complete", "_meta": meta });
-    say(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().as_bytes())
+    say(json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        .to_string()
+        .as_bytes())
 }
 
 fn is_the_answer(data: &str) -> bool {

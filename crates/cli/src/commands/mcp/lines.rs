@@ -1,7 +1,7 @@
 //! Messages from standard input, one a line.
 //!
-//! A line over the limit is not kept. It is read to its end, so that the next message is found, and its request
-//! id is picked out on the way, so that the caller learns which request failed.
+//! A line over the limit is not kept. It is read to its end, so that the next message is found, and
+//! its request id is picked out on the way, so that the caller learns which request failed.
 
 use std::io::{BufRead, Read};
 
@@ -35,14 +35,19 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
     let read = move || {
         let mut input = std::io::stdin().lock();
-        while let Some(line) = read_line(&mut input).context("cannot read standard input").transpose() {
+        while let Some(line) = read_line(&mut input)
+            .context("cannot read standard input")
+            .transpose()
+        {
             let failed = line.is_err();
             if sender.blocking_send(line).is_err() || failed {
                 return;
             }
         }
     };
-    std::thread::Builder::new().name("mcp-input".to_owned()).spawn(read)?;
+    std::thread::Builder::new()
+        .name("mcp-input".to_owned())
+        .spawn(read)?;
     Ok(lines)
 }
 
@@ -50,7 +55,10 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
     let mut line = Vec::new();
     let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
-    let read = input.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;
+    let read = input
+        .by_ref()
+        .take(bytes_max)
+        .read_until(b'\n', &mut line)?;
     if read == 0 {
         return Ok(None);
     }
@@ -62,14 +70,18 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
     let mut ended = line.ends_with(b"\n");
     while !ended {
         line.clear();
-        let read = input.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;
+        let read = input
+            .by_ref()
+            .take(bytes_max)
+            .read_until(b'\n', &mut line)?;
         ids.feed(&line);
         ended = read == 0 || line.ends_with(b"\n");
     }
     Ok(Some(Line::TooLong { id: ids.found() }))
 }
 
-/// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in it.
+/// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in
+/// it.
 #[derive(Debug, Default)]
 struct IdFinder {
     depth: usize,
@@ -85,7 +97,11 @@ impl IdFinder {
     fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.keep(byte);
-            if self.in_string { self.read_in_string(byte) } else { self.read_outside(byte) }
+            if self.in_string {
+                self.read_in_string(byte)
+            } else {
+                self.read_outside(byte)
+            }
         }
     }
 
@@ -119,7 +135,11 @@ impl IdFinder {
             return;
         }
         let is_of_id = self.key.trim_ascii() == b"\"id\"";
-        let kept = if self.at_value { &mut self.value } else { &mut self.key };
+        let kept = if self.at_value {
+            &mut self.value
+        } else {
+            &mut self.key
+        };
         if self.at_value && !is_of_id {
             return;
         }
@@ -147,22 +167,41 @@ mod tests {
     #[test]
     fn a_line_over_the_limit_is_passed_over_and_its_id_is_found_wherever_it_stands() {
         for (before, after, id) in [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"text":""#, r#""}}"#, Some(json!(7))),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"text":""#,
+                r#""}}"#,
+                Some(json!(7)),
+            ),
             (
                 r#"{"method":"m","params":{"id":1,"text":""#,
                 r#""},"jsonrpc":"2.0","id":"a,}b"}"#,
                 Some(json!("a,}b")),
             ),
-            (r#"{"params":["\"id\":3,\\",""#, r#""], "id" : 9 }"#, Some(json!(9))),
-            (r#"{"id":"say \"hi\"","params":""#, r#""}"#, Some(json!("say \"hi\""))),
+            (
+                r#"{"params":["\"id\":3,\\",""#,
+                r#""], "id" : 9 }"#,
+                Some(json!(9)),
+            ),
+            (
+                r#"{"id":"say \"hi\"","params":""#,
+                r#""}"#,
+                Some(json!("say \"hi\"")),
+            ),
             (r#"{"params":{"id":4,"text":""#, r#""}}"#, None),
             (r#"{"id":null,"text":""#, r#""}"#, None),
             ("", "", None),
         ] {
             let text = long(before, after) + "{}\n";
             let mut input = text.as_bytes();
-            assert_eq!(read_line(&mut input).unwrap(), Some(Line::TooLong { id }), "{before}…{after}");
-            assert_eq!(read_line(&mut input).unwrap(), Some(Line::Message(b"{}\n".to_vec())));
+            assert_eq!(
+                read_line(&mut input).unwrap(),
+                Some(Line::TooLong { id }),
+                "{before}…{after}"
+            );
+            assert_eq!(
+                read_line(&mut input).unwrap(),
+                Some(Line::Message(b"{}\n".to_vec()))
+            );
             assert_eq!(read_line(&mut input).unwrap(), None);
         }
     }
@@ -170,6 +209,9 @@ mod tests {
     #[test]
     fn the_longest_message_is_a_message() {
         let text = "x".repeat(MESSAGE_BYTES_MAX);
-        assert_eq!(read_line(&mut text.as_bytes()).unwrap(), Some(Line::Message(text.into_bytes())));
+        assert_eq!(
+            read_line(&mut text.as_bytes()).unwrap(),
+            Some(Line::Message(text.into_bytes()))
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What the bridge must know of a message before it hands it over.
 //!
-//! A write without a `request_id` gets one here: the ledger carries out one request of an id, so a message whose
-//! answer was lost can be sent again. Nothing else in a message is changed, and one that cannot be read strictly
-//! is handed over as it came, for the server to refuse.
+//! A write without a `request_id` gets one here: the ledger carries out one request of an id, so a
+//! message whose answer was lost can be sent again. Nothing else in a message is changed, and one
+//! that cannot be read strictly is handed over as it came, for the server to refuse.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -41,7 +41,10 @@ pub(super) struct Message {
 impl Message {
     /// A line as a message; a write has an id of its own afterwards.
     pub(super) fn read(line: Vec<u8>) -> Result<Self> {
-        let mut message = Self { value: strict::parse(&line).ok(), bytes: line };
+        let mut message = Self {
+            value: strict::parse(&line).ok(),
+            bytes: line,
+        };
         if message.tool() == Some(WRITING_TOOL) && message.write_id().is_none() {
             message.give_write_id()?;
         }
@@ -49,10 +52,16 @@ impl Message {
     }
 
     fn give_write_id(&mut self) -> Result<()> {
-        let Some(value) = &mut self.value else { return Ok(()) };
-        let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) else { return Ok(()) };
+        let Some(value) = &mut self.value else {
+            return Ok(());
+        };
+        let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) else {
+            return Ok(());
+        };
         let arguments = params.entry("arguments").or_insert_with(|| json!({}));
-        let Some(arguments) = arguments.as_object_mut() else { return Ok(()) };
+        let Some(arguments) = arguments.as_object_mut() else {
+            return Ok(());
+        };
         // An id that is no text is the caller's mistake, and the server's to refuse.
         if arguments.get("request_id").is_none_or(Value::is_null) {
             let id = format!("bridge-{}", hex::encode(random_bytes()?));
@@ -74,7 +83,10 @@ impl Message {
     /// The request that a notification cancels.
     pub(super) fn cancelled(&self) -> Option<&Value> {
         let is_cancellation = self.method() == Some("notifications/cancelled");
-        self.value.as_ref().filter(|_| is_cancellation)?.pointer("/params/requestId")
+        self.value
+            .as_ref()
+            .filter(|_| is_cancellation)?
+            .pointer("/params/requestId")
     }
 
     pub(super) fn method(&self) -> Option<&str> {
@@ -98,8 +110,12 @@ impl Message {
 
     /// Whether its answer may take long, so that other messages must not wait for it.
     pub(super) fn may_take_long(&self) -> bool {
-        let wait = self.value.as_ref().and_then(|value| value.pointer("/params/arguments/wait_seconds"));
-        self.opens_a_stream() || (self.tool() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
+        let wait = self
+            .value
+            .as_ref()
+            .and_then(|value| value.pointer("/params/arguments/wait_seconds"));
+        self.opens_a_stream()
+            || (self.tool() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
     }
 
     /// Whether it may be sent again though it may have been carried out.
@@ -112,18 +128,25 @@ impl Message {
         }
     }
 
-    /// The request that hands it over. The newest revision wants headers that say what is in the body.
+    /// The request that hands it over. The newest revision wants headers that say what is in the
+    /// body.
     pub(super) fn call(&self) -> Call {
         let mut call = Call::post_bytes("/mcp", self.bytes.clone())
             .header("accept", "application/json, text/event-stream");
-        let Some(revision) = self.text_at(REVISION_POINTER).filter(|revision| is_plain(revision)) else {
+        let Some(revision) = self
+            .text_at(REVISION_POINTER)
+            .filter(|revision| is_plain(revision))
+        else {
             return call;
         };
         call = call.header("mcp-protocol-version", revision);
         if let Some(method) = self.method().filter(|method| is_plain(method)) {
             call = call.header("mcp-method", method);
         }
-        match self.text_at("/params/name").or_else(|| self.text_at("/params/uri")) {
+        match self
+            .text_at("/params/name")
+            .or_else(|| self.text_at("/params/uri"))
+        {
             Some(name) => call.header("mcp-name", header_text(name)),
             None => call,
         }
@@ -141,7 +164,10 @@ fn header_text(text: &str) -> String {
     if is_plain(text) && !is_marked {
         return text.to_owned();
     }
-    format!("=?base64?{}?=", base64::prelude::BASE64_STANDARD.encode(text))
+    format!(
+        "=?base64?{}?=",
+        base64::prelude::BASE64_STANDARD.encode(text)
+    )
 }
 
 #[cfg(test)]
@@ -150,7 +176,8 @@ mod tests {
 
     fn call(name: &str, arguments: &Value) -> Message {
         let params = json!({ "name": name, "arguments": arguments });
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         Message::read(message.to_string().into_bytes()).unwrap()
     }
 
@@ -158,16 +185,29 @@ mod tests {
     fn every_write_has_an_id_of_its_own() {
         let given = call("ledger_write", &json!({ "text": "x", "request_id": "r-1" }));
         assert_eq!(given.write_id(), Some("r-1"));
-        for arguments in [json!({ "text": "x" }), json!({ "text": "x", "request_id": null })] {
-            let (one, other) = (call("ledger_write", &arguments), call("ledger_write", &arguments));
+        for arguments in [
+            json!({ "text": "x" }),
+            json!({ "text": "x", "request_id": null }),
+        ] {
+            let (one, other) = (
+                call("ledger_write", &arguments),
+                call("ledger_write", &arguments),
+            );
             let sent: Value = serde_json::from_slice(&one.bytes).unwrap();
-            assert_eq!(sent.pointer("/params/arguments/request_id").and_then(Value::as_str), one.write_id());
+            assert_eq!(
+                sent.pointer("/params/arguments/request_id")
+                    .and_then(Value::as_str),
+                one.write_id()
+            );
             assert_eq!(sent.pointer("/params/arguments/text"), Some(&json!("x")));
             assert!(one.write_id().is_some() && one.write_id() != other.write_id());
         }
         assert_eq!(call("ledger_read", &json!({})).write_id(), None);
         // What the server will refuse is not touched.
-        assert_eq!(call("ledger_write", &json!({ "request_id": 7 })).write_id(), None);
+        assert_eq!(
+            call("ledger_write", &json!({ "request_id": 7 })).write_id(),
+            None
+        );
         let twice =
             br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"ledger_write"}}"#;
         assert_eq!(Message::read(twice.to_vec()).unwrap().bytes, twice);
@@ -177,13 +217,28 @@ mod tests {
     fn only_a_tool_that_is_not_known_to_read_is_never_sent_twice() {
         let read = |value: &Value| Message::read(value.to_string().into_bytes()).unwrap();
         for (message, expect) in [
-            (read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })), true),
-            (read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })), true),
-            (read(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })), true),
+            (
+                read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })),
+                true,
+            ),
+            (
+                read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
+                true,
+            ),
+            (
+                read(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })),
+                true,
+            ),
             (call("ledger_search", &json!({ "query": "x" })), true),
-            (call("ledger_write", &json!({ "text": "x", "request_id": "r-1" })), true),
+            (
+                call("ledger_write", &json!({ "text": "x", "request_id": "r-1" })),
+                true,
+            ),
             (call("ledger_write", &json!({ "text": "x" })), true),
-            (call("ledger_write", &json!({ "text": "x", "request_id": 7 })), false),
+            (
+                call("ledger_write", &json!({ "text": "x", "request_id": 7 })),
+                false,
+            ),
             (call("some_other_tool", &json!({})), false),
             (read(&json!({ "method": "tools/call" })), false),
             (Message::read(b"{".to_vec()).unwrap(), false),
@@ -196,7 +251,10 @@ mod tests {
     fn only_what_waits_by_itself_may_take_long() {
         assert!(call("ledger_read", &json!({ "wait_seconds": 5 })).may_take_long());
         for arguments in [json!({}), json!({ "wait_seconds": 0 })] {
-            assert!(!call("ledger_read", &arguments).may_take_long(), "{arguments}");
+            assert!(
+                !call("ledger_read", &arguments).may_take_long(),
+                "{arguments}"
+            );
         }
         assert!(!call("ledger_write", &json!({ "text": "x", "wait_seconds": 5 })).may_take_long());
     }

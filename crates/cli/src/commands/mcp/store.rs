@@ -1,8 +1,8 @@
 //! The store as the bridge reaches it now, and how a message gets an answer from it.
 //!
-//! The server may be another agent's and end with that agent. Then the directory has another server, or this
-//! process becomes it. A message that got no answer is sent again to whoever serves the directory by then: a
-//! write has an id of its own, of which the ledger carries out one.
+//! The server may be another agent's and end with that agent. Then the directory has another
+//! server, or this process becomes it. A message that got no answer is sent again to whoever serves
+//! the directory by then: a write has an id of its own, of which the ledger carries out one.
 
 use std::time::Duration;
 
@@ -41,14 +41,24 @@ pub(super) struct Store<'a> {
 
 impl<'a> Store<'a> {
     pub(super) async fn open(config: &'a Config) -> Result<Self> {
-        Ok(Self { config, session: Self::find(config).await?, is_fresh: true })
+        Ok(Self {
+            config,
+            session: Self::find(config).await?,
+            is_fresh: true,
+        })
     }
 
     /// Finds the store's server or becomes it, so that others find this one.
     async fn find(config: &Config) -> Result<Session> {
         let session = Session::open(config, Need::Write).await?;
         if let Some((http, tcp)) = session.own_addresses() {
-            let note = ServerNote { pid: std::process::id(), http, tcp, tls_cert: None, passing: true };
+            let note = ServerNote {
+                pid: std::process::id(),
+                http,
+                tcp,
+                tls_cert: None,
+                passing: true,
+            };
             DataDir::new(&config.data.value).leave_note(&note)?;
         }
         Ok(session)
@@ -74,7 +84,11 @@ impl<'a> Store<'a> {
                 return Err(error.context("whether it was carried out is not known"));
             }
             if is_last {
-                return Err(if may_be_done { unknown_outcome(error, message) } else { error });
+                return Err(if may_be_done {
+                    unknown_outcome(error, message)
+                } else {
+                    error
+                });
             }
             tokio::time::sleep(PAUSE).await;
             self.is_fresh = false;
@@ -89,8 +103,8 @@ impl<'a> Store<'a> {
         Ok(Answer { status, body })
     }
 
-    /// Makes sure of a connection. Where the last one was lost, the server is looked for first: at its old
-    /// address there may be a stranger by now.
+    /// Makes sure of a connection. Where the last one was lost, the server is looked for first: at
+    /// its old address there may be a stranger by now.
     pub(super) async fn connect(&mut self) -> Result<()> {
         self.session.http.forget_last();
         if !self.is_fresh && !self.session.http.is_connected() && self.may_have_a_successor() {
@@ -119,11 +133,16 @@ impl<'a> Store<'a> {
 fn is_of_a_server_that_ends(answer: &Answer) -> bool {
     let code = || -> Option<String> {
         let body: Value = serde_json::from_slice(&answer.body).ok()?;
-        let code = body.pointer("/result/structuredContent/error/code").or(body.pointer("/error/code"));
+        let code = body
+            .pointer("/result/structuredContent/error/code")
+            .or(body.pointer("/error/code"));
         code?.as_str().map(str::to_owned)
     };
-    let may_say_so = answer.status == StatusCode::SERVICE_UNAVAILABLE || answer.status == StatusCode::OK;
-    may_say_so && answer.body.len() < ENDING_BYTES_MAX && code().is_some_and(|code| code == "Unavailable")
+    let may_say_so =
+        answer.status == StatusCode::SERVICE_UNAVAILABLE || answer.status == StatusCode::OK;
+    may_say_so
+        && answer.body.len() < ENDING_BYTES_MAX
+        && code().is_some_and(|code| code == "Unavailable")
 }
 
 /// An answer that says that a server ends is short.

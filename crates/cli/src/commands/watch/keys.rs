@@ -1,8 +1,8 @@
 //! Which keys mean that a watcher wants to leave: q and Ctrl-C.
 //!
-//! What comes from the keyboard also holds the terminal's answers to the watched program's queries, mouse
-//! reports and pastes, whose letters are no keys. So the bytes are read as sequences, which may be cut
-//! anywhere.
+//! What comes from the keyboard also holds the terminal's answers to the watched program's queries,
+//! mouse reports and pastes, whose letters are no keys. So the bytes are read as sequences, which
+//! may be cut anywhere.
 
 /// Where the reading stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,7 +48,9 @@ impl Keys {
             (At::String, 0x07) | (At::StringEscape, b'\\') => self.at = At::Ground,
             (At::String, _) => {}
             (_, 0x1b) => self.at = At::Escape,
-            (At::StringEscape, _) | (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => self.at = At::String,
+            (At::StringEscape, _) | (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => {
+                self.at = At::String
+            }
             (At::Escape, b'[') => {
                 self.sequence.clear();
                 self.at = At::Control;
@@ -57,7 +59,9 @@ impl Keys {
                 self.at = At::Ground;
                 return self.ends_with(byte);
             }
-            (At::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
+            (At::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => {
+                self.sequence.push(byte)
+            }
             // A sequence that is too long, or a key with Alt.
             (At::Control | At::Escape, _) => self.at = At::Ground,
             (At::Ground, 0x03 | b'q' | b'Q') => return !self.pasting,
@@ -66,7 +70,8 @@ impl Keys {
         false
     }
 
-    /// A control sequence is whole: a paste begins or ends, or it is a key in one of its long forms.
+    /// A control sequence is whole: a paste begins or ends, or it is a key in one of its long
+    /// forms.
     fn ends_with(&mut self, last: u8) -> bool {
         let sequence = String::from_utf8_lossy(&self.sequence).into_owned();
         match (sequence.as_str(), last) {
@@ -92,7 +97,11 @@ fn is_key(parts: &[&str]) -> bool {
     const SHIFT_AND_LOCKS: u32 = 1 | 64 | 128;
     let code = parts.first().and_then(|part| part.split(':').next());
     let mut modifiers = parts.get(1).copied().unwrap_or("1").split(':');
-    let held = modifiers.next().and_then(|held| held.parse::<u32>().ok()).unwrap_or(1).saturating_sub(1);
+    let held = modifiers
+        .next()
+        .and_then(|held| held.parse::<u32>().ok())
+        .unwrap_or(1)
+        .saturating_sub(1);
     let is_release = modifiers.next() == Some("3");
     let held = held & !SHIFT_AND_LOCKS;
     let is_wanted = match code {
@@ -132,7 +141,12 @@ mod tests {
             (b"\x1b[200~quit\x1b[201~", false),
             (b"\x1b[200~quit\x1b[201~q", true),
         ] {
-            assert_eq!(Keys::default().want_to_leave(typed), expect, "{}", typed.escape_ascii());
+            assert_eq!(
+                Keys::default().want_to_leave(typed),
+                expect,
+                "{}",
+                typed.escape_ascii()
+            );
             let mut bytewise = Keys::default();
             let leaves = typed.iter().any(|byte| bytewise.want_to_leave(&[*byte]));
             assert_eq!(leaves, expect, "cut everywhere: {}", typed.escape_ascii());

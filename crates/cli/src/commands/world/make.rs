@@ -20,8 +20,8 @@ use crate::render::turn::{date_text, text_of};
 pub(crate) struct NewArgs {
     /// Its name
     world: String,
-    /// workspace: time is the clock's, only those who were added are persons; narrative: time moves by
-    /// a second a beat, whoever is named is a person
+    /// workspace: time is the clock's, only those who were added are persons; narrative: time moves
+    /// by a second a beat, whoever is named is a person
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated
@@ -78,8 +78,16 @@ pub(crate) struct ForkArgs {
 }
 
 pub(super) async fn new(http: &mut Http, args: &NewArgs, app: &mut App) -> Result<()> {
-    let persons: Vec<_> = args.persons.iter().map(|person| json!({ "person_id": person })).collect();
-    let profile = if args.profile == Profile::Narrative { "NARRATIVE" } else { "WORKSPACE" };
+    let persons: Vec<_> = args
+        .persons
+        .iter()
+        .map(|person| json!({ "person_id": person }))
+        .collect();
+    let profile = if args.profile == Profile::Narrative {
+        "NARRATIVE"
+    } else {
+        "WORKSPACE"
+    };
     let body = json!({
         "world_id": args.world,
         "profile": profile,
@@ -94,10 +102,14 @@ pub(super) async fn new(http: &mut Http, args: &NewArgs, app: &mut App) -> Resul
 
 pub(super) async fn fork(http: &mut Http, args: &ForkArgs, app: &mut App) -> Result<()> {
     let body = json!({ "world_id": args.new, "at": args.at });
-    let world = http.json(Call::post(path(&args.world, "/fork"), &body)).await?;
+    let world = http
+        .json(Call::post(path(&args.world, "/fork"), &body))
+        .await?;
     made(&world, app)?;
     if args.at.is_some() {
-        let page = http.json(Call::get(path(&args.new, "/stream")).query("limit", 1)).await;
+        let page = http
+            .json(Call::get(path(&args.new, "/stream")).query("limit", 1))
+            .await;
         if page.is_ok_and(|page| entries(&page, "/stream/entries").is_empty()) {
             eprintln!("note: nothing that the operator may see is from before then");
         }
@@ -110,8 +122,13 @@ fn made(world: &Value, app: &mut App) -> Result<()> {
         return app.out.json(world);
     }
     let name = app.out.paint(Style::Name, text_of(world, "world_id"));
-    let past = world.pointer("/forked_from/world_id").and_then(Value::as_str);
-    app.out.line(past.map_or_else(|| format!("made {name}"), |past| format!("made {name} from {past}")))
+    let past = world
+        .pointer("/forked_from/world_id")
+        .and_then(Value::as_str);
+    app.out.line(past.map_or_else(
+        || format!("made {name}"),
+        |past| format!("made {name} from {past}"),
+    ))
 }
 
 pub(super) async fn list(http: &mut Http, _: &ListArgs, app: &mut App) -> Result<()> {
@@ -121,7 +138,8 @@ pub(super) async fn list(http: &mut Http, _: &ListArgs, app: &mut App) -> Result
         return worlds.iter().try_for_each(|world| app.out.json(world));
     }
     let rows: Vec<_> = worlds.iter().map(row).collect();
-    app.out.table(&["WORLD", "PROFILE", "PEOPLE", "WRITER", "TIME"], &rows)
+    app.out
+        .table(&["WORLD", "PROFILE", "PEOPLE", "WRITER", "TIME"], &rows)
 }
 
 fn row(world: &Value) -> Vec<String> {
@@ -136,7 +154,11 @@ fn row(world: &Value) -> Vec<String> {
 
 fn time(world: &Value) -> String {
     let clock = world.get("world_time").unwrap_or(&Value::Null);
-    let paused = if clock.get("paused").and_then(Value::as_bool) == Some(true) { ", paused" } else { "" };
+    let paused = if clock.get("paused").and_then(Value::as_bool) == Some(true) {
+        ", paused"
+    } else {
+        ""
+    };
     format!("{}{paused}", date_text(text_of(clock, "time")))
 }
 
@@ -145,19 +167,27 @@ pub(super) async fn show(http: &mut Http, args: &ShowArgs, app: &mut App) -> Res
     if app.out.is_json() {
         return app.out.json(&world);
     }
-    let people: Vec<_> =
-        entries(&world, "/persons").iter().map(|person| text_of(person, "person_id")).collect();
+    let people: Vec<_> = entries(&world, "/persons")
+        .iter()
+        .map(|person| text_of(person, "person_id"))
+        .collect();
     let mut pairs = vec![
         ("World", text_of(&world, "world_id").to_owned()),
         ("Profile", text_of(&world, "profile").to_lowercase()),
         ("Clock", text_of(&world, "clock").to_lowercase()),
         ("Registry", text_of(&world, "registry").to_lowercase()),
-        ("Time", format!("{} ({})", time(&world), text_of(&world, "timezone"))),
+        (
+            "Time",
+            format!("{} ({})", time(&world), text_of(&world, "timezone")),
+        ),
         ("Operator", printable(text_of(&world, "operator_label"))),
         ("Writer", printable(text_of(&world, "writer"))),
         ("People", people.join(", ")),
     ];
-    if let Some(past) = world.pointer("/forked_from/world_id").and_then(Value::as_str) {
+    if let Some(past) = world
+        .pointer("/forked_from/world_id")
+        .and_then(Value::as_str)
+    {
         pairs.push(("Forked from", past.to_owned()));
     }
     if let Some(anew) = rehydrations(&world) {
@@ -168,7 +198,17 @@ pub(super) async fn show(http: &mut Http, args: &ShowArgs, app: &mut App) -> Res
 
 /// How often the attached writer was full, and what the last one that began anew was told.
 fn rehydrations(world: &Value) -> Option<String> {
-    let number = |path: &str| world.pointer(&format!("/rehydrations/{path}")).and_then(Value::as_u64);
-    let (carried, dropped) = (number("last/carried_entries")?, number("last/dropped_entries")?);
-    Some(format!("{}, the last carried {carried} entries and dropped {dropped}", number("count")?))
+    let number = |path: &str| {
+        world
+            .pointer(&format!("/rehydrations/{path}"))
+            .and_then(Value::as_u64)
+    };
+    let (carried, dropped) = (
+        number("last/carried_entries")?,
+        number("last/dropped_entries")?,
+    );
+    Some(format!(
+        "{}, the last carried {carried} entries and dropped {dropped}",
+        number("count")?
+    ))
 }

@@ -40,7 +40,8 @@ struct AddArgs {
     /// What people see
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Another name by which texts call this person; may be repeated, and replaces those that were given before
+    /// Another name by which texts call this person; may be repeated, and replaces those that were
+    /// given before
     #[arg(long = "alias", value_name = "TEXT")]
     aliases: Vec<String>,
     /// One line about who this is
@@ -73,14 +74,17 @@ async fn add(http: &mut Http, world: &str, args: &AddArgs, app: &mut App) -> Res
         "identity": args.identity,
         "human": if args.human { Some(true) } else { args.not_human.then_some(false) },
     });
-    let person = http.json(Call::post(path(world, "/persons"), &body)).await?;
+    let person = http
+        .json(Call::post(path(world, "/persons"), &body))
+        .await?;
     if app.out.is_json() {
         return app.out.json(&person);
     }
     let name = app.out.paint(Style::Name, text_of(&person, "person_id"));
     let is_human = person.get("human").and_then(Value::as_bool) == Some(true);
     let human = if is_human { ", a human" } else { "" };
-    app.out.line(format!("{} has {name}{human}", printable(world)))
+    app.out
+        .line(format!("{} has {name}{human}", printable(world)))
 }
 
 async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
@@ -90,9 +94,15 @@ async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
         return persons.iter().try_for_each(|person| app.out.json(person));
     }
     let row = |person: &Value| {
-        let aliases: Vec<_> =
-            entries(person, "/aliases").iter().filter_map(Value::as_str).map(printable).collect();
-        let human = person.get("human").and_then(Value::as_bool).unwrap_or_default();
+        let aliases: Vec<_> = entries(person, "/aliases")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(printable)
+            .collect();
+        let human = person
+            .get("human")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
         vec![
             text_of(person, "person_id").to_owned(),
             printable(text_of(person, "display_label")),

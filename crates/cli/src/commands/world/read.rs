@@ -15,9 +15,9 @@ const KNEW_MAX: usize = 500;
 
 /// Show what a person could see, and what somebody else could see instead
 ///
-/// Answers "why did B not know X": with --vs it shows each entry that only one of the two could see, and
-/// whom it was addressed to. It reads past what the operator may see, so it leaves a line in the audit. A person's
-/// token shows that person's own.
+/// Answers "why did B not know X": with --vs it shows each entry that only one of the two could
+/// see, and whom it was addressed to. It reads past what the operator may see, so it leaves a line
+/// in the audit. A person's token shows that person's own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world knew payments CODER
@@ -84,17 +84,30 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
     }
     if answer.get("complete").and_then(Value::as_bool) == Some(false) {
         let more = args.limit.saturating_mul(2).clamp(2, KNEW_MAX);
-        let how = if args.limit < KNEW_MAX { format!("-n {more}") } else { "--at TIME".to_owned() };
-        app.out.line(format!("only the newest are shown: {how} shows more"))?;
+        let how = if args.limit < KNEW_MAX {
+            format!("-n {more}")
+        } else {
+            "--at TIME".to_owned()
+        };
+        app.out
+            .line(format!("only the newest are shown: {how} shows more"))?;
     }
     Ok(())
 }
 
 fn seen(answer: &Value, person: &str, cast: &Cast, app: &mut App) -> Result<()> {
-    let count = answer.get("count").and_then(Value::as_u64).unwrap_or_default();
+    let count = answer
+        .get("count")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     let noun = if count == 1 { "entry" } else { "entries" };
-    app.out.line(format!("{} could see {count} {noun}", printable(cast.name(person))))?;
-    entries(answer, "/entries").iter().try_for_each(|entry| print_entry(entry, cast, &mut app.out))
+    app.out.line(format!(
+        "{} could see {count} {noun}",
+        printable(cast.name(person))
+    ))?;
+    entries(answer, "/entries")
+        .iter()
+        .try_for_each(|entry| print_entry(entry, cast, &mut app.out))
 }
 
 fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut App) -> Result<()> {
@@ -102,11 +115,14 @@ fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut 
         let only = entries(answer, list);
         let (has, lacks) = (printable(cast.name(has)), printable(cast.name(lacks)));
         if only.is_empty() {
-            app.out.line(format!("{has} could see nothing that {lacks} could not"))?;
+            app.out
+                .line(format!("{has} could see nothing that {lacks} could not"))?;
             continue;
         }
-        app.out.line(format!("{has} could see, and {lacks} could not:"))?;
-        only.iter().try_for_each(|entry| print_entry(entry, cast, &mut app.out))?;
+        app.out
+            .line(format!("{has} could see, and {lacks} could not:"))?;
+        only.iter()
+            .try_for_each(|entry| print_entry(entry, cast, &mut app.out))?;
     }
     Ok(())
 }
@@ -122,7 +138,10 @@ pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> R
         for line in entries(&page, "/lines") {
             print_line(line, app)?;
         }
-        cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        cursor = page
+            .get("next_cursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         if cursor.is_none() {
             return Ok(());
         }
@@ -135,8 +154,15 @@ fn print_line(line: &Value, app: &mut App) -> Result<()> {
     }
     let when = app.out.paint(Style::Faint, &date_text(text_of(line, "at")));
     let what = app.out.paint(Style::Name, text_of(line, "what"));
-    let details = line.get("details").map(Value::to_string).unwrap_or_default();
-    app.out.line(format!("{when} {} {what} {}", text_of(line, "principal"), printable(&details)))
+    let details = line
+        .get("details")
+        .map(Value::to_string)
+        .unwrap_or_default();
+    app.out.line(format!(
+        "{when} {} {what} {}",
+        text_of(line, "principal"),
+        printable(&details)
+    ))
 }
 
 pub(super) async fn export(http: &mut Http, args: &ExportArgs, app: &mut App) -> Result<()> {
@@ -152,6 +178,9 @@ pub(super) async fn export(http: &mut Http, args: &ExportArgs, app: &mut App) ->
             return Ok(());
         }
         entries.iter().try_for_each(|entry| app.out.json(entry))?;
-        cursor = page.pointer("/stream/cursor_after").and_then(Value::as_str).map(str::to_owned);
+        cursor = page
+            .pointer("/stream/cursor_after")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
     }
 }

@@ -18,8 +18,8 @@ const NO_SERVER: &str = "no server stays on this directory: with several agents 
 
 /// Mint a token for a person, list a world's tokens, or revoke one
 ///
-/// A token opens one world as one person: it reads what that person may see and, with --write, writes in
-/// that person's name. It is shown this once.
+/// A token opens one world as one person: it reads what that person may see and, with --write,
+/// writes in that person's name. It is shown this once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world token payments CODER --write --mcp claude     mint one and print the line to paste
@@ -63,10 +63,15 @@ pub(super) async fn run(session: &mut Session, args: &Args, app: &mut App) -> Re
 
 async fn mint(session: &mut Session, args: &Args, person: &str, app: &mut App) -> Result<()> {
     let body = json!({ "person_id": person, "write": args.write, "expires_at": args.expires });
-    let mut token = session.http.json(Call::post(path(&args.world, "/tokens"), &body)).await?;
+    let mut token = session
+        .http
+        .json(Call::post(path(&args.world, "/tokens"), &body))
+        .await?;
     let secret = text_of(&token, "token").to_owned();
     let reach = Reach::of(session, app)?;
-    let line = args.mcp.map(|program| reach.line(program, &args.world, person, &secret));
+    let line = args
+        .mcp
+        .map(|program| reach.line(program, &args.world, person, &secret));
     if app.out.is_json() {
         if let Some(line) = line {
             token["mcp"] = line.into();
@@ -83,17 +88,26 @@ async fn mint(session: &mut Session, args: &Args, person: &str, app: &mut App) -
         ("Token", app.out.paint(Style::Name, &secret)),
         ("Id", text_of(&token, "token_id").to_owned()),
         ("Person", format!("{person} of {}", args.world)),
-        ("May", if args.write { "read and write" } else { "read" }.to_owned()),
+        (
+            "May",
+            if args.write { "read and write" } else { "read" }.to_owned(),
+        ),
         (
             "Ends",
-            token.get("expires_at").and_then(Value::as_str).map_or_else(|| "never".to_owned(), date_text),
+            token
+                .get("expires_at")
+                .and_then(Value::as_str)
+                .map_or_else(|| "never".to_owned(), date_text),
         ),
     ])?;
     app.out.line("It is shown this once.")
 }
 
 async fn revoke(http: &mut Http, world: &str, id: &str, app: &mut App) -> Result<()> {
-    let call = Call::delete(path(world, &format!("/tokens/{}", turnkeep_wire::percent_encode(id))));
+    let call = Call::delete(path(
+        world,
+        &format!("/tokens/{}", turnkeep_wire::percent_encode(id)),
+    ));
     http.bytes(call).await?;
     if app.out.is_json() {
         return app.out.json(&json!({ "token_id": id, "revoked": true }));
@@ -108,7 +122,10 @@ async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
         return tokens.iter().try_for_each(|token| app.out.json(token));
     }
     let row = |token: &Value| {
-        let write = token.get("write").and_then(Value::as_bool).unwrap_or_default();
+        let write = token
+            .get("write")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
         let ends = token.get("expires_at").and_then(Value::as_str);
         vec![
             text_of(token, "token_id").to_owned(),
@@ -119,7 +136,8 @@ async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
         ]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
-    app.out.table(&["TOKEN", "PERSON", "MAY", "MADE", "ENDS"], &rows)
+    app.out
+        .table(&["TOKEN", "PERSON", "MAY", "MADE", "ENDS"], &rows)
 }
 
 /// How another program on this machine reaches the server.
@@ -138,7 +156,8 @@ impl Reach {
         }
         let directory = std::path::absolute(&app.config()?.data.value)?;
         let text = directory.to_str().map(str::to_owned);
-        text.map(Self::Directory).ok_or_else(|| Failure::new("the data directory's name is no text").into())
+        text.map(Self::Directory)
+            .ok_or_else(|| Failure::new("the data directory's name is no text").into())
     }
 
     /// The line to paste.
@@ -156,11 +175,15 @@ impl Reach {
             }
             // Its entries for HTTP take a token from the environment only.
             (Self::Server(url), Program::Codex) => {
-                format!("codex mcp add {name} --env {token} --env TURNKEEP_SERVER={url} -- turnkeep mcp")
+                format!(
+                    "codex mcp add {name} --env {token} --env TURNKEEP_SERVER={url} -- turnkeep mcp"
+                )
             }
             (Self::Directory(data), Program::Claude | Program::Codex) => {
                 let (program, data) = (program.word(), shell_word(data));
-                format!("{program} mcp add {name} --env {token} --env TURNKEEP_DATA={data} -- turnkeep mcp")
+                format!(
+                    "{program} mcp add {name} --env {token} --env TURNKEEP_DATA={data} -- turnkeep mcp"
+                )
             }
             (Self::Directory(data), Program::Gemini) => {
                 let data = shell_word(data);
@@ -195,7 +218,12 @@ mod tests {
 
     #[test]
     fn the_line_is_one_that_a_shell_takes() {
-        for (text, expect) in [("a.b-c", "a.b-c"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("", "''")] {
+        for (text, expect) in [
+            ("a.b-c", "a.b-c"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
             assert_eq!(shell_word(text), expect);
         }
         let server = Reach::Server("http://127.0.0.1:9010".to_owned());

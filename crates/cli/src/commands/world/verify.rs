@@ -19,8 +19,8 @@ const WHY_SKIPPED: &str =
 
 /// Check everything that a world recorded against itself
 ///
-/// Bundles, order, times, provenance, packs, excerpts and the answers that were given. Exits with 1 if
-/// anything does not fit. `turnkeep verify` checks the log beneath.
+/// Bundles, order, times, provenance, packs, excerpts and the answers that were given. Exits with 1
+/// if anything does not fit. `turnkeep verify` checks the log beneath.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world verify payments
@@ -48,8 +48,11 @@ pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<(
 fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> {
     let number = |name: &str| report.get(name).and_then(Value::as_u64).unwrap_or_default();
     for fault in entries(report, "/faults") {
-        let turn = app.out.paint(Style::Id, &format!("turn:{}", text_of(fault, "turn_id")));
-        app.out.line(format!("{turn} {}", printable(text_of(fault, "what"))))?;
+        let turn = app
+            .out
+            .paint(Style::Id, &format!("turn:{}", text_of(fault, "turn_id")));
+        app.out
+            .line(format!("{turn} {}", printable(text_of(fault, "what"))))?;
     }
     if leaks {
         print_leaks(report, app)?;
@@ -57,26 +60,36 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
     let verdict = if sound {
         app.out.paint(Style::Good, "sound")
     } else {
-        app.out.paint(Style::Bad, &format!("{} faults", entries(report, "/faults").len()))
+        app.out.paint(
+            Style::Bad,
+            &format!("{} faults", entries(report, "/faults").len()),
+        )
     };
     let (entries, bundles, answers) = (number("entries"), number("bundles"), number("answers"));
-    app.out
-        .line(format!("{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"))?;
+    app.out.line(format!(
+        "{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"
+    ))?;
     match number("answers_skipped") {
         0 => Ok(()),
-        skipped => app.out.line(format!("{skipped} answers not made again: {WHY_SKIPPED}")),
+        skipped => app
+            .out
+            .line(format!("{skipped} answers not made again: {WHY_SKIPPED}")),
     }
 }
 
 fn print_leaks(report: &Value, app: &mut App) -> Result<()> {
     if entries(report, "/leaks").is_empty() {
-        return app.out.line("no long run of words that its author could not have seen");
+        return app
+            .out
+            .line("no long run of words that its author could not have seen");
     }
     for leak in entries(report, "/leaks") {
         let at = app.out.paint(Style::Id, text_of(leak, "entry_id"));
         let from = app.out.paint(Style::Id, text_of(leak, "source_entry_id"));
         let text = printable(&shorten(text_of(leak, "text"), LEAK_CHARS_MAX));
-        app.out.line(format!("{at} has words of {from}, which its author could not see: {text}"))?;
+        app.out.line(format!(
+            "{at} has words of {from}, which its author could not see: {text}"
+        ))?;
     }
     Ok(())
 }

@@ -40,19 +40,35 @@ pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<(
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
     let cast = Cast::of(http, &args.world).await?;
     let person = author(http, args, &cast)?;
-    let readers = args.to.iter().map(|to| cast.resolve(to)).collect::<Result<Vec<_>>>()?;
+    let readers = args
+        .to
+        .iter()
+        .map(|to| cast.resolve(to))
+        .collect::<Result<Vec<_>>>()?;
     let bundle = bundle(args, &person, &readers, &request);
     let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle });
     let call = Call::post(path(&args.world, "/beats"), &body).query("as", &person);
-    let Written { answer, replayed, .. } = http.write(call).await.map_err(rejected)?;
+    let Written {
+        answer, replayed, ..
+    } = http.write(call).await.map_err(rejected)?;
     if app.out.is_json() {
         return app.out.json(&answer);
     }
-    let entry = entries(&answer, "/bundle/entries").first().unwrap_or(&Value::Null);
+    let entry = entries(&answer, "/bundle/entries")
+        .first()
+        .unwrap_or(&Value::Null);
     let id = app.out.paint(Style::Id, text_of(entry, "entry_id"));
     let done = if replayed { "already wrote" } else { "wrote" };
-    let to = readers.iter().map(|to| printable(cast.name(to))).collect::<Vec<_>>().join(", ");
-    let to = if to.is_empty() { "everyone".to_owned() } else { to };
+    let to = readers
+        .iter()
+        .map(|to| printable(cast.name(to)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let to = if to.is_empty() {
+        "everyone".to_owned()
+    } else {
+        to
+    };
     app.out.line(format!("{done} {id} to {to}"))
 }
 
@@ -68,7 +84,9 @@ fn author(http: &Http, args: &Args, cast: &Cast) -> Result<String> {
     }
     if !http.is_a_person() {
         let failure = Failure::usage("nobody is named in whose name to write");
-        return Err(failure.hint("name a person with --as; `turnkeep invoke` speaks as the operator").into());
+        return Err(failure
+            .hint("name a person with --as; `turnkeep invoke` speaks as the operator")
+            .into());
     }
     Ok(cast.view.clone())
 }
@@ -96,9 +114,14 @@ fn bundle(args: &Args, person: &str, readers: &[String], request: &str) -> Value
 
 /// A rejected bundle is no error form: its reason is inside.
 fn rejected(error: anyhow::Error) -> anyhow::Error {
-    let reason = error.downcast_ref::<Refused>().and_then(|refused| refused.rejection.clone());
+    let reason = error
+        .downcast_ref::<Refused>()
+        .and_then(|refused| refused.rejection.clone());
     let Some(reason) = reason else { return error };
-    let failure = Failure::new(format!("the entry was refused: {}", explain_rejection(&reason)));
+    let failure = Failure::new(format!(
+        "the entry was refused: {}",
+        explain_rejection(&reason)
+    ));
     match reason.split(':').next().unwrap_or_default() {
         "VISIBILITY_INVALID" => {
             failure.hint("`turnkeep world person WORLD list` lists who may be named with --to")

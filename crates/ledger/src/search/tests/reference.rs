@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::super::query::{Wanted, Wish};
 use super::super::words::{Role, words};
 use super::super::{
-    AUTHOR, CONVERSATION_STEPS, NEIGHBOUR, NEXT, PREVIOUS, REACH_MILLIS, RERANKED, SESSION, SESSION_STEPS,
-    Window,
+    AUTHOR, CONVERSATION_STEPS, NEIGHBOUR, NEXT, PREVIOUS, REACH_MILLIS, RERANKED, SESSION,
+    SESSION_STEPS, Window,
 };
 
 /// An entry with everything that it owns.
@@ -48,8 +48,15 @@ struct Bag {
 
 impl Bag {
     fn of(entry: &Owned) -> Self {
-        let mut bag = Self { counts: HashMap::new(), length: 0 };
-        for (text, counted) in [(&entry.label, true), (&entry.text, true), (&entry.date, false)] {
+        let mut bag = Self {
+            counts: HashMap::new(),
+            length: 0,
+        };
+        for (text, counted) in [
+            (&entry.label, true),
+            (&entry.text, true),
+            (&entry.date, false),
+        ] {
             words(text, |word| {
                 *bag.counts.entry(word.term.to_owned()).or_default() += 1;
                 bag.length += u32::from(counted && word.role == Role::Part);
@@ -83,28 +90,47 @@ impl<'a> Reference<'a> {
         }
         if wanted.terms.is_empty() {
             let newest = (0..self.visible.len()).rev().filter(passes);
-            return newest.map(|place| expected((place, 0.0), false)).take(asked.limit).collect();
+            return newest
+                .map(|place| expected((place, 0.0), false))
+                .take(asked.limit)
+                .collect();
         }
         let weights = weights(&self.bags, &wanted.terms);
         let own: Vec<f32> = own(&self.bags, &weights);
         let is_hit = |place: &usize| own[*place] > 0.0 || !wanted.phrases.is_empty();
         let joint = |place: usize| (place, self.joint(place, &own, &weights));
-        let mut hits: Vec<Scored> =
-            (0..self.visible.len()).filter(passes).filter(is_hit).map(joint).collect();
+        let mut hits: Vec<Scored> = (0..self.visible.len())
+            .filter(passes)
+            .filter(is_hit)
+            .map(joint)
+            .collect();
         sort(&mut hits);
         let mut rest = hits.split_off(hits.len().min(RERANKED));
         let again = |place: usize| (place, self.score_again(place, &own, &weights, &wanted));
-        let mut first: Vec<(Scored, bool)> = hits.iter().map(|(place, _)| (again(*place), false)).collect();
+        let mut first: Vec<(Scored, bool)> = hits
+            .iter()
+            .map(|(place, _)| (again(*place), false))
+            .collect();
         if wanted.phrases.is_empty() {
-            let mut beside: Vec<usize> = hits.iter().flat_map(|(place, _)| self.beside(*place)).collect();
+            let mut beside: Vec<usize> = hits
+                .iter()
+                .flat_map(|(place, _)| self.beside(*place))
+                .collect();
             beside.sort_unstable();
             beside.dedup();
             beside.retain(|place| hits.iter().all(|(hit, _)| hit != place) && passes(place));
             rest.retain(|(place, _)| !beside.contains(place));
-            first.extend(beside.into_iter().map(|place| (again(place), own[place] == 0.0)));
+            first.extend(
+                beside
+                    .into_iter()
+                    .map(|place| (again(place), own[place] == 0.0)),
+            );
         }
         first.sort_by(|(one, _), (other, _)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
-        let matches = first.iter().rposition(|(_, context)| !context).map_or(0, |last| last + 1);
+        let matches = first
+            .iter()
+            .rposition(|(_, context)| !context)
+            .map_or(0, |last| last + 1);
         let trailing = first.split_off(matches);
         let rest = rest.into_iter().map(|scored| (scored, false));
         let all = first.into_iter().chain(rest).chain(trailing);
@@ -120,9 +146,15 @@ impl<'a> Reference<'a> {
 
     fn passes(&self, place: usize, asked: &Asked, wanted: &Wanted<'_>) -> bool {
         let entry = self.visible[place];
-        asked.author.as_ref().is_none_or(|author| *author == entry.author)
+        asked
+            .author
+            .as_ref()
+            .is_none_or(|author| *author == entry.author)
             && asked.window.holds(entry.time)
-            && wanted.phrases.iter().all(|phrase| entry.text.contains(phrase))
+            && wanted
+                .phrases
+                .iter()
+                .all(|phrase| entry.text.contains(phrase))
     }
 
     fn has(&self, place: usize, term: &String) -> bool {
@@ -130,7 +162,9 @@ impl<'a> Reference<'a> {
     }
 
     fn step(&self, place: usize, by: isize) -> Option<usize> {
-        let next = place.checked_add_signed(by).filter(|next| *next < self.visible.len())?;
+        let next = place
+            .checked_add_signed(by)
+            .filter(|next| *next < self.visible.len())?;
         let gap = self.visible[place].time.abs_diff(self.visible[next].time);
         (gap <= REACH_MILLIS).then_some(next)
     }
@@ -138,13 +172,23 @@ impl<'a> Reference<'a> {
     /// What an entry owes to the terms of another that it has not itself.
     fn lent(&self, place: usize, from: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
         let all = weights.iter().filter(|(term, _)| self.has(from, term));
-        let lacking = all.clone().filter(|(term, _)| !self.has(place, term)).map(|(_, weight)| weight);
+        let lacking = all
+            .clone()
+            .filter(|(term, _)| !self.has(place, term))
+            .map(|(_, weight)| weight);
         let lacking = lacking.sum::<f32>();
-        if lacking == 0.0 { 0.0 } else { own[from] * (lacking / all.map(|(_, weight)| weight).sum::<f32>()) }
+        if lacking == 0.0 {
+            0.0
+        } else {
+            own[from] * (lacking / all.map(|(_, weight)| weight).sum::<f32>())
+        }
     }
 
     fn joint(&self, place: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
-        let lent = |by: isize| self.step(place, by).map_or(0.0, |from| self.lent(place, from, own, weights));
+        let lent = |by: isize| {
+            self.step(place, by)
+                .map_or(0.0, |from| self.lent(place, from, own, weights))
+        };
         own[place] + NEIGHBOUR * (lent(-1) + lent(1))
     }
 
@@ -162,13 +206,21 @@ impl<'a> Reference<'a> {
         around.push(place);
         around.extend(&after);
         let count = |other: &String| {
-            let pairs = around.windows(2).map(|pair| (author(pair[0]), author(pair[1])));
-            pairs.filter(|(one, next)| (*one, *next) == (own, other) || (*one, *next) == (other, own)).count()
+            let pairs = around
+                .windows(2)
+                .map(|pair| (author(pair[0]), author(pair[1])));
+            pairs
+                .filter(|(one, next)| {
+                    (*one, *next) == (own, other) || (*one, *next) == (other, own)
+                })
+                .count()
         };
         let mut best: Option<(usize, &String)> = None;
         for distance in 0..CONVERSATION_STEPS {
             for side in [&before, &after] {
-                let Some(other) = side.get(distance).map(|place| author(*place)) else { continue };
+                let Some(other) = side.get(distance).map(|place| author(*place)) else {
+                    continue;
+                };
                 if other != own && best.is_none_or(|(most, _)| count(other) > most) {
                     best = Some((count(other), other));
                 }
@@ -198,10 +250,19 @@ impl<'a> Reference<'a> {
     }
 
     fn beside(&self, place: usize) -> Vec<usize> {
-        [-1, 1].into_iter().flat_map(|by| self.conversation(place, by).into_iter().take(2)).collect()
+        [-1, 1]
+            .into_iter()
+            .flat_map(|by| self.conversation(place, by).into_iter().take(2))
+            .collect()
     }
 
-    fn score_again(&self, place: usize, own: &[f32], weights: &Weights<'_>, wanted: &Wanted<'_>) -> f32 {
+    fn score_again(
+        &self,
+        place: usize,
+        own: &[f32],
+        weights: &Weights<'_>,
+        wanted: &Wanted<'_>,
+    ) -> f32 {
         let mut score = own[place];
         let mut around = vec![place];
         for (by, parts) in [(-1, PREVIOUS), (1, NEXT)] {
@@ -212,13 +273,19 @@ impl<'a> Reference<'a> {
             around.extend(members);
         }
         let is_said = |term: &String| around.iter().any(|place| self.has(*place, term));
-        let said = weights.iter().filter(|(term, _)| is_said(term)).map(|(_, weight)| weight);
+        let said = weights
+            .iter()
+            .filter(|(term, _)| is_said(term))
+            .map(|(_, weight)| weight);
         score += SESSION * said.sum::<f32>();
         let entry = self.visible[place];
         let is_named = |name: &String| {
             let mut terms = Vec::new();
             words(name, |word| terms.push(word.term.to_owned()));
-            !terms.is_empty() && terms.iter().all(|term| wanted.terms.iter().any(|wish| wish.term == *term))
+            !terms.is_empty()
+                && terms
+                    .iter()
+                    .all(|term| wanted.terms.iter().any(|wish| wish.term == *term))
         };
         let whole = weights.iter().map(|(_, weight)| weight).sum::<f32>();
         let has_all = weights.iter().all(|(term, _)| self.has(place, term));
@@ -228,31 +295,53 @@ impl<'a> Reference<'a> {
 }
 
 fn expected((place, score): Scored, context: bool) -> Expected {
-    Expected { place, score: score.to_bits(), context }
+    Expected {
+        place,
+        score: score.to_bits(),
+        context,
+    }
 }
 
 fn sort(hits: &mut [(usize, f32)]) {
     hits.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small counts")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "small counts"
+)]
 fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Weights<'a> {
-    let frequency = |term: &String| bags.iter().filter(|bag| bag.counts.contains_key(term)).count();
+    let frequency = |term: &String| {
+        bags.iter()
+            .filter(|bag| bag.counts.contains_key(term))
+            .count()
+    };
     let is_known = |number: usize| frequency(&terms[number].term) > 0;
-    let left =
-        terms.iter().enumerate().filter(|(number, wish)| is_known(*number) && !wish.is_said_by(is_known));
-    let mut found: Vec<(usize, usize, &String)> =
-        left.map(|(place, wish)| (frequency(&wish.term), place, &wish.term)).collect();
+    let left = terms
+        .iter()
+        .enumerate()
+        .filter(|(number, wish)| is_known(*number) && !wish.is_said_by(is_known));
+    let mut found: Vec<(usize, usize, &String)> = left
+        .map(|(place, wish)| (frequency(&wish.term), place, &wish.term))
+        .collect();
     found.sort_unstable();
     found.truncate(32);
     let weight = |frequency: usize| {
         let (count, frequency) = (bags.len() as f64, frequency as f64);
         (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
     };
-    found.into_iter().map(|(frequency, _, term)| (term, weight(frequency))).collect()
+    found
+        .into_iter()
+        .map(|(frequency, _, term)| (term, weight(frequency)))
+        .collect()
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small counts")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "small counts"
+)]
 fn own(bags: &[Bag], weights: &Weights<'_>) -> Vec<f32> {
     let total: u64 = bags.iter().map(|bag| u64::from(bag.length)).sum();
     let average = (total as f64 / bags.len() as f64).max(f64::MIN_POSITIVE) as f32;

@@ -15,11 +15,21 @@ struct World {
 }
 
 fn world(entries: &[(ClassId, &str, i64, &str)]) -> World {
-    let mut world = World { index: Index::new(), texts: Vec::new() };
+    let mut world = World {
+        index: Index::new(),
+        texts: Vec::new(),
+    };
     for (class, author, minute, text) in entries {
         let date = date_words(jiff::civil::date(2026, 11, 15));
         let time = minute * MINUTE;
-        world.index.push(&Document { class: *class, author, label: author, text, time, date: &date });
+        world.index.push(&Document {
+            class: *class,
+            author,
+            label: author,
+            text,
+            time,
+            date: &date,
+        });
         world.texts.push((*text).to_owned());
     }
     world
@@ -27,7 +37,10 @@ fn world(entries: &[(ClassId, &str, i64, &str)]) -> World {
 
 impl World {
     fn find(&self, query: Query<'_>) -> Vec<u32> {
-        let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
+        let scope = Scope {
+            classes: &[PUBLIC],
+            at: u32::MAX,
+        };
         let Ok(hits) = self.index.search(&scope, &query, &self.texts[..]);
         hits.into_iter().map(|hit| hit.entry).collect()
     }
@@ -38,12 +51,21 @@ impl World {
 }
 
 fn query(text: &str) -> Query<'_> {
-    Query { text, author: None, window: Window::default(), limit: 10, context_max: 10 }
+    Query {
+        text,
+        author: None,
+        window: Window::default(),
+        limit: 10,
+        context_max: 10,
+    }
 }
 
 /// Entries far apart in time, so that none is another's neighbour.
 fn apart(texts: &[&str]) -> World {
-    let entries: Vec<_> = (0..).zip(texts).map(|(hour, text)| (PUBLIC, "ANNA", hour * 60, *text)).collect();
+    let entries: Vec<_> = (0..)
+        .zip(texts)
+        .map(|(hour, text)| (PUBLIC, "ANNA", hour * 60, *text))
+        .collect();
     world(&entries)
 }
 
@@ -110,7 +132,14 @@ fn authors_and_dates_are_words() {
     let date = date_words(jiff::civil::date(2027, 2, 1));
     assert_eq!(date, "2027-02-01 monday february");
     let (author, time) = ("ANNA", 120 * MINUTE);
-    world.index.push(&Document { class: PUBLIC, author, label: author, text: "three", time, date: &date });
+    world.index.push(&Document {
+        class: PUBLIC,
+        author,
+        label: author,
+        text: "three",
+        time,
+        date: &date,
+    });
     for (text, expect) in [
         ("ben", &[1][..]),
         ("What did Anna say?", &[2, 0]),
@@ -124,8 +153,12 @@ fn authors_and_dates_are_words() {
 
 #[test]
 fn phrases_are_exact_bytes() {
-    let world =
-        apart(&["Ship the refund fix today.", "ship the  refund fix", "the refund is shipped", "re\"fund"]);
+    let world = apart(&[
+        "Ship the refund fix today.",
+        "ship the  refund fix",
+        "the refund is shipped",
+        "re\"fund",
+    ]);
     for (text, expect) in [
         ("\"the refund fix\"", &[0][..]),
         ("\"the refund\"", &[2, 0]),
@@ -156,13 +189,20 @@ fn every_piece_of_a_text_in_quotes_finds_every_text_that_has_it() {
     ];
     let world = apart(&texts);
     for text in texts {
-        let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let bounds: Vec<usize> = text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect();
         for (index, start) in bounds.iter().enumerate() {
             for end in bounds[index..].iter().skip(1).take(12) {
                 let piece = &text[*start..*end];
                 let mut found = world.words(&format!("\"{piece}\""));
                 found.sort_unstable();
-                let expect = (0..).zip(&texts).filter(|(_, text)| text.contains(piece)).map(|(at, _)| at);
+                let expect = (0..)
+                    .zip(&texts)
+                    .filter(|(_, text)| text.contains(piece))
+                    .map(|(at, _)| at);
                 assert_eq!(found, expect.collect::<Vec<u32>>(), "{piece:?}");
             }
         }
@@ -172,8 +212,15 @@ fn every_piece_of_a_text_in_quotes_finds_every_text_that_has_it() {
 #[test]
 fn phrases_may_cut_identifiers_anywhere() {
     let long = format!("{}142", "x".repeat(80));
-    let world =
-        apart(&["fix PAY-142.", "fix pay-142", "PAY-1421 too", "it's142", "12 1 42", &long, "port 142's"]);
+    let world = apart(&[
+        "fix PAY-142.",
+        "fix pay-142",
+        "PAY-1421 too",
+        "it's142",
+        "12 1 42",
+        &long,
+        "port 142's",
+    ]);
     for (text, expect) in [
         ("\"PAY-142\"", &[2, 0][..]),
         ("\"142\"", &[6, 5, 3, 2, 1, 0]),
@@ -198,18 +245,67 @@ fn filters_come_first_and_no_words_mean_newest_first() {
         (PUBLIC, "ANNA", 180, "refund three"),
         (PUBLIC, "ANNA", 240, "other"),
     ]);
-    let window = |from: i64, to: i64| Window { from: Some(from * MINUTE), to: Some(to * MINUTE) };
+    let window = |from: i64, to: i64| Window {
+        from: Some(from * MINUTE),
+        to: Some(to * MINUTE),
+    };
     assert_eq!(world.words("refund"), [3, 1, 0]);
     assert_eq!(world.words(""), [4, 3, 1, 0]);
     assert_eq!(world.words("the of"), [0; 0]);
     assert_eq!(world.words("nothing"), [0; 0]);
-    assert_eq!(world.find(Query { author: Some("ANNA"), ..query("refund") }), [3, 0]);
-    assert_eq!(world.find(Query { author: Some("anna"), ..query("refund") }), [0; 0]);
-    assert_eq!(world.find(Query { author: Some("BEN"), ..query("") }), [1]);
-    assert_eq!(world.find(Query { window: window(60, 180), ..query("refund") }), [1]);
-    assert_eq!(world.find(Query { window: window(0, 240), limit: 2, ..query("") }), [3, 1]);
-    assert_eq!(world.find(Query { window: Window { from: Some(1), to: None }, ..query("refund") }), [3, 1]);
-    assert_eq!(world.find(Query { limit: 0, ..query("refund") }), [0; 0]);
+    assert_eq!(
+        world.find(Query {
+            author: Some("ANNA"),
+            ..query("refund")
+        }),
+        [3, 0]
+    );
+    assert_eq!(
+        world.find(Query {
+            author: Some("anna"),
+            ..query("refund")
+        }),
+        [0; 0]
+    );
+    assert_eq!(
+        world.find(Query {
+            author: Some("BEN"),
+            ..query("")
+        }),
+        [1]
+    );
+    assert_eq!(
+        world.find(Query {
+            window: window(60, 180),
+            ..query("refund")
+        }),
+        [1]
+    );
+    assert_eq!(
+        world.find(Query {
+            window: window(0, 240),
+            limit: 2,
+            ..query("")
+        }),
+        [3, 1]
+    );
+    assert_eq!(
+        world.find(Query {
+            window: Window {
+                from: Some(1),
+                to: None
+            },
+            ..query("refund")
+        }),
+        [3, 1]
+    );
+    assert_eq!(
+        world.find(Query {
+            limit: 0,
+            ..query("refund")
+        }),
+        [0; 0]
+    );
 }
 
 #[test]
@@ -232,7 +328,10 @@ fn entries_beside_a_hit_are_context_and_never_more_than_asked_for() {
         (PUBLIC, "ANNA", 3, "thanks"),
         (PUBLIC, "BEN", 4, "lunch"),
     ]);
-    let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
+    let scope = Scope {
+        classes: &[PUBLIC],
+        at: u32::MAX,
+    };
     for (context_max, limit, expect) in [
         (10, 10, &[(0, false), (1, true), (3, true)][..]),
         (1, 10, &[(0, false), (1, true)]),
@@ -240,13 +339,22 @@ fn entries_beside_a_hit_are_context_and_never_more_than_asked_for() {
         (10, 2, &[(0, false), (1, true)]),
         (10, 1, &[(0, false)]),
     ] {
-        let query = Query { limit, context_max, ..query("gateway") };
+        let query = Query {
+            limit,
+            context_max,
+            ..query("gateway")
+        };
         let Ok(hits) = world.index.search(&scope, &query, &world.texts[..]);
         let found: Vec<(u32, bool)> = hits.iter().map(|hit| (hit.entry, hit.context)).collect();
         assert_eq!(found, expect, "{context_max} of {limit}");
     }
     // A filter is one for context, too, and whatever has the phrase is no context.
-    let by = |author| world.find(Query { author: Some(author), ..query("gateway") });
+    let by = |author| {
+        world.find(Query {
+            author: Some(author),
+            ..query("gateway")
+        })
+    };
     assert_eq!((by("ANNA"), by("BEN")), (vec![0, 3], vec![]));
     assert_eq!(world.words("\"gateway\""), [0]);
 }
@@ -262,11 +370,28 @@ fn context_never_takes_the_place_of_a_match_further_down() {
         })
         .collect();
     let world = world(&entries);
-    let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
-    let Ok(hits) = world.index.search(&scope, &Query { limit: 70, ..query("refund") }, &world.texts[..]);
+    let scope = Scope {
+        classes: &[PUBLIC],
+        at: u32::MAX,
+    };
+    let Ok(hits) = world.index.search(
+        &scope,
+        &Query {
+            limit: 70,
+            ..query("refund")
+        },
+        &world.texts[..],
+    );
     let matches = hits.iter().filter(|hit| !hit.context).count();
     assert_eq!((matches, hits.len()), (60, 70));
-    let Ok(fewer) = world.index.search(&scope, &Query { limit: 7, ..query("refund") }, &world.texts[..]);
+    let Ok(fewer) = world.index.search(
+        &scope,
+        &Query {
+            limit: 7,
+            ..query("refund")
+        },
+        &world.texts[..],
+    );
     assert_eq!(fewer, hits[..7], "fewer are the first of many");
 }
 
@@ -276,10 +401,21 @@ fn a_query_that_names_an_author_prefers_what_the_author_wrote() {
     let date = date_words(jiff::civil::date(2026, 11, 15));
     let (text, time) = ("the port moved", 10_000 * MINUTE);
     for label in ["Ben Ray", "Ben"] {
-        world.index.push(&Document { class: PUBLIC, author: "B7", label, text, time, date: &date });
+        world.index.push(&Document {
+            class: PUBLIC,
+            author: "B7",
+            label,
+            text,
+            time,
+            date: &date,
+        });
         world.texts.push(text.to_owned());
     }
-    assert_eq!(world.words("when did the port of Ben Ray move")[0], 3, "the label that it had then");
+    assert_eq!(
+        world.words("when did the port of Ben Ray move")[0],
+        3,
+        "the label that it had then"
+    );
     assert_eq!(world.words("port lunch b7")[..3], [2, 4, 3], "the id");
     for (query, name, expect) in [
         ("port ray", "Ben Ray", false),
@@ -294,7 +430,8 @@ fn a_query_that_names_an_author_prefers_what_the_author_wrote() {
 
 #[test]
 fn neighbours_are_those_of_the_same_conversation() {
-    // ANNA talks with BEN, while CLEO talks with DAN. An answer follows its question after two others.
+    // ANNA talks with BEN, while CLEO talks with DAN. An answer follows its question after two
+    // others.
     let talk = [
         ("ANNA", "which port does the gateway use"),
         ("CLEO", "where shall we eat"),
@@ -307,7 +444,10 @@ fn neighbours_are_those_of_the_same_conversation() {
         ("CLEO", "see you"),
         ("DAN", "later"),
     ];
-    let entries: Vec<_> = (0..).zip(talk).map(|(minute, (by, text))| (PUBLIC, by, minute, text)).collect();
+    let entries: Vec<_> = (0..)
+        .zip(talk)
+        .map(|(minute, (by, text))| (PUBLIC, by, minute, text))
+        .collect();
     assert_eq!(world(&entries).words("gateway"), [0, 3, 4]);
 }
 
@@ -317,10 +457,16 @@ fn damaged_checkpoints_are_refused() {
     let whole = index(&ledger(&mut random, 4)).encode();
     assert!(Index::decode(&whole).is_ok());
     assert_eq!(Index::decode(b"").err(), Some(CheckpointError::Foreign));
-    assert_eq!(Index::decode(&[0; 99]).err(), Some(CheckpointError::Foreign));
+    assert_eq!(
+        Index::decode(&[0; 99]).err(),
+        Some(CheckpointError::Foreign)
+    );
     let mut newer = whole.clone();
     newer[8] = 9;
-    assert_eq!(Index::decode(&newer).err(), Some(CheckpointError::Version(9)));
+    assert_eq!(
+        Index::decode(&newer).err(),
+        Some(CheckpointError::Version(9))
+    );
     for cut in 0..whole.len() {
         assert!(Index::decode(&whole[..cut]).is_err(), "cut at {cut}");
     }
@@ -328,7 +474,11 @@ fn damaged_checkpoints_are_refused() {
         let mut damaged = whole.clone();
         let at = 12 + random.below(whole.len() - 12);
         damaged[at] ^= 1 << random.below(8);
-        assert_eq!(Index::decode(&damaged).err(), Some(CheckpointError::Checksum), "at {at}");
+        assert_eq!(
+            Index::decode(&damaged).err(),
+            Some(CheckpointError::Checksum),
+            "at {at}"
+        );
     }
 }
 
@@ -348,7 +498,10 @@ fn made_up_checkpoints_never_panic() {
         if let Ok(index) = Index::decode(&bytes) {
             read += 1;
             let classes: Vec<ClassId> = (0..30).map(ClassId).collect();
-            let scope = Scope { classes: &classes, at: u32::MAX };
+            let scope = Scope {
+                classes: &classes,
+                at: u32::MAX,
+            };
             for text in ["refund port deadline", "2026-11-15", "", "\"refund\""] {
                 let texts: &[&str] = &[];
                 let Ok(_) = index.search(&scope, &query(text), texts);

@@ -21,7 +21,9 @@ impl ClipboardProvider for TmuxBuffers {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
         // tmux throws an empty one away without a word, and the one before would be pasted.
         if content.is_empty() {
-            return Err(ClipboardError::NoEmptyContent { adapter: Adapter::Tmux });
+            return Err(ClipboardError::NoEmptyContent {
+                adapter: Adapter::Tmux,
+            });
         }
         self.tmux.run(&["load-buffer", "-"], content)?;
         Ok(())

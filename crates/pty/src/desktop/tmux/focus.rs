@@ -30,7 +30,11 @@ fn most_recent(clients: &str) -> Option<u32> {
         let (activity, pid) = line.trim().split_once(' ')?;
         Some((activity.parse::<u64>().ok()?, pid.parse::<u32>().ok()?))
     };
-    clients.lines().filter_map(parse).max_by_key(|(activity, _)| *activity).map(|(_, pid)| pid)
+    clients
+        .lines()
+        .filter_map(parse)
+        .max_by_key(|(activity, _)| *activity)
+        .map(|(_, pid)| pid)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Hotkeys by `bind-key`: a key in the root table writes a line into a pipe of ours.
 //!
-//! The line is `INDEX PANE_PID`, so that a press carries its pane. The pipe is opened read-write on both
-//! sides: neither waits for the other, and a key that is pressed after we were killed writes into
-//! nothing. A binding left over from a killed process is recognised by the pipe's name and replaced;
-//! a key that is bound to anything else is taken.
+//! The line is `INDEX PANE_PID`, so that a press carries its pane. The pipe is opened read-write on
+//! both sides: neither waits for the other, and a key that is pressed after we were killed writes
+//! into nothing. A binding left over from a killed process is recognised by the pipe's name and
+//! replaced; a key that is bound to anything else is taken.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -46,21 +46,41 @@ impl TmuxHotkeys {
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(io)?;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let pipe = File::from(open(&path, flags, Mode::empty()).map_err(io)?);
-        Ok(Self { tmux, path, pipe, unread: Vec::new(), asked: 0, bound: Vec::new() })
+        Ok(Self {
+            tmux,
+            path,
+            pipe,
+            unread: Vec::new(),
+            asked: 0,
+            bound: Vec::new(),
+        })
     }
 
-    fn bind(&mut self, index: usize, binding: &Binding) -> Result<Option<RefusalReason>, DesktopError> {
+    fn bind(
+        &mut self,
+        index: usize,
+        binding: &Binding,
+    ) -> Result<Option<RefusalReason>, DesktopError> {
         let key = match binding.tmux_name() {
             Ok(key) => key,
             Err(lacks) => return Ok(Some(RefusalReason::NotInTerminals(lacks))),
         };
         // tmux fails when nothing is bound to the key.
-        let bound = self.tmux.run(&["list-keys", "-T", "root", &key], b"").unwrap_or_default();
+        let bound = self
+            .tmux
+            .run(&["list-keys", "-T", "root", &key], b"")
+            .unwrap_or_default();
         if !is_free(&String::from_utf8_lossy(&bound)) {
             return Ok(Some(RefusalReason::Taken));
         }
-        let command = format!("echo {index} #{{pane_pid}} 1<>{}", shell_word(&self.path.to_string_lossy()));
-        match self.tmux.run(&["bind-key", "-n", &key, "run-shell", "-b", &command], b"") {
+        let command = format!(
+            "echo {index} #{{pane_pid}} 1<>{}",
+            shell_word(&self.path.to_string_lossy())
+        );
+        match self
+            .tmux
+            .run(&["bind-key", "-n", &key, "run-shell", "-b", &command], b"")
+        {
             Ok(_) => self.bound.push(key),
             Err(DesktopError::Program { message, .. }) if message.starts_with("unknown key") => {
                 return Ok(Some(RefusalReason::NoSuchKey));
@@ -78,7 +98,11 @@ impl HotkeyProvider for TmuxHotkeys {
         let mut refused = Vec::new();
         for (index, binding) in bindings.iter().enumerate() {
             let refusal = self.bind(index, binding)?;
-            refused.extend(refusal.map(|reason| Refused { index, binding: *binding, reason }));
+            refused.extend(refusal.map(|reason| Refused {
+                index,
+                binding: *binding,
+                reason,
+            }));
         }
         Ok(refused)
     }
@@ -92,10 +116,14 @@ impl HotkeyProvider for TmuxHotkeys {
         let mut presses = Vec::new();
         loop {
             match self.pipe.read(&mut chunk) {
-                Ok(count) => self.unread.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+                Ok(count) => self
+                    .unread
+                    .extend_from_slice(chunk.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(presses),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(DesktopError::io("cannot read the pipe of hotkeys")(error)),
+                Err(error) => {
+                    return Err(DesktopError::io("cannot read the pipe of hotkeys")(error));
+                }
             }
             presses.extend(take_presses(&mut self.unread, self.asked));
         }
@@ -103,7 +131,9 @@ impl HotkeyProvider for TmuxHotkeys {
 
     /// The pipe is ours and says nothing of the server.
     fn look(&mut self) -> Result<(), DesktopError> {
-        self.tmux.run(&["display-message", "-p", ""], b"").map(|_| ())
+        self.tmux
+            .run(&["display-message", "-p", ""], b"")
+            .map(|_| ())
     }
 
     fn unregister(&mut self) -> Result<(), DesktopError> {
@@ -135,7 +165,10 @@ impl Drop for TmuxHotkeys {
 
 /// Takes the complete lines; anything that is not a press is dropped.
 fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
-    let end = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let end = unread
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     let lines: Vec<u8> = unread.drain(..end).collect();
     if unread.len() > LINE_BYTES_MAX {
         unread.clear();
@@ -143,15 +176,23 @@ fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
     let parse = |line: &str| {
         let (index, process) = line.split_once(' ')?;
         let index = index.parse().ok().filter(|index| *index < bindings)?;
-        Some(Press { index, process: process.trim().parse().ok() })
+        Some(Press {
+            index,
+            process: process.trim().parse().ok(),
+        })
     };
-    String::from_utf8_lossy(&lines).lines().filter_map(parse).collect()
+    String::from_utf8_lossy(&lines)
+        .lines()
+        .filter_map(parse)
+        .collect()
 }
 
 /// Whether nothing alive is bound to a key, by what `list-keys` prints about it.
 fn is_free(listed: &str) -> bool {
     let listed = listed.trim();
-    let ours = listed.split_once(PIPE_PREFIX).and_then(|(_, rest)| rest.split_once(PIPE_SUFFIX));
+    let ours = listed
+        .split_once(PIPE_PREFIX)
+        .and_then(|(_, rest)| rest.split_once(PIPE_SUFFIX));
     let owner = ours.and_then(|(pid, _)| pid.parse::<u32>().ok());
     listed.is_empty() || owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
@@ -169,7 +210,11 @@ mod tests {
     fn only_whole_lines_about_our_keys_are_presses() {
         let press = |index, process| Press { index, process };
         for (bytes, expect, rest) in [
-            (&b"0 12\n1 13\n0 "[..], vec![press(0, Some(12)), press(1, Some(13))], &b"0 "[..]),
+            (
+                &b"0 12\n1 13\n0 "[..],
+                vec![press(0, Some(12)), press(1, Some(13))],
+                &b"0 "[..],
+            ),
             (b"2 12\n", vec![], b""),
             (b"0 x\n", vec![press(0, None)], b""),
             (b"\xff\n\n0\n", vec![], b""),
@@ -183,8 +228,9 @@ mod tests {
 
     #[test]
     fn a_key_is_free_when_its_owner_is_gone() {
-        let ours =
-            |pid: u32| format!("bind-key -T root M-C run-shell -b \"… '/run/turnkeep-hotkey-{pid}.fifo'\"");
+        let ours = |pid: u32| {
+            format!("bind-key -T root M-C run-shell -b \"… '/run/turnkeep-hotkey-{pid}.fifo'\"")
+        };
         assert!(is_free(""));
         assert!(is_free(&ours(u32::MAX)));
         assert!(!is_free(&ours(std::process::id())));
@@ -193,7 +239,11 @@ mod tests {
 
     #[test]
     fn a_path_reaches_the_shell_as_it_is() {
-        for (text, expect) in [("/a b", "'/a b'"), ("/a'b", r"'/a'\''b'"), ("/a#b", "'/a##b'")] {
+        for (text, expect) in [
+            ("/a b", "'/a b'"),
+            ("/a'b", r"'/a'\''b'"),
+            ("/a#b", "'/a##b'"),
+        ] {
             assert_eq!(shell_word(text), expect);
         }
     }

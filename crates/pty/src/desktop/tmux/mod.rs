@@ -1,7 +1,8 @@
 //! tmux as a desktop: panes have focus, `bind-key` is the hotkey, paste buffers are the clipboard.
 //!
 //! Everything goes through the `tmux` program and the server's socket, named explicitly, so that it
-//! works over SSH and from outside the server. Every call ends within [`RUN_TIME_MAX`] or is killed.
+//! works over SSH and from outside the server. Every call ends within [`RUN_TIME_MAX`] or is
+//! killed.
 
 mod buffers;
 mod focus;
@@ -30,7 +31,9 @@ pub struct Tmux {
 impl Tmux {
     /// The server at a socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
+        Self {
+            socket: socket.into(),
+        }
     }
 
     /// The server's socket.
@@ -40,13 +43,15 @@ impl Tmux {
 
     /// Whether it answers.
     pub(super) fn probe(&self) -> Result<(), DesktopError> {
-        self.run(&["display-message", "-p", "#{version}"], b"").map(drop)
+        self.run(&["display-message", "-p", "#{version}"], b"")
+            .map(drop)
     }
 
     /// Shows a line to whoever looks at the server's most recent client.
     pub fn show(&self, message: &str) -> Result<(), DesktopError> {
         // A message is a format: a `#` would start one.
-        self.run(&["display-message", "--", &message.replace('#', "##")], b"").map(drop)
+        self.run(&["display-message", "--", &message.replace('#', "##")], b"")
+            .map(drop)
     }
 
     /// Runs a tmux command with some standard input; what it prints.
@@ -54,7 +59,10 @@ impl Tmux {
         let mut command = Command::new("tmux");
         // Inside a pane these would make the pane the target of everything.
         command.env_remove("TMUX").env_remove("TMUX_PANE");
-        command.arg("-S").arg(&self.socket).args(args.iter().map(argument));
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(args.iter().map(argument));
         let name = format!("tmux {}", args.first().copied().unwrap_or_default());
         program::run(&mut command, &name, input, RUN_TIME_MAX)
     }
@@ -62,7 +70,8 @@ impl Tmux {
 
 /// An argument as tmux reads it: one that ends in a semicolon would end the command.
 fn argument(text: &&str) -> String {
-    text.strip_suffix(';').map_or_else(|| (*text).to_owned(), |head| format!("{head}\\;"))
+    text.strip_suffix(';')
+        .map_or_else(|| (*text).to_owned(), |head| format!("{head}\\;"))
 }
 
 #[cfg(test)]
@@ -71,7 +80,13 @@ mod tests {
 
     #[test]
     fn a_semicolon_at_the_end_is_part_of_the_argument() {
-        for (text, expect) in [("M-;", "M-\\;"), (";", "\\;"), ("a;b", "a;b"), ("", ""), ("a\\;", "a\\\\;")] {
+        for (text, expect) in [
+            ("M-;", "M-\\;"),
+            (";", "\\;"),
+            ("a;b", "a;b"),
+            ("", ""),
+            ("a\\;", "a\\\\;"),
+        ] {
             assert_eq!(argument(&text), expect);
         }
     }

@@ -1,8 +1,9 @@
 //! The CLIPBOARD selection: writing starts a thread that owns it, reading asks whoever does.
 //!
 //! On X11 a clipboard is not a place but a promise: its owner must stay to answer. The thread lives
-//! until another program owns the selection or this value is dropped. What is written next takes the
-//! selection from it; readers that are in the middle of a large content still get the rest of it.
+//! until another program owns the selection or this value is dropped. What is written next takes
+//! the selection from it; readers that are in the middle of a large content still get the rest of
+//! it.
 
 use std::collections::VecDeque;
 use std::io::{PipeWriter, pipe};
@@ -29,12 +30,18 @@ impl X11Clipboard {
     /// The clipboard of a display that can be reached.
     pub fn connect(display: &str) -> Result<Self, DesktopError> {
         connect(display)?;
-        Ok(Self { display: display.to_owned(), serving: None, finishing: VecDeque::new() })
+        Ok(Self {
+            display: display.to_owned(),
+            serving: None,
+            finishing: VecDeque::new(),
+        })
     }
 
     /// Whether what was written last is still what others paste.
     pub fn is_owner(&self) -> bool {
-        self.serving.as_ref().is_some_and(|serving| !serving.has_ended())
+        self.serving
+            .as_ref()
+            .is_some_and(|serving| !serving.has_ended())
     }
 }
 
@@ -71,9 +78,14 @@ impl Serving {
                 tracing::warn!(%error, "the clipboard was lost");
             }
         };
-        let thread = thread::Builder::new().name("x11-clipboard".to_owned()).spawn(serve);
+        let thread = thread::Builder::new()
+            .name("x11-clipboard".to_owned())
+            .spawn(serve);
         let thread = thread.map_err(DesktopError::io("cannot start a thread for the clipboard"))?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     fn has_ended(&self) -> bool {
@@ -84,7 +96,11 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.stop.take());
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
             tracing::error!("the clipboard's thread panicked");
         }
     }

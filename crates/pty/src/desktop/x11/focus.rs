@@ -1,4 +1,5 @@
-//! The focused window and its process: `_NET_ACTIVE_WINDOW` of the root, then `_NET_WM_PID` of that.
+//! The focused window and its process: `_NET_ACTIVE_WINDOW` of the root, then `_NET_WM_PID` of
+//! that.
 
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, Window};
 
@@ -19,12 +20,23 @@ impl X11Focus {
     pub fn connect(display: &str) -> Result<Self, DesktopError> {
         let (connection, root) = connect(display)?;
         let atoms = Atoms::new(&connection)?.reply()?;
-        Ok(Self { connection, root, atoms })
+        Ok(Self {
+            connection,
+            root,
+            atoms,
+        })
     }
 
     /// The first number of a property, if the window has it.
-    fn number(&self, window: Window, property: u32, kind: AtomEnum) -> Result<Option<u32>, DesktopError> {
-        let asked = self.connection.get_property(false, window, property, kind, 0, 1)?;
+    fn number(
+        &self,
+        window: Window,
+        property: u32,
+        kind: AtomEnum,
+    ) -> Result<Option<u32>, DesktopError> {
+        let asked = self
+            .connection
+            .get_property(false, window, property, kind, 0, 1)?;
         match asked.reply() {
             Ok(reply) => Ok(reply.value32().and_then(|mut values| values.next())),
             // The window was closed meanwhile.
@@ -37,8 +49,12 @@ impl X11Focus {
 impl SessionResolver for X11Focus {
     fn focused_process(&mut self) -> Result<u32, FocusError> {
         let active = self.number(self.root, self.atoms._NET_ACTIVE_WINDOW, AtomEnum::WINDOW)?;
-        let window = active.filter(|window| *window != 0).ok_or(FocusError::Nothing)?;
+        let window = active
+            .filter(|window| *window != 0)
+            .ok_or(FocusError::Nothing)?;
         let process = self.number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)?;
-        process.filter(|process| *process != 0).ok_or(FocusError::NoProcess { window })
+        process
+            .filter(|process| *process != 0)
+            .ok_or(FocusError::NoProcess { window })
     }
 }

@@ -1,8 +1,8 @@
 //! Hotkeys by passive grabs on the root window, one for each state of `NumLock` and `CapsLock`.
 //!
-//! A grab that another program holds is refused by the server with `BadAccess`: then the whole binding
-//! is refused, and the others work. When the keyboard's mapping changes, the grabs follow it. A key
-//! that is held repeats as release and press with one time: repeats are no presses.
+//! A grab that another program holds is refused by the server with `BadAccess`: then the whole
+//! binding is refused, and the others work. When the keyboard's mapping changes, the grabs follow
+//! it. A key that is held repeats as release and press with one time: repeats are no presses.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -34,7 +34,14 @@ impl X11Hotkeys {
         let (connection, root) = connect(display)?;
         let keyboard = Keyboard::read(&connection)?;
         let (bindings, grabbed) = (Vec::new(), Vec::new());
-        Ok(Self { connection, root, keyboard, bindings, grabbed, released: None })
+        Ok(Self {
+            connection,
+            root,
+            keyboard,
+            bindings,
+            grabbed,
+            released: None,
+        })
     }
 
     fn grab_all(&mut self) -> Result<Vec<Refused>, DesktopError> {
@@ -48,7 +55,11 @@ impl X11Hotkeys {
                 }
                 Some(_) => Some(RefusalReason::Taken),
             };
-            refused.extend(reason.map(|reason| Refused { index, binding, reason }));
+            refused.extend(reason.map(|reason| Refused {
+                index,
+                binding,
+                reason,
+            }));
         }
         Ok(refused)
     }
@@ -58,7 +69,9 @@ impl X11Hotkeys {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
             let mode = GrabMode::ASYNC;
-            let asked = self.connection.grab_key(true, self.root, bits, chord.code, mode, mode)?;
+            let asked = self
+                .connection
+                .grab_key(true, self.root, bits, chord.code, mode, mode)?;
             match asked.check() {
                 Ok(()) => {}
                 Err(ReplyError::X11Error(error)) if error.error_kind == ErrorKind::Access => {
@@ -74,7 +87,9 @@ impl X11Hotkeys {
     fn release(&self, chord: Chord) -> Result<(), DesktopError> {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
-            self.connection.ungrab_key(chord.code, self.root, bits)?.check()?;
+            self.connection
+                .ungrab_key(chord.code, self.root, bits)?
+                .check()?;
         }
         Ok(())
     }
@@ -95,9 +110,15 @@ impl X11Hotkeys {
         if self.released == Some((event.detail, event.time)) {
             return None;
         }
-        let chord = Chord { code: event.detail, bits: self.keyboard.without_locks(event.state.into()) };
+        let chord = Chord {
+            code: event.detail,
+            bits: self.keyboard.without_locks(event.state.into()),
+        };
         let found = self.grabbed.iter().find(|(_, grabbed)| *grabbed == chord);
-        found.map(|(index, _)| Press { index: *index, process: None })
+        found.map(|(index, _)| Press {
+            index: *index,
+            process: None,
+        })
     }
 
     fn follow_mapping(&mut self) -> Result<(), DesktopError> {

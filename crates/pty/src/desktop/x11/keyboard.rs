@@ -32,9 +32,14 @@ pub(super) struct Chord {
 impl Keyboard {
     /// Asks the server.
     pub(super) fn read(connection: &Link) -> Result<Self, DesktopError> {
-        let (first_code, last_code) = (connection.setup().min_keycode, connection.setup().max_keycode);
+        let (first_code, last_code) = (
+            connection.setup().min_keycode,
+            connection.setup().max_keycode,
+        );
         let count = last_code.saturating_sub(first_code).saturating_add(1);
-        let symbols = connection.get_keyboard_mapping(first_code, count)?.reply()?;
+        let symbols = connection
+            .get_keyboard_mapping(first_code, count)?
+            .reply()?;
         let modifiers = connection.get_modifier_mapping()?.reply()?;
         let mut keyboard = Self {
             first_code,
@@ -52,7 +57,8 @@ impl Keyboard {
     fn find_modifiers(&mut self, codes: &[u8]) {
         let find = |symbols: &[u32]| {
             let rows = codes.chunks((codes.len() / 8).max(1)).take(8).enumerate();
-            let mut with = rows.filter(|(_, row)| row.iter().any(|code| self.carries(*code, symbols)));
+            let mut with =
+                rows.filter(|(_, row)| row.iter().any(|code| self.carries(*code, symbols)));
             with.next().map(|(bit, _)| 1 << bit)
         };
         let (super_bit, alt_bit, num_lock_bit) = (find(&SUPER), find(&ALT), find(&[NUM_LOCK]));
@@ -67,15 +73,18 @@ impl Keyboard {
         row.is_some_and(|row| row.iter().any(|symbol| symbols.contains(symbol)))
     }
 
-    /// The chord of a binding; none when no key carries its symbol. The first column, what a key types
-    /// alone, is searched before the others (further layouts).
+    /// The chord of a binding; none when no key carries its symbol. The first column, what a key
+    /// types alone, is searched before the others (further layouts).
     pub(super) fn chord(&self, binding: &Binding) -> Option<Chord> {
         let symbol = binding.key.keysym();
         let rows = || self.symbols.chunks(self.symbols_per_code);
         let plain = rows().position(|row| row.first() == Some(&symbol));
         let row = plain.or_else(|| rows().position(|row| row.contains(&symbol)))?;
         let code = u8::try_from(row).ok()?.checked_add(self.first_code)?;
-        Some(Chord { code, bits: self.bits(binding.modifiers) })
+        Some(Chord {
+            code,
+            bits: self.bits(binding.modifiers),
+        })
     }
 
     fn bits(&self, held: Modifiers) -> u16 {
@@ -112,7 +121,14 @@ mod tests {
 
     /// Codes 8… carry: c C, v V, Super, Alt, `NumLock`, and Cyrillic with c in the second layout.
     fn keyboard() -> Keyboard {
-        let rows = [[0x63, 0x43], [0x76, 0x56], [0xffeb, 0], [0xffe9, 0], [NUM_LOCK, 0], [0x06d3, 0x78]];
+        let rows = [
+            [0x63, 0x43],
+            [0x76, 0x56],
+            [0xffeb, 0],
+            [0xffe9, 0],
+            [NUM_LOCK, 0],
+            [0x06d3, 0x78],
+        ];
         let mut keyboard = Keyboard {
             first_code: 8,
             symbols_per_code: 2,
@@ -128,12 +144,34 @@ mod tests {
     #[test]
     fn a_binding_becomes_the_key_and_bits_of_this_keyboard() {
         for (binding, expect) in [
-            ("Super+Shift+C", Some(Chord { code: 8, bits: 0x41 })),
-            ("Ctrl+Alt+V", Some(Chord { code: 9, bits: 0x0c })),
-            ("Alt+X", Some(Chord { code: 13, bits: 0x08 })),
+            (
+                "Super+Shift+C",
+                Some(Chord {
+                    code: 8,
+                    bits: 0x41,
+                }),
+            ),
+            (
+                "Ctrl+Alt+V",
+                Some(Chord {
+                    code: 9,
+                    bits: 0x0c,
+                }),
+            ),
+            (
+                "Alt+X",
+                Some(Chord {
+                    code: 13,
+                    bits: 0x08,
+                }),
+            ),
             ("Alt+Q", None),
         ] {
-            assert_eq!(keyboard().chord(&binding.parse().unwrap()), expect, "{binding}");
+            assert_eq!(
+                keyboard().chord(&binding.parse().unwrap()),
+                expect,
+                "{binding}"
+            );
         }
     }
 

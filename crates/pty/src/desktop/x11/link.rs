@@ -1,8 +1,8 @@
 //! The connection to an X server, with a limit on every wait.
 //!
-//! x11rb waits for the server in one place, its stream's `poll`: there the limit is. A server that accepts
-//! a connection and says nothing, or stops answering in mid-request (a forward whose other end is gone),
-//! fails with a time-out instead of holding its caller for ever.
+//! x11rb waits for the server in one place, its stream's `poll`: there the limit is. A server that
+//! accepts a connection and says nothing, or stops answering in mid-request (a forward whose other
+//! end is gone), fails with a time-out instead of holding its caller for ever.
 
 use std::io::{self, IoSlice};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -14,7 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use x11rb::errors::{ConnectError, DisplayParsingError};
-use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, ParsedDisplay, parse_display};
+use x11rb::reexports::x11rb_protocol::parse_display::{
+    ConnectAddress, ParsedDisplay, parse_display,
+};
 use x11rb::reexports::x11rb_protocol::xauth::{Family, get_auth};
 use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
@@ -37,12 +39,18 @@ fn open_within(display: &str, limit: Duration) -> Result<(Link, usize), ConnectE
     for address in parsed.connect_instruction() {
         match reach(&address) {
             Ok((stream, peer)) => {
-                return Ok((introduced(Patient { stream, limit }, &peer, &parsed)?, screen));
+                return Ok((
+                    introduced(Patient { stream, limit }, &peer, &parsed)?,
+                    screen,
+                ));
             }
             Err(error) => failed = Some(error),
         }
     }
-    Err(failed.map_or(ConnectError::DisplayParsingError(DisplayParsingError::Unknown), ConnectError::IoError))
+    Err(failed.map_or(
+        ConnectError::DisplayParsingError(DisplayParsingError::Unknown),
+        ConnectError::IoError,
+    ))
 }
 
 /// Shows the server what it wants to see; one that wants nothing is told nothing.
@@ -58,9 +66,14 @@ fn introduced(
 
 fn reach(address: &ConnectAddress<'_>) -> io::Result<(DefaultStream, (Family, Vec<u8>))> {
     match address {
-        ConnectAddress::Hostname(host, port) => DefaultStream::from_tcp_stream(call((*host, *port))?),
+        ConnectAddress::Hostname(host, port) => {
+            DefaultStream::from_tcp_stream(call((*host, *port))?)
+        }
         ConnectAddress::Socket(path) => DefaultStream::from_unix_stream(knock(path)?),
-        _ => Err(io::Error::new(io::ErrorKind::Unsupported, "no such kind of address is known")),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "no such kind of address is known",
+        )),
     }
 }
 
@@ -75,11 +88,14 @@ fn call(host: (&str, u16)) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Reaches the socket of this path, or the abstract one of the same name, which a container shares with its
-/// host where it shares no directory. Whoever may write to the directory is trusted more: it comes first.
+/// Reaches the socket of this path, or the abstract one of the same name, which a container shares
+/// with its host where it shares no directory. Whoever may write to the directory is trusted more:
+/// it comes first.
 fn knock(path: &str) -> io::Result<UnixStream> {
     let at_path = dial(&SocketAddrUnix::new(path)?);
-    at_path.or_else(|error| dial(&SocketAddrUnix::new_abstract_name(path.as_bytes())?).map_err(|_| error))
+    at_path.or_else(|error| {
+        dial(&SocketAddrUnix::new_abstract_name(path.as_bytes())?).map_err(|_| error)
+    })
 }
 
 /// A socket whose server takes no more connections refuses at once instead of waiting for a place.
@@ -177,7 +193,9 @@ mod tests {
                 Some((listener, format!("127.0.0.1:{}", port - 6000)))
             })
             .expect("a free port");
-        let said = open_within(&display, Duration::from_millis(50)).unwrap_err().to_string();
+        let said = open_within(&display, Duration::from_millis(50))
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("no answer within 50ms"), "{said}");
         drop(listener);
         assert!(open(&display).is_err());

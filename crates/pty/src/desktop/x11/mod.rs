@@ -1,7 +1,8 @@
-//! X11, the reference desktop: focus by window properties, hotkeys by passive grabs, the CLIPBOARD selection.
+//! X11, the reference desktop: focus by window properties, hotkeys by passive grabs, the CLIPBOARD
+//! selection.
 //!
-//! The protocol is spoken directly, no system library is linked. Each part has a connection of its own,
-//! because a selection's owner serves other programs while the others wait for a person.
+//! The protocol is spoken directly, no system library is linked. Each part has a connection of its
+//! own, because a selection's owner serves other programs while the others wait for a person.
 
 mod clipboard;
 mod focus;
@@ -48,9 +49,16 @@ x11rb::atom_manager! {
 
 /// Connects; the connection and the root window of the display's screen.
 fn connect(display: &str) -> Result<(Link, Window), DesktopError> {
-    let failed = |source| DesktopError::X11Connect { display: display.to_owned(), source: Box::new(source) };
+    let failed = |source| DesktopError::X11Connect {
+        display: display.to_owned(),
+        source: Box::new(source),
+    };
     let (connection, screen) = link::open(display).map_err(failed)?;
-    let root = connection.setup().roots.get(screen).map(|screen| screen.root);
+    let root = connection
+        .setup()
+        .roots
+        .get(screen)
+        .map(|screen| screen.root);
     let root = root.ok_or_else(|| failed(x11rb::errors::ConnectError::InvalidScreen))?;
     Ok((connection, root))
 }
@@ -60,7 +68,9 @@ fn hidden_window(connection: &Link, root: Window) -> Result<Window, DesktopError
     let window = connection.generate_id()?;
     let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
     let class = WindowClass::INPUT_ONLY;
-    connection.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &events)?.check()?;
+    connection
+        .create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &events)?
+        .check()?;
     Ok(window)
 }
 
@@ -68,11 +78,15 @@ fn hidden_window(connection: &Link, root: Window) -> Result<Window, DesktopError
 fn wait_readable(fds: &[BorrowedFd<'_>], until: Option<Instant>) -> Result<bool, DesktopError> {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let left = left.and_then(|left| left.try_into().ok());
-    let mut fds: Vec<PollFd<'_>> =
-        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let mut fds: Vec<PollFd<'_>> = fds
+        .iter()
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
     match poll(&mut fds, left.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(true),
-        Err(error) => Err(DesktopError::io("cannot wait for the X server")(error.into())),
+        Err(error) => Err(DesktopError::io("cannot wait for the X server")(
+            error.into(),
+        )),
     }
 }

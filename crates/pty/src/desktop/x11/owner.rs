@@ -1,9 +1,9 @@
 //! The owner of the CLIPBOARD selection: claims it, answers requests, and goes when it is lost.
 //!
-//! The bytes are offered as text in all its X11 names, exactly as they are; `STRING` means Latin-1 and
-//! is offered only for ASCII. Contents above [`INLINE_BYTES_MAX`] go piece by piece (INCR). Transfers
-//! that were begun are finished even after the selection is lost. A requestor that is gone shows as an
-//! error event, which concerns nobody else.
+//! The bytes are offered as text in all its X11 names, exactly as they are; `STRING` means Latin-1
+//! and is offered only for ASCII. Contents above [`INLINE_BYTES_MAX`] go piece by piece (INCR).
+//! Transfers that were begun are finished even after the selection is lost. A requestor that is
+//! gone shows as an error event, which concerns nobody else.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -45,21 +45,39 @@ impl Owner {
     pub(super) fn claim(display: &str, content: Vec<u8>) -> Result<Self, ClipboardError> {
         let (connection, root) = connect(display)?;
         let window = hidden_window(&connection, root)?;
-        let atoms =
-            Atoms::new(&connection).map_err(DesktopError::from)?.reply().map_err(DesktopError::from)?;
+        let atoms = Atoms::new(&connection)
+            .map_err(DesktopError::from)?
+            .reply()
+            .map_err(DesktopError::from)?;
         let since = server_time(&connection, window, &atoms)?;
         let claimed = (|| {
-            connection.set_selection_owner(window, atoms.CLIPBOARD, since)?.check()?;
-            Ok::<_, DesktopError>(connection.get_selection_owner(atoms.CLIPBOARD)?.reply()?.owner)
+            connection
+                .set_selection_owner(window, atoms.CLIPBOARD, since)?
+                .check()?;
+            Ok::<_, DesktopError>(
+                connection
+                    .get_selection_owner(atoms.CLIPBOARD)?
+                    .reply()?
+                    .owner,
+            )
         })()?;
         if claimed != window {
             return Err(ClipboardError::NotOwner);
         }
         let transfers = Transfers::default();
-        Ok(Self { connection, window, atoms, since, content, transfers, lost: false })
+        Ok(Self {
+            connection,
+            window,
+            atoms,
+            since,
+            content,
+            transfers,
+            lost: false,
+        })
     }
 
-    /// Answers until the selection is lost and the last transfer is over, or until `stop` is closed.
+    /// Answers until the selection is lost and the last transfer is over, or until `stop` is
+    /// closed.
     pub(super) fn serve(mut self, stop: &PipeReader) -> Result<(), DesktopError> {
         loop {
             self.answer_all()?;
@@ -76,7 +94,8 @@ impl Owner {
         }
     }
 
-    /// Answers what came until nothing is left to be read or sent: sending may read what comes meanwhile.
+    /// Answers what came until nothing is left to be read or sent: sending may read what comes
+    /// meanwhile.
     fn answer_all(&mut self) -> Result<(), DesktopError> {
         while let Some(event) = self.connection.poll_for_event()? {
             self.on(&event)?;
@@ -106,11 +125,17 @@ impl Owner {
 
     fn on_request(&mut self, request: &SelectionRequestEvent) -> Result<(), DesktopError> {
         // Old programs name no property and mean the target.
-        let property = if request.property == 0 { request.target } else { request.property };
+        let property = if request.property == 0 {
+            request.target
+        } else {
+            request.property
+        };
         let is_ours = request.owner == self.window && request.selection == self.atoms.CLIPBOARD;
         let done = match request.target {
             _ if !is_ours => false,
-            target if target == self.atoms.MULTIPLE => self.answer_multiple(request.requestor, property)?,
+            target if target == self.atoms.MULTIPLE => {
+                self.answer_multiple(request.requestor, property)?
+            }
             target => self.answer(request.requestor, property, target)?,
         };
         let notify = SelectionNotifyEvent {
@@ -122,7 +147,8 @@ impl Owner {
             target: request.target,
             property: if done { property } else { 0 },
         };
-        self.connection.send_event(false, request.requestor, EventMask::NO_EVENT, notify)?;
+        self.connection
+            .send_event(false, request.requestor, EventMask::NO_EVENT, notify)?;
         Ok(())
     }
 
@@ -131,12 +157,23 @@ impl Owner {
         let mode = PropMode::REPLACE;
         if target == self.atoms.TARGETS {
             let targets = self.targets();
-            self.connection.change_property32(mode, to, property, AtomEnum::ATOM, &targets)?;
+            self.connection
+                .change_property32(mode, to, property, AtomEnum::ATOM, &targets)?;
         } else if target == self.atoms.TIMESTAMP {
-            self.connection.change_property32(mode, to, property, AtomEnum::INTEGER, &[self.since])?;
+            self.connection.change_property32(
+                mode,
+                to,
+                property,
+                AtomEnum::INTEGER,
+                &[self.since],
+            )?;
         } else if self.texts().contains(&target) {
             // TEXT asks the owner to choose the encoding.
-            let kind = if target == self.atoms.TEXT { self.atoms.UTF8_STRING } else { target };
+            let kind = if target == self.atoms.TEXT {
+                self.atoms.UTF8_STRING
+            } else {
+                target
+            };
             return self.answer_text(to, property, kind);
         } else {
             return Ok(false);
@@ -144,9 +181,20 @@ impl Owner {
         Ok(true)
     }
 
-    fn answer_text(&mut self, to: Window, property: Atom, kind: Atom) -> Result<bool, DesktopError> {
+    fn answer_text(
+        &mut self,
+        to: Window,
+        property: Atom,
+        kind: Atom,
+    ) -> Result<bool, DesktopError> {
         if self.content.len() <= INLINE_BYTES_MAX {
-            self.connection.change_property8(PropMode::REPLACE, to, property, kind, &self.content)?;
+            self.connection.change_property8(
+                PropMode::REPLACE,
+                to,
+                property,
+                kind,
+                &self.content,
+            )?;
             return Ok(true);
         }
         if !self.transfers.begin(to, property, kind, Instant::now()) {
@@ -157,16 +205,29 @@ impl Owner {
             .event_mask(EventMask::PROPERTY_CHANGE | EventMask::STRUCTURE_NOTIFY);
         self.connection.change_window_attributes(to, &listen)?;
         let size = u32::try_from(self.content.len()).unwrap_or(u32::MAX);
-        self.connection.change_property32(PropMode::REPLACE, to, property, self.atoms.INCR, &[size])?;
+        self.connection.change_property32(
+            PropMode::REPLACE,
+            to,
+            property,
+            self.atoms.INCR,
+            &[size],
+        )?;
         Ok(true)
     }
 
-    /// Several conversions in one request: pairs of target and property, a failed one's property is cleared.
+    /// Several conversions in one request: pairs of target and property, a failed one's property is
+    /// cleared.
     fn answer_multiple(&mut self, to: Window, property: Atom) -> Result<bool, DesktopError> {
         let length = u32::try_from(MULTIPLE_MAX * 2).unwrap_or(u32::MAX);
-        let asked = self.connection.get_property(false, to, property, AtomEnum::ANY, 0, length)?;
-        let Ok(reply) = asked.reply() else { return Ok(false) };
-        let Some(values) = reply.value32() else { return Ok(false) };
+        let asked = self
+            .connection
+            .get_property(false, to, property, AtomEnum::ANY, 0, length)?;
+        let Ok(reply) = asked.reply() else {
+            return Ok(false);
+        };
+        let Some(values) = reply.value32() else {
+            return Ok(false);
+        };
         let mut pairs: Vec<Atom> = values.collect();
         for pair in pairs.chunks_exact_mut(2) {
             if let [target, at] = pair
@@ -175,14 +236,20 @@ impl Owner {
                 *at = 0;
             }
         }
-        self.connection.change_property32(PropMode::REPLACE, to, property, reply.type_, &pairs)?;
+        self.connection
+            .change_property32(PropMode::REPLACE, to, property, reply.type_, &pairs)?;
         Ok(true)
     }
 
     fn texts(&self) -> Vec<Atom> {
         let atoms = &self.atoms;
-        let mut texts =
-            vec![atoms.UTF8_STRING, atoms.TEXT_PLAIN_UTF8, atoms.TEXT_PLAIN, atoms.TEXT, atoms.OCTETS];
+        let mut texts = vec![
+            atoms.UTF8_STRING,
+            atoms.TEXT_PLAIN_UTF8,
+            atoms.TEXT_PLAIN,
+            atoms.TEXT,
+            atoms.OCTETS,
+        ];
         if self.content.is_ascii() {
             texts.push(AtomEnum::STRING.into());
         }
@@ -190,7 +257,11 @@ impl Owner {
     }
 
     fn targets(&self) -> Vec<Atom> {
-        let mut targets = vec![self.atoms.TARGETS, self.atoms.TIMESTAMP, self.atoms.MULTIPLE];
+        let mut targets = vec![
+            self.atoms.TARGETS,
+            self.atoms.TIMESTAMP,
+            self.atoms.MULTIPLE,
+        ];
         targets.extend(self.texts());
         targets
     }
@@ -200,17 +271,24 @@ impl Owner {
         if event.state != Property::DELETE {
             return Ok(());
         }
-        let Some(step) = self.transfers.step(event.window, event.atom, self.content.len(), Instant::now())
+        let Some(step) =
+            self.transfers
+                .step(event.window, event.atom, self.content.len(), Instant::now())
         else {
             return Ok(());
         };
-        let Step { kind, range, is_last } = step;
+        let Step {
+            kind,
+            range,
+            is_last,
+        } = step;
         let piece = self.content.get(range).unwrap_or_default();
         let (to, property) = (event.window, event.atom);
-        self.connection.change_property8(PropMode::REPLACE, to, property, kind, piece)?;
+        self.connection
+            .change_property8(PropMode::REPLACE, to, property, kind, piece)?;
         if is_last && !self.transfers.concerns(to) {
-            let ignore =
-                x11rb::protocol::xproto::ChangeWindowAttributesAux::new().event_mask(EventMask::NO_EVENT);
+            let ignore = x11rb::protocol::xproto::ChangeWindowAttributesAux::new()
+                .event_mask(EventMask::NO_EVENT);
             self.connection.change_window_attributes(to, &ignore)?;
         }
         Ok(())
@@ -218,9 +296,15 @@ impl Owner {
 }
 
 /// The server's time now, which a claim must carry: taken from a change of our own window.
-fn server_time(connection: &Link, window: Window, atoms: &Atoms) -> Result<Timestamp, DesktopError> {
+fn server_time(
+    connection: &Link,
+    window: Window,
+    atoms: &Atoms,
+) -> Result<Timestamp, DesktopError> {
     let property = atoms.TURNKEEP_TRANSFER;
-    connection.change_property8(PropMode::APPEND, window, property, AtomEnum::STRING, b"")?.check()?;
+    connection
+        .change_property8(PropMode::APPEND, window, property, AtomEnum::STRING, b"")?
+        .check()?;
     let deadline = Instant::now() + CLAIM_WAIT_MAX;
     loop {
         if let Some(Event::PropertyNotify(event)) = connection.poll_for_event()? {

@@ -20,8 +20,15 @@ const PIECE_WAIT_MAX: Duration = Duration::from_secs(5);
 pub(super) fn read(display: &str) -> Result<Vec<u8>, ClipboardError> {
     let (connection, root) = connect(display)?;
     let window = hidden_window(&connection, root)?;
-    let atoms = Atoms::new(&connection).map_err(DesktopError::from)?.reply().map_err(DesktopError::from)?;
-    let reader = Reader { connection, window, atoms };
+    let atoms = Atoms::new(&connection)
+        .map_err(DesktopError::from)?
+        .reply()
+        .map_err(DesktopError::from)?;
+    let reader = Reader {
+        connection,
+        window,
+        atoms,
+    };
     for target in [reader.atoms.UTF8_STRING, AtomEnum::STRING.into()] {
         if let Some(content) = reader.convert(target)? {
             return Ok(content);
@@ -40,8 +47,13 @@ impl Reader {
     /// The selection as a target; none when there is no owner or it has no such conversion.
     fn convert(&self, target: Atom) -> Result<Option<Vec<u8>>, ClipboardError> {
         let (selection, property) = (self.atoms.CLIPBOARD, self.atoms.TURNKEEP_TRANSFER);
-        let asked =
-            self.connection.convert_selection(self.window, selection, target, property, x11rb::CURRENT_TIME);
+        let asked = self.connection.convert_selection(
+            self.window,
+            selection,
+            target,
+            property,
+            x11rb::CURRENT_TIME,
+        );
         asked.map_err(DesktopError::from)?;
         let answered = self.wait(|event| match event {
             Event::SelectionNotify(event) => Some(event.property),
@@ -52,7 +64,11 @@ impl Reader {
         }
         // Deleting the property tells the owner to go on, if it goes piece by piece.
         let reply = self.take()?;
-        if reply.type_ == self.atoms.INCR { self.pieces().map(Some) } else { Ok(Some(reply.value)) }
+        if reply.type_ == self.atoms.INCR {
+            self.pieces().map(Some)
+        } else {
+            Ok(Some(reply.value))
+        }
     }
 
     fn pieces(&self) -> Result<Vec<u8>, ClipboardError> {
@@ -78,8 +94,13 @@ impl Reader {
     fn take(&self) -> Result<GetPropertyReply, ClipboardError> {
         let words = u32::try_from(READ_BYTES_MAX / 4).unwrap_or(u32::MAX);
         let property = self.atoms.TURNKEEP_TRANSFER;
-        let asked = self.connection.get_property(true, self.window, property, AtomEnum::ANY, 0, words);
-        let reply = asked.map_err(DesktopError::from)?.reply().map_err(DesktopError::from)?;
+        let asked =
+            self.connection
+                .get_property(true, self.window, property, AtomEnum::ANY, 0, words);
+        let reply = asked
+            .map_err(DesktopError::from)?
+            .reply()
+            .map_err(DesktopError::from)?;
         // The server deletes only what was read to its end.
         let left = usize::try_from(reply.bytes_after).unwrap_or(usize::MAX);
         check_size(reply.value.len().saturating_add(left))?;
@@ -91,13 +112,19 @@ impl Reader {
         let deadline = Instant::now() + PIECE_WAIT_MAX;
         self.connection.flush().map_err(DesktopError::from)?;
         loop {
-            while let Some(event) = self.connection.poll_for_event().map_err(DesktopError::from)? {
+            while let Some(event) = self
+                .connection
+                .poll_for_event()
+                .map_err(DesktopError::from)?
+            {
                 if let Some(picked) = pick(&event) {
                     return Ok(picked);
                 }
             }
             if !wait_readable(&[self.connection.stream().as_fd()], Some(deadline))? {
-                return Err(ClipboardError::Stuck { seconds: PIECE_WAIT_MAX.as_secs() });
+                return Err(ClipboardError::Stuck {
+                    seconds: PIECE_WAIT_MAX.as_secs(),
+                });
             }
         }
     }
@@ -107,6 +134,9 @@ fn check_size(bytes: usize) -> Result<(), ClipboardError> {
     if bytes <= READ_BYTES_MAX {
         Ok(())
     } else {
-        Err(ClipboardError::TooLarge { bytes, max: READ_BYTES_MAX })
+        Err(ClipboardError::TooLarge {
+            bytes,
+            max: READ_BYTES_MAX,
+        })
     }
 }

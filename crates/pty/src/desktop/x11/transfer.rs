@@ -1,7 +1,8 @@
 //! The state of contents that go piece by piece (INCR): where each requestor is.
 //!
-//! A piece follows when the requestor has deleted the one before; an empty piece ends the transfer. A
-//! requestor that takes nothing for [`IDLE_MAX`] is given up, and there are at most [`TRANSFERS_MAX`].
+//! A piece follows when the requestor has deleted the one before; an empty piece ends the transfer.
+//! A requestor that takes nothing for [`IDLE_MAX`] is given up, and there are at most
+//! [`TRANSFERS_MAX`].
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -40,21 +41,38 @@ pub(super) struct Step {
 impl Transfers {
     /// Begins one, in place of another to the same property; false when there are too many.
     pub(super) fn begin(&mut self, to: Window, property: Atom, kind: Atom, now: Instant) -> bool {
-        self.0.retain(|transfer| (transfer.to, transfer.property) != (to, property));
+        self.0
+            .retain(|transfer| (transfer.to, transfer.property) != (to, property));
         if self.0.len() >= TRANSFERS_MAX {
             return false;
         }
-        self.0.push(Transfer { to, property, kind, sent: 0, active: now });
+        self.0.push(Transfer {
+            to,
+            property,
+            kind,
+            sent: 0,
+            active: now,
+        });
         true
     }
 
     /// What follows now that the requestor has deleted the property; none when that is not ours.
-    pub(super) fn step(&mut self, to: Window, property: Atom, length: usize, now: Instant) -> Option<Step> {
+    pub(super) fn step(
+        &mut self,
+        to: Window,
+        property: Atom,
+        length: usize,
+        now: Instant,
+    ) -> Option<Step> {
         let is_it = |transfer: &Transfer| (transfer.to, transfer.property) == (to, property);
         let at = self.0.iter().position(is_it)?;
         let transfer = self.0.get_mut(at)?;
         let range = transfer.sent..length.min(transfer.sent + PIECE_BYTES);
-        let step = Step { kind: transfer.kind, is_last: range.is_empty(), range };
+        let step = Step {
+            kind: transfer.kind,
+            is_last: range.is_empty(),
+            range,
+        };
         transfer.sent = step.range.end;
         transfer.active = now;
         if step.is_last {
@@ -75,12 +93,16 @@ impl Transfers {
 
     /// Gives up on whoever stopped taking.
     pub(super) fn drop_stale(&mut self, now: Instant) {
-        self.0.retain(|transfer| now.saturating_duration_since(transfer.active) < IDLE_MAX);
+        self.0
+            .retain(|transfer| now.saturating_duration_since(transfer.active) < IDLE_MAX);
     }
 
     /// When the next one is to be given up.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.0.iter().map(|transfer| transfer.active + IDLE_MAX).min()
+        self.0
+            .iter()
+            .map(|transfer| transfer.active + IDLE_MAX)
+            .min()
     }
 
     /// Whether nothing is under way.
@@ -118,7 +140,11 @@ mod tests {
         let (mut transfers, start) = (Transfers::default(), Instant::now());
         assert!(transfers.begin(1, 2, 3, start));
         assert!(transfers.begin(4, 2, 3, start));
-        assert!(transfers.step(4, 2, 1 << 20, start + IDLE_MAX / 2).is_some());
+        assert!(
+            transfers
+                .step(4, 2, 1 << 20, start + IDLE_MAX / 2)
+                .is_some()
+        );
         transfers.drop_stale(start + IDLE_MAX);
         assert!(!transfers.concerns(1) && transfers.concerns(4));
         assert_eq!(transfers.deadline(), Some(start + IDLE_MAX / 2 + IDLE_MAX));

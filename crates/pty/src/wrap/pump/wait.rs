@@ -1,5 +1,5 @@
-//! What the byte path waits for: everything that it could do something about now, and no longer than until
-//! something is due by itself.
+//! What the byte path waits for: everything that it could do something about now, and no longer
+//! than until something is due by itself.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -30,14 +30,21 @@ impl Pump {
     /// Waits until something can be done, and says what.
     pub(super) fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
         let wakes = self.wakes();
-        let mut fds: Vec<PollFd<'_>> =
-            wakes.iter().map(|(wake, flags)| self.poll_fd(*wake, *flags)).collect();
-        let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut fds: Vec<PollFd<'_>> = wakes
+            .iter()
+            .map(|(wake, flags)| self.poll_fd(*wake, *flags))
+            .collect();
+        let timeout = self
+            .timeout()
+            .and_then(|timeout| Timespec::try_from(timeout).ok());
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let came = wakes.into_iter().zip(&fds).map(|((wake, _), fd)| (wake, fd.revents()));
+        let came = wakes
+            .into_iter()
+            .zip(&fds)
+            .map(|((wake, _), fd)| (wake, fd.revents()));
         Ok(came.filter(|(_, flags)| !flags.is_empty()).collect())
     }
 
@@ -79,10 +86,19 @@ impl Pump {
             Wake::User => rustix::stdio::stdin(),
             Wake::UserOut => self.user.output(),
             // Waited for only where standard error is apart.
-            Wake::Errors => self.errors.as_ref().map_or(self.signals.fd(), Errors::master),
-            Wake::ErrorsOut => self.errors.as_ref().map_or(self.signals.fd(), Errors::output),
+            Wake::Errors => self
+                .errors
+                .as_ref()
+                .map_or(self.signals.fd(), Errors::master),
+            Wake::ErrorsOut => self
+                .errors
+                .as_ref()
+                .map_or(self.signals.fd(), Errors::output),
             // Waited for only while there is a master.
-            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), |master| master.as_fd()),
+            Wake::Child => self
+                .master
+                .as_ref()
+                .map_or(self.signals.fd(), |master| master.as_fd()),
         };
         PollFd::from_borrowed_fd(fd, flags)
     }
@@ -91,7 +107,10 @@ impl Pump {
         if self.state.suspended {
             return None;
         }
-        let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let suspend = self
+            .state
+            .suspend_at
+            .map(|at| at.saturating_duration_since(Instant::now()));
         let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
         let paste = self.state.inbox.paste_pause(Instant::now());
         let mode = self.master.is_some().then(|| self.state.mode.due_in());

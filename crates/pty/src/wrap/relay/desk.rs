@@ -1,9 +1,10 @@
 //! What is to be told to the broker, in which order, and what is not to be told yet.
 //!
-//! The newest [`RING_TURNS_MAX`] turns are held here; a new connection hears all of them again. Where turns
-//! are kept in the store, the broker hears of one when the store has answered for it, so that a turn that
-//! somebody was shown is durable; a store that says nothing delays a turn by [`HOLD_MAX`] at most. Turns are
-//! told before the state that follows them, and the session's end after everything.
+//! The newest [`RING_TURNS_MAX`] turns are held here; a new connection hears all of them again.
+//! Where turns are kept in the store, the broker hears of one when the store has answered for it,
+//! so that a turn that somebody was shown is durable; a store that says nothing delays a turn by
+//! [`HOLD_MAX`] at most. Turns are told before the state that follows them, and the session's end
+//! after everything.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -82,7 +83,8 @@ impl Desk {
         self.state_told = self.state.as_ref() == Some(change);
     }
 
-    /// The store has answered for all turns up to this number. From the first call on, turns wait for that.
+    /// The store has answered for all turns up to this number. From the first call on, turns wait
+    /// for that.
     pub(super) fn store_answered(&mut self, seq: u64) {
         self.answered_seq = self.answered_seq.max(Some(seq));
     }
@@ -90,20 +92,33 @@ impl Desk {
     pub(super) fn keep(&mut self, now: Instant, turn: CompletedTurn) {
         self.ring_bytes += size(&turn);
         self.ring.push_back((now, turn));
-        while self.ring.len() > RING_TURNS_MAX || (self.ring_bytes > RING_BYTES_MAX && self.ring.len() > 1) {
+        while self.ring.len() > RING_TURNS_MAX
+            || (self.ring_bytes > RING_BYTES_MAX && self.ring.len() > 1)
+        {
             self.ring_bytes -= self.ring.pop_front().map_or(0, |(_, turn)| size(&turn));
         }
     }
 
     pub(super) fn next(&self, now: Instant) -> Option<Word> {
-        let untold = self.ring.iter().find(|(_, turn)| turn.seq > Some(self.told_seq));
+        let untold = self
+            .ring
+            .iter()
+            .find(|(_, turn)| turn.seq > Some(self.told_seq));
         if let Some((completed, turn)) = untold {
             let until = *completed + HOLD_MAX;
-            let is_held = self.answered_seq.is_some_and(|answered| turn.seq > Some(answered));
-            return Some(if is_held && now < until { Word::Hold(until) } else { Word::Turn(turn.clone()) });
+            let is_held = self
+                .answered_seq
+                .is_some_and(|answered| turn.seq > Some(answered));
+            return Some(if is_held && now < until {
+                Word::Hold(until)
+            } else {
+                Word::Turn(turn.clone())
+            });
         }
         let state = self.state.clone().filter(|_| !self.state_told);
-        state.map(Word::State).or_else(|| self.ended.then(|| Word::End(self.register.session.clone())))
+        state
+            .map(Word::State)
+            .or_else(|| self.ended.then(|| Word::End(self.register.session.clone())))
     }
 }
 
@@ -113,19 +128,26 @@ pub(super) fn shortened(turn: CompletedTurn) -> CompletedTurn {
         text.truncate(text.floor_char_boundary(PART_BYTES_MAX));
         text
     });
-    let raw_cut = turn.raw.as_ref().is_some_and(|raw| raw.len() > PART_BYTES_MAX);
+    let raw_cut = turn
+        .raw
+        .as_ref()
+        .is_some_and(|raw| raw.len() > PART_BYTES_MAX);
     CompletedTurn {
         truncated: turn.truncated || turn.content.len() > PART_BYTES_MAX,
         raw_truncated: turn.raw_truncated || raw_cut,
         content: turn.content.slice(..turn.content.len().min(PART_BYTES_MAX)),
-        raw: turn.raw.map(|raw| raw.slice(..raw.len().min(PART_BYTES_MAX))),
+        raw: turn
+            .raw
+            .map(|raw| raw.slice(..raw.len().min(PART_BYTES_MAX))),
         text,
         ..turn
     }
 }
 
 fn size(turn: &CompletedTurn) -> usize {
-    turn.content.len() + turn.text.as_ref().map_or(0, String::len) + turn.raw.as_ref().map_or(0, Bytes::len)
+    turn.content.len()
+        + turn.text.as_ref().map_or(0, String::len)
+        + turn.raw.as_ref().map_or(0, Bytes::len)
 }
 
 #[cfg(test)]
@@ -136,13 +158,18 @@ mod tests {
     use super::*;
 
     fn turn(seq: u64, bytes: usize) -> CompletedTurn {
-        CompletedTurn { seq: Some(seq), content: vec![b'x'; bytes].into(), ..CompletedTurn::default() }
+        CompletedTurn {
+            seq: Some(seq),
+            content: vec![b'x'; bytes].into(),
+            ..CompletedTurn::default()
+        }
     }
 
     /// With these turns, completed at that moment.
     fn desk(now: Instant, seqs: impl IntoIterator<Item = u64>) -> Desk {
         let mut desk = Desk::new(Register::default());
-        seqs.into_iter().for_each(|seq| desk.keep(now, turn(seq, 10)));
+        seqs.into_iter()
+            .for_each(|seq| desk.keep(now, turn(seq, 10)));
         desk
     }
 
@@ -177,7 +204,11 @@ mod tests {
         assert_eq!(seqs(&desk), (9..=40).collect::<Vec<_>>());
         assert_eq!(desk.ring_bytes, 320);
         desk.keep(now, turn(41, RING_BYTES_MAX + 1));
-        assert_eq!(seqs(&desk), [41], "one that is too large is still the newest");
+        assert_eq!(
+            seqs(&desk),
+            [41],
+            "one that is too large is still the newest"
+        );
     }
 
     #[test]
@@ -191,7 +222,11 @@ mod tests {
         };
         let short = shortened(long);
         assert_eq!(short.content.len(), PART_BYTES_MAX);
-        assert_eq!(short.text.as_ref().map(String::len), Some(PART_BYTES_MAX - 1), "between two characters");
+        assert_eq!(
+            short.text.as_ref().map(String::len),
+            Some(PART_BYTES_MAX - 1),
+            "between two characters"
+        );
         assert_eq!((short.truncated, short.raw_truncated), (true, false));
         assert!(size(&short) < turnkeep_types::broker::FRAME_BYTES_MAX);
     }
@@ -224,7 +259,15 @@ mod tests {
         assert_eq!(say(&mut desk, now), "1 2 held");
         desk.store_answered(1);
         desk.forget_told();
-        assert_eq!(say(&mut desk, now), "1 2 held", "what was answered stays answered");
-        assert_eq!(say(&mut desk, now + HOLD_MAX), "3 state", "a store that says nothing is not waited for");
+        assert_eq!(
+            say(&mut desk, now),
+            "1 2 held",
+            "what was answered stays answered"
+        );
+        assert_eq!(
+            say(&mut desk, now + HOLD_MAX),
+            "3 state",
+            "a store that says nothing is not waited for"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Which routes a person's token opens: those listed here, in its own world, and no others.
 //!
-//! The list is closed, so a route that is added is the owner's until somebody writes it down here. Another
-//! world is answered as one that there is not, whether it exists or not.
+//! The list is closed, so a route that is added is the owner's until somebody writes it down here.
+//! Another world is answered as one that there is not, whether it exists or not.
 
 use axum::http::Method;
 use turnkeep_wire::ErrorCode;
@@ -28,20 +28,28 @@ const IN_ITS_WORLD: &[(Method, &str)] = &[
     (Method::GET, "/schemas/{name}"),
 ];
 
-/// Refuses a caller for whom the route is not open. `route` is as the table of routes has it, `path` as
-/// it was asked for.
+/// Refuses a caller for whom the route is not open. `route` is as the table of routes has it,
+/// `path` as it was asked for.
 pub(crate) fn check(
     caller: &Caller,
     method: &Method,
     route: Option<&str>,
     path: &str,
 ) -> Result<(), ApiError> {
-    let (Some(person), Some(route)) = (caller.person(), route) else { return Ok(()) };
+    let (Some(person), Some(route)) = (caller.person(), route) else {
+        return Ok(());
+    };
     let own = person.room.name().as_str();
-    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let method = if method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
     if let Some(rest) = route.strip_prefix(OF_A_WORLD) {
         let asked = world_of(path).unwrap_or_default();
-        let open = IN_ITS_WORLD.iter().any(|(known, tail)| known == method && *tail == rest);
+        let open = IN_ITS_WORLD
+            .iter()
+            .any(|(known, tail)| known == method && *tail == rest);
         return match () {
             () if asked != own => Err(no_world(&asked)),
             () if open => Ok(()),

@@ -1,8 +1,8 @@
 //! What was done with a world, what was made from it, and whether it is sound. It is the owner's.
 //!
-//! Both are read from the world's own contexts in the store, oldest first. A token is shown without its
-//! secret's hash. What was made from a world may quote what the operator may not see, so reading it leaves
-//! a line.
+//! Both are read from the world's own contexts in the store, oldest first. A token is shown without
+//! its secret's hash. What was made from a world may quote what the operator may not see, so
+//! reading it leaves a line.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::error::ApiError;
 use crate::ledger::LedgerError;
 use crate::shared::Shared;
 
-/// The lines of the audit: rejections, changes of configuration, people and tokens, acting as a person,
-/// audit reads.
+/// The lines of the audit: rejections, changes of configuration, people and tokens, acting as a
+/// person, audit reads.
 #[utoipa::path(get, path = "/v1/worlds/{world}/audit/lines", tag = "ledger",
     params(
         ("world" = String, Path),
@@ -74,10 +74,17 @@ pub(crate) async fn verify(
     Named(named): Named,
     seat: Result<Seat, ApiError>,
 ) -> Result<Json<Value>, ApiError> {
-    let unreadable = named.get("world").and_then(|world| shared.worlds.unreadable(world));
+    let unreadable = named
+        .get("world")
+        .and_then(|world| shared.worlds.unreadable(world));
     let contexts = match (seat, unreadable) {
         (Ok(seat), _) => {
-            leave_line(&seat.room, "audit-read", &json!({ "what": "verify", "leaks": query.leaks })).await?;
+            leave_line(
+                &seat.room,
+                "audit-read",
+                &json!({ "what": "verify", "leaks": query.leaks }),
+            )
+            .await?;
             seat.room.contexts().await
         }
         // This is how its owner learns what is damaged; no line can be left there.
@@ -85,17 +92,28 @@ pub(crate) async fn verify(
         (Err(error), None) => return Err(error),
     };
     let reader = Arc::clone(&shared);
-    shared.blocking(move || report(reader.store.store(), contexts, query).map(Json)).await
+    shared
+        .blocking(move || report(reader.store.store(), contexts, query).map(Json))
+        .await
 }
 
-fn report(store: &Store, contexts: Option<[ContextId; 3]>, query: VerifyQuery) -> Result<Value, ApiError> {
-    let Some(contexts) = contexts else { return Ok(verify::Report::default().to_json()) };
+fn report(
+    store: &Store,
+    contexts: Option<[ContextId; 3]>,
+    query: VerifyQuery,
+) -> Result<Value, ApiError> {
+    let Some(contexts) = contexts else {
+        return Ok(verify::Report::default().to_json());
+    };
     let found = verify::verify(store, contexts).map_err(LedgerError::from)?;
     let mut report = found.unwrap_or_default().to_json();
     if query.leaks {
-        // A world of its own, so that nobody waits for the search. One that cannot be read has no leaks but faults.
+        // A world of its own, so that nobody waits for the search. One that cannot be read has no
+        // leaks but faults.
         let world = log::load(store, contexts).ok().flatten();
-        let leaks = world.map(|(world, _)| verify::leaks(&world)).unwrap_or_default();
+        let leaks = world
+            .map(|(world, _)| verify::leaks(&world))
+            .unwrap_or_default();
         let shown = leaks.iter().map(|leak| {
             json!({
                 "entry_id": leak.entry.to_string(),
@@ -113,7 +131,9 @@ async fn page(
     context: Option<ContextId>,
     query: LinesQuery,
 ) -> Result<Json<Value>, ApiError> {
-    let Some(context) = context else { return Ok(Json(json!({ "lines": [], "next_cursor": null }))) };
+    let Some(context) = context else {
+        return Ok(Json(json!({ "lines": [], "next_cursor": null })));
+    };
     let reader = Arc::clone(shared);
     let read = move || {
         let limit = query.limit.min(ENTRIES_MAX);
@@ -131,7 +151,13 @@ async fn page(
 fn line(shared: &Shared, turn: &Turn) -> Result<Value, ApiError> {
     let payload = shared.store.store().payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
-    let AuditLine { at, principal, what, request, details } = as_line(fact, turn.created_at);
+    let AuditLine {
+        at,
+        principal,
+        what,
+        request,
+        details,
+    } = as_line(fact, turn.created_at);
     let details: Value = serde_json::from_str(&details).unwrap_or_else(|_| details.into());
     Ok(json!({
         "at": WorldTime::at(at).as_str(),
@@ -163,11 +189,16 @@ fn as_line(fact: Fact, at: Timestamp) -> AuditLine {
             ..line("outcome", json!({ "rejection": outcome.rejection }))
         },
         Fact::Scene(scene) => line("scene", json!({ "text": scene.text })),
-        Fact::Note(note) => line("note", json!({ "person_id": note.person.as_str(), "text": note.text })),
+        Fact::Note(note) => line(
+            "note",
+            json!({ "person_id": note.person.as_str(), "text": note.text }),
+        ),
         Fact::Epoch(epoch) => line(
             "epoch",
             json!({ "number": epoch.number, "anchor": epoch.anchor, "rehydration": epoch.rehydration }),
         ),
-        Fact::Entry(_) | Fact::Time(_) | Fact::Item(_) | Fact::Bundle(_) => line("reality", Value::Null),
+        Fact::Entry(_) | Fact::Time(_) | Fact::Item(_) | Fact::Bundle(_) => {
+            line("reality", Value::Null)
+        }
     }
 }

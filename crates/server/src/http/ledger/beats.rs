@@ -79,12 +79,24 @@ pub(crate) async fn beat(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
+    let Brought {
+        envelope,
+        bundle,
+        expected_cursor,
+    } = brought(&mut body)?;
     if let Some(token) = seat.token {
-        let write = Write { token, world: seat.room.name(), bytes: text_bytes(&bundle) };
+        let write = Write {
+            token,
+            world: seat.room.name(),
+            bytes: text_bytes(&bundle),
+        };
         shared.write_rate.admit(&write)?;
     }
-    Ok(respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?))
+    Ok(respond(
+        seat.room
+            .beat(&seat.who, envelope, bundle, expected_cursor)
+            .await?,
+    ))
 }
 
 /// Says what would become of a bundle; nothing happens.
@@ -100,14 +112,29 @@ pub(crate) async fn check(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
-    Ok(respond(seat.room.check(&seat.who, envelope, bundle, expected_cursor).await?))
+    let Brought {
+        envelope,
+        bundle,
+        expected_cursor,
+    } = brought(&mut body)?;
+    Ok(respond(
+        seat.room
+            .check(&seat.who, envelope, bundle, expected_cursor)
+            .await?,
+    ))
 }
 
 /// The bytes of the texts that a bundle would write, whatever else is in it.
 fn text_bytes(bundle: &Value) -> usize {
-    let entries = bundle.get("entries").and_then(Value::as_array).into_iter().flatten();
-    entries.filter_map(|entry| entry.get("text")?.as_str()).map(str::len).sum()
+    let entries = bundle
+        .get("entries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.get("text")?.as_str())
+        .map(str::len)
+        .sum()
 }
 
 /// What a beat brings.
@@ -126,23 +153,39 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
     }
     root.field("envelope")?;
     root.field("bundle")?.fields()?;
-    let expected_cursor = root.optional("expected_cursor")?.map(|node| node.text().map(str::to_owned));
+    let expected_cursor = root
+        .optional("expected_cursor")?
+        .map(|node| node.text().map(str::to_owned));
     let expected_cursor = expected_cursor.transpose()?;
-    Ok(Brought { envelope: body.take("envelope"), bundle: body.take("bundle"), expected_cursor })
+    Ok(Brought {
+        envelope: body.take("envelope"),
+        bundle: body.take("bundle"),
+        expected_cursor,
+    })
 }
 
 fn respond(answer: Answer) -> Response {
-    let status = if answer.rejected { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if answer.rejected {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    for (name, said) in [(REPLAYED, answer.replayed), (INPUT_IGNORED, answer.input_ignored)] {
+    for (name, said) in [
+        (REPLAYED, answer.replayed),
+        (INPUT_IGNORED, answer.input_ignored),
+    ] {
         if said {
             headers.insert(name, HeaderValue::from_static("true"));
         }
     }
-    if let Some(why) = answer.writer_failed.and_then(|why| HeaderValue::try_from(why).ok()) {
+    if let Some(why) = answer
+        .writer_failed
+        .and_then(|why| HeaderValue::try_from(why).ok())
+    {
         headers.insert(WRITER_FAILED, why);
     }
     response

@@ -1,6 +1,7 @@
 //! The JSON of requests to the ledger: parsed strictly, within bounds of size and depth.
 //!
-//! The bound of size is that of all bodies, which lets the largest bundle through with every letter escaped.
+//! The bound of size is that of all bodies, which lets the largest bundle through with every letter
+//! escaped.
 
 use std::sync::Arc;
 
@@ -27,13 +28,25 @@ impl FromRequest<Arc<Shared>> for Json {
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let bytes = body_within(request, shared, usize::MAX).await?;
         if bytes.len() < LARGE_FROM_BYTES {
-            return Ok(Self { document: json::parse(&bytes)?, _permit: None });
+            return Ok(Self {
+                document: json::parse(&bytes)?,
+                _permit: None,
+            });
         }
         let parsed = parsed_bytes(&bytes);
-        convert::within("memory for the values of the body", shared.memory.total_bytes(), parsed as u64)?;
+        convert::within(
+            "memory for the values of the body",
+            shared.memory.total_bytes(),
+            parsed as u64,
+        )?;
         let permit = shared.memory.acquire_beside(bytes.len(), parsed).await?;
-        let document = shared.work_on_large(move || json::parse(&bytes).map_err(ApiError::from)).await?;
-        Ok(Self { document, _permit: Some(permit) })
+        let document = shared
+            .work_on_large(move || json::parse(&bytes).map_err(ApiError::from))
+            .await?;
+        Ok(Self {
+            document,
+            _permit: Some(permit),
+        })
     }
 }
 
@@ -45,6 +58,9 @@ impl Json {
 
     /// Takes a part out of the document; null if it is not there.
     pub(crate) fn take(&mut self, key: &str) -> Value {
-        self.document.get_mut(key).map(Value::take).unwrap_or_default()
+        self.document
+            .get_mut(key)
+            .map(Value::take)
+            .unwrap_or_default()
     }
 }

@@ -1,7 +1,8 @@
 //! The ledger's routes. This file is their table; a file per resource has the handlers.
 //!
-//! Who asks comes from the gate, where and with whose eyes from [`seat::Seat`]. What a reader is answered is
-//! made in the ledger from that reader's view; nothing here looks into a world on its own.
+//! Who asks comes from the gate, where and with whose eyes from [`seat::Seat`]. What a reader is
+//! answered is made in the ledger from that reader's view; nothing here looks into a world on its
+//! own.
 
 pub(crate) mod access;
 mod audit;

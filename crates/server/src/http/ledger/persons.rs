@@ -19,7 +19,9 @@ use crate::error::ApiError;
 #[utoipa::path(get, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    let persons: Vec<_> = seat.room.read(|world| world.people.iter().map(Person::to_json).collect());
+    let persons: Vec<_> = seat
+        .room
+        .read(|world| world.people.iter().map(Person::to_json).collect());
     Json(json!({ "persons": persons }))
 }
 
@@ -33,8 +35,12 @@ pub(crate) async fn add(
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let id = Person::id_in(&body.root(Code::ConfigInvalid))?;
-    seat.room.record_what(move |world| described(world, &body.root(Code::ConfigInvalid))).await?;
-    let shape = seat.room.read(|world| world.people.get(id.as_str()).map(Person::to_json));
+    seat.room
+        .record_what(move |world| described(world, &body.root(Code::ConfigInvalid)))
+        .await?;
+    let shape = seat
+        .room
+        .read(|world| world.people.get(id.as_str()).map(Person::to_json));
     Ok((StatusCode::CREATED, Json(shape.unwrap_or_default())))
 }
 
@@ -48,13 +54,22 @@ fn described(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
 }
 
 fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
-    if world.people.spelling(person.id.as_str()).is_some_and(|known| *known != person.id) {
-        return Err(Fault::new(Code::NameTaken, "person_id", "is there already in another spelling"));
+    if world
+        .people
+        .spelling(person.id.as_str())
+        .is_some_and(|known| *known != person.id)
+    {
+        return Err(Fault::new(
+            Code::NameTaken,
+            "person_id",
+            "is there already in another spelling",
+        ));
     }
     let is_new = world.people.get(person.id.as_str()).is_none();
     if let Some(used) = world.spelt_otherwise(&person.id).filter(|_| is_new) {
-        let message =
-            format!("is in use as `{used}`, who could write no more: add that one, or take another name");
+        let message = format!(
+            "is in use as `{used}`, who could write no more: add that one, or take another name"
+        );
         return Err(Fault::new(Code::NameTaken, "person_id", message));
     }
     if is_new && world.people.iter().count() >= PERSONS_MAX {

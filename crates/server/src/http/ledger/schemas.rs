@@ -19,8 +19,8 @@ pub(crate) async fn schema(
     Named(named): Named,
 ) -> Result<Response, ApiError> {
     let name = named.get("name").map(String::as_str).unwrap_or_default();
-    let schema =
-        turnkeep_ledger::schema::schema(name.strip_suffix(".json").unwrap_or(name)).ok_or_else(|| {
+    let schema = turnkeep_ledger::schema::schema(name.strip_suffix(".json").unwrap_or(name))
+        .ok_or_else(|| {
             let message = format!(
                 "there is no shape `{name}`; these are: {}",
                 turnkeep_ledger::schema::NAMES.join(", ")

@@ -1,8 +1,9 @@
 //! A seat in a world: which world, as whom, and with whose eyes.
 //!
-//! The owner may take a person's seat (`?as=PERSON`): then the request has exactly that person's rights and
-//! view. Where a route lets it, the owner may also read with nobody's eyes (`?audit=1`). Either leaves a line in
-//! the world's audit before the answer. A person has its own seat and no other.
+//! The owner may take a person's seat (`?as=PERSON`): then the request has exactly that person's
+//! rights and view. Where a route lets it, the owner may also read with nobody's eyes (`?audit=1`).
+//! Either leaves a line in the world's audit before the answer. A person has its own seat and no
+//! other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,14 +53,16 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let room = shared.worlds.find(name)?.ok_or_else(|| access::no_world(name))?;
+        let room = shared
+            .worlds
+            .find(name)?
+            .ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, room, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
         let taken = taken.map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
-            let details =
-                json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
+            let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
             leave_line(&seat.room, what, &details).await?;
         }
         Ok(seat)
@@ -107,15 +110,30 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
         (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
             Err(forbidden("only the owner may act as somebody else"))
         }
-        (Caller::Person(person), _, false) => {
-            Ok(Seat { room, who: person.who, token: Some(person.token), audit: false })
+        (Caller::Person(person), _, false) => Ok(Seat {
+            room,
+            who: person.who,
+            token: Some(person.token),
+            audit: false,
+        }),
+        (Caller::Owner, Some(_), true) => {
+            Err(ApiError::bad_request("`as` and `audit` exclude each other"))
         }
-        (Caller::Owner, Some(_), true) => Err(ApiError::bad_request("`as` and `audit` exclude each other")),
         (Caller::Owner, Some(person), false) => {
             let id = person_named(&room, person)?;
-            Ok(Seat { room, who: Principal::Person { id, write: true }, token: None, audit: false })
+            Ok(Seat {
+                room,
+                who: Principal::Person { id, write: true },
+                token: None,
+                audit: false,
+            })
         }
-        (Caller::Owner, None, audit) => Ok(Seat { room, who: Principal::Owner, token: None, audit }),
+        (Caller::Owner, None, audit) => Ok(Seat {
+            room,
+            who: Principal::Owner,
+            token: None,
+            audit,
+        }),
     }
 }
 
@@ -123,7 +141,11 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
 pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
     let found = room.read(|world| world.people.resolve(id, world.config.registry));
     found.map_err(|_| {
-        let message = format!("there is no person `{id}` in {}{}", room.name(), people_in_words(room));
+        let message = format!(
+            "there is no person `{id}` in {}{}",
+            room.name(),
+            people_in_words(room)
+        );
         Fault::new(Code::NotFound, "", message).into()
     })
 }
@@ -131,8 +153,15 @@ pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
 /// Who there is instead; the first of many.
 fn people_in_words(room: &Room) -> String {
     let (names, count) = room.read(|world| {
-        let names = world.people.iter().take(NAMED_MAX).map(|person| person.id.to_string());
-        (names.collect::<Vec<_>>().join(", "), world.people.iter().count())
+        let names = world
+            .people
+            .iter()
+            .take(NAMED_MAX)
+            .map(|person| person.id.to_string());
+        (
+            names.collect::<Vec<_>>().join(", "),
+            world.people.iter().count(),
+        )
     });
     match count {
         0 => ": nobody was added yet".to_owned(),
@@ -145,7 +174,11 @@ fn people_in_words(room: &Room) -> String {
 const NAMED_MAX: usize = 20;
 
 /// Leaves a line in a world's audit; the owner did something that is worth one.
-pub(crate) async fn leave_line(room: &Arc<Room>, what: &str, details: &Value) -> Result<(), ApiError> {
+pub(crate) async fn leave_line(
+    room: &Arc<Room>,
+    what: &str,
+    details: &Value,
+) -> Result<(), ApiError> {
     let line = AuditLine {
         at: room.now(),
         principal: Principal::Owner.key(),

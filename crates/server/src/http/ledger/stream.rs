@@ -35,7 +35,9 @@ pub(crate) async fn page(
     Query(query): Query<StreamQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    shared.blocking(move || Ok(Json(read(&seat, &query)?))).await
+    shared
+        .blocking(move || Ok(Json(read(&seat, &query)?)))
+        .await
 }
 
 fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
@@ -55,19 +57,32 @@ fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
 
 /// The same fault, about the parameter that the cursor came in.
 pub(crate) fn at(fault: Fault, path: &str) -> Fault {
-    Fault { path: path.to_owned(), ..fault }
+    Fault {
+        path: path.to_owned(),
+        ..fault
+    }
 }
 
 fn everything(world: &World, query: &StreamQuery) -> Result<Value, Fault> {
     let from = match query.cursor.as_deref() {
         None => 0,
-        Some(cursor) => cursor.parse().ok().filter(|from| *from <= world.position()).ok_or_else(|| {
-            Fault::new(Code::BadCursor, "cursor", "is no cursor of an audit: leave it out to start anew")
-        })?,
+        Some(cursor) => cursor
+            .parse()
+            .ok()
+            .filter(|from| *from <= world.position())
+            .ok_or_else(|| {
+                Fault::new(
+                    Code::BadCursor,
+                    "cursor",
+                    "is no cursor of an audit: leave it out to start anew",
+                )
+            })?,
     };
     let (entries, next) = as_of::everything(world, from, query.limit);
     let next = (next > 0).then(|| next.to_string());
-    Ok(json!({ "stream": { "cursor_before": query.cursor, "cursor_after": next, "entries": entries } }))
+    Ok(
+        json!({ "stream": { "cursor_before": query.cursor, "cursor_after": next, "entries": entries } }),
+    )
 }
 
 /// One entry, if it is visible. An entry that is hidden and one that there is not are one answer.
@@ -86,7 +101,11 @@ pub(crate) async fn entry(
 ) -> Result<Json<Value>, ApiError> {
     let text = named.get("entry").map(String::as_str).unwrap_or_default();
     // A ref names it as well.
-    let id = text.strip_prefix("entry:").unwrap_or(text).parse::<EntryId>().ok();
+    let id = text
+        .strip_prefix("entry:")
+        .unwrap_or(text)
+        .parse::<EntryId>()
+        .ok();
     let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id)));
     let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
     found.map(Json).ok_or_else(|| missing().into())
@@ -99,7 +118,10 @@ fn find(world: &World, seat: &Seat, id: EntryId) -> Option<Value> {
     }
     let view = world.view(seat.viewer());
     let entry = view.entry(id)?;
-    Some(with_reply_to(entry, view.answered_by(entry).map(|answered| answered.id)))
+    Some(with_reply_to(
+        entry,
+        view.answered_by(entry).map(|answered| answered.id),
+    ))
 }
 
 /// An entry with the entry that it answers, where the reader may know of that one.

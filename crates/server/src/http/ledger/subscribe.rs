@@ -1,8 +1,9 @@
-//! A view as it grows, as server-sent events: pages from a cursor on, then each page as it is written.
+//! A view as it grows, as server-sent events: pages from a cursor on, then each page as it is
+//! written.
 //!
-//! An event is a projection that holds at least one entry, and its id is the cursor behind it, so a reader
-//! resumes where it was. What is hidden from the reader sends nothing, not even a sign of life: those come
-//! by the clock alone. A subscription ends when its token no longer counts.
+//! An event is a projection that holds at least one entry, and its id is the cursor behind it, so a
+//! reader resumes where it was. What is hidden from the reader sends nothing, not even a sign of
+//! life: those come by the clock alone. A subscription ends when its token no longer counts.
 
 use std::sync::Arc;
 
@@ -42,10 +43,17 @@ pub(crate) async fn subscribe(
     let seen = sse::last_event_id(&headers).map(|seen| String::from_utf8_lossy(seen).into_owned());
     let cursor = seen.or(query.cursor);
     if let Some(cursor) = &cursor {
-        seat.room.read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
+        seat.room
+            .read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
     }
     let audience = query.audience;
-    let feed = |sender| Feed { shared: Arc::clone(&shared), seat, cursor, audience, sender };
+    let feed = |sender| Feed {
+        shared: Arc::clone(&shared),
+        seat,
+        cursor,
+        audience,
+        sender,
+    };
     Ok(sse::respond(&shared, |sender| feed(sender).follow()))
 }
 
@@ -100,11 +108,15 @@ impl Feed {
         }
     }
 
-    /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets the same one.
+    /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets
+    /// the same one.
     async fn page(&self) -> Result<Option<SharedPage>, ApiError> {
         let room = &self.seat.room;
-        let key =
-            PageKey { viewer: self.seat.viewer(), cursor: self.cursor.clone(), audience: self.audience };
+        let key = PageKey {
+            viewer: self.seat.viewer(),
+            cursor: self.cursor.clone(),
+            audience: self.audience,
+        };
         // The version is read first: a page may be newer than its version says, never older.
         let version = room.version();
         let has_more = room.read(|world| {
@@ -122,17 +134,23 @@ impl Feed {
 
     async fn make_page(&self, key: PageKey) -> Result<SharedPage, ApiError> {
         let room = Arc::clone(&self.seat.room);
-        let read =
-            move || room.study(|world| event_of(world, &key)).map_err(|fault| at(fault, "cursor").into());
+        let read = move || {
+            room.study(|world| event_of(world, &key))
+                .map_err(|fault| at(fault, "cursor").into())
+        };
         self.shared.blocking(read).await
     }
 
     /// Whether whoever opened the subscription may still read.
     fn counts(&self) -> bool {
-        let Some(token) = self.seat.token else { return true };
+        let Some(token) = self.seat.token else {
+            return true;
+        };
         let now = self.seat.room.now();
         let counts = |world: &World| {
-            world.token(token).is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
+            world
+                .token(token)
+                .is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
         };
         self.seat.room.read(counts)
     }
@@ -141,12 +159,28 @@ impl Feed {
 /// The event of a page.
 fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
     let view = world.view(key.viewer.clone());
-    let page = projection::read(&view, UNNAMED_REQUEST, key.cursor.as_deref(), PAGE_ENTRIES_MAX);
-    let Projection { mut value, cursor_after } = page?;
+    let page = projection::read(
+        &view,
+        UNNAMED_REQUEST,
+        key.cursor.as_deref(),
+        PAGE_ENTRIES_MAX,
+    );
+    let Projection {
+        mut value,
+        cursor_after,
+    } = page?;
     if key.audience {
         projection::add_audiences(&view, &mut value);
     }
     let mut event = String::new();
-    sse::push_event(&mut event, cursor_after.as_deref().unwrap_or_default(), "projection", value);
-    Ok(SharedPage { event: event.into(), cursor_after })
+    sse::push_event(
+        &mut event,
+        cursor_after.as_deref().unwrap_or_default(),
+        "projection",
+        value,
+    );
+    Ok(SharedPage {
+        event: event.into(),
+        cursor_after,
+    })
 }

@@ -1,7 +1,7 @@
 //! Persons' tokens: minted, listed and revoked. It is the owner's.
 //!
-//! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is its BLAKE3,
-//! which says nothing about it, and nothing logs it.
+//! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is
+//! its BLAKE3, which says nothing about it, and nothing logs it.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -65,19 +65,42 @@ struct Asked<'a> {
 
 fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
     if let Some(path) = root.unknown_field(&["person_id", "write", "expires_at"])? {
-        return Err(Fault::new(Code::UnknownField, path, "is not one of person_id, write, expires_at"));
+        return Err(Fault::new(
+            Code::UnknownField,
+            path,
+            "is not one of person_id, write, expires_at",
+        ));
     }
     let person = root.field("person_id")?.text()?;
-    let write = root.optional("write")?.map(|node| node.boolean()).transpose()?.unwrap_or(false);
-    let expires_at = root.optional("expires_at")?.map(|node| later(&node, now)).transpose()?;
-    Ok(Asked { person, write, expires_at })
+    let write = root
+        .optional("write")?
+        .map(|node| node.boolean())
+        .transpose()?
+        .unwrap_or(false);
+    let expires_at = root
+        .optional("expires_at")?
+        .map(|node| later(&node, now))
+        .transpose()?;
+    Ok(Asked {
+        person,
+        write,
+        expires_at,
+    })
 }
 
 fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
-    let format =
-        || Fault::new(Code::TimeFormat, node.path.clone(), "must be a time such as 2026-11-15T09:00:00Z");
+    let format = || {
+        Fault::new(
+            Code::TimeFormat,
+            node.path.clone(),
+            "must be a time such as 2026-11-15T09:00:00Z",
+        )
+    };
     let time = WorldTime::parse(node.text()?).ok_or_else(format)?;
-    let stamp = u64::try_from(time.unix_ms()).map(Timestamp).ok().filter(|stamp| *stamp > now);
+    let stamp = u64::try_from(time.unix_ms())
+        .map(Timestamp)
+        .ok()
+        .filter(|stamp| *stamp > now);
     stamp.ok_or_else(|| node.fault("is over already"))
 }
 
@@ -91,7 +114,10 @@ pub(crate) async fn revoke(
     Named(named): Named,
 ) -> Result<StatusCode, ApiError> {
     let text = named.get("token").map(String::as_str).unwrap_or_default();
-    let id = text.parse::<TokenId>().ok().filter(|id| seat.room.read(|world| world.token(*id).is_some()));
+    let id = text
+        .parse::<TokenId>()
+        .ok()
+        .filter(|id| seat.room.read(|world| world.token(*id).is_some()));
     let id = id.ok_or_else(|| {
         let message = format!("there is no token `{text}` in {}", seat.room.name());
         Fault::new(Code::NotFound, "", message)

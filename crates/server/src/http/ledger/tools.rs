@@ -1,7 +1,7 @@
 //! Questions to the ledger: the four tools, and a person's capsule.
 //!
-//! A tool writes nothing and moves no clock. A person asks with its own eyes or the public's; the owner asks
-//! as the operator.
+//! A tool writes nothing and moves no clock. A person asks with its own eyes or the public's; the
+//! owner asks as the operator.
 
 use std::sync::Arc;
 
@@ -32,7 +32,11 @@ pub(crate) async fn ask(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    let asker = Asker { room: seat.room, who: seat.who, token: seat.token };
+    let asker = Asker {
+        room: seat.room,
+        who: seat.who,
+        token: seat.token,
+    };
     asker.ask(&shared, body.document).await.map(Json)
 }
 
@@ -53,13 +57,22 @@ pub(crate) async fn capsule(
 ) -> Result<Json<Value>, ApiError> {
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let who = if seat.audit {
-        Principal::Person { id: person_named(&seat.room, person)?, write: false }
+        Principal::Person {
+            id: person_named(&seat.room, person)?,
+            write: false,
+        }
     } else {
         seat.who
     };
-    let asker = Asker { room: seat.room, who, token: seat.token };
+    let asker = Asker {
+        room: seat.room,
+        who,
+        token: seat.token,
+    };
     let constraints = json!({ "person_id": person });
-    let mut pack = asker.ask(&shared, asker.request("CAPSULE_GET", "", &constraints)).await?;
+    let mut pack = asker
+        .ask(&shared, asker.request("CAPSULE_GET", "", &constraints))
+        .await?;
     if let Some(pack) = pack.as_object_mut() {
         // Nobody asked a tool, so nothing is echoed.
         pack.shift_remove("tool_request_id");
@@ -81,21 +94,37 @@ pub(crate) struct Asker {
 impl Asker {
     /// Counts a call of a person's token, or refuses it.
     pub(crate) fn count(&self, shared: &Shared) -> Result<(), ApiError> {
-        self.token.map_or(Ok(()), |token| shared.tool_rate.admit(token))
+        self.token
+            .map_or(Ok(()), |token| shared.tool_rate.admit(token))
     }
 
     /// Refuses to go on for a token that was revoked or ended meanwhile.
     pub(crate) fn refuse_ended_token(&self) -> Result<(), ApiError> {
-        let Some(token) = self.token else { return Ok(()) };
+        let Some(token) = self.token else {
+            return Ok(());
+        };
         let now = self.room.now();
         let counts = self.room.read(|world| {
-            world.token(token).is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
+            world
+                .token(token)
+                .is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
         });
-        if counts { Ok(()) } else { Err(ApiError::new(ErrorCode::Unauthorized, "the token counts no more")) }
+        if counts {
+            Ok(())
+        } else {
+            Err(ApiError::new(
+                ErrorCode::Unauthorized,
+                "the token counts no more",
+            ))
+        }
     }
 
     /// What a tool answers to a request as it came.
-    pub(crate) async fn ask(&self, shared: &Arc<Shared>, request: Value) -> Result<Value, ApiError> {
+    pub(crate) async fn ask(
+        &self,
+        shared: &Arc<Shared>,
+        request: Value,
+    ) -> Result<Value, ApiError> {
         self.count(shared)?;
         let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
         let work = move || {

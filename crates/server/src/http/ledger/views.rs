@@ -39,13 +39,25 @@ pub(crate) async fn view(
         let (path, message) = if own {
             ("vs", "needs audit=1, which is the owner's")
         } else {
-            ("", "this view is not yours: the owner may read it with audit=1")
+            (
+                "",
+                "this view is not yours: the owner may read it with audit=1",
+            )
         };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
     let viewer = viewer(&seat, person)?;
-    let vs = query.vs.as_deref().map(|other| self::viewer(&seat, other)).transpose()?;
-    let work = move || Ok(Json(seat.room.study(|world| compare(world, &viewer, vs, &query))?));
+    let vs = query
+        .vs
+        .as_deref()
+        .map(|other| self::viewer(&seat, other))
+        .transpose()?;
+    let work = move || {
+        Ok(Json(
+            seat.room
+                .study(|world| compare(world, &viewer, vs, &query))?,
+        ))
+    };
     shared.blocking(work).await
 }
 
@@ -56,7 +68,12 @@ fn viewer(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     person_named(&seat.room, person).map(|name: Name| Viewer::Reader(name))
 }
 
-fn compare(world: &World, viewer: &Viewer, vs: Option<Viewer>, query: &ViewsQuery) -> Result<Value, Fault> {
+fn compare(
+    world: &World,
+    viewer: &Viewer,
+    vs: Option<Viewer>,
+    query: &ViewsQuery,
+) -> Result<Value, Fault> {
     let at = match &query.as_of {
         None => world.position(),
         Some(as_of) => as_of::position(world, viewer, as_of, "as_of")?,

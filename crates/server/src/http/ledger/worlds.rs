@@ -28,8 +28,16 @@ use crate::shared::Shared;
 /// Lists the worlds.
 #[utoipa::path(get, path = "/v1/worlds", tag = "worlds",
     responses((status = 200, description = "Every world, by name", body = wire::ledger::WorldList)))]
-pub(crate) async fn list(State(shared): State<Arc<Shared>>, Query(NoQuery): Query<NoQuery>) -> Json<Value> {
-    let worlds: Vec<_> = shared.worlds.list().iter().map(|room| shape(room)).collect();
+pub(crate) async fn list(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+) -> Json<Value> {
+    let worlds: Vec<_> = shared
+        .worlds
+        .list()
+        .iter()
+        .map(|room| shape(room))
+        .collect();
     Json(json!({ "worlds": worlds }))
 }
 
@@ -61,9 +69,9 @@ fn few_people(root: &Node<'_>) -> Result<(), Fault> {
         if let Some(node) = root.optional(key)?
             && node.items()?.len() > PERSONS_MAX
         {
-            return Err(
-                node.fault(format!("names more than the {PERSONS_MAX} persons that a world may have"))
-            );
+            return Err(node.fault(format!(
+                "names more than the {PERSONS_MAX} persons that a world may have"
+            )));
         }
     }
     Ok(())
@@ -72,10 +80,16 @@ fn few_people(root: &Node<'_>) -> Result<(), Fault> {
 /// Ids are unique ignoring case.
 fn distinct(persons: &[Person]) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
-    let again = persons.iter().position(|person| !seen.insert(person.id.as_str().to_ascii_lowercase()));
+    let again = persons
+        .iter()
+        .position(|person| !seen.insert(person.id.as_str().to_ascii_lowercase()));
     again.map_or(Ok(()), |index| {
         let path = format!("persons[{index}].person_id");
-        Err(Fault::new(Code::NameTaken, path, "is there already, perhaps in another spelling"))
+        Err(Fault::new(
+            Code::NameTaken,
+            path,
+            "is there already, perhaps in another spelling",
+        ))
     })
 }
 
@@ -91,7 +105,9 @@ fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
             return refuse("is there already, perhaps in another spelling");
         }
         if name.as_str() != WORLD && people.resolve(name.as_str(), config.registry).is_err() {
-            return refuse("is nobody who was added to this world: a writer could not write in that name");
+            return refuse(
+                "is nobody who was added to this world: a writer could not write in that name",
+            );
         }
     }
     Ok(())
@@ -113,7 +129,9 @@ pub(crate) async fn change(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    seat.room.record_what(move |world| changed(world, &body)).await?;
+    seat.room
+        .record_what(move |world| changed(world, &body))
+        .await?;
     Ok(Json(shape(&seat.room)))
 }
 
@@ -122,14 +140,27 @@ fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
     let config = world.config.changed(&root)?;
-    if root.optional("writer_persons")?.or(root.optional("registry")?).is_some() {
+    if root
+        .optional("writer_persons")?
+        .or(root.optional("registry")?)
+        .is_some()
+    {
         known_writers(&config, &world.people)?;
     }
     let declared = root.optional("timezone")?.map(|_| {
-        let to = ClockState { timezone: config.timezone.clone(), ..world.clock.clone() };
-        Fact::Time(TimeDeclaration { from: world.clock.time.clone(), to })
+        let to = ClockState {
+            timezone: config.timezone.clone(),
+            ..world.clock.clone()
+        };
+        Fact::Time(TimeDeclaration {
+            from: world.clock.time.clone(),
+            to,
+        })
     });
-    Ok([Fact::Config(Box::new(config))].into_iter().chain(declared).collect())
+    Ok([Fact::Config(Box::new(config))]
+        .into_iter()
+        .chain(declared)
+        .collect())
 }
 
 /// Makes a world that shares this one's past, up to a time or the operator's cursor, or up to now.
@@ -149,7 +180,10 @@ pub(crate) async fn fork(
     let given = root.field("world_id")?;
     let name = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
-    let point = |world: &World| at.map(|at| Point::read(world, &Viewer::operator(), at, "at")).transpose();
+    let point = |world: &World| {
+        at.map(|at| Point::read(world, &Viewer::operator(), at, "at"))
+            .transpose()
+    };
     let room = shared.worlds.fork(&seat.room, name, point).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
 }
@@ -159,7 +193,10 @@ fn shape(room: &Room) -> Value {
     room.read(|world| {
         let mut shape = world.config.to_json();
         let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
-        let forked = world.forked.as_ref().map(|fork| json!({ "world_id": fork.from.as_str() }));
+        let forked = world
+            .forked
+            .as_ref()
+            .map(|fork| json!({ "world_id": fork.from.as_str() }));
         shape["timezone"] = world.clock.timezone.as_str().into();
         shape["persons"] = persons.into();
         shape["forked_from"] = forked.into();
@@ -175,7 +212,8 @@ fn shape(room: &Room) -> Value {
 
 /// How often the attached writer began anew because it was full, and what it was told of the past.
 fn rehydrations(of: Rehydrations) -> Value {
-    let last =
-        of.last.map(|last| json!({ "carried_entries": last.entries, "dropped_entries": last.dropped }));
+    let last = of
+        .last
+        .map(|last| json!({ "carried_entries": last.entries, "dropped_entries": last.dropped }));
     json!({ "count": of.count, "last": last })
 }

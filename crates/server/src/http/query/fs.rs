@@ -23,7 +23,11 @@ impl FromStr for FsFormat {
         match text {
             "bytes" => Ok(Self::Bytes),
             "json" => Ok(Self::Json),
-            _ => Err(UnknownValue { option: "format", given: text.to_owned(), legal: &["bytes", "json"] }),
+            _ => Err(UnknownValue {
+                option: "format",
+                given: text.to_owned(),
+                legal: &["bytes", "json"],
+            }),
         }
     }
 }
@@ -46,7 +50,10 @@ impl FromQuery for FsRootQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let path = pairs.one("path", None)?.map(str::to_owned);
-        Ok(Self { path, format: pairs.choice("format", None)? })
+        Ok(Self {
+            path,
+            format: pairs.choice("format", None)?,
+        })
     }
 }
 
@@ -65,6 +72,8 @@ impl FsPathQuery {
 impl FromQuery for FsPathQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { format: pairs.choice("format", None)? })
+        Ok(Self {
+            format: pairs.choice("format", None)?,
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! Queries of the ledger's routes.
 //!
-//! Every route in a world takes `as`; those that the audit may read take `audit` too. What a seat needs of
-//! a query is read apart from what a route needs, and only the route knows which names are legal.
+//! Every route in a world takes `as`; those that the audit may read take `audit` too. What a seat
+//! needs of a query is read apart from what a route needs, and only the route knows which names are
+//! legal.
 
 use super::{FromQuery, Pairs, QueryError};
 
@@ -20,7 +21,10 @@ pub struct SeatQuery {
 impl FromQuery for SeatQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         let as_person = pairs.one("as", None)?.map(str::to_owned);
-        Ok(Self { as_person, audit: pairs.flag("audit", false)? })
+        Ok(Self {
+            as_person,
+            audit: pairs.flag("audit", false)?,
+        })
     }
 }
 
@@ -74,7 +78,11 @@ impl FromQuery for StreamQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let cursor = pairs.one("cursor", None)?.map(str::to_owned);
-        Ok(Self { cursor, limit: limit(&pairs)?, audience: pairs.flag("audience", false)? })
+        Ok(Self {
+            cursor,
+            limit: limit(&pairs)?,
+            audience: pairs.flag("audience", false)?,
+        })
     }
 }
 
@@ -96,7 +104,10 @@ impl FromQuery for SubscribeQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let cursor = pairs.one("cursor", None)?.map(str::to_owned);
-        Ok(Self { cursor, audience: pairs.flag("audience", false)? })
+        Ok(Self {
+            cursor,
+            audience: pairs.flag("audience", false)?,
+        })
     }
 }
 
@@ -120,7 +131,11 @@ impl FromQuery for ViewsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let text = |name| Ok::<_, QueryError>(pairs.one(name, None)?.map(str::to_owned));
-        Ok(Self { as_of: text("as_of")?, vs: text("vs")?, limit: limit(&pairs)? })
+        Ok(Self {
+            as_of: text("as_of")?,
+            vs: text("vs")?,
+            limit: limit(&pairs)?,
+        })
     }
 }
 
@@ -141,7 +156,10 @@ impl LinesQuery {
 impl FromQuery for LinesQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { cursor: pairs.count("cursor", 0)?, limit: limit(&pairs)? })
+        Ok(Self {
+            cursor: pairs.count("cursor", 0)?,
+            limit: limit(&pairs)?,
+        })
     }
 }
 
@@ -160,7 +178,9 @@ impl VerifyQuery {
 impl FromQuery for VerifyQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { leaks: pairs.flag("leaks", false)? })
+        Ok(Self {
+            leaks: pairs.flag("leaks", false)?,
+        })
     }
 }
 

@@ -42,9 +42,11 @@ impl FromStr for View {
             "typed" => Ok(Self::Typed),
             "raw" => Ok(Self::Raw),
             "both" => Ok(Self::Both),
-            _ => {
-                Err(UnknownValue { option: "view", given: text.to_owned(), legal: &["typed", "raw", "both"] })
-            }
+            _ => Err(UnknownValue {
+                option: "view",
+                given: text.to_owned(),
+                legal: &["typed", "raw", "both"],
+            }),
         }
     }
 }
@@ -117,7 +119,9 @@ impl TurnQuery {
 impl FromQuery for TurnQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { options: view_options(&pairs)? })
+        Ok(Self {
+            options: view_options(&pairs)?,
+        })
     }
 }
 
@@ -131,12 +135,21 @@ fn view_options(pairs: &Pairs) -> Result<ViewOptions, QueryError> {
         enum_render: pairs.choice("enum_render", None)?,
         time_render: pairs.choice("time_render", None)?,
     };
-    Ok(ViewOptions { view: pairs.choice("view", None)?, projection })
+    Ok(ViewOptions {
+        view: pairs.choice("view", None)?,
+        projection,
+    })
 }
 
 fn type_hint(pairs: &Pairs) -> Result<TypeHint, QueryError> {
-    let version = pairs.one("as_type_version", None)?.map(type_version).transpose()?;
-    let (mode, id) = (pairs.one("type_hint_mode", None)?, pairs.one("as_type_id", None)?);
+    let version = pairs
+        .one("as_type_version", None)?
+        .map(type_version)
+        .transpose()?;
+    let (mode, id) = (
+        pairs.one("type_hint_mode", None)?,
+        pairs.one("as_type_id", None)?,
+    );
     Ok(TypeHint::parse(mode, id, version)?)
 }
 

@@ -17,22 +17,30 @@ async fn flood(room: &Arc<Room>, beat: usize) {
     let entry = body["entries"][0].clone();
     let entries = (0..ENTRIES).map(|number| {
         let mut entry = entry.clone();
-        entry["text"] =
-            format!("Beat {beat} says number {number} of ticket PAY-{}.", beat * 7 + number).into();
+        entry["text"] = format!(
+            "Beat {beat} says number {number} of ticket PAY-{}.",
+            beat * 7 + number
+        )
+        .into();
         entry
     });
     body["entries"] = entries.collect();
-    room.beat(&Principal::Owner, envelope(&id, ""), body, None).await.unwrap();
+    room.beat(&Principal::Owner, envelope(&id, ""), body, None)
+        .await
+        .unwrap();
 }
 
 /// All that a world's index holds, to the byte.
 fn index_of(house: &House) -> Vec<u8> {
     let room = house.worlds.get("payments").unwrap();
-    room.read(|world| checkpoint::encode(world, house.store.id())).unwrap()
+    room.read(|world| checkpoint::encode(world, house.store.id()))
+        .unwrap()
 }
 
 fn replace(disk: &MemoryStorage, bytes: &[u8]) {
-    let file = disk.create(&checkpoint_name(&Name::new("payments").unwrap()), 0).unwrap();
+    let file = disk
+        .create(&checkpoint_name(&Name::new("payments").unwrap()), 0)
+        .unwrap();
     file.write_at(0, bytes).unwrap();
     file.sync().unwrap();
 }
@@ -46,29 +54,43 @@ async fn p19_a_start_from_a_checkpoint_and_one_from_the_log_give_the_same_world(
         for beat in 0..65 {
             flood(&room, beat).await;
         }
-        assert!(read_checkpoint(&house.store, &name).is_none(), "nothing is kept yet");
+        assert!(
+            read_checkpoint(&house.store, &name).is_none(),
+            "nothing is kept yet"
+        );
         house.worlds.keep();
         let kept = index_of(&house);
         // A tail behind the checkpoint, which nobody keeps.
         flood(&room, 65).await;
-        write(&room, "CODER", "r-1", &["PLANNER"], "only for you").await.unwrap();
+        write(&room, "CODER", "r-1", &["PLANNER"], "only for you")
+            .await
+            .unwrap();
         kept
     };
     let whole = {
         let house = House::open(disk.clone());
         let checkpoint = read_checkpoint(&house.store, &name).expect("the checkpoint is read");
-        assert_eq!(checkpoint.len() as usize, 65 * ENTRIES, "the tail came from the log");
+        assert_eq!(
+            checkpoint.len() as usize,
+            65 * ENTRIES,
+            "the tail came from the log"
+        );
         index_of(&house)
     };
     disk.remove(&checkpoint_name(&name)).unwrap();
-    assert!(index_of(&House::open(disk.clone())) == whole, "from the log alone");
+    assert!(
+        index_of(&House::open(disk.clone())) == whole,
+        "from the log alone"
+    );
     let mut flipped = kept.clone();
     flipped[kept.len() / 2] ^= 1;
     let mut foreign = kept.clone();
     foreign[12] ^= 1;
-    for (what, bytes) in
-        [("cut", &kept[..kept.len() - 1]), ("flipped", &flipped), ("of another store", &foreign)]
-    {
+    for (what, bytes) in [
+        ("cut", &kept[..kept.len() - 1]),
+        ("flipped", &flipped),
+        ("of another store", &foreign),
+    ] {
         replace(&disk, bytes);
         let house = House::open(disk.clone());
         assert!(index_of(&house) == whole, "{what}: the world is the log's");
@@ -88,7 +110,10 @@ async fn a_checkpoint_of_a_ledger_that_went_on_otherwise_is_not_used() {
         flood(&house.worlds.get("payments").unwrap(), 1).await;
         index_of(&house)
     };
-    for (what, beats) in [("the log ends before it", 0), ("the log went on otherwise", 1)] {
+    for (what, beats) in [
+        ("the log ends before it", 0),
+        ("the log went on otherwise", 1),
+    ] {
         let alone = {
             let house = House::open(copy.clone());
             for beat in 0..beats {
@@ -103,7 +128,8 @@ async fn a_checkpoint_of_a_ledger_that_went_on_otherwise_is_not_used() {
         let entries = house.worlds.get("payments").unwrap().read(World::position);
         assert_eq!(entries as usize, (1 + beats) * ENTRIES, "{what}");
         drop(house);
-        copy.remove(&checkpoint_name(&Name::new("payments").unwrap())).unwrap();
+        copy.remove(&checkpoint_name(&Name::new("payments").unwrap()))
+            .unwrap();
     }
 }
 
@@ -118,9 +144,23 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
         let [reality, ..] = room.contexts().await.unwrap();
         let payload = NewBlob::from_raw(bytes::Bytes::from_static(b"\x80"), 16).unwrap();
         let declared = TypeRef::new("com.example.Foreign", 1);
-        let turns = vec![NewTurn { declared, encoding: 1, payload, fs_root: None }];
-        let part = AppendPart { context: reality, parent: None, expected_head: None, turns };
-        let foreign = Command::Append(Append { parts: vec![part], key: None, strict: false });
+        let turns = vec![NewTurn {
+            declared,
+            encoding: 1,
+            payload,
+            fs_root: None,
+        }];
+        let part = AppendPart {
+            context: reality,
+            parent: None,
+            expected_head: None,
+            turns,
+        };
+        let foreign = Command::Append(Append {
+            parts: vec![part],
+            key: None,
+            strict: false,
+        });
         house.store.run(foreign).unwrap();
     }
     let house = House::open(disk);
@@ -133,7 +173,10 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
         turnkeep_ledger::config::Profile::Narrative,
         WorldTime::at(NOW),
     );
-    assert_eq!(code(house.worlds.create(again, Vec::new()).await.err().unwrap()), Code::NameTaken);
+    assert_eq!(
+        code(house.worlds.create(again, Vec::new()).await.err().unwrap()),
+        Code::NameTaken
+    );
     for name in ["other", "default"] {
         let room = house.worlds.find(name).unwrap().unwrap();
         say(&room, "r-1", "Still here.").await.unwrap();

@@ -36,7 +36,8 @@ struct Attempt {
     refused_at: Option<u64>,
 }
 
-/// Several entries, each to everyone or to one; in a quiet world to nobody but those who talk there.
+/// Several entries, each to everyone or to one; in a quiet world to nobody but those who talk
+/// there.
 fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) {
     let parts = 1 + usize::try_from(dice.draw() % 3).unwrap();
     let mut whole = bundle(id, &agent(who), &[], "");
@@ -47,7 +48,10 @@ fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) 
         let to = match (quiet, who >= ALONE) {
             (true, true) => Some(who),
             (true, false) => Some(usize::try_from(dice.draw() % ALONE as u128).unwrap()),
-            (false, _) => dice.draw().is_multiple_of(2).then(|| usize::try_from(dice.draw() % 8).unwrap()),
+            (false, _) => dice
+                .draw()
+                .is_multiple_of(2)
+                .then(|| usize::try_from(dice.draw() % 8).unwrap()),
         };
         if let Some(to) = to {
             entry["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [agent(to)] });
@@ -61,7 +65,8 @@ fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) 
 /// An agent at work: it looks, and writes if nothing came since.
 async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool) -> Vec<Attempt> {
     let name = agent(who);
-    let mut dice = Ids::from_seed(blake3::hash(format!("{} {name}", room.name()).as_bytes()).as_bytes());
+    let mut dice =
+        Ids::from_seed(blake3::hash(format!("{} {name}", room.name()).as_bytes()).as_bytes());
     let mut attempts = Vec::new();
     for beat in 0..BEATS {
         let id = format!("{name}-{beat}");
@@ -71,9 +76,13 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
             (cursor::write(&view, view.count()), view.count())
         });
         // Others come between, and the wall's clock goes to and fro.
-        clock.set(Timestamp(NOW.0 + u64::try_from(dice.draw() % 10_000).unwrap()));
+        clock.set(Timestamp(
+            NOW.0 + u64::try_from(dice.draw() % 10_000).unwrap(),
+        ));
         tokio::task::yield_now().await;
-        let answer = room.beat(&person(&name), envelope(&id, ""), parts_of, Some(expected)).await;
+        let answer = room
+            .beat(&person(&name), envelope(&id, ""), parts_of, Some(expected))
+            .await;
         let refused_at = match answer {
             Ok(answer) => {
                 assert!(!answer.rejected && !answer.replayed);
@@ -84,7 +93,13 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
                 Some(room.read(|world| world.view(reader(&name)).count()))
             }
         };
-        attempts.push(Attempt { who: name.clone(), id, parts, expected: place, refused_at });
+        attempts.push(Attempt {
+            who: name.clone(),
+            id,
+            parts,
+            expected: place,
+            refused_at,
+        });
     }
     attempts
 }
@@ -103,7 +118,11 @@ async fn speak(room: Arc<Room>, number: usize) -> Vec<String> {
 /// The entries in ledger order: bundle, request and text.
 fn ledger(room: &Room) -> Vec<(BundleId, String, String)> {
     let one = |entry: &turnkeep_ledger::entry::Entry| {
-        (entry.bundle, entry.request.to_string(), entry.text.to_string())
+        (
+            entry.bundle,
+            entry.request.to_string(),
+            entry.text.to_string(),
+        )
     };
     room.read(|world| world.all_entries().iter().map(one).collect())
 }
@@ -126,7 +145,10 @@ fn whole(room: &Room, attempts: &[Attempt], said: &[String]) {
             (attempt.id.clone(), texts.collect())
         })
         .collect();
-    wanted.extend(said.iter().map(|id| (id.clone(), vec![format!("{id} 0"), "Come in.".to_owned()])));
+    wanted.extend(
+        said.iter()
+            .map(|id| (id.clone(), vec![format!("{id} 0"), "Come in.".to_owned()])),
+    );
     for (_, request, texts) in bundles {
         assert_eq!(wanted.remove(&request), Some(texts), "{request}");
     }
@@ -135,21 +157,39 @@ fn whole(room: &Room, attempts: &[Attempt], said: &[String]) {
 
 /// `HEAD_MOVED` exactly when an entry that the caller could see had come.
 fn exactly(room: &Room, attempt: &Attempt) {
-    let Attempt { who, id, expected, .. } = attempt;
+    let Attempt {
+        who, id, expected, ..
+    } = attempt;
     if let Some(seen) = attempt.refused_at {
-        assert!(seen > *expected, "{id} was refused, and nothing that {who} sees had come");
+        assert!(
+            seen > *expected,
+            "{id} was refused, and nothing that {who} sees had come"
+        );
         return;
     }
     let before = room.read(|world| {
-        let first = world.all_entries().iter().position(|entry| *entry.request == **id).unwrap();
-        world.view_at(reader(who), u32::try_from(first).unwrap()).count()
+        let first = world
+            .all_entries()
+            .iter()
+            .position(|entry| *entry.request == **id)
+            .unwrap();
+        world
+            .view_at(reader(who), u32::try_from(first).unwrap())
+            .count()
     });
-    assert_eq!(before, *expected, "{id} was taken, and something that {who} sees had come");
+    assert_eq!(
+        before, *expected,
+        "{id} was taken, and something that {who} sees had come"
+    );
 }
 
 fn time_never_goes_back(room: &Room) {
     room.read(|world| {
-        let times: Vec<_> = world.all_entries().iter().map(|entry| entry.time.clone()).collect();
+        let times: Vec<_> = world
+            .all_entries()
+            .iter()
+            .map(|entry| entry.time.clone())
+            .collect();
         assert!(times.is_sorted(), "{times:?}");
         assert!(times.last().is_none_or(|last| *last <= world.clock.time));
     });
@@ -158,8 +198,14 @@ fn time_never_goes_back(room: &Room) {
 /// A world of eight, in which a writer answers, or in which two are never spoken to, or neither.
 async fn open(house: &House, number: u8) -> (Arc<Room>, bool, bool) {
     let (attached, quiet) = (number % 2 == 1, number.is_multiple_of(4));
-    let persons: Vec<_> = (0..AGENTS).map(|n| json!({ "person_id": agent(n) })).collect();
-    let writer = if attached { format!("cmd: {}", answering(PROPOSE)) } else { "silence".to_owned() };
+    let persons: Vec<_> = (0..AGENTS)
+        .map(|n| json!({ "person_id": agent(n) }))
+        .collect();
+    let writer = if attached {
+        format!("cmd: {}", answering(PROPOSE))
+    } else {
+        "silence".to_owned()
+    };
     let body = json!({
         "world_id": format!("w{number}"), "profile": "WORKSPACE", "registry": "OPEN", "persons": persons,
         "writer": writer,
@@ -194,10 +240,20 @@ async fn crowd() {
         for attempt in &attempts {
             exactly(&room, attempt);
             let alone = quiet && attempt.who.as_str() >= agent(ALONE).as_str();
-            assert!(!alone || attempt.refused_at.is_none(), "{}: hidden entries moved a head", attempt.id);
+            assert!(
+                !alone || attempt.refused_at.is_none(),
+                "{}: hidden entries moved a head",
+                attempt.id
+            );
         }
-        refused += attempts.iter().filter(|attempt| attempt.refused_at.is_some()).count();
-        taken += attempts.iter().filter(|attempt| attempt.refused_at.is_none()).count();
+        refused += attempts
+            .iter()
+            .filter(|attempt| attempt.refused_at.is_some())
+            .count();
+        taken += attempts
+            .iter()
+            .filter(|attempt| attempt.refused_at.is_none())
+            .count();
         is_sound(&house, &room).await;
     }
     assert!(taken > 0 && refused > 0, "{taken} {refused}");
@@ -213,20 +269,36 @@ async fn p18_a_writer_that_is_asked_next_finds_what_the_last_beat_wrote() {
     let house = House::open(MemoryStorage::new());
     // It says how many entries it finds.
     let look = r#"printf '{"type":"tool","request":{"tool_request_id":"t","request_id":"%s","requested_by":{"engine":"sh","actor":"writer","knowledge_view":"PUBLIC"},"tool":{"name":"LEDGER_SEARCH","query_text":"","constraints":{"limit":200}}}}\n' "$r"; read -r pack; n=$(printf '%s' "$pack" | grep -o '"verbatim_excerpt"' | grep -c .)"#;
-    let tell = PROPOSE.replace("Come in.", "I see %s.").replace(r#""$r" "$r""#, r#""$r" "$r" "$n""#);
+    let tell = PROPOSE
+        .replace("Come in.", "I see %s.")
+        .replace(r#""$r" "$r""#, r#""$r" "$r" "$n""#);
     let script = answering(&format!("{look}; {tell}"));
-    let room = house.world(json!({ "world_id": "w", "writer": format!("cmd: {script}") })).await;
+    let room = house
+        .world(json!({ "world_id": "w", "writer": format!("cmd: {script}") }))
+        .await;
     let beats: Vec<_> = (0..12)
         .map(|number| {
             let room = Arc::clone(&room);
-            tokio::spawn(async move { say(&room, &format!("r-{number}"), "I knock.").await.unwrap() })
+            tokio::spawn(async move {
+                say(&room, &format!("r-{number}"), "I knock.")
+                    .await
+                    .unwrap()
+            })
         })
         .collect();
     for beat in beats {
         tokio::time::timeout(WHOLE, beat).await.unwrap().unwrap();
     }
-    let told: Vec<_> = all(&room).into_iter().filter(|text| text.starts_with("I see")).collect();
-    let wanted: Vec<_> = (0..12).map(|number| format!("I see {}.", 2 * number)).collect();
-    assert_eq!(told, wanted, "each beat's writer looks at the ledger as the beat before left it");
+    let told: Vec<_> = all(&room)
+        .into_iter()
+        .filter(|text| text.starts_with("I see"))
+        .collect();
+    let wanted: Vec<_> = (0..12)
+        .map(|number| format!("I see {}.", 2 * number))
+        .collect();
+    assert_eq!(
+        told, wanted,
+        "each beat's writer looks at the ledger as the beat before left it"
+    );
     is_sound(&house, &room).await;
 }

@@ -19,14 +19,18 @@ async fn story(house: &House) -> Result<(), LedgerError> {
     let mut rain = bundle("r-2", "REBECCA", &[], "Come in.");
     let entry = rain["entries"][0].clone();
     rain["entries"].as_array_mut().unwrap().push(entry);
-    room.beat(&person("REBECCA"), envelope("r-2", ""), rain, None).await?;
+    room.beat(&person("REBECCA"), envelope("r-2", ""), rain, None)
+        .await?;
     say(&room, "r-3", "").await.map(drop)
 }
 
 const TOLD: [&str; 3] = ["I knock.", "Come in.", "Come in."];
 
 /// Every disk on which the story breaks off at one operation.
-async fn at_every_operation(faults: &[DiskFault], check: impl AsyncFn(DiskFault, u64, FaultyStorage)) {
+async fn at_every_operation(
+    faults: &[DiskFault],
+    check: impl AsyncFn(DiskFault, u64, FaultyStorage),
+) {
     let sound = FaultyStorage::new(None);
     story(&House::open(sound.clone())).await.unwrap();
     for fault in faults {
@@ -40,21 +44,36 @@ pub(super) fn try_open(disk: FaultyStorage) -> Option<House> {
     let clock = Arc::new(ManualClock::new(NOW));
     let store = Store::open(Arc::new(disk), &options(), clock.clone()).ok()?;
     let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
-    let worlds = Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
-    Some(House { store, worlds, clock })
+    let worlds = Worlds::open(
+        handle,
+        clock.clone(),
+        (TaskTracker::new(), CancellationToken::new()),
+        &seed(),
+    );
+    Some(House {
+        store,
+        worlds,
+        clock,
+    })
 }
 
 #[tokio::test]
 async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_each() {
-    let faults =
-        [DiskFault::Crash, DiskFault::TornWrite, DiskFault::TornWriteBackwards, DiskFault::FailedSync];
+    let faults = [
+        DiskFault::Crash,
+        DiskFault::TornWrite,
+        DiskFault::TornWriteBackwards,
+        DiskFault::FailedSync,
+    ];
     at_every_operation(&faults, async |fault, at, disk| {
         if let Some(house) = try_open(disk.clone()) {
             // It breaks off, or the fault struck only when the story was told.
             story(&house).await.ok();
         }
         let house = House::open(disk.crash());
-        story(&house).await.unwrap_or_else(|error| panic!("{fault:?} at {at}: {error}"));
+        story(&house)
+            .await
+            .unwrap_or_else(|error| panic!("{fault:?} at {at}: {error}"));
         let room = house.worlds.get("w").unwrap();
         assert_eq!(all(&room), TOLD, "{fault:?} at {at}");
         is_sound(&house, &room).await;
@@ -78,10 +97,14 @@ async fn p04_a_crash_after_the_commit_and_before_the_answer_is_answered_by_the_r
     drop((room, house));
     let house = House::open(disk);
     let room = house.worlds.get("payments").unwrap();
-    let answer = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    let answer = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+        .await
+        .unwrap();
     assert!(answer.replayed);
     assert_eq!(all(&room), ["psst"]);
-    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+        .await
+        .unwrap();
     assert_eq!(again.body, answer.body);
     is_sound(&house, &room).await;
 }
@@ -91,9 +114,14 @@ async fn a_full_disk_is_told_as_such_and_the_next_try_works() {
     at_every_operation(&[DiskFault::NoSpace], async |_, at, disk| {
         let Some(house) = try_open(disk) else { return };
         if let Err(error) = story(&house).await {
-            assert!(matches!(error, LedgerError::Refusal(Refusal::NoSpace { .. })), "at {at}: {error}");
+            assert!(
+                matches!(error, LedgerError::Refusal(Refusal::NoSpace { .. })),
+                "at {at}: {error}"
+            );
         }
-        story(&house).await.unwrap_or_else(|error| panic!("at {at}: {error}"));
+        story(&house)
+            .await
+            .unwrap_or_else(|error| panic!("at {at}: {error}"));
         assert_eq!(all(&house.worlds.get("w").unwrap()), TOLD, "at {at}");
     })
     .await;

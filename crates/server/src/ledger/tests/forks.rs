@@ -1,4 +1,5 @@
-//! A fork answers as its origin did at the point where they part, whoever asks, now and after a restart.
+//! A fork answers as its origin did at the point where they part, whoever asks, now and after a
+//! restart.
 
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::OPERATOR;
@@ -10,7 +11,11 @@ use super::*;
 const READERS: [&str; 4] = ["GEORGE", "ANN", "BOB", "CAT"];
 
 fn principal(who: &str) -> Principal {
-    if who == OPERATOR { Principal::Owner } else { person(who) }
+    if who == OPERATOR {
+        Principal::Owner
+    } else {
+        person(who)
+    }
 }
 
 /// What a tool answers, but for the id of a pack, which is that of one world.
@@ -34,17 +39,36 @@ fn answers(room: &Room) -> Vec<Value> {
     let of = |who: &str| {
         room.read(|world| {
             let who = principal(who);
-            let mut page = projection::read(&world.view(who.viewer()), "r", None, 500).unwrap().value;
-            page["stream"].as_object_mut().unwrap().retain(|key, _| key == "entries");
-            let ids: Vec<String> = world.all_entries().iter().map(|entry| entry.id.to_string()).collect();
+            let mut page = projection::read(&world.view(who.viewer()), "r", None, 500)
+                .unwrap()
+                .value;
+            page["stream"]
+                .as_object_mut()
+                .unwrap()
+                .retain(|key, _| key == "entries");
+            let ids: Vec<String> = world
+                .all_entries()
+                .iter()
+                .map(|entry| entry.id.to_string())
+                .collect();
             let mut all = vec![page, tool(world, &who, "LEDGER_GET", &ids.join(" "), None)];
-            for words in ["", "lunch", "BOB", "may 2026", "1 June", "31 May", "\"the key\""] {
+            for words in [
+                "",
+                "lunch",
+                "BOB",
+                "may 2026",
+                "1 June",
+                "31 May",
+                "\"the key\"",
+            ] {
                 all.push(tool(world, &who, "LEDGER_SEARCH", words, None));
                 all.push(tool(world, &who, "LEDGER_SEARCH", words, Some("ANN")));
             }
             all.extend(READERS.map(|about| tool(world, &who, "CAPSULE_GET", "", Some(about))));
             all.push(tool(world, &who, "SCENE_PACK_BUILD", "", None));
-            all.push(json!({ "people": world.people.iter().map(Person::to_json).collect::<Vec<_>>() }));
+            all.push(
+                json!({ "people": world.people.iter().map(Person::to_json).collect::<Vec<_>>() }),
+            );
             all
         })
     };
@@ -54,10 +78,22 @@ fn answers(room: &Room) -> Vec<Value> {
 /// Changes the configuration as the route does: another zone is a declaration about time.
 async fn patch(room: &Arc<Room>, change: Value) {
     let facts = room.read(|world| {
-        let config = world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap();
-        let to = ClockState { timezone: config.timezone.clone(), ..world.clock.clone() };
-        let zone = change.get("timezone").map(|_| TimeDeclaration { from: world.clock.time.clone(), to });
-        [Fact::Config(Box::new(config))].into_iter().chain(zone.map(Fact::Time)).collect()
+        let config = world
+            .config
+            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .unwrap();
+        let to = ClockState {
+            timezone: config.timezone.clone(),
+            ..world.clock.clone()
+        };
+        let zone = change.get("timezone").map(|_| TimeDeclaration {
+            from: world.clock.time.clone(),
+            to,
+        });
+        [Fact::Config(Box::new(config))]
+            .into_iter()
+            .chain(zone.map(Fact::Time))
+            .collect()
     });
     room.record(facts).await.unwrap();
 }
@@ -74,28 +110,42 @@ fn last_id(room: &Room) -> String {
 /// The owner sets the scene and notes something about BOB, with an entry of ANN's or without.
 async fn tell(room: &Arc<Room>, id: &str, words: &str, entry: bool) {
     let mut brought = bundle(id, "ANN", &[], &format!("{words} of lunch"));
-    brought["scene_change"] = json!({ "text": format!("{words} scene"), "used_entry_ids": [last_id(room)] });
-    brought["capsule_notes"] =
-        json!([{ "person_id": "BOB", "text": format!("{words} note"), "used_entry_ids": [last_id(room)] }]);
+    brought["scene_change"] =
+        json!({ "text": format!("{words} scene"), "used_entry_ids": [last_id(room)] });
+    brought["capsule_notes"] = json!([{ "person_id": "BOB", "text": format!("{words} note"), "used_entry_ids": [last_id(room)] }]);
     if !entry {
         (brought["wrote"], brought["entries"]) = (false.into(), json!([]));
     }
-    let answer = room.beat(&Principal::Owner, envelope(id, ""), brought, None).await.unwrap();
+    let answer = room
+        .beat(&Principal::Owner, envelope(id, ""), brought, None)
+        .await
+        .unwrap();
     assert!(!answer.rejected, "{:?}", answer.body);
 }
 
 /// A bundle that is refused, and the same one each time.
 async fn refused(room: &Arc<Room>, id: &str) -> Answer {
-    room.beat(&person("BOB"), envelope(id, ""), bundle(id, "ANN", &[], "not mine"), None).await.unwrap()
+    room.beat(
+        &person("BOB"),
+        envelope(id, ""),
+        bundle(id, "ANN", &[], "not mine"),
+        None,
+    )
+    .await
+    .unwrap()
 }
 
 /// Before the point: words, a whisper, a date, a scene with notes, a refused bundle.
 async fn past(room: &Arc<Room>) {
     say(room, "r-1", "BOB has the key.").await.unwrap();
-    write(room, "ANN", "r-2", &["BOB"], "psst, BOB: the key is false").await.unwrap();
+    write(room, "ANN", "r-2", &["BOB"], "psst, BOB: the key is false")
+        .await
+        .unwrap();
     let mut dated = bundle("r-3", "BOB", &[], "lunch on Monday");
     dated["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 5] }]);
-    room.beat(&person("BOB"), envelope("r-3", ""), dated, None).await.unwrap();
+    room.beat(&person("BOB"), envelope("r-3", ""), dated, None)
+        .await
+        .unwrap();
     assert!(refused(room, "no-1").await.rejected);
     tell(room, "r-4", "first", true).await;
 }
@@ -105,8 +155,16 @@ async fn future(room: &Arc<Room>) {
     tell(room, "r-5", "second", false).await;
     tell(room, "r-6", "third", true).await;
     assert!(refused(room, "no-2").await.rejected);
-    patch(room, json!({ "timezone": "Pacific/Kiritimati", "pocket_available": false })).await;
-    add(room, json!({ "person_id": "BOB", "display_label": "Robert", "aliases": ["lunch"] })).await;
+    patch(
+        room,
+        json!({ "timezone": "Pacific/Kiritimati", "pocket_available": false }),
+    )
+    .await;
+    add(
+        room,
+        json!({ "person_id": "BOB", "display_label": "Robert", "aliases": ["lunch"] }),
+    )
+    .await;
     add(room, json!({ "person_id": "CAT", "aliases": ["key"] })).await;
     say(room, "r-7", "BOB lost the key.").await.unwrap();
 }
@@ -123,14 +181,21 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
     past(&room).await;
     add(&room, json!({ "person_id": "BOB", "aliases": ["key"] })).await;
     let said = (answers(&room), room.read(|world| world.clock.clone()));
-    let replays = (say(&room, "r-1", "BOB has the key.").await.unwrap(), refused(&room, "no-1").await);
+    let replays = (
+        say(&room, "r-1", "BOB has the key.").await.unwrap(),
+        refused(&room, "no-1").await,
+    );
     assert!(replays.0.replayed && replays.1.replayed);
     patch(&room, json!({ "timezone": "Europe/Berlin" })).await;
     let moved = (answers(&room), room.read(|world| world.clock.clone()));
     assert_ne!(said.0, moved.0, "another zone is seen");
     let now = room.read(|world| (world.clock.time.clone(), world.position()));
     let fork = async |name: &str, from: &Arc<Room>, point: Option<Point>| {
-        house.worlds.fork(from, Name::new(name).unwrap(), |_| Ok(point)).await.unwrap()
+        house
+            .worlds
+            .fork(from, Name::new(name).unwrap(), |_| Ok(point))
+            .await
+            .unwrap()
     };
     fork("at-once", &room, None).await;
     future(&room).await;
@@ -141,8 +206,12 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
     let later = answers(&late);
     assert_eq!(later, answers(&room), "now");
     fork("fork-of-a-fork", &late, Some(time)).await;
-    let expected =
-        [("at-once", &moved), ("by-time", &moved), ("by-entries", &said), ("fork-of-a-fork", &moved)];
+    let expected = [
+        ("at-once", &moved),
+        ("by-time", &moved),
+        ("by-entries", &said),
+        ("fork-of-a-fork", &moved),
+    ];
     check(&house, &expected, &replays).await;
     drop((room, late, house));
     let house = House::open(disk);
@@ -162,18 +231,33 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
 async fn p17_a_fork_of_a_world_with_a_writer_is_sound_and_its_writer_begins_on_its_own() {
     let house = House::open(MemoryStorage::new());
     let silent = r#"cmd: while read -r line; do echo '{"type":"no_write"}'; done"#;
-    let room = house.world(json!({ "world_id": "w", "writer": silent, "writer_persons": ["ANN"] })).await;
-    write(&room, "ANN", "r-1", &["ANN"], "only for ANN").await.unwrap();
+    let room = house
+        .world(json!({ "world_id": "w", "writer": silent, "writer_persons": ["ANN"] }))
+        .await;
+    write(&room, "ANN", "r-1", &["ANN"], "only for ANN")
+        .await
+        .unwrap();
     say(&room, "r-2", "I knock.").await.unwrap();
-    let fork = house.worlds.fork(&room, Name::new("fork").unwrap(), |_| Ok(None)).await.unwrap();
+    let fork = house
+        .worlds
+        .fork(&room, Name::new("fork").unwrap(), |_| Ok(None))
+        .await
+        .unwrap();
     is_sound(&house, &fork).await;
     say(&fork, "r-3", "I knock again.").await.unwrap();
-    assert_eq!(fork.read(|world| world.epoch().map(|epoch| epoch.number)), Some(2));
+    assert_eq!(
+        fork.read(|world| world.epoch().map(|epoch| epoch.number)),
+        Some(2)
+    );
     is_sound(&house, &fork).await;
     is_sound(&house, &room).await;
 }
 
-async fn check(house: &House, expected: &[(&str, &(Vec<Value>, ClockState))], replays: &(Answer, Answer)) {
+async fn check(
+    house: &House,
+    expected: &[(&str, &(Vec<Value>, ClockState))],
+    replays: &(Answer, Answer),
+) {
     for (name, (wanted, clock)) in expected {
         let fork = house.worlds.get(name).unwrap();
         assert_eq!(fork.read(|world| world.clock.clone()), *clock, "{name}");
@@ -181,9 +265,17 @@ async fn check(house: &House, expected: &[(&str, &(Vec<Value>, ClockState))], re
             assert_eq!(answer, wanted, "{name}");
         }
         let said = say(&fork, "r-1", "BOB has the key.").await.unwrap();
-        assert_eq!((said.replayed, &said.body), (true, &replays.0.body), "{name}");
+        assert_eq!(
+            (said.replayed, &said.body),
+            (true, &replays.0.body),
+            "{name}"
+        );
         let again = refused(&fork, "no-1").await;
-        assert_eq!((again.replayed, again.rejected, &again.body), (true, true, &replays.1.body), "{name}");
+        assert_eq!(
+            (again.replayed, again.rejected, &again.body),
+            (true, true, &replays.1.body),
+            "{name}"
+        );
         is_sound(house, &fork).await;
     }
 }

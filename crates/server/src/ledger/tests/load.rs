@@ -32,25 +32,45 @@ async fn p14_with_the_smallest_limit_no_beat_fails_while_the_writer_begins_anew_
         let mut beats = Vec::new();
         for number in 0..OPERATOR {
             let (room, id) = (Arc::clone(&room), format!("say-{round}-{number}"));
-            beats.push(tokio::spawn(async move { say(&room, &id, &words(number)).await.map(drop) }));
+            beats.push(tokio::spawn(async move {
+                say(&room, &id, &words(number)).await.map(drop)
+            }));
         }
         for number in 0..PERSONS {
             let (room, id) = (Arc::clone(&room), format!("write-{round}-{number}"));
             let who = ["PLANNER", "CODER"][number % 2];
             let to: &[&str] = if number % 3 == 0 { &["CODER"] } else { &[] };
             beats.push(tokio::spawn(async move {
-                write(&room, who, &id, to, &words(number % 3)).await.map(drop)
+                write(&room, who, &id, to, &words(number % 3))
+                    .await
+                    .map(drop)
             }));
         }
         for beat in beats {
-            beat.await.unwrap().unwrap_or_else(|error| panic!("round {round}: {error}"));
+            beat.await
+                .unwrap()
+                .unwrap_or_else(|error| panic!("round {round}: {error}"));
         }
     }
-    assert_eq!(all(&room).len(), ROUNDS * (OPERATOR + PERSONS), "no word is lost");
+    assert_eq!(
+        all(&room).len(),
+        ROUNDS * (OPERATOR + PERSONS),
+        "no word is lost"
+    );
     let sent = std::fs::read_to_string(&sent).unwrap();
-    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(sent.len(), ROUNDS * OPERATOR, "the writer was asked about every word of the operator");
-    let anew: Vec<&Value> = sent.iter().filter(|beat| beat["rehydration"].is_object()).collect();
+    let sent: Vec<Value> = sent
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        sent.len(),
+        ROUNDS * OPERATOR,
+        "the writer was asked about every word of the operator"
+    );
+    let anew: Vec<&Value> = sent
+        .iter()
+        .filter(|beat| beat["rehydration"].is_object())
+        .collect();
     assert!(anew.len() >= ROUNDS, "it began anew {} times", anew.len());
     for beat in anew {
         let pack = beat["rehydration"].to_string().len() + beat["scene_anchor"].to_string().len();

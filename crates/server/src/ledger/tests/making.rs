@@ -21,14 +21,21 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
         let house = House::open(disk.clone());
         let config = Config::new(name("w"), Profile::Workspace, WorldTime::at(NOW));
         let mut making = Box::pin(house.worlds.create(config.clone(), Vec::new()));
-        assert!(making.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(
+            making
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
         drop(making);
         let made = async {
             while house.worlds.get("w").is_none() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), made).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(30), made)
+            .await
+            .unwrap();
         let again = house.worlds.create(config, Vec::new()).await;
         assert_eq!(code(again.err().unwrap()), Code::NameTaken);
     }
@@ -39,23 +46,45 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
 #[tokio::test]
 async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
     let house = House::open(MemoryStorage::new());
-    let room = house.world(json!({ "world_id": "story", "registry": "OPEN" })).await;
+    let room = house
+        .world(json!({ "world_id": "story", "registry": "OPEN" }))
+        .await;
     say(&room, "r-1", "one").await.unwrap();
     let time = room.read(|world| world.clock.time.clone());
     let mut later = envelope("r-2", "");
-    later["declared_overrides"] = json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } });
+    later["declared_overrides"] =
+        json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } });
     room.invoke(&Principal::Owner, later).await.unwrap();
     assert!(room.read(|world| world.clock.time > time));
     for (fork, point) in [
-        ("by-time", room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at")).unwrap()),
+        (
+            "by-time",
+            room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at"))
+                .unwrap(),
+        ),
         ("by-entries", Point::Entries(1)),
     ] {
-        let fork = house.worlds.fork(&room, name(fork), |_| Ok(Some(point.clone()))).await.unwrap();
+        let fork = house
+            .worlds
+            .fork(&room, name(fork), |_| Ok(Some(point.clone())))
+            .await
+            .unwrap();
         assert_eq!(all(&fork), ["one"]);
-        assert_eq!(fork.read(|world| world.clock.time.clone()), time, "{point:?}");
-        assert!(fork.read(|world| world.outcome("r-2").is_none()), "{point:?}");
+        assert_eq!(
+            fork.read(|world| world.clock.time.clone()),
+            time,
+            "{point:?}"
+        );
+        assert!(
+            fork.read(|world| world.outcome("r-2").is_none()),
+            "{point:?}"
+        );
     }
-    let now = house.worlds.fork(&room, name("now"), |_| Ok(None)).await.unwrap();
+    let now = house
+        .worlds
+        .fork(&room, name("now"), |_| Ok(None))
+        .await
+        .unwrap();
     assert!(now.read(|world| world.outcome("r-2").is_some()));
 }
 
@@ -66,10 +95,20 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
         let house = House::open(disk.clone());
         let room = house.payments().await;
         say(&room, "r-1", "one").await.unwrap();
-        for command in log::create_contexts(&name("other"), Base { reality: TurnId::new(1), derived: None }) {
+        for command in log::create_contexts(
+            &name("other"),
+            Base {
+                reality: TurnId::new(1),
+                derived: None,
+            },
+        ) {
             house.store.run(command).unwrap();
         }
-        let fork = house.worlds.fork(&room, name("other"), |_| Ok(None)).await.unwrap();
+        let fork = house
+            .worlds
+            .fork(&room, name("other"), |_| Ok(None))
+            .await
+            .unwrap();
         assert_eq!(all(&fork), ["one"]);
     }
     let house = House::open(disk);
@@ -90,5 +129,11 @@ async fn what_no_record_can_hold_is_refused_and_not_dropped() {
         details: "x".repeat(17 << 20),
     };
     let refused = room.record(vec![Fact::Line(line)]).await;
-    assert!(matches!(refused, Err(LedgerError::Unrecordable(Unrecordable::TooLarge { .. }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(LedgerError::Unrecordable(Unrecordable::TooLarge { .. }))
+        ),
+        "{refused:?}"
+    );
 }

@@ -1,5 +1,6 @@
-//! Random beats against a reference that is a page long, over a disk that breaks off at random: what was
-//! answered stands, what was refused left nothing, and every reader is shown what the reference shows.
+//! Random beats against a reference that is a page long, over a disk that breaks off at random:
+//! what was answered stands, what was refused left nothing, and every reader is shown what the
+//! reference shows.
 
 mod plan;
 mod reference;
@@ -14,7 +15,10 @@ use super::*;
 
 /// How many random worlds are tried: `TURNKEEP_MODEL_WORLDS`, else 24.
 fn worlds() -> u64 {
-    std::env::var("TURNKEEP_MODEL_WORLDS").ok().and_then(|count| count.parse().ok()).unwrap_or(24)
+    std::env::var("TURNKEEP_MODEL_WORLDS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(24)
 }
 
 const STEPS: usize = 60;
@@ -37,15 +41,27 @@ struct Sent {
 }
 
 fn principal(who: &str) -> Principal {
-    if who == OPERATOR { Principal::Owner } else { person(who) }
+    if who == OPERATOR {
+        Principal::Owner
+    } else {
+        person(who)
+    }
 }
 
 fn viewer(who: &str) -> Viewer {
-    if who == "PUBLIC" { Viewer::Public } else { Viewer::Reader(Name::new(who).unwrap()) }
+    if who == "PUBLIC" {
+        Viewer::Public
+    } else {
+        Viewer::Reader(Name::new(who).unwrap())
+    }
 }
 
 async fn send(room: &Arc<Room>, who: &str, sent: &Sent) -> Result<Answer, LedgerError> {
-    let Sent { envelope, bundle, expected } = sent.clone();
+    let Sent {
+        envelope,
+        bundle,
+        expected,
+    } = sent.clone();
     match bundle {
         Some(bundle) => room.beat(&principal(who), envelope, bundle, expected).await,
         None => room.invoke(&principal(who), envelope).await,
@@ -122,10 +138,13 @@ impl Trial {
 
     fn new_id(&mut self) -> String {
         self.made += 1;
-        self.free.take().unwrap_or_else(|| format!("r-{}", self.made))
+        self.free
+            .take()
+            .unwrap_or_else(|| format!("r-{}", self.made))
     }
 
-    /// The power fails: what was synced is what there is. The next failure is somewhere ahead, or nowhere.
+    /// The power fails: what was synced is what there is. The next failure is somewhere ahead, or
+    /// nowhere.
     fn crash(&mut self) {
         self.tally.crashes += 1;
         let faults = [
@@ -135,7 +154,10 @@ impl Trial {
             DiskFault::FailedSync,
             DiskFault::NoSpace,
         ];
-        let next = (self.dice.below(OPERATIONS_MAX) as u64, self.dice.one(&faults));
+        let next = (
+            self.dice.below(OPERATIONS_MAX) as u64,
+            self.dice.one(&faults),
+        );
         let files = self.disk.crash().files();
         self.disk = FaultyStorage::over(files, (!self.dice.once_in(8)).then_some(next));
         if let Some(house) = start(&self.disk, self.now) {
@@ -159,7 +181,8 @@ impl Trial {
     }
 
     fn cursor(&self, who: &str, place: u64) -> String {
-        self.room().read(|world| cursor::write(&world.view(viewer(who)), place))
+        self.room()
+            .read(|world| cursor::write(&world.view(viewer(who)), place))
     }
 
     fn sent(&mut self, plan: &Plan) -> Sent {
@@ -168,8 +191,10 @@ impl Trial {
             // Before the world's time is out of reach, too.
             - if self.dice.once_in(3) { 100_000_000 } else { 0 };
         Sent {
-            envelope: plan
-                .envelope(self.dice.once_in(2), plan.from.map(|place| self.cursor(plan.who, place))),
+            envelope: plan.envelope(
+                self.dice.once_in(2),
+                plan.from.map(|place| self.cursor(plan.who, place)),
+            ),
             bundle: plan.bundle(&self.item_ids, beyond),
             expected: plan.expected.map(|place| self.cursor(plan.who, place)),
         }
@@ -200,11 +225,27 @@ impl Trial {
 
     fn agree(&mut self, plan: &Plan, sent: Sent, wanted: &Told, answer: Answer, context: &str) {
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
-        let projection = if plan.offer.is_some() { &body["projection"] } else { &body };
-        assert_eq!(self.observed(plan.who, projection), wanted.shown, "{context}");
+        let projection = if plan.offer.is_some() {
+            &body["projection"]
+        } else {
+            &body
+        };
+        assert_eq!(
+            self.observed(plan.who, projection),
+            wanted.shown,
+            "{context}"
+        );
         assert_eq!(projection["debug"]["wrote"], wanted.wrote, "{context}");
-        assert_eq!(projection["debug"]["bundle_id"].is_string(), wanted.wrote, "{context}");
-        assert_eq!(answer.rejected, wanted.rejected.is_some(), "{context}: {body}");
+        assert_eq!(
+            projection["debug"]["bundle_id"].is_string(),
+            wanted.wrote,
+            "{context}"
+        );
+        assert_eq!(
+            answer.rejected,
+            wanted.rejected.is_some(),
+            "{context}: {body}"
+        );
         if let Some(code) = wanted.rejected {
             let reason = body["bundle"]["rejection"]["reason"].as_str().unwrap();
             assert_eq!(reason.split(':').next(), Some(code), "{context}");
@@ -212,14 +253,24 @@ impl Trial {
         } else {
             let bundle = &body["bundle"];
             let items = bundle["pocket_items"].as_array().into_iter().flatten();
-            self.item_ids.extend(items.map(|item| item["item_id"].as_str().unwrap().to_owned()));
+            self.item_ids
+                .extend(items.map(|item| item["item_id"].as_str().unwrap().to_owned()));
             let entries = bundle["entries"].as_array().map(Vec::len);
-            assert_eq!(entries.unwrap_or(wanted.lines.len()), wanted.lines.len(), "{context}: {bundle}");
+            assert_eq!(
+                entries.unwrap_or(wanted.lines.len()),
+                wanted.lines.len(),
+                "{context}: {bundle}"
+            );
             self.tally.committed += usize::from(!wanted.lines.is_empty());
             self.tally.hidden += usize::from(!wanted.lines.is_empty() && !wanted.wrote);
         }
         assert_eq!(self.item_ids.len(), self.reference.items(), "{context}");
-        self.done.push(Done { who: plan.who, sent, body: answer.body, rejected: answer.rejected });
+        self.done.push(Done {
+            who: plan.who,
+            sent,
+            body: answer.body,
+            rejected: answer.rejected,
+        });
     }
 
     /// A projection in the reference's words.
@@ -227,10 +278,18 @@ impl Trial {
         let room = self.room();
         let number = |id: &Value| {
             let id = id.as_str().unwrap();
-            room.read(|world| world.all_entries().iter().position(|entry| entry.id.to_string() == id))
-                .unwrap()
+            room.read(|world| {
+                world
+                    .all_entries()
+                    .iter()
+                    .position(|entry| entry.id.to_string() == id)
+            })
+            .unwrap()
         };
-        let time = |text: &Value| text.as_str().map(|text| WorldTime::parse(text).unwrap().unix_ms());
+        let time = |text: &Value| {
+            text.as_str()
+                .map(|text| WorldTime::parse(text).unwrap().unix_ms())
+        };
         let list = |value: &Value, each: &dyn Fn(&Value) -> Value| -> Value {
             value.as_array().unwrap().iter().map(each).collect()
         };
@@ -238,11 +297,20 @@ impl Trial {
             let number = number(&entry["entry_id"]);
             let shown = &entry["created_at_world"];
             let given = self.reference.given(number).map(|_| shown);
-            json!([number, time(shown), given, entry["channel"], entry["author_label"], entry["text"]])
+            json!([
+                number,
+                time(shown),
+                given,
+                entry["channel"],
+                entry["author_label"],
+                entry["text"]
+            ])
         };
         let (stream, pocket) = (&projection["stream"], &projection["pocket"]);
         let after = stream["cursor_after"].as_str();
-        let after = after.map_or(Some(0), |after| (0..=1000).find(|place| self.cursor(who, *place) == after));
+        let after = after.map_or(Some(0), |after| {
+            (0..=1000).find(|place| self.cursor(who, *place) == after)
+        });
         json!({
             "lines": list(&stream["entries"], &line),
             "after": after,
@@ -262,8 +330,10 @@ impl Trial {
         let room = self.room();
         for who in READERS.into_iter().filter(|who| *who != "PUBLIC") {
             let count = self.reference.count(who);
-            let from =
-                self.dice.once_in(2).then(|| self.dice.below(usize::try_from(count).unwrap() + 1) as u64);
+            let from = self
+                .dice
+                .once_in(2)
+                .then(|| self.dice.below(usize::try_from(count).unwrap() + 1) as u64);
             let words = if who == OPERATOR { "not heard" } else { "" };
             let mut envelope = envelope(&format!("r-{}", self.dice.below(self.made + 2)), words);
             envelope["mode"]["kind"] = "NO_OP".into();
@@ -272,9 +342,17 @@ impl Trial {
             let shown: Value = serde_json::from_slice(&answer.body).unwrap();
             assert_eq!(answer.input_ignored, who == OPERATOR);
             let wanted = self.reference.shown(who, from.unwrap_or(0));
-            assert_eq!(self.observed(who, &shown), wanted, "seed {}, {who} from {from:?}", self.seed);
+            assert_eq!(
+                self.observed(who, &shown),
+                wanted,
+                "seed {}, {who} from {from:?}",
+                self.seed
+            );
         }
-        assert_eq!(texts(&room, Viewer::Public).len() as u64, self.reference.count("PUBLIC"));
+        assert_eq!(
+            texts(&room, Viewer::Public).len() as u64,
+            self.reference.count("PUBLIC")
+        );
         assert_eq!(all(&room), self.reference.texts(), "seed {}", self.seed);
     }
 
@@ -288,16 +366,29 @@ impl Trial {
         let id = sent.envelope["request_id"].as_str().unwrap().to_owned();
         let other = |who: &str| Sent {
             envelope: envelope(&id, ""),
-            bundle: Some(bundle(&id, if who == OPERATOR { "CODER" } else { who }, &[], "something else")),
+            bundle: Some(bundle(
+                &id,
+                if who == OPERATOR { "CODER" } else { who },
+                &[],
+                "something else",
+            )),
             expected: None,
         };
         match self.dice.below(4) {
-            0 => assert_eq!(self.insist(who, &other(who)).await.unwrap_err(), Code::RequestIdReused),
+            0 => assert_eq!(
+                self.insist(who, &other(who)).await.unwrap_err(),
+                Code::RequestIdReused
+            ),
             1 => {
                 let somebody = self.dice.one(&[OPERATOR, "PLANNER", "CODER"]);
                 if somebody != who {
                     let refused = self.insist(somebody, &other(somebody)).await;
-                    assert_eq!(refused.unwrap_err(), Code::RequestIdForeign, "seed {}", self.seed);
+                    assert_eq!(
+                        refused.unwrap_err(),
+                        Code::RequestIdForeign,
+                        "seed {}",
+                        self.seed
+                    );
                 }
             }
             _ => {
@@ -315,7 +406,8 @@ impl Trial {
         }
     }
 
-    /// Several requests at once, one of them twice; the reference takes them in the order of the ledger.
+    /// Several requests at once, one of them twice; the reference takes them in the order of the
+    /// ledger.
     async fn together(&mut self) {
         let mut plans = Vec::new();
         for _ in 0..2 + self.dice.below(4) {
@@ -323,7 +415,10 @@ impl Trial {
             plans.push(Plan::plain(&mut self.dice, id));
         }
         let sent: Vec<_> = plans.iter().map(|plan| self.sent(plan)).collect();
-        let doubled = plans.iter().zip(&sent).chain(plans.iter().zip(&sent).take(1));
+        let doubled = plans
+            .iter()
+            .zip(&sent)
+            .chain(plans.iter().zip(&sent).take(1));
         let tasks: Vec<_> = doubled
             .map(|(plan, sent)| {
                 let (room, who, sent) = (self.room(), plan.who, sent.clone());
@@ -341,7 +436,12 @@ impl Trial {
             }
         }
         let twice = answers.pop().unwrap().unwrap();
-        assert_eq!(twice.body, answers[0].as_ref().unwrap().body, "seed {}", self.seed);
+        assert_eq!(
+            twice.body,
+            answers[0].as_ref().unwrap().body,
+            "seed {}",
+            self.seed
+        );
         let order: Vec<String> = self.room().read(|world| {
             world.all_entries()[self.reference.len()..]
                 .iter()
@@ -364,7 +464,9 @@ impl Trial {
                 3 => self.together().await,
                 4 => {
                     self.now += 1000 * (i64::try_from(self.dice.below(200)).unwrap() - 20);
-                    self.house.clock.set(Timestamp(u64::try_from(self.now).unwrap()));
+                    self.house
+                        .clock
+                        .set(Timestamp(u64::try_from(self.now).unwrap()));
                 }
                 5 => self.look().await,
                 _ => self.beat().await,
@@ -375,7 +477,11 @@ impl Trial {
         for number in 0..self.done.len() {
             let (who, sent) = (self.done[number].who, self.done[number].sent.clone());
             let answer = self.insist(who, &sent).await.unwrap();
-            assert_eq!(answer.body, self.done[number].body, "seed {}, {sent:?}", self.seed);
+            assert_eq!(
+                answer.body, self.done[number].body,
+                "seed {}, {sent:?}",
+                self.seed
+            );
         }
         self.look().await;
         is_sound(&self.house, &self.room()).await;
@@ -397,6 +503,16 @@ async fn e3_random_beats_over_a_failing_disk_agree_with_the_reference() {
         sum.hidden += tally.hidden;
     }
     let least = usize::try_from(worlds()).unwrap();
-    let tried = [sum.committed / 8, sum.rejected, sum.refused, sum.replayed, sum.crashes, sum.together];
-    assert!(tried.iter().all(|count| *count >= least) && sum.hidden > 0, "{sum:?}");
+    let tried = [
+        sum.committed / 8,
+        sum.rejected,
+        sum.refused,
+        sum.replayed,
+        sum.crashes,
+        sum.together,
+    ];
+    assert!(
+        tried.iter().all(|count| *count >= least) && sum.hidden > 0,
+        "{sum:?}"
+    );
 }

@@ -17,7 +17,11 @@ fn flood() -> String {
 }
 
 fn read(file: &std::path::Path) -> Vec<String> {
-    std::fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+    std::fs::read_to_string(file)
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 #[tokio::test]
@@ -25,14 +29,23 @@ async fn p14_a_beat_does_not_wait_for_the_end_of_the_writer_that_was_full() {
     let dir = tempfile::tempdir().unwrap();
     let (file, stubborn) = (dir.path().join("sent"), dir.path().join("stubborn"));
     let house = House::open(MemoryStorage::new());
-    // It ignores what it can, and the first leaves something behind that holds its output and is not in its group.
-    let leave = format!("setsid sh -c 'echo $$ > {}; exec sleep 1000' &", stubborn.display());
+    // It ignores what it can, and the first leaves something behind that holds its output and is
+    // not in its group.
+    let leave = format!(
+        "setsid sh -c 'echo $$ > {}; exec sleep 1000' &",
+        stubborn.display()
+    );
     let script = format!(
         "trap '' TERM INT HUP PIPE; [ -s {0} ] || {{ {leave} }}; while ! [ -s {0} ]; do :; done; {1}",
         stubborn.display(),
         keeping(&file)
     );
-    let room = attached(&house, &script, json!({ "writer_tokens": 8192, "writer_seconds": 3600 })).await;
+    let room = attached(
+        &house,
+        &script,
+        json!({ "writer_tokens": 8192, "writer_seconds": 3600 }),
+    )
+    .await;
     let beats = async {
         say(&room, "r-1", &flood()).await.unwrap();
         say(&room, "r-2", "Go on.").await.unwrap();
@@ -41,12 +54,23 @@ async fn p14_a_beat_does_not_wait_for_the_end_of_the_writer_that_was_full() {
     let left = read(&stubborn);
     let held: Vec<bool> = left.iter().map(|pid| runs(pid)).collect();
     for pid in &left {
-        std::process::Command::new("kill").args(["-s", "KILL", pid]).status().unwrap();
+        std::process::Command::new("kill")
+            .args(["-s", "KILL", pid])
+            .status()
+            .unwrap();
     }
     in_time.expect("the beat waited for what never ends");
-    assert!(held.first() == Some(&true), "it was still there when the beat was answered: {held:?}");
+    assert!(
+        held.first() == Some(&true),
+        "it was still there when the beat was answered: {held:?}"
+    );
     let sent = sent_to(&file);
-    assert_eq!(sent.iter().map(|beat| beat["rehydration"].is_object()).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(
+        sent.iter()
+            .map(|beat| beat["rehydration"].is_object())
+            .collect::<Vec<_>>(),
+        [false, true]
+    );
 }
 
 #[tokio::test]
@@ -65,9 +89,20 @@ async fn p14_a_pack_is_made_once_however_many_beats_wait_for_the_writer() {
     }
     let sent = sent_to(&file);
     assert_eq!(sent.len(), 13);
-    assert_eq!(sent.iter().filter(|beat| beat["rehydration"].is_object()).count(), 1);
-    assert_eq!(lines(&house, room.contexts().await.unwrap(), "rehydration").len(), 1);
-    assert_eq!(room.read(|world| world.epoch().map(|epoch| epoch.number)), Some(2));
+    assert_eq!(
+        sent.iter()
+            .filter(|beat| beat["rehydration"].is_object())
+            .count(),
+        1
+    );
+    assert_eq!(
+        lines(&house, room.contexts().await.unwrap(), "rehydration").len(),
+        1
+    );
+    assert_eq!(
+        room.read(|world| world.epoch().map(|epoch| epoch.number)),
+        Some(2)
+    );
     is_sound(&house, &room).await;
 }
 
@@ -75,7 +110,10 @@ async fn p14_a_pack_is_made_once_however_many_beats_wait_for_the_writer() {
 #[tokio::test]
 async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
     let house = House::open(MemoryStorage::new());
-    let (room, other) = (house.payments().await, house.world(json!({ "world_id": "other" })).await);
+    let (room, other) = (
+        house.payments().await,
+        house.world(json!({ "world_id": "other" })).await,
+    );
     let [reality, ..] = room.contexts().await.unwrap();
     let (reads, is_read) = tokio::sync::oneshot::channel();
     let (end, ended) = mpsc::sync_channel::<()>(1);
@@ -98,10 +136,17 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
     for number in 0..20 {
         say(&other, &format!("r-{number}"), "Go on.").await.unwrap();
     }
-    assert_eq!((room.read(World::position), other.read(World::position)), (0, 20), "short looks go on too");
+    assert_eq!(
+        (room.read(World::position), other.read(World::position)),
+        (0, 20),
+        "short looks go on too"
+    );
     assert!(!beat.is_finished());
     end.send(()).unwrap();
-    assert!(long.await.unwrap(), "the reader gave up: everybody waited for it");
+    assert!(
+        long.await.unwrap(),
+        "the reader gave up: everybody waited for it"
+    );
     assert!(!beat.await.unwrap().unwrap().rejected);
     assert_eq!(all(&room), ["hi"]);
 }
@@ -112,18 +157,38 @@ async fn a_writer_that_has_ended_is_not_waited_for_though_another_process_holds_
     let answered = format!("read -r line; r=r-1; {hold} {PROPOSE}; exit 0");
     let whole = format!("read -r line; r=r-1; {hold} {PROPOSE}");
     for (name, script, words, answer) in [
-        ("says nothing", format!("read -r line; {hold} exit 3"), "I knock.", false),
-        ("reads nothing", format!("{hold} exit 3"), &*"x ".repeat(1 << 19), false),
-        ("breaks off", format!("read -r line; {hold} printf no_write; exit 0"), "I knock.", false),
+        (
+            "says nothing",
+            format!("read -r line; {hold} exit 3"),
+            "I knock.",
+            false,
+        ),
+        (
+            "reads nothing",
+            format!("{hold} exit 3"),
+            &*"x ".repeat(1 << 19),
+            false,
+        ),
+        (
+            "breaks off",
+            format!("read -r line; {hold} printf no_write; exit 0"),
+            "I knock.",
+            false,
+        ),
         ("answers first", answered, "I knock.", true),
         ("answers last", whole, "I knock.", true),
     ] {
         let house = House::open(MemoryStorage::new());
         let room = attached(&house, &script, json!({ "writer_seconds": 3600 })).await;
         let said = timeout(PATIENCE, say(&room, "r-1", words)).await;
-        said.unwrap_or_else(|_| panic!("{name}: the beat waited")).unwrap();
+        said.unwrap_or_else(|_| panic!("{name}: the beat waited"))
+            .unwrap();
         let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
-        assert_eq!((all(&room).len(), failed), if answer { (2, 0) } else { (1, 1) }, "{name}");
+        assert_eq!(
+            (all(&room).len(), failed),
+            if answer { (2, 0) } else { (1, 1) },
+            "{name}"
+        );
     }
 }
 
@@ -131,19 +196,38 @@ async fn a_writer_that_has_ended_is_not_waited_for_though_another_process_holds_
 async fn a_large_beat_is_answered_like_a_small_one() {
     let house = House::open(MemoryStorage::new());
     let room = attached(&house, &answering(PROPOSE), json!({})).await;
-    for (id, words) in [("small", "I knock.".to_owned()), ("large", "x ".repeat(1 << 19))] {
-        let said = timeout(PATIENCE, say(&room, id, &words)).await.unwrap().unwrap();
+    for (id, words) in [
+        ("small", "I knock.".to_owned()),
+        ("large", "x ".repeat(1 << 19)),
+    ] {
+        let said = timeout(PATIENCE, say(&room, id, &words))
+            .await
+            .unwrap()
+            .unwrap();
         let again = say(&room, id, &words).await.unwrap();
-        assert_eq!((said.replayed, again.replayed, &again.body), (false, true, &said.body), "{id}");
+        assert_eq!(
+            (said.replayed, again.replayed, &again.body),
+            (false, true, &said.body),
+            "{id}"
+        );
         let text = &words[..words.len().min(200 << 10)];
         for (who, rejected) in [("ANN", false), ("BOB", true)] {
             let id = format!("{id}-{who}");
             let mut brought = bundle(&id, "ANN", &[], text);
             let entry = brought["entries"][0].clone();
             brought["entries"] = json!([entry, entry]);
-            let check = room.check(&person(who), envelope(&id, ""), brought.clone(), None).await.unwrap();
-            let beat = room.beat(&person(who), envelope(&id, ""), brought.clone(), None).await.unwrap();
-            let again = room.beat(&person(who), envelope(&id, ""), brought, None).await.unwrap();
+            let check = room
+                .check(&person(who), envelope(&id, ""), brought.clone(), None)
+                .await
+                .unwrap();
+            let beat = room
+                .beat(&person(who), envelope(&id, ""), brought.clone(), None)
+                .await
+                .unwrap();
+            let again = room
+                .beat(&person(who), envelope(&id, ""), brought, None)
+                .await
+                .unwrap();
             assert_eq!(
                 (check.rejected, beat.rejected, again.rejected),
                 (rejected, rejected, rejected),
@@ -163,7 +247,9 @@ async fn a_wait_for_news_ends_by_what_the_reader_may_see_and_by_nothing_else() {
     let reader = Viewer::Reader(Name::new("CODER").unwrap());
     let mut waiting = std::pin::pin!(room.wait_for_news(&reader, 0));
     for hidden in ["r-1", "r-2"] {
-        write(&room, "PLANNER", hidden, &["REVIEWER"], "Not for CODER.").await.unwrap();
+        write(&room, "PLANNER", hidden, &["REVIEWER"], "Not for CODER.")
+            .await
+            .unwrap();
         let is_over = tokio::select! {
             biased;
             () = &mut waiting => true,
@@ -171,7 +257,11 @@ async fn a_wait_for_news_ends_by_what_the_reader_may_see_and_by_nothing_else() {
         };
         assert!(!is_over, "{hidden} is hidden");
     }
-    write(&room, "PLANNER", "r-3", &["CODER"], "For CODER.").await.unwrap();
+    write(&room, "PLANNER", "r-3", &["CODER"], "For CODER.")
+        .await
+        .unwrap();
     timeout(PATIENCE, waiting).await.unwrap();
-    timeout(PATIENCE, room.wait_for_news(&reader, 0)).await.expect("what is there already is not waited for");
+    timeout(PATIENCE, room.wait_for_news(&reader, 0))
+        .await
+        .expect("what is there already is not waited for");
 }

@@ -25,7 +25,11 @@ fn ask(times: u32) -> String {
     )
 }
 
-pub(super) fn lines(house: &House, contexts: [turnkeep_types::ContextId; 3], what: &str) -> Vec<String> {
+pub(super) fn lines(
+    house: &House,
+    contexts: [turnkeep_types::ContextId; 3],
+    what: &str,
+) -> Vec<String> {
     use turnkeep_ledger::fact::Fact;
     use turnkeep_ledger::log::Place;
     let mut found = Vec::new();
@@ -65,20 +69,25 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
         ("is no program", "/nonexistent/program"),
         ("prints garbage", garbage.as_str()),
         ("breaks off", half.as_str()),
-        ("closes its output", "exec 1>&-; while read -r line; do :; done"),
+        (
+            "closes its output",
+            "exec 1>&-; while read -r line; do :; done",
+        ),
         ("asks seventeen questions", seventeen.as_str()),
         ("speaks for the operator", rejected.as_str()),
     ] {
         let house = House::open(MemoryStorage::new());
         let room = attached(&house, script, json!({})).await;
         for id in ["r-1", "r-2"] {
-            let answer = say(&room, id, "I knock.").await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let answer = say(&room, id, "I knock.")
+                .await
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!answer.rejected, "{name}");
         }
         assert_eq!(all(&room), ["I knock.", "I knock."], "{name}");
         let contexts = room.contexts().await.unwrap();
-        let told =
-            lines(&house, contexts, "writer-failed").len() + lines(&house, contexts, "rejection").len();
+        let told = lines(&house, contexts, "writer-failed").len()
+            + lines(&house, contexts, "rejection").len();
         assert_eq!(told, 2, "{name}");
         is_sound(&house, &room).await;
     }
@@ -87,25 +96,44 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
 #[tokio::test]
 async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_said() {
     for (script, expect) in [
-        ("/nonexistent/program", "it ended with exit status 127: there is no such program"),
-        ("/dev/null", "it ended with exit status 126: it is no program that may be run"),
+        (
+            "/nonexistent/program",
+            "it ended with exit status 127: there is no such program",
+        ),
+        (
+            "/dev/null",
+            "it ended with exit status 126: it is no program that may be run",
+        ),
         ("exit 3", "it ended with exit status 3"),
         ("kill -s TERM $$", "it was ended by signal 15"),
-        ("exec 1>&-; while read -r line; do :; done", "it closed its pipes"),
-        ("read -r line; echo garbage", "it printed a line that is no tool request, proposal or no_write"),
+        (
+            "exec 1>&-; while read -r line; do :; done",
+            "it closed its pipes",
+        ),
+        (
+            "read -r line; echo garbage",
+            "it printed a line that is no tool request, proposal or no_write",
+        ),
     ] {
         let house = House::open(MemoryStorage::new());
         let room = attached(&house, script, json!({})).await;
         let answer = say(&room, "r-1", "I knock.").await.unwrap();
         assert_eq!(answer.writer_failed.as_deref(), Some(expect), "{script}");
         let again = say(&room, "r-1", "I knock.").await.unwrap();
-        assert_eq!((again.replayed, again.writer_failed, again.body), (true, None, answer.body), "{script}");
+        assert_eq!(
+            (again.replayed, again.writer_failed, again.body),
+            (true, None, answer.body),
+            "{script}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
-    for (name, script) in [("hangs", "cat >/dev/null"), ("floods", "exec yes | tr -d '\\n'")] {
+    for (name, script) in [
+        ("hangs", "cat >/dev/null"),
+        ("floods", "exec yes | tr -d '\\n'"),
+    ] {
         let house = House::open(MemoryStorage::new());
         let room = attached(&house, script, json!({ "writer_seconds": 1 })).await;
         say(&room, "r-1", "I knock.").await.unwrap();
@@ -116,7 +144,12 @@ async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
 #[tokio::test]
 async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &answering(&format!("{}; {PROPOSE}", ask(16))), json!({})).await;
+    let room = attached(
+        &house,
+        &answering(&format!("{}; {PROPOSE}", ask(16))),
+        json!({}),
+    )
+    .await;
     say(&room, "r-1", "I knock.").await.unwrap();
     assert_eq!(all(&room), ["I knock.", "Come in."]);
     let contexts = room.contexts().await.unwrap();
@@ -135,11 +168,18 @@ async fn words_that_nobody_asked_for_are_not_taken_for_the_next_answer() {
         }
         let said = all(&room);
         let count = |wanted: &str| said.iter().filter(|text| *text == wanted).count();
-        assert_eq!((count("I knock."), count("Still here.")), (3, 0), "{name}: {said:?}");
+        assert_eq!(
+            (count("I knock."), count("Still here.")),
+            (3, 0),
+            "{name}: {said:?}"
+        );
         // Words that come in the midst of the next beat cost that beat its answer, and no other.
         let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
         assert_eq!(count("Come in.") + failed, 3, "{name}: {said:?}");
-        assert!(failed == 0 || name == "one after the other" && failed == 1, "{name}: {failed} of 3");
+        assert!(
+            failed == 0 || name == "one after the other" && failed == 1,
+            "{name}: {failed} of 3"
+        );
         is_sound(&house, &room).await;
     }
 }
@@ -150,10 +190,19 @@ async fn a_writer_that_asked_too_much_is_told_so_and_lives() {
     let file = dir.path().join("last");
     let house = House::open(MemoryStorage::new());
     let last = format!(r#"printf '%s' "$pack" > {}; {PROPOSE}"#, file.display());
-    let room = attached(&house, &answering(&format!("{}; {last}", ask(17))), json!({})).await;
+    let room = attached(
+        &house,
+        &answering(&format!("{}; {last}", ask(17))),
+        json!({}),
+    )
+    .await;
     say(&room, "r-1", "I knock.").await.unwrap();
     assert_eq!(all(&room), ["I knock."]);
-    assert!(std::fs::read_to_string(&file).unwrap().contains("LOOP_LIMIT"));
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("LOOP_LIMIT")
+    );
     let contexts = room.contexts().await.unwrap();
     assert_eq!(lines(&house, contexts, "writer-failed").len(), 1);
 }
@@ -162,9 +211,16 @@ async fn a_writer_that_asked_too_much_is_told_so_and_lives() {
 async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words() {
     let house = House::open(MemoryStorage::new());
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
-    let room = attached(&house, &format!("python3 {example} REBECCA tail -n 2"), json!({})).await;
+    let room = attached(
+        &house,
+        &format!("python3 {example} REBECCA tail -n 2"),
+        json!({}),
+    )
+    .await;
     say(&room, "r-1", "I knock.").await.unwrap();
-    let [said, answered] = &all(&room)[..] else { panic!("{:?}", all(&room)) };
+    let [said, answered] = &all(&room)[..] else {
+        panic!("{:?}", all(&room))
+    };
     assert_eq!(said, "I knock.");
     assert!(answered.starts_with("Now: I knock."), "{answered}");
 }
@@ -179,12 +235,21 @@ async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
         json!({}),
     )
     .await;
-    for (id, text) in [("r-1", "My name is Ann."), ("r-2", "I like tea."), ("r-3", "What is my name?")] {
+    for (id, text) in [
+        ("r-1", "My name is Ann."),
+        ("r-2", "I like tea."),
+        ("r-3", "What is my name?"),
+    ] {
         let answer = say(&room, id, text).await.unwrap();
         assert_eq!(answer.writer_failed, None, "{text}");
     }
-    let wanted =
-        ["My name is Ann.", "I like tea.", "Your name is Ann.", "What is my name?", "Your name is Ann."];
+    let wanted = [
+        "My name is Ann.",
+        "I like tea.",
+        "Your name is Ann.",
+        "What is my name?",
+        "Your name is Ann.",
+    ];
     assert_eq!(all(&room), wanted);
 }
 
@@ -199,7 +264,9 @@ pub(super) fn keeping(file: &std::path::Path) -> String {
 /// The beats that such a writer was told.
 pub(super) fn sent_to(file: &std::path::Path) -> Vec<Value> {
     let sent = std::fs::read_to_string(file).unwrap_or_default();
-    sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    sent.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -238,7 +305,12 @@ async fn p13_the_anchor_is_told_once() {
     let sent = sent_to(&file);
     let told: Vec<_> = sent
         .iter()
-        .map(|beat| (beat["scene_anchor"].is_object(), beat["scene_anchor_id"].is_string()))
+        .map(|beat| {
+            (
+                beat["scene_anchor"].is_object(),
+                beat["scene_anchor_id"].is_string(),
+            )
+        })
         .collect();
     assert_eq!(told, [(true, false), (false, true), (false, true)]);
     assert_eq!(sent[0]["operator_text"], "I knock.");
@@ -259,9 +331,15 @@ async fn p14_a_full_writer_begins_anew_and_no_word_is_lost() {
     say(&room, "after", "please rehydrate").await.unwrap();
     say(&room, "normal", "on").await.unwrap();
     let sent = sent_to(&file);
-    let rehydrated: Vec<_> = sent.iter().map(|beat| beat["rehydration"].is_object()).collect();
+    let rehydrated: Vec<_> = sent
+        .iter()
+        .map(|beat| beat["rehydration"].is_object())
+        .collect();
     assert_eq!(sent.len(), 9);
-    assert!(rehydrated[7], "the beat after the flood begins with a rehydration: {rehydrated:?}");
+    assert!(
+        rehydrated[7],
+        "the beat after the flood begins with a rehydration: {rehydrated:?}"
+    );
     assert!(!rehydrated[8], "{rehydrated:?}");
     for beat in sent.iter().filter(|beat| beat["rehydration"].is_object()) {
         let pack = beat["rehydration"].to_string().len() + beat["scene_anchor"].to_string().len();
@@ -286,7 +364,10 @@ async fn while_time_is_paused_the_writer_is_not_asked() {
 /// Whether a process runs; one that has ended and was not yet waited for does not.
 pub(super) fn runs(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+    status
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
 
 #[tokio::test]
@@ -295,7 +376,10 @@ async fn a_writer_takes_what_it_started_with_it_also_when_it_has_ended_first() {
     let file = dir.path().join("started");
     for end in ["exit 3", "cat >/dev/null"] {
         let house = House::open(MemoryStorage::new());
-        let script = format!("sleep 1000 </dev/null >/dev/null & echo $! > {}; {end}", file.display());
+        let script = format!(
+            "sleep 1000 </dev/null >/dev/null & echo $! > {}; {end}",
+            file.display()
+        );
         let room = attached(&house, &script, json!({ "writer_seconds": 1 })).await;
         say(&room, "r-1", "I knock.").await.unwrap();
         let pid = std::fs::read_to_string(&file).unwrap();
@@ -304,7 +388,9 @@ async fn a_writer_takes_what_it_started_with_it_also_when_it_has_ended_first() {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.expect(end);
+        tokio::time::timeout(std::time::Duration::from_secs(20), gone)
+            .await
+            .expect(end);
     }
 }
 
@@ -317,19 +403,41 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     // It asks for the scene with the view that it is told, and keeps all that it hears.
     let scene = r#"v=$(printf '%s' "$line" | sed 's/.*"view":"\([^"]*\)".*/\1/'); printf '{"type":"tool","request":{"tool_request_id":"s","request_id":"%s","requested_by":{"engine":"sh","actor":"writer","knowledge_view":"%s"},"tool":{"name":"SCENE_PACK_BUILD"}}}\n' "$r" "$v"; read -r pack; printf '%s\n%s\n' "$line" "$pack" >> FILE; echo '{"type":"no_write"}'"#;
     let script = answering(&scene.replace("FILE", file.to_str().unwrap()));
-    let body = json!({ "world_id": "w", "writer": format!("cmd: {script}"), "writer_persons": ["ALICE"] });
+    let body =
+        json!({ "world_id": "w", "writer": format!("cmd: {script}"), "writer_persons": ["ALICE"] });
     let room = house.world(body).await;
-    write(&room, "ALICE", "a", &["ALICE"], "only ALICE knows of the key").await.unwrap();
+    write(
+        &room,
+        "ALICE",
+        "a",
+        &["ALICE"],
+        "only ALICE knows of the key",
+    )
+    .await
+    .unwrap();
     say(&room, "r-1", "I knock.").await.unwrap();
     assert!(std::fs::read_to_string(&file).unwrap().contains("the key"));
     std::fs::remove_file(&file).unwrap();
     let change = json!({ "writer_persons": ["BOB"] });
-    let changed = room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
-    room.record(vec![Fact::Config(Box::new(changed))]).await.unwrap();
+    let changed = room.read(|world| {
+        world
+            .config
+            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .unwrap()
+    });
+    room.record(vec![Fact::Config(Box::new(changed))])
+        .await
+        .unwrap();
     say(&room, "r-2", "I knock again.").await.unwrap();
     let heard = sent_to(&file);
-    assert_eq!((&heard[0]["view"], heard[0]["scene_anchor"].is_object()), (&json!("BOB"), true));
-    assert_eq!(heard[1]["pack"]["text"], "I knock.", "the scene as BOB sees it");
+    assert_eq!(
+        (&heard[0]["view"], heard[0]["scene_anchor"].is_object()),
+        (&json!("BOB"), true)
+    );
+    assert_eq!(
+        heard[1]["pack"]["text"], "I knock.",
+        "the scene as BOB sees it"
+    );
     assert!(!std::fs::read_to_string(&file).unwrap().contains("the key"));
     is_sound(&house, &room).await;
 }
@@ -342,18 +450,32 @@ async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
     let room = attached(&house, &keeping(&file), json!({})).await;
     say(&room, "r-1", "I knock.").await.unwrap();
     let before = (sent_to(&file).len(), house.store.stats().turns);
-    let declare =
-        |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
+    let declare = |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
     for (field, value, wanted) in [
         ("ui", json!({ "stream_cursor": "x" }), Code::BadCursor),
         ("declared_overrides", declare("noon"), Code::TimeFormat),
-        ("declared_overrides", declare("2030-03-31T02:30:00"), Code::TimeAmbiguous),
-        ("declared_overrides", declare("1999-01-01T00:00:00Z"), Code::TimeRegression),
-        ("invoker", json!({ "invoker_id": "operator", "invoker_role": "INVOKER" }), Code::InvokerForbidden),
+        (
+            "declared_overrides",
+            declare("2030-03-31T02:30:00"),
+            Code::TimeAmbiguous,
+        ),
+        (
+            "declared_overrides",
+            declare("1999-01-01T00:00:00Z"),
+            Code::TimeRegression,
+        ),
+        (
+            "invoker",
+            json!({ "invoker_id": "operator", "invoker_role": "INVOKER" }),
+            Code::InvokerForbidden,
+        ),
     ] {
         let mut body = envelope("r-2", "never said");
         body[field] = value;
-        assert_eq!(code(room.invoke(&Principal::Owner, body).await.unwrap_err()), wanted);
+        assert_eq!(
+            code(room.invoke(&Principal::Owner, body).await.unwrap_err()),
+            wanted
+        );
     }
     assert_eq!((sent_to(&file).len(), house.store.stats().turns), before);
     say(&room, "r-2", "said").await.unwrap();
@@ -366,8 +488,7 @@ async fn a_writer_is_told_the_time_that_the_operator_declares_with_the_words() {
     let house = House::open(MemoryStorage::new());
     let room = attached(&house, &keeping(&file), json!({})).await;
     let mut body = envelope("r-1", "A new year.");
-    body["declared_overrides"] =
-        json!({ "time": { "declared_world_time": "2040-01-01T00:00:00Z", "timezone": "Europe/Berlin" } });
+    body["declared_overrides"] = json!({ "time": { "declared_world_time": "2040-01-01T00:00:00Z", "timezone": "Europe/Berlin" } });
     room.invoke(&Principal::Owner, body).await.unwrap();
     let beat = &sent_to(&file)[0];
     assert_eq!(
@@ -393,8 +514,14 @@ async fn n25_no_words_ask_for_a_rehydration() {
     }
     let sent = sent_to(&file);
     assert_eq!(sent.len(), 3);
-    assert!(sent.iter().all(|beat| beat.get("rehydration").is_none()), "{sent:?}");
-    assert_eq!(room.read(|world| world.epoch().map(|epoch| epoch.number)), Some(1));
+    assert!(
+        sent.iter().all(|beat| beat.get("rehydration").is_none()),
+        "{sent:?}"
+    );
+    assert_eq!(
+        room.read(|world| world.epoch().map(|epoch| epoch.number)),
+        Some(1)
+    );
     assert!(lines(&house, room.contexts().await.unwrap(), "rehydration").is_empty());
     assert_eq!(all(&room).len(), 6);
 }
@@ -405,21 +532,38 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
     let forbidden = PROPOSE.replace("REBECCA", "GEORGE");
-    let script = format!(r#"printf '%s\n' "$line" >> {}; {}; {forbidden}"#, file.display(), ask(1));
+    let script = format!(
+        r#"printf '%s\n' "$line" >> {}; {}; {forbidden}"#,
+        file.display(),
+        ask(1)
+    );
     let room = attached(&house, &answering(&script), json!({})).await;
     let mut answers = String::new();
     for id in ["r-1", "r-2", "r-3"] {
         answers += std::str::from_utf8(&say(&room, id, "I knock.").await.unwrap().body).unwrap();
     }
-    let refused = room.beat(&person("ANN"), envelope("r-4", ""), bundle("r-4", "BOB", &[], "x"), None).await;
+    let refused = room
+        .beat(
+            &person("ANN"),
+            envelope("r-4", ""),
+            bundle("r-4", "BOB", &[], "x"),
+            None,
+        )
+        .await;
     assert!(refused.unwrap().rejected);
     answers += std::str::from_utf8(&say(&room, "r-5", "I knock.").await.unwrap().body).unwrap();
     let reasons = lines(&house, room.contexts().await.unwrap(), "rejection");
     assert_eq!(reasons.len(), 5, "they are in the audit");
     let prompts = std::fs::read_to_string(&file).unwrap();
     for word in ["AUTHOR_FORBIDDEN", "ACTOR_MISMATCH"] {
-        assert!(reasons.iter().any(|reason| reason.contains(word)), "{reasons:?}");
-        assert!(!answers.contains(word) && !prompts.contains(word), "{word}: {answers} {prompts}");
+        assert!(
+            reasons.iter().any(|reason| reason.contains(word)),
+            "{reasons:?}"
+        );
+        assert!(
+            !answers.contains(word) && !prompts.contains(word),
+            "{word}: {answers} {prompts}"
+        );
         assert!(all(&room).iter().all(|text| !text.contains(word)));
     }
 }
@@ -430,10 +574,19 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
     let file = dir.path().join("found");
     let house = House::open(MemoryStorage::new());
     let keep = format!(r#"printf '%s\n' "$pack" >> {}"#, file.display());
-    let room = attached(&house, &answering(&format!("{}; {keep}; {PROPOSE}", ask(1))), json!({})).await;
+    let room = attached(
+        &house,
+        &answering(&format!("{}; {keep}; {PROPOSE}", ask(1))),
+        json!({}),
+    )
+    .await;
     let asked = (0..6).map(|number| {
         let room = Arc::clone(&room);
-        tokio::spawn(async move { say(&room, &format!("r-{number}"), "I knock.").await.unwrap() })
+        tokio::spawn(async move {
+            say(&room, &format!("r-{number}"), "I knock.")
+                .await
+                .unwrap()
+        })
     });
     for task in asked.collect::<Vec<_>>() {
         task.await.unwrap();
@@ -442,7 +595,11 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
         .iter()
         .map(|line| line["pack"]["results"].as_array().unwrap().len())
         .collect::<Vec<_>>();
-    assert_eq!(found, [0, 2, 4, 6, 8, 10], "a knock and its answer more each time");
+    assert_eq!(
+        found,
+        [0, 2, 4, 6, 8, 10],
+        "a knock and its answer more each time"
+    );
     assert_eq!(all(&room).len(), 12);
 }
 
@@ -450,7 +607,8 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
 async fn the_same_request_waits_for_itself_and_is_then_told_that_it_is_in_progress() {
     let house = House::open(MemoryStorage::new());
     let room = attached(&house, "cat >/dev/null", json!({ "writer_seconds": 600 })).await;
-    let (first, second) = tokio::join!(say(&room, "r-1", "I knock."), say(&room, "r-1", "I knock."));
+    let (first, second) =
+        tokio::join!(say(&room, "r-1", "I knock."), say(&room, "r-1", "I knock."));
     assert_eq!(code(second.unwrap_err()), Code::InProgress);
     let first = first.unwrap().body;
     let again = say(&room, "r-1", "I knock.").await.unwrap();

@@ -12,7 +12,12 @@ use crate::run::share;
 fn tcp(store: &Store) -> Arc<Tcp> {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let clock = Arc::new(ManualClock::new(Timestamp(1)));
-    let shared = share(ServerConfig::default(), store.clone(), clock, (nowhere, nowhere));
+    let shared = share(
+        ServerConfig::default(),
+        store.clone(),
+        clock,
+        (nowhere, nowhere),
+    );
     Arc::new(Tcp::new(shared.unwrap()))
 }
 
@@ -30,7 +35,11 @@ impl AsyncRead for Clinging {
 }
 
 impl AsyncWrite for Clinging {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -53,7 +62,11 @@ async fn no_peer_keeps_us_from_hanging_up() {
             Duration::from_mins(1),
             Connection::new(Clinging(bytes), tcp(&store), None).run(),
         );
-        assert!(ended.await.is_ok_and(|ended| ended.is_ok()), "{} bytes", bytes.len());
+        assert!(
+            ended.await.is_ok_and(|ended| ended.is_ok()),
+            "{} bytes",
+            bytes.len()
+        );
     }
     store.close();
 }

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use turnkeep_types::{BlobHash, Compression, ContextId, TurnId};
 use turnkeep_wire::message::{
-    AppendBatch, AppendTurn, AttachFs, GetBefore, GetLast, GetRange, Hello, ItemForm, ReadOptions, Request,
-    Response, SentTurn, Subscribe,
+    AppendBatch, AppendTurn, AttachFs, GetBefore, GetLast, GetRange, Hello, ItemForm, ReadOptions,
+    Request, Response, SentTurn, Subscribe,
 };
 use turnkeep_wire::{Frame, Text};
 
@@ -23,10 +23,18 @@ impl Peer {
     /// A connection that has shown this token.
     async fn greet(team: &Team, kind: Kind) -> (Self, Response) {
         let stream = TcpStream::connect(team.server.tcp_addr()).await.unwrap();
-        let mut peer = Self { stream, input: BytesMut::new() };
+        let mut peer = Self {
+            stream,
+            input: BytesMut::new(),
+        };
         let meta = json!({ "token": team.token(kind) }).to_string().into();
-        let answer =
-            peer.ask(&Request::Hello(Some(Hello { version: 1, tag: Text::from("test"), meta }))).await;
+        let answer = peer
+            .ask(&Request::Hello(Some(Hello {
+                version: 1,
+                tag: Text::from("test"),
+                meta,
+            })))
+            .await;
         (peer, answer)
     }
 
@@ -38,7 +46,11 @@ impl Peer {
             if let Some(frame) = Frame::take(&mut self.input, 1 << 20).unwrap() {
                 return Response::decode(frame, ItemForm::Plain).unwrap();
             }
-            assert_ne!(within(self.stream.read_buf(&mut self.input)).await.unwrap(), 0, "an answer");
+            assert_ne!(
+                within(self.stream.read_buf(&mut self.input)).await.unwrap(),
+                0,
+                "an answer"
+            );
         }
     }
 }
@@ -70,11 +82,18 @@ async fn n33_a_person_s_token_opens_no_binary_port() {
 async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
     let team = Team::start().await;
     team.say("r-1", "hello").await;
-    let page =
-        team.get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.family=REALITY&limit=9").await.json();
+    let page = team
+        .get(
+            Kind::Owner,
+            "/v1/contexts?label=turnkeep.ledger.family=REALITY&limit=9",
+        )
+        .await
+        .json();
     let contexts = page["contexts"].as_array().unwrap().iter();
-    let reality =
-        contexts.clone().find(|context| context["labels"]["turnkeep.ledger.world"] == "team").unwrap();
+    let reality = contexts
+        .clone()
+        .find(|context| context["labels"]["turnkeep.ledger.world"] == "team")
+        .unwrap();
     let context: ContextId = reality["context_id"].as_str().unwrap().parse().unwrap();
     let head: TurnId = reality["head_turn_id"].as_str().unwrap().parse().unwrap();
     let payload = Bytes::from_static(b"\x80");
@@ -98,37 +117,95 @@ async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
         fs_root: None,
         expected_head: None,
     };
-    let batch = AppendBatch { context, parent: None, turns: vec![turn.clone()], key, expected_head: None };
-    let attach = AttachFs { turn: head, root: turn.hash };
-    for request in [Request::AppendTurn(append), Request::AppendBatch(batch), Request::AttachFs(attach)] {
+    let batch = AppendBatch {
+        context,
+        parent: None,
+        turns: vec![turn.clone()],
+        key,
+        expected_head: None,
+    };
+    let attach = AttachFs {
+        turn: head,
+        root: turn.hash,
+    };
+    for request in [
+        Request::AppendTurn(append),
+        Request::AppendBatch(batch),
+        Request::AttachFs(attach),
+    ] {
         assert_eq!(status(&peer.ask(&request).await), Some(403), "{request:?}");
     }
     assert_eq!(team.recorded(), before);
-    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
+    let options = ReadOptions {
+        include_payload: true,
+        ..ReadOptions::default()
+    };
     let structure = ReadOptions::default();
-    let range = GetRange { context, start_depth: 0, limit: 1, options: structure };
+    let range = GetRange {
+        context,
+        start_depth: 0,
+        limit: 1,
+        options: structure,
+    };
     for request in [
-        Request::GetLast(GetLast { context, limit: 3, options: structure }),
-        Request::GetBefore(GetBefore { context, before: Some(head), limit: 3, options: structure }),
+        Request::GetLast(GetLast {
+            context,
+            limit: 3,
+            options: structure,
+        }),
+        Request::GetBefore(GetBefore {
+            context,
+            before: Some(head),
+            limit: 3,
+            options: structure,
+        }),
         Request::GetRange(range),
         Request::GetHead(context),
     ] {
         assert_eq!(status(&peer.ask(&request).await), None, "{request:?}");
     }
-    assert_eq!(team.recorded(), before, "ids, parents and depths are no content");
-    let last = peer.ask(&Request::GetLast(GetLast { context, limit: 3, options })).await;
+    assert_eq!(
+        team.recorded(),
+        before,
+        "ids, parents and depths are no content"
+    );
+    let last = peer
+        .ask(&Request::GetLast(GetLast {
+            context,
+            limit: 3,
+            options,
+        }))
+        .await;
     assert_eq!(status(&last), None, "{last:?}");
-    let hash = team.server.store.last(context, 1).unwrap().pop().unwrap().hash;
+    let hash = team
+        .server
+        .store
+        .last(context, 1)
+        .unwrap()
+        .pop()
+        .unwrap()
+        .hash;
     let blob = peer.ask(&Request::GetBlob(hash)).await;
     assert_eq!(status(&blob), None, "{blob:?}");
     for followed in [Some(context), None] {
         let (mut peer, _) = Peer::greet(&team, Kind::Owner).await;
-        let subscribe = Subscribe { context: followed, after: None, options };
-        assert_eq!(status(&peer.ask(&Request::Subscribe(subscribe)).await), None, "{followed:?}");
+        let subscribe = Subscribe {
+            context: followed,
+            after: None,
+            options,
+        };
+        assert_eq!(
+            status(&peer.ask(&Request::Subscribe(subscribe)).await),
+            None,
+            "{followed:?}"
+        );
     }
     let lines = team.lines().await;
-    let reads: Vec<_> =
-        lines.iter().filter(|(what, _)| what == "store-read").map(|(_, details)| &details["how"]).collect();
+    let reads: Vec<_> = lines
+        .iter()
+        .filter(|(what, _)| what == "store-read")
+        .map(|(_, details)| &details["how"])
+        .collect();
     assert_eq!(reads, ["turns", "blob", "events", "events"]);
     team.stop().await;
 }

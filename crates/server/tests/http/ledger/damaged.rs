@@ -20,15 +20,30 @@ fn damage(team: &Team, context: &str) {
         payload,
         fs_root: None,
     }];
-    let part = AppendPart { context, parent: None, expected_head: None, turns };
-    team.server.store.run(Command::Append(Append { parts: vec![part], key: None, strict: false })).unwrap();
+    let part = AppendPart {
+        context,
+        parent: None,
+        expected_head: None,
+        turns,
+    };
+    team.server
+        .store
+        .run(Command::Append(Append {
+            parts: vec![part],
+            key: None,
+            strict: false,
+        }))
+        .unwrap();
 }
 
 /// The same team on the same disk after a restart.
 async fn restarted(team: Team, disk: &MemoryStorage) -> Team {
     let Team { server, tokens } = team;
     server.stop().await;
-    let server = Server::on(disk.clone(), |config| config.auth = Auth::Token(Token::new(OWNER))).await;
+    let server = Server::on(disk.clone(), |config| {
+        config.auth = Auth::Token(Token::new(OWNER))
+    })
+    .await;
     Team { server, tokens }
 }
 
@@ -45,31 +60,77 @@ async fn n30_every_holder_of_a_token_is_told_that_a_world_cannot_be_read() {
         for kind in [Kind::Owner, Kind::Reader, Kind::Writer] {
             for path in ["/v1/worlds/team/stream", "/v1/worlds/team/seat"] {
                 let reply = team.get(kind, path).await;
-                assert_eq!(reply.status, 503, "{family} {kind:?} {path}: {}", reply.text());
-                assert!(reply.text().contains("turnkeep world verify"), "{}", reply.text());
+                assert_eq!(
+                    reply.status,
+                    503,
+                    "{family} {kind:?} {path}: {}",
+                    reply.text()
+                );
+                assert!(
+                    reply.text().contains("turnkeep world verify"),
+                    "{}",
+                    reply.text()
+                );
             }
         }
-        let beat = team.post(Kind::Writer, "/v1/worlds/team/beats", &beat("r-2", "BOB", "x", None)).await;
+        let beat = team
+            .post(
+                Kind::Writer,
+                "/v1/worlds/team/beats",
+                &beat("r-2", "BOB", "x", None),
+            )
+            .await;
         assert_eq!(beat.status, 503);
         for kind in [Kind::Wrong, Kind::Revoked] {
             // Without the audit nobody can tell which tokens count.
             let status = if audit_is_read { 401 } else { 503 };
-            assert_eq!(team.get(kind, "/v1/worlds/team/stream").await.status, status, "{family} {kind:?}");
+            assert_eq!(
+                team.get(kind, "/v1/worlds/team/stream").await.status,
+                status,
+                "{family} {kind:?}"
+            );
         }
-        assert_eq!(team.get(Kind::Nobody, "/v1/worlds/team/stream").await.status, 401);
-        assert_eq!(team.get(Kind::Foreign, "/v1/worlds/else/stream").await.status, 200, "the others work");
-        let report = team.get(Kind::Owner, "/v1/worlds/team/verify?leaks=1").await;
+        assert_eq!(
+            team.get(Kind::Nobody, "/v1/worlds/team/stream")
+                .await
+                .status,
+            401
+        );
+        assert_eq!(
+            team.get(Kind::Foreign, "/v1/worlds/else/stream")
+                .await
+                .status,
+            200,
+            "the others work"
+        );
+        let report = team
+            .get(Kind::Owner, "/v1/worlds/team/verify?leaks=1")
+            .await;
         assert_eq!(report.status, 200, "{}", report.text());
         let report = report.json();
         assert_eq!(report["sound"], false);
-        assert!(report["faults"][0]["what"].as_str().unwrap().contains("com.example.Foreign"), "{report}");
+        assert!(
+            report["faults"][0]["what"]
+                .as_str()
+                .unwrap()
+                .contains("com.example.Foreign"),
+            "{report}"
+        );
         for context in &contexts {
             let before = team.recorded();
             let turn = json!({ "type_id": "x", "type_version": 1, "payload_b64": "wA==" });
-            let reply = team.post(Kind::Owner, &format!("/v1/contexts/{context}/append"), &turn).await;
+            let reply = team
+                .post(
+                    Kind::Owner,
+                    &format!("/v1/contexts/{context}/append"),
+                    &turn,
+                )
+                .await;
             refused(&reply, 403, "FORBIDDEN", context);
             assert_eq!(team.recorded(), before);
-            let raw = team.get(Kind::Reader, &format!("/v1/contexts/{context}/turns")).await;
+            let raw = team
+                .get(Kind::Reader, &format!("/v1/contexts/{context}/turns"))
+                .await;
             assert!([401, 403, 503].contains(&raw.status), "{}", raw.text());
         }
         team.stop().await;

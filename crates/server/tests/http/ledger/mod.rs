@@ -93,10 +93,14 @@ impl Team {
             change(config);
         };
         let server = Server::on(disk, set_up).await;
-        let mut team = Self { server, tokens: vec![(Kind::Wrong, "tkp.team.0".to_owned())] };
+        let mut team = Self {
+            server,
+            tokens: vec![(Kind::Wrong, "tkp.team.0".to_owned())],
+        };
         team.tokens.push((Kind::Owner, OWNER.to_owned()));
         for world in ["team", "else"] {
-            let persons = json!([{ "person_id": "ANN", "aliases": ["Annie"] }, { "person_id": "BOB" }]);
+            let persons =
+                json!([{ "person_id": "ANN", "aliases": ["Annie"] }, { "person_id": "BOB" }]);
             let body = json!({ "world_id": world, "profile": "WORKSPACE", "persons": persons });
             let made = team.post(Kind::Owner, "/v1/worlds", &body).await;
             assert_eq!(made.status, 201, "{}", made.text());
@@ -104,18 +108,43 @@ impl Team {
         let later = "2025-12-19T20:00:01Z";
         for (kind, world, body) in [
             (Kind::Reader, "team", json!({ "person_id": "ANN" })),
-            (Kind::Writer, "team", json!({ "person_id": "BOB", "write": true })),
-            (Kind::Foreign, "else", json!({ "person_id": "ANN", "write": true })),
-            (Kind::Expired, "team", json!({ "person_id": "ANN", "write": true, "expires_at": later })),
-            (Kind::Revoked, "team", json!({ "person_id": "ANN", "write": true })),
+            (
+                Kind::Writer,
+                "team",
+                json!({ "person_id": "BOB", "write": true }),
+            ),
+            (
+                Kind::Foreign,
+                "else",
+                json!({ "person_id": "ANN", "write": true }),
+            ),
+            (
+                Kind::Expired,
+                "team",
+                json!({ "person_id": "ANN", "write": true, "expires_at": later }),
+            ),
+            (
+                Kind::Revoked,
+                "team",
+                json!({ "person_id": "ANN", "write": true }),
+            ),
         ] {
-            let minted = team.post(Kind::Owner, &format!("/v1/worlds/{world}/tokens"), &body).await;
+            let minted = team
+                .post(Kind::Owner, &format!("/v1/worlds/{world}/tokens"), &body)
+                .await;
             assert_eq!(minted.status, 201, "{}", minted.text());
             let minted = minted.json();
-            team.tokens.push((kind, minted["token"].as_str().unwrap().to_owned()));
+            team.tokens
+                .push((kind, minted["token"].as_str().unwrap().to_owned()));
             if kind == Kind::Revoked {
-                let path = format!("/v1/worlds/team/tokens/{}", minted["token_id"].as_str().unwrap());
-                assert_eq!(team.call(Kind::Owner, "DELETE", &path).send().await.status, 204);
+                let path = format!(
+                    "/v1/worlds/team/tokens/{}",
+                    minted["token_id"].as_str().unwrap()
+                );
+                assert_eq!(
+                    team.call(Kind::Owner, "DELETE", &path).send().await.status,
+                    204
+                );
             }
         }
         team.server.clock.set(Timestamp(NOW_MS + 2_000));
@@ -123,7 +152,10 @@ impl Team {
     }
 
     pub(super) fn token(&self, kind: Kind) -> Option<&str> {
-        self.tokens.iter().find(|(known, _)| *known == kind).map(|(_, token)| token.as_str())
+        self.tokens
+            .iter()
+            .find(|(known, _)| *known == kind)
+            .map(|(_, token)| token.as_str())
     }
 
     pub(super) fn call(&self, kind: Kind, method: &str, path: &str) -> Call {
@@ -148,14 +180,26 @@ impl Team {
 
     /// The owner says something in `team`.
     pub(super) async fn say(&self, request: &str, text: &str) -> Value {
-        let reply = self.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope(request, text)).await;
+        let reply = self
+            .post(
+                Kind::Owner,
+                "/v1/worlds/team/invocations",
+                &envelope(request, text),
+            )
+            .await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         reply.json()
     }
 
     /// BOB writes something in `team`, to everyone or to these.
     pub(super) async fn write(&self, request: &str, text: &str, to: Option<&[&str]>) -> Value {
-        let reply = self.post(Kind::Writer, "/v1/worlds/team/beats", &beat(request, "BOB", text, to)).await;
+        let reply = self
+            .post(
+                Kind::Writer,
+                "/v1/worlds/team/beats",
+                &beat(request, "BOB", text, to),
+            )
+            .await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         reply.json()
     }
@@ -171,7 +215,14 @@ impl Team {
         assert_eq!(page.status, 200, "{}", page.text());
         let page = page.json();
         let lines = page["lines"].as_array().unwrap().iter();
-        lines.map(|line| (line["what"].as_str().unwrap().to_owned(), line["details"].clone())).collect()
+        lines
+            .map(|line| {
+                (
+                    line["what"].as_str().unwrap().to_owned(),
+                    line["details"].clone(),
+                )
+            })
+            .collect()
     }
 
     pub(super) async fn stop(self) {
@@ -232,5 +283,10 @@ pub(super) fn search(actor: &str, view: &str, words: &str) -> Value {
 /// Asserts that a reply is a refusal with this status and word.
 pub(super) fn refused(reply: &Reply, status: u16, word: &str, what: impl fmt::Debug) {
     assert_eq!(reply.status, status, "{what:?}: {}", reply.text());
-    assert_eq!(reply.json()["error"]["code"], word, "{what:?}: {}", reply.text());
+    assert_eq!(
+        reply.json()["error"]["code"],
+        word,
+        "{what:?}: {}",
+        reply.text()
+    );
 }

@@ -36,29 +36,47 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
     let before = team.recorded();
     for (number, envelope) in spoken("n33").into_iter().enumerate() {
         for kind in [Kind::Reader, Kind::Writer] {
-            let reply = team.post(kind, "/v1/worlds/team/invocations", &envelope).await;
+            let reply = team
+                .post(kind, "/v1/worlds/team/invocations", &envelope)
+                .await;
             refused(&reply, 403, "OPERATOR_FORBIDDEN", (kind, number));
             let mut reading = envelope.clone();
             reading["mode"]["kind"] = "NO_OP".into();
-            let reply = team.post(kind, "/v1/worlds/team/invocations", &reading).await;
+            let reply = team
+                .post(kind, "/v1/worlds/team/invocations", &reading)
+                .await;
             refused(&reply, 403, "OPERATOR_FORBIDDEN", (kind, number));
             let mut beat = beat("n33", kind.actor(), "hello", None);
             beat["envelope"] = envelope.clone();
             for path in ["/v1/worlds/team/beats", "/v1/worlds/team/proposals/check"] {
-                refused(&team.post(kind, path, &beat).await, 403, "OPERATOR_FORBIDDEN", (kind, number, path));
+                refused(
+                    &team.post(kind, path, &beat).await,
+                    403,
+                    "OPERATOR_FORBIDDEN",
+                    (kind, number, path),
+                );
             }
         }
-        let reply = team.post(Kind::Owner, "/v1/worlds/team/invocations?as=BOB", &envelope).await;
+        let reply = team
+            .post(Kind::Owner, "/v1/worlds/team/invocations?as=BOB", &envelope)
+            .await;
         refused(&reply, 403, "OPERATOR_FORBIDDEN", number);
     }
     for kind in [Kind::Reader, Kind::Writer] {
-        let reply = team.post(kind, "/v1/worlds/team/invocations", &envelope("n33", "")).await;
+        let reply = team
+            .post(kind, "/v1/worlds/team/invocations", &envelope("n33", ""))
+            .await;
         refused(&reply, 403, "FORBIDDEN", kind);
         for path in ["/v1/worlds/else/stream", "/v1/worlds/else/audit/lines"] {
             refused(&team.get(kind, path).await, 404, "NOT_FOUND", (kind, path));
         }
-        for path in ["/v1/worlds/team/audit/lines", "/v1/contexts", "/v1/turns/1", "/v1/export", "/v1/events"]
-        {
+        for path in [
+            "/v1/worlds/team/audit/lines",
+            "/v1/contexts",
+            "/v1/turns/1",
+            "/v1/export",
+            "/v1/events",
+        ] {
             refused(&team.get(kind, path).await, 403, "FORBIDDEN", (kind, path));
         }
     }
@@ -72,25 +90,56 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
 async fn an_actor_that_the_token_is_not_is_refused() {
     let team = Team::start().await;
     let as_ann = beat("r", "ANN", "hello", None);
-    let reply = team.post(Kind::Writer, "/v1/worlds/team/beats", &as_ann).await;
+    let reply = team
+        .post(Kind::Writer, "/v1/worlds/team/beats", &as_ann)
+        .await;
     assert_eq!(reply.status, 422);
-    assert_eq!(reply.json()["bundle"]["rejection"]["reason"], "ACTOR_MISMATCH: proposed_by.actor");
+    assert_eq!(
+        reply.json()["bundle"]["rejection"]["reason"],
+        "ACTOR_MISMATCH: proposed_by.actor"
+    );
     for (view, status, word) in [
         ("ANN", 403, "VIEW_FORBIDDEN"),
         ("omniscient", 403, "VIEW_FORBIDDEN"),
         ("GEORGE", 403, "VIEW_FORBIDDEN"),
     ] {
-        let reply = team.post(Kind::Writer, "/v1/worlds/team/tools", &search("BOB", view, "x")).await;
+        let reply = team
+            .post(
+                Kind::Writer,
+                "/v1/worlds/team/tools",
+                &search("BOB", view, "x"),
+            )
+            .await;
         refused(&reply, status, word, view);
     }
-    let reply = team.post(Kind::Writer, "/v1/worlds/team/tools", &search("ANN", "ANN", "x")).await;
+    let reply = team
+        .post(
+            Kind::Writer,
+            "/v1/worlds/team/tools",
+            &search("ANN", "ANN", "x"),
+        )
+        .await;
     refused(&reply, 403, "ACTOR_MISMATCH", "actor");
     for query in ["?as=BOB", "?as=CARL", "?audit=1"] {
-        let reply = team.get(Kind::Reader, &format!("/v1/worlds/team/stream{query}")).await;
+        let reply = team
+            .get(Kind::Reader, &format!("/v1/worlds/team/stream{query}"))
+            .await;
         refused(&reply, 403, "FORBIDDEN", query);
     }
-    refused(&team.get(Kind::Reader, "/v1/worlds/team/views/BOB").await, 403, "VIEW_FORBIDDEN", "view");
-    refused(&team.get(Kind::Reader, "/v1/worlds/team/views/ANN?vs=BOB").await, 403, "VIEW_FORBIDDEN", "vs");
+    refused(
+        &team.get(Kind::Reader, "/v1/worlds/team/views/BOB").await,
+        403,
+        "VIEW_FORBIDDEN",
+        "view",
+    );
+    refused(
+        &team
+            .get(Kind::Reader, "/v1/worlds/team/views/ANN?vs=BOB")
+            .await,
+        403,
+        "VIEW_FORBIDDEN",
+        "vs",
+    );
     team.stop().await;
 }
 
@@ -98,11 +147,32 @@ async fn an_actor_that_the_token_is_not_is_refused() {
 async fn a_request_id_belongs_to_its_caller_and_its_words() {
     let team = Team::start().await;
     team.write("r-18", "hello", None).await;
-    let again = team.post(Kind::Writer, "/v1/worlds/team/beats", &beat("r-18", "BOB", "hello", None)).await;
-    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
-    let other = team.post(Kind::Writer, "/v1/worlds/team/beats", &beat("r-18", "BOB", "bye", None)).await;
+    let again = team
+        .post(
+            Kind::Writer,
+            "/v1/worlds/team/beats",
+            &beat("r-18", "BOB", "hello", None),
+        )
+        .await;
+    assert_eq!(
+        (again.status, again.header("idempotency-replayed")),
+        (200, Some("true"))
+    );
+    let other = team
+        .post(
+            Kind::Writer,
+            "/v1/worlds/team/beats",
+            &beat("r-18", "BOB", "bye", None),
+        )
+        .await;
     refused(&other, 409, "REQUEST_ID_REUSED", "words");
-    let other = team.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope("r-18", "hello")).await;
+    let other = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/invocations",
+            &envelope("r-18", "hello"),
+        )
+        .await;
     refused(&other, 403, "REQUEST_ID_FOREIGN", "caller");
     team.stop().await;
 }
@@ -113,10 +183,17 @@ async fn what_only_reads_says_that_it_ignored_what_was_said() {
     let before = team.recorded();
     let mut reading = no_op("n06");
     reading["operator"]["input_text"] = "hello".into();
-    let reply = team.post(Kind::Owner, "/v1/worlds/team/invocations", &reading).await;
-    assert_eq!((reply.status, reply.header("input-ignored")), (200, Some("true")));
+    let reply = team
+        .post(Kind::Owner, "/v1/worlds/team/invocations", &reading)
+        .await;
     assert_eq!(
-        team.post(Kind::Reader, "/v1/worlds/team/invocations", &no_op("n06")).await.header("input-ignored"),
+        (reply.status, reply.header("input-ignored")),
+        (200, Some("true"))
+    );
+    assert_eq!(
+        team.post(Kind::Reader, "/v1/worlds/team/invocations", &no_op("n06"))
+            .await
+            .header("input-ignored"),
         None
     );
     assert_eq!(team.recorded(), before);
@@ -128,20 +205,29 @@ async fn a_dry_run_gives_the_verdict_and_nothing_else() {
     let team = Team::start().await;
     let before = team.recorded();
     let good = beat("dry", "BOB", "hello", None);
-    let reply = team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &good).await;
+    let reply = team
+        .post(Kind::Writer, "/v1/worlds/team/proposals/check", &good)
+        .await;
     assert_eq!(reply.status, 200, "{}", reply.text());
-    assert_eq!(reply.json()["bundle"]["rejection"], json!({ "rejected": false, "reason": null }));
+    assert_eq!(
+        reply.json()["bundle"]["rejection"],
+        json!({ "rejected": false, "reason": null })
+    );
     assert_eq!(reply.json()["bundle"]["bundle_id"], Value::Null);
     let mut bad = good.clone();
     bad["bundle"]["entries"][0]["text"] = " ".into();
-    let dry = team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &bad).await;
+    let dry = team
+        .post(Kind::Writer, "/v1/worlds/team/proposals/check", &bad)
+        .await;
     assert_eq!(dry.status, 422, "{}", dry.text());
     assert_eq!(team.recorded(), before);
     let real = team.post(Kind::Writer, "/v1/worlds/team/beats", &bad).await;
     assert_eq!(real.status, 422);
     assert_eq!(real.json()["bundle"], dry.json()["bundle"]);
     // Once it is decided, the dry run says the same.
-    let dry = team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &bad).await;
+    let dry = team
+        .post(Kind::Writer, "/v1/worlds/team/proposals/check", &bad)
+        .await;
     assert_eq!(real.json()["bundle"], dry.json()["bundle"]);
     team.stop().await;
 }
@@ -149,16 +235,29 @@ async fn a_dry_run_gives_the_verdict_and_nothing_else() {
 #[tokio::test]
 async fn a_dry_run_does_not_reveal_whether_a_request_id_was_used() {
     let team = Team::start().await;
-    team.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope("used", "by the operator")).await;
+    team.post(
+        Kind::Owner,
+        "/v1/worlds/team/invocations",
+        &envelope("used", "by the operator"),
+    )
+    .await;
     let check = async |id: &str| {
         let dry = beat(id, "BOB", "hello", None);
-        let reply = team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &dry).await;
+        let reply = team
+            .post(Kind::Writer, "/v1/worlds/team/proposals/check", &dry)
+            .await;
         let named: Vec<_> = reply.headers.keys().map(ToString::to_string).collect();
         (reply.status, named, reply.text().replace(id, "ID"))
     };
     assert_eq!(check("used").await, check("free").await);
     // Sent for good, the used id is refused, so the dry run had something to reveal.
-    let real = team.post(Kind::Writer, "/v1/worlds/team/beats", &beat("used", "BOB", "hello", None)).await;
+    let real = team
+        .post(
+            Kind::Writer,
+            "/v1/worlds/team/beats",
+            &beat("used", "BOB", "hello", None),
+        )
+        .await;
     refused(&real, 403, "REQUEST_ID_FOREIGN", "used");
     team.stop().await;
 }
@@ -180,9 +279,13 @@ async fn bodies_are_read_strictly_and_within_bounds() {
             refused(&call.body(body.clone()).send().await, 400, word, path);
         }
     }
-    let call =
-        team.call(Kind::Writer, "POST", "/v1/worlds/team/beats").header("content-length", "99999999999");
-    assert_eq!(call.body("{}").stream().await.response.status().as_u16(), 413);
+    let call = team
+        .call(Kind::Writer, "POST", "/v1/worlds/team/beats")
+        .header("content-length", "99999999999");
+    assert_eq!(
+        call.body("{}").stream().await.response.status().as_u16(),
+        413
+    );
     team.stop().await;
 }
 
@@ -199,7 +302,10 @@ async fn a_token_that_asks_too_often_is_told_to_wait_and_others_are_not() {
     let late = ask(Kind::Reader).await;
     refused(&late, 429, "TOO_MANY_REQUESTS", "the 601st");
     let after: u64 = late.header("retry-after").unwrap().parse().unwrap();
-    assert!((1..=60).contains(&after), "the rest of the minute, not {after}");
+    assert!(
+        (1..=60).contains(&after),
+        "the rest of the minute, not {after}"
+    );
     assert_eq!(ask(Kind::Writer).await.status, 200);
     assert_eq!(ask(Kind::Owner).await.status, 200);
     team.stop().await;

@@ -1,4 +1,5 @@
-//! The store's own routes to a world's contexts: nothing is written past the ledger, and reading leaves a line.
+//! The store's own routes to a world's contexts: nothing is written past the ledger, and reading
+//! leaves a line.
 
 use serde_json::{Value, json};
 
@@ -8,9 +9,14 @@ use super::{Kind, Team, refused};
 use crate::fs::tree;
 
 pub(super) async fn contexts(team: &Team) -> Vec<String> {
-    let page = team.get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.world=team").await.json();
+    let page = team
+        .get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.world=team")
+        .await
+        .json();
     let contexts = page["contexts"].as_array().unwrap().iter();
-    contexts.map(|context| context["context_id"].as_str().unwrap().to_owned()).collect()
+    contexts
+        .map(|context| context["context_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -23,19 +29,35 @@ async fn nothing_is_written_to_a_world_past_its_ledger() {
     for context in &contexts {
         let turn = json!({ "type_id": "x", "type_version": 1, "payload_b64": "wA==" });
         for path in ["turns", "append"] {
-            let reply = team.post(Kind::Owner, &format!("/v1/contexts/{context}/{path}"), &turn).await;
+            let reply = team
+                .post(
+                    Kind::Owner,
+                    &format!("/v1/contexts/{context}/{path}"),
+                    &turn,
+                )
+                .await;
             refused(&reply, 403, "FORBIDDEN", path);
             assert_eq!(reply.json()["error"]["details"]["world_id"], "team");
         }
         let patch = team.call(Kind::Owner, "PATCH", &format!("/v1/contexts/{context}"));
-        refused(&patch.json(&json!({ "labels": {} })).send().await, 403, "FORBIDDEN", "labels");
+        refused(
+            &patch.json(&json!({ "labels": {} })).send().await,
+            403,
+            "FORBIDDEN",
+            "labels",
+        );
     }
     // Nor can anybody make a context that passes for a world's.
     for body in [
         json!({ "labels": { "turnkeep.ledger.world": "team" } }),
         json!({ "idempotency_key": "turnkeep.ledger:new:REALITY" }),
     ] {
-        refused(&team.post(Kind::Owner, "/v1/contexts", &body).await, 403, "Forbidden", &body);
+        refused(
+            &team.post(Kind::Owner, "/v1/contexts", &body).await,
+            403,
+            "Forbidden",
+            &body,
+        );
     }
     assert_eq!(team.recorded(), before);
     team.stop().await;
@@ -53,7 +75,10 @@ async fn a_blob_that_is_a_world_s_record_is_read_with_a_line_there_and_no_other_
     assert!(hashes.len() > 1);
     let count = async |how: &str| {
         let lines = team.lines().await;
-        lines.iter().filter(|(what, details)| what == "store-read" && details["how"] == how).count()
+        lines
+            .iter()
+            .filter(|(what, details)| what == "store-read" && details["how"] == how)
+            .count()
     };
     let mut record = Vec::new();
     for (read, hash) in hashes.iter().enumerate() {
@@ -62,19 +87,34 @@ async fn a_blob_that_is_a_world_s_record_is_read_with_a_line_there_and_no_other_
         record = blob.body.to_vec();
     }
     // The same bytes by another way, and bytes that are nobody's record.
-    let context = team.post(Kind::Owner, "/v1/contexts", &json!({})).await.json();
+    let context = team
+        .post(Kind::Owner, "/v1/contexts", &json!({}))
+        .await
+        .json();
     let context = context["context_id"].as_str().unwrap().to_owned();
     let tree = tree(&[("record", 0, 0o644, &record)]);
     for bytes in [tree.clone(), b"\x80".to_vec(), b"\x81\x01\xa3abc".to_vec()] {
         let path = format!("/v1/blobs/{}", BlobHash::of(&bytes));
-        assert_eq!(team.call(Kind::Owner, "PUT", &path).body(bytes).send().await.status, 201);
+        assert_eq!(
+            team.call(Kind::Owner, "PUT", &path)
+                .body(bytes)
+                .send()
+                .await
+                .status,
+            201
+        );
         assert_eq!(team.get(Kind::Owner, &path).await.status, 200);
     }
     assert_eq!(count("blob").await, hashes.len());
     let body = json!({ "payload_b64": "gA==", "fs_root_hash": BlobHash::of(&tree).to_string() });
-    let turn = team.post(Kind::Owner, &format!("/v1/contexts/{context}/turns"), &body).await;
+    let turn = team
+        .post(Kind::Owner, &format!("/v1/contexts/{context}/turns"), &body)
+        .await;
     assert_eq!(turn.status, 201, "{}", turn.text());
-    let path = format!("/v1/turns/{}/fs/record", turn.json()["turn_id"].as_str().unwrap());
+    let path = format!(
+        "/v1/turns/{}/fs/record",
+        turn.json()["turn_id"].as_str().unwrap()
+    );
     assert_eq!(team.get(Kind::Owner, &path).await.status, 200);
     assert_eq!(count("blob").await, hashes.len() + 1);
     team.stop().await;
@@ -86,20 +126,39 @@ async fn a_raw_read_leaves_a_line_also_through_a_fork() {
     team.say("r-1", "hello").await;
     let count = async || {
         let lines = team.lines().await;
-        lines.iter().filter(|(what, _)| what == "store-read").count()
+        lines
+            .iter()
+            .filter(|(what, _)| what == "store-read")
+            .count()
     };
     let contexts = contexts(&team).await;
-    let page = team.get(Kind::Owner, &format!("/v1/contexts/{}/turns", contexts[2])).await;
+    let page = team
+        .get(Kind::Owner, &format!("/v1/contexts/{}/turns", contexts[2]))
+        .await;
     assert_eq!((page.status, count().await), (200, 1), "{}", page.text());
-    let turn = page.json()["turns"][0]["turn_id"].as_str().unwrap().to_owned();
+    let turn = page.json()["turns"][0]["turn_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     team.get(Kind::Owner, &format!("/v1/turns/{turn}")).await;
     assert_eq!(count().await, 2);
-    let fork = team.post(Kind::Owner, "/v1/contexts/fork", &json!({ "base_turn_id": turn })).await.json();
+    let fork = team
+        .post(
+            Kind::Owner,
+            "/v1/contexts/fork",
+            &json!({ "base_turn_id": turn }),
+        )
+        .await
+        .json();
     let fork = Value::as_str(&fork["context_id"]).unwrap().to_owned();
-    team.get(Kind::Owner, &format!("/v1/contexts/{fork}/turns")).await;
+    team.get(Kind::Owner, &format!("/v1/contexts/{fork}/turns"))
+        .await;
     assert_eq!(count().await, 3);
     drop(team.follow(Kind::Owner, "/v1/events").await);
-    drop(team.follow(Kind::Owner, &format!("/v1/contexts/{}/events", contexts[0])).await);
+    drop(
+        team.follow(Kind::Owner, &format!("/v1/contexts/{}/events", contexts[0]))
+            .await,
+    );
     drop(team.follow(Kind::Owner, "/v1/export").await);
     assert_eq!(count().await, 6);
     team.stop().await;
@@ -109,22 +168,41 @@ async fn a_raw_read_leaves_a_line_also_through_a_fork() {
 async fn the_contexts_of_worlds_are_listed_and_counted_when_they_are_asked_for() {
     let team = Team::start().await;
     team.say("r-1", "hello").await;
-    let own = team.post(Kind::Owner, "/v1/contexts", &json!({ "labels": { "mine": "yes" } })).await.json();
+    let own = team
+        .post(
+            Kind::Owner,
+            "/v1/contexts",
+            &json!({ "labels": { "mine": "yes" } }),
+        )
+        .await
+        .json();
     let list = async |query: &str| {
-        let page = team.get(Kind::Owner, &format!("/v1/contexts{query}")).await.json();
+        let page = team
+            .get(Kind::Owner, &format!("/v1/contexts{query}"))
+            .await
+            .json();
         page["contexts"].as_array().unwrap().clone()
     };
     let all = list("").await;
     assert_eq!(list("?worlds=1").await, all);
     assert_eq!(list("?worlds=0").await, [own]);
-    assert_eq!(list("?worlds=false&label=turnkeep.ledger.world").await, [] as [Value; 0]);
+    assert_eq!(
+        list("?worlds=false&label=turnkeep.ledger.world").await,
+        [] as [Value; 0]
+    );
     let stats = team.get(Kind::Owner, "/v1/stats").await.json();
     assert_eq!(stats["contexts"], all.len());
     assert_eq!(stats["world_contexts"], all.len() - 1);
     let page = team.get(Kind::Owner, "/").await.text();
-    assert!(page.contains("<dt>contexts</dt><dd>1</dd>") && !page.contains("turnkeep.ledger"), "{page}");
+    assert!(
+        page.contains("<dt>contexts</dt><dd>1</dd>") && !page.contains("turnkeep.ledger"),
+        "{page}"
+    );
     let page = team.get(Kind::Owner, "/?all=1").await.text();
     let count = format!("<dt>contexts</dt><dd>{}</dd>", all.len());
-    assert!(page.contains(&count) && page.contains("turnkeep.ledger"), "{page}");
+    assert!(
+        page.contains(&count) && page.contains("turnkeep.ledger"),
+        "{page}"
+    );
     team.stop().await;
 }

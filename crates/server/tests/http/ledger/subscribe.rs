@@ -24,7 +24,9 @@ async fn a_subscription_resumes_behind_the_last_event_and_repeats_nothing() {
     assert_eq!(page["stream"]["cursor_after"], id);
     drop(stream);
     team.say("r-2", "two").await;
-    let call = team.call(Kind::Reader, "GET", "/v1/worlds/team/subscribe").header("last-event-id", &id);
+    let call = team
+        .call(Kind::Reader, "GET", "/v1/worlds/team/subscribe")
+        .header("last-event-id", &id);
     let mut stream = call.stream().await;
     let (_, page) = parsed(&stream.event().await.unwrap());
     assert_eq!(page["stream"]["entries"].as_array().unwrap().len(), 1);
@@ -34,7 +36,12 @@ async fn a_subscription_resumes_behind_the_last_event_and_repeats_nothing() {
     assert_eq!(page["stream"]["entries"][0]["text"], "three");
     // A cursor is its bearer's.
     let path = format!("/v1/worlds/team/subscribe?cursor={id}");
-    refused(&team.get(Kind::Writer, &path).await, 400, "BAD_CURSOR", "another view's cursor");
+    refused(
+        &team.get(Kind::Writer, &path).await,
+        400,
+        "BAD_CURSOR",
+        "another view's cursor",
+    );
     team.stop().await;
 }
 
@@ -42,12 +49,16 @@ async fn a_subscription_resumes_behind_the_last_event_and_repeats_nothing() {
 async fn what_is_hidden_sends_nothing() {
     let team = Team::start().await;
     let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
-    team.write("r-1", "for the operator", Some(&["GEORGE"])).await;
+    team.write("r-1", "for the operator", Some(&["GEORGE"]))
+        .await;
     team.write("r-2", "for all", None).await;
     let (id, page) = parsed(&stream.event().await.unwrap());
     assert_eq!(page["stream"]["entries"].as_array().unwrap().len(), 1);
     assert_eq!(page["stream"]["entries"][0]["text"], "for all");
-    let resumed = team.get(Kind::Reader, &format!("/v1/worlds/team/stream?cursor={id}")).await.json();
+    let resumed = team
+        .get(Kind::Reader, &format!("/v1/worlds/team/stream?cursor={id}"))
+        .await
+        .json();
     assert_eq!(resumed["stream"]["entries"], serde_json::json!([]));
     team.stop().await;
 }
@@ -63,23 +74,35 @@ async fn entries_say_who_may_see_them_where_it_is_asked_for() {
     ];
     let audiences = |page: &Value| -> Vec<Value> {
         let entries = page["stream"]["entries"].as_array().unwrap().iter();
-        entries.map(|entry| entry.get("visibility").cloned().unwrap_or_default()).collect()
+        entries
+            .map(|entry| entry.get("visibility").cloned().unwrap_or_default())
+            .collect()
     };
     for kind in [Kind::Owner, Kind::Reader, Kind::Writer] {
-        let asked = team.get(kind, "/v1/worlds/team/stream?audience=1").await.json();
+        let asked = team
+            .get(kind, "/v1/worlds/team/stream?audience=1")
+            .await
+            .json();
         assert_eq!(audiences(&asked), expect, "{kind:?}");
         for plain in ["", "?audience=0"] {
-            let page = team.get(kind, &format!("/v1/worlds/team/stream{plain}")).await.json();
+            let page = team
+                .get(kind, &format!("/v1/worlds/team/stream{plain}"))
+                .await
+                .json();
             assert_eq!(audiences(&page), [Value::Null, Value::Null], "{kind:?}");
         }
     }
-    let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe?audience=1").await;
+    let mut stream = team
+        .follow(Kind::Reader, "/v1/worlds/team/subscribe?audience=1")
+        .await;
     let mut plain = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
     let (_, page) = parsed(&stream.event().await.unwrap());
     assert_eq!(audiences(&page), expect);
     let (_, page) = parsed(&plain.event().await.unwrap());
     assert_eq!(audiences(&page), [Value::Null, Value::Null]);
-    let reply = team.get(Kind::Reader, "/v1/worlds/team/stream?audience=all").await;
+    let reply = team
+        .get(Kind::Reader, "/v1/worlds/team/stream?audience=all")
+        .await;
     assert_eq!(reply.status, 400, "{}", reply.text());
     team.stop().await;
 }
@@ -89,12 +112,21 @@ async fn subscribers_with_the_same_eyes_get_the_same_events_and_others_their_own
     let team = Team::start().await;
     team.say("r-0", "before").await;
     let mut readers = Vec::new();
-    for kind in [Kind::Reader, Kind::Reader, Kind::Reader, Kind::Writer, Kind::Owner, Kind::Owner] {
+    for kind in [
+        Kind::Reader,
+        Kind::Reader,
+        Kind::Reader,
+        Kind::Writer,
+        Kind::Owner,
+        Kind::Owner,
+    ] {
         readers.push((kind, team.follow(kind, "/v1/worlds/team/subscribe").await));
     }
-    team.write("r-1", "for the operator", Some(&["GEORGE"])).await;
+    team.write("r-1", "for the operator", Some(&["GEORGE"]))
+        .await;
     for round in 0..5 {
-        team.write(&format!("p-{round}"), &format!("public {round}"), None).await;
+        team.write(&format!("p-{round}"), &format!("public {round}"), None)
+            .await;
     }
     for (kind, stream) in &mut readers {
         let mut texts: Vec<String> = Vec::new();
@@ -102,7 +134,11 @@ async fn subscribers_with_the_same_eyes_get_the_same_events_and_others_their_own
             let (id, page) = parsed(&within(stream.event()).await.unwrap());
             assert_eq!(page["stream"]["cursor_after"], id);
             let entries = page["stream"]["entries"].as_array().unwrap();
-            texts.extend(entries.iter().map(|entry| entry["text"].as_str().unwrap().to_owned()));
+            texts.extend(
+                entries
+                    .iter()
+                    .map(|entry| entry["text"].as_str().unwrap().to_owned()),
+            );
         }
         let mut expect: Vec<String> = (0..5).map(|round| format!("public {round}")).collect();
         if !matches!(kind, Kind::Reader) {
@@ -122,11 +158,22 @@ async fn a_subscription_ends_when_its_token_is_revoked() {
     stream.event().await.unwrap();
     let tokens = team.get(Kind::Owner, "/v1/worlds/team/tokens").await.json();
     for token in tokens["tokens"].as_array().unwrap() {
-        let path = format!("/v1/worlds/team/tokens/{}", token["token_id"].as_str().unwrap());
-        assert_eq!(team.call(Kind::Owner, "DELETE", &path).send().await.status, 204);
+        let path = format!(
+            "/v1/worlds/team/tokens/{}",
+            token["token_id"].as_str().unwrap()
+        );
+        assert_eq!(
+            team.call(Kind::Owner, "DELETE", &path).send().await.status,
+            204
+        );
     }
     team.say("r-2", "two").await;
     assert_eq!(within(stream.event()).await, None);
-    assert_eq!(team.get(Kind::Reader, "/v1/worlds/team/stream").await.status, 401);
+    assert_eq!(
+        team.get(Kind::Reader, "/v1/worlds/team/stream")
+            .await
+            .status,
+        401
+    );
     team.stop().await;
 }

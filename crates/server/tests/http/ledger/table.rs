@@ -16,8 +16,20 @@ struct Open {
     writer: u16,
 }
 
-const fn open(method: &'static str, path: &'static str, owner: u16, reader: u16, writer: u16) -> Open {
-    Open { method, path, owner, reader, writer }
+const fn open(
+    method: &'static str,
+    path: &'static str,
+    owner: u16,
+    reader: u16,
+    writer: u16,
+) -> Open {
+    Open {
+        method,
+        path,
+        owner,
+        reader,
+        writer,
+    }
 }
 
 /// What is not here is the owner's.
@@ -29,7 +41,13 @@ const OPEN: &[Open] = &[
     open("get", "/v1/worlds/{world}/stream", 200, 200, 200),
     open("get", "/v1/worlds/{world}/subscribe", 200, 200, 200),
     open("post", "/v1/worlds/{world}/tools", 200, 200, 200),
-    open("get", "/v1/worlds/{world}/persons/{person}/capsule", 200, 200, 200),
+    open(
+        "get",
+        "/v1/worlds/{world}/persons/{person}/capsule",
+        200,
+        200,
+        200,
+    ),
     open("get", "/v1/worlds/{world}/views/{person}", 200, 200, 200),
     open("get", "/v1/worlds/{world}/entries/{entry}", 200, 200, 200),
     open("get", "/v1/worlds/{world}/schemas/{name}", 200, 200, 200),
@@ -41,8 +59,18 @@ fn body(kind: Kind, path: &str) -> Value {
     let request = format!("table-{kind:?}");
     match path.rsplit('/').next().unwrap_or_default() {
         "invocations" => no_op("table"),
-        "beats" => beat(&request, if kind == Kind::Reader { "ANN" } else { "BOB" }, "hello", None),
-        "check" => beat("table-dry", if kind == Kind::Reader { "ANN" } else { "BOB" }, "hello", None),
+        "beats" => beat(
+            &request,
+            if kind == Kind::Reader { "ANN" } else { "BOB" },
+            "hello",
+            None,
+        ),
+        "check" => beat(
+            "table-dry",
+            if kind == Kind::Reader { "ANN" } else { "BOB" },
+            "hello",
+            None,
+        ),
         "tools" => search(kind.actor(), "PUBLIC", "hello"),
         "mcp" => json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }),
         _ => json!({}),
@@ -50,7 +78,11 @@ fn body(kind: Kind, path: &str) -> Value {
 }
 
 async fn status(team: &Team, kind: Kind, method: &str, path: &str, entry: &str) -> u16 {
-    let person = if path.contains("/views/") { kind.actor() } else { "BOB" };
+    let person = if path.contains("/views/") {
+        kind.actor()
+    } else {
+        "BOB"
+    };
     let names = [
         ("{world}", "team"),
         ("{person}", person),
@@ -70,7 +102,11 @@ async fn status(team: &Team, kind: Kind, method: &str, path: &str, entry: &str) 
         actual = actual.replace(name, value);
     }
     let call = team.call(kind, &method.to_uppercase(), &actual);
-    let call = if method == "post" { call.json(&body(kind, path)) } else { call };
+    let call = if method == "post" {
+        call.json(&body(kind, path))
+    } else {
+        call
+    };
     call.stream().await.response.status().as_u16()
 }
 
@@ -78,13 +114,18 @@ async fn status(team: &Team, kind: Kind, method: &str, path: &str, entry: &str) 
 async fn every_route_with_every_kind_of_token() {
     let team = Team::start().await;
     let said = team.say("r-1", "hello").await;
-    let entry = said["stream"]["entries"][0]["entry_id"].as_str().unwrap().to_owned();
+    let entry = said["stream"]["entries"][0]["entry_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let document: Value = serde_json::from_str(turnkeep_server::openapi_json()).unwrap();
     let mut listed: BTreeSet<_> = OPEN.iter().map(|open| (open.method, open.path)).collect();
     let mut tried = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for method in item.as_object().unwrap().keys() {
-            let open = OPEN.iter().find(|open| open.method == method && open.path == path);
+            let open = OPEN
+                .iter()
+                .find(|open| open.method == method && open.path == path);
             listed.remove(&(method.as_str(), path.as_str()));
             for kind in Kind::ALL {
                 let actual = status(&team, kind, method, path, &entry).await;
@@ -92,10 +133,14 @@ async fn every_route_with_every_kind_of_token() {
                     _ if matches!(path.as_str(), "/healthz" | "/health") => actual == 200,
                     Kind::Nobody | Kind::Wrong | Kind::Expired | Kind::Revoked => actual == 401,
                     // What the owner may do may still be wrong in itself.
-                    Kind::Owner => open.map_or(!matches!(actual, 401 | 403), |open| actual == open.owner),
+                    Kind::Owner => {
+                        open.map_or(!matches!(actual, 401 | 403), |open| actual == open.owner)
+                    }
                     Kind::Foreign if path == "/mcp" => actual == 200,
                     Kind::Foreign if path.starts_with("/v1/worlds/{world}") => actual == 404,
-                    Kind::Reader | Kind::Writer | Kind::Foreign if path == "/invocations" => actual == 404,
+                    Kind::Reader | Kind::Writer | Kind::Foreign if path == "/invocations" => {
+                        actual == 404
+                    }
                     Kind::Reader => actual == open.map_or(403, |open| open.reader),
                     Kind::Writer => actual == open.map_or(403, |open| open.writer),
                     Kind::Foreign => actual == 403,
@@ -117,31 +162,55 @@ fn n12_no_route_changes_or_deletes_an_entry() {
     let changing: BTreeSet<_> = paths
         .filter(|(path, _)| path.starts_with("/v1/worlds"))
         .flat_map(|(path, item)| {
-            item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str()))
+            item.as_object()
+                .unwrap()
+                .keys()
+                .map(move |method| (method.as_str(), path.as_str()))
         })
         .filter(|(method, _)| matches!(*method, "put" | "patch" | "delete"))
         .collect();
-    let known = [("delete", "/v1/worlds/{world}/tokens/{token}"), ("patch", "/v1/worlds/{world}")];
+    let known = [
+        ("delete", "/v1/worlds/{world}/tokens/{token}"),
+        ("patch", "/v1/worlds/{world}"),
+    ];
     assert_eq!(changing, BTreeSet::from(known));
 }
 
 #[tokio::test]
 async fn paths_and_methods_that_no_route_has_tell_a_person_nothing_and_nobody_less() {
     let team = Team::start().await;
-    for (kind, expect) in [(Kind::Nobody, 401), (Kind::Wrong, 401), (Kind::Reader, 404), (Kind::Owner, 404)] {
+    for (kind, expect) in [
+        (Kind::Nobody, 401),
+        (Kind::Wrong, 401),
+        (Kind::Reader, 404),
+        (Kind::Owner, 404),
+    ] {
         for path in ["/nowhere", "/v1/worlds/team/nothing", "/v1/worlds//stream"] {
             assert_eq!(team.get(kind, path).await.status, expect, "{kind:?} {path}");
         }
     }
     // Another world is answered as one that there is not.
     for tail in ["/stream", "/tokens", "/audit/lines", ""] {
-        let exists = team.get(Kind::Reader, &format!("/v1/worlds/else{tail}")).await;
-        let none = team.get(Kind::Reader, &format!("/v1/worlds/none{tail}")).await;
+        let exists = team
+            .get(Kind::Reader, &format!("/v1/worlds/else{tail}"))
+            .await;
+        let none = team
+            .get(Kind::Reader, &format!("/v1/worlds/none{tail}"))
+            .await;
         assert_eq!((exists.status, none.status), (404, 404), "{tail}");
         assert_eq!(exists.text().replace("else", "none"), none.text(), "{tail}");
     }
-    assert_eq!(team.call(Kind::Reader, "GET", "/mcp").send().await.status, 405);
-    assert_eq!(team.call(Kind::Reader, "GET", "/v1/worlds/t%65am/stream").send().await.status, 200);
+    assert_eq!(
+        team.call(Kind::Reader, "GET", "/mcp").send().await.status,
+        405
+    );
+    assert_eq!(
+        team.call(Kind::Reader, "GET", "/v1/worlds/t%65am/stream")
+            .send()
+            .await
+            .status,
+        200
+    );
     team.stop().await;
 }
 
@@ -151,13 +220,30 @@ async fn without_auth_a_token_that_is_sent_still_counts() {
     let open = Server::start().await;
     let world = json!({ "world_id": "team", "persons": [{ "person_id": "ANN" }] });
     assert_eq!(open.post("/v1/worlds", &world).send().await.status, 201);
-    let token = open.post("/v1/worlds/team/tokens", &minted).send().await.json();
+    let token = open
+        .post("/v1/worlds/team/tokens", &minted)
+        .send()
+        .await
+        .json();
     let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
     let with = |path: &str, bearer: &str| open.get(path).header("authorization", bearer);
-    assert_eq!(open.get("/v1/worlds").send().await.status, 200, "nobody is the owner here");
-    assert_eq!(with("/v1/worlds/team/stream", &bearer).send().await.status, 200);
+    assert_eq!(
+        open.get("/v1/worlds").send().await.status,
+        200,
+        "nobody is the owner here"
+    );
+    assert_eq!(
+        with("/v1/worlds/team/stream", &bearer).send().await.status,
+        200
+    );
     assert_eq!(with("/v1/worlds", &bearer).send().await.status, 403);
-    assert_eq!(with("/v1/worlds", "Bearer unknown").send().await.status, 401);
-    assert_eq!(with("/v1/worlds", "Basic b3duZXI6").send().await.status, 401);
+    assert_eq!(
+        with("/v1/worlds", "Bearer unknown").send().await.status,
+        401
+    );
+    assert_eq!(
+        with("/v1/worlds", "Basic b3duZXI6").send().await.status,
+        401
+    );
     open.stop().await;
 }

@@ -1,5 +1,5 @@
-//! What was written stays: no route changes it, an edit of the files is found, and a disk that fails is told
-//! as such and never as an empty stream.
+//! What was written stays: no route changes it, an edit of the files is found, and a disk that
+//! fails is told as such and never as an empty stream.
 
 use std::sync::Arc;
 
@@ -17,7 +17,10 @@ async fn n12_no_route_changes_or_removes_an_entry() {
     let said = team.say("r-1", "As it was said.").await;
     let entry = said["stream"]["entries"][0]["entry_id"].as_str().unwrap();
     let bundle = said["debug"]["bundle_id"].as_str().unwrap();
-    let before = (team.recorded(), team.get(Kind::Owner, "/v1/worlds/team/stream").await.body);
+    let before = (
+        team.recorded(),
+        team.get(Kind::Owner, "/v1/worlds/team/stream").await.body,
+    );
     let change = json!({ "text": "As it was never said.", "visibility": { "scope": "PRIVATE", "visible_to": ["BOB"] } });
     for method in ["PUT", "PATCH", "DELETE", "POST"] {
         for path in [
@@ -28,13 +31,26 @@ async fn n12_no_route_changes_or_removes_an_entry() {
             format!("/v1/worlds/team/bundles/{bundle}"),
         ] {
             // To a person, what is no route of a person's may be refused before it is looked up.
-            for (kind, wanted) in [(Kind::Owner, &[404, 405][..]), (Kind::Writer, &[403, 404, 405])] {
+            for (kind, wanted) in [
+                (Kind::Owner, &[404, 405][..]),
+                (Kind::Writer, &[403, 404, 405]),
+            ] {
                 let reply = team.call(kind, method, &path).json(&change).send().await;
-                assert!(wanted.contains(&reply.status), "{kind:?} {method} {path}: {}", reply.text());
+                assert!(
+                    wanted.contains(&reply.status),
+                    "{kind:?} {method} {path}: {}",
+                    reply.text()
+                );
             }
         }
     }
-    assert_eq!(before, (team.recorded(), team.get(Kind::Owner, "/v1/worlds/team/stream").await.body));
+    assert_eq!(
+        before,
+        (
+            team.recorded(),
+            team.get(Kind::Owner, "/v1/worlds/team/stream").await.body
+        )
+    );
     team.stop().await;
 }
 
@@ -44,7 +60,10 @@ async fn n12_every_route_that_changes_something_is_known() {
     let document = team.get(Kind::Owner, "/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
     let mut changing = Vec::new();
-    for (path, methods) in paths.iter().filter(|(path, _)| path.starts_with("/v1/worlds")) {
+    for (path, methods) in paths
+        .iter()
+        .filter(|(path, _)| path.starts_with("/v1/worlds"))
+    {
         let methods = methods.as_object().unwrap().keys();
         changing.extend(
             methods
@@ -53,7 +72,13 @@ async fn n12_every_route_that_changes_something_is_known() {
         );
     }
     changing.sort();
-    assert_eq!(changing, ["delete /v1/worlds/{world}/tokens/{token}", "patch /v1/worlds/{world}"]);
+    assert_eq!(
+        changing,
+        [
+            "delete /v1/worlds/{world}/tokens/{token}",
+            "patch /v1/worlds/{world}"
+        ]
+    );
     team.stop().await;
 }
 
@@ -62,7 +87,9 @@ fn edited(disk: &MemoryStorage, text: &str) -> MemoryStorage {
     let mut files = disk.files();
     let mut places = 0;
     for bytes in files.values_mut() {
-        let found = bytes.windows(text.len()).position(|window| window == text.as_bytes());
+        let found = bytes
+            .windows(text.len())
+            .position(|window| window == text.as_bytes());
         if let Some(place) = found {
             bytes[place] ^= 1;
             places += 1;
@@ -76,8 +103,15 @@ fn edited(disk: &MemoryStorage, text: &str) -> MemoryStorage {
 async fn n12_an_edit_of_the_files_is_found_by_verify() {
     let disk = MemoryStorage::new();
     let server = Server::on(disk.clone(), |_| {}).await;
-    for (id, text) in [("r-1", "Ship it."), ("r-2", "Needle in the log."), ("r-3", "Done.")] {
-        let said = server.post("/invocations", &envelope(id, text)).send().await;
+    for (id, text) in [
+        ("r-1", "Ship it."),
+        ("r-2", "Needle in the log."),
+        ("r-3", "Done."),
+    ] {
+        let said = server
+            .post("/invocations", &envelope(id, text))
+            .send()
+            .await;
         assert_eq!(said.status, 200, "{}", said.text());
     }
     server.stop().await;
@@ -88,7 +122,11 @@ async fn n12_an_edit_of_the_files_is_found_by_verify() {
     assert!(check(disk.clone()).is_sound());
     let report = check(edited(&disk, "Needle in the log."));
     assert!(!report.is_sound() && report.torn.is_none(), "{report:?}");
-    assert_eq!(report.bad_blobs.len() + report.damage.len(), 1, "{report:?}");
+    assert_eq!(
+        report.bad_blobs.len() + report.damage.len(),
+        1,
+        "{report:?}"
+    );
 }
 
 /// Operations of the disk that come after a start and a few beats.
@@ -98,12 +136,19 @@ const BEATS_MAX: usize = 300;
 
 #[tokio::test]
 async fn n30_a_failing_store_is_an_error_and_never_an_empty_stream() {
-    for (fault, status) in [(Fault::FailedSync, 503), (Fault::Crash, 503), (Fault::NoSpace, 507)] {
+    for (fault, status) in [
+        (Fault::FailedSync, 503),
+        (Fault::Crash, 503),
+        (Fault::NoSpace, 507),
+    ] {
         let server = Server::on(FaultyStorage::new(Some((LATER, fault))), |_| {}).await;
         let mut said = Vec::new();
         let failed = loop {
             let id = format!("r-{}", said.len());
-            let reply = server.post("/invocations", &envelope(&id, &id)).send().await;
+            let reply = server
+                .post("/invocations", &envelope(&id, &id))
+                .send()
+                .await;
             if reply.status != 200 {
                 break reply;
             }
@@ -111,7 +156,9 @@ async fn n30_a_failing_store_is_an_error_and_never_an_empty_stream() {
             assert!(said.len() < BEATS_MAX, "{fault:?}: the disk never failed");
         };
         assert_eq!(failed.status, status, "{fault:?}: {}", failed.text());
-        assert!(failed.json()["error"]["code"].is_string() && failed.json().get("stream").is_none());
+        assert!(
+            failed.json()["error"]["code"].is_string() && failed.json().get("stream").is_none()
+        );
         let mut count = no_op("x");
         count["ui"] = Value::Null;
         for reply in [
@@ -126,12 +173,22 @@ async fn n30_a_failing_store_is_an_error_and_never_an_empty_stream() {
                 .iter()
                 .map(|e| e["text"].as_str().unwrap())
                 .collect();
-            assert_eq!(shown, said, "{fault:?}: what was answered is shown, and nothing else");
+            assert_eq!(
+                shown, said,
+                "{fault:?}: what was answered is shown, and nothing else"
+            );
         }
-        let retry =
-            server.post("/invocations", &envelope(&format!("r-{}", said.len()), "again")).send().await;
+        let retry = server
+            .post(
+                "/invocations",
+                &envelope(&format!("r-{}", said.len()), "again"),
+            )
+            .send()
+            .await;
         match fault {
-            Fault::NoSpace => assert_eq!(retry.status, 200, "a request that failed left its id free"),
+            Fault::NoSpace => {
+                assert_eq!(retry.status, 200, "a request that failed left its id free")
+            }
             _ => refused(&retry, 503, "Unavailable", fault),
         }
         server.stop().await;

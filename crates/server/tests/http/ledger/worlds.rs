@@ -37,23 +37,40 @@ async fn every_answer_reads_back_as_its_shape() {
     reads_as::<wire::StreamAnswer>(&every);
     let verified = read(Kind::Owner, "/verify?leaks=1").await;
     reads_as::<wire::Verification>(&verified);
-    assert_eq!((&verified["sound"], &verified["entries"]), (&json!(true), &json!(2)), "{verified}");
+    assert_eq!(
+        (&verified["sound"], &verified["entries"]),
+        (&json!(true), &json!(2)),
+        "{verified}"
+    );
     reads_as::<wire::CapsulePack>(&read(Kind::Reader, "/persons/BOB/capsule").await);
     reads_as::<wire::SeenView>(&read(Kind::Reader, "/views/ANN").await);
     reads_as::<wire::ViewDifference>(&read(Kind::Owner, "/views/ANN?vs=BOB&audit=1").await);
     let tools = format!("{world}/tools");
-    let found = team.post(Kind::Writer, &tools, &search("BOB", "BOB_VIEW", "hello")).await.json();
+    let found = team
+        .post(Kind::Writer, &tools, &search("BOB", "BOB_VIEW", "hello"))
+        .await
+        .json();
     reads_as::<wire::RetrievalResultPack>(&found);
     assert_eq!(found["results"].as_array().unwrap().len(), 2);
     for (tool, person) in [("CAPSULE_GET", Some("ANN")), ("SCENE_PACK_BUILD", None)] {
         let mut request = search("ANN", "ANN", "");
-        request["tool"] = json!({ "name": tool, "query_text": "", "constraints": { "person_id": person } });
+        request["tool"] =
+            json!({ "name": tool, "query_text": "", "constraints": { "person_id": person } });
         let pack = team.post(Kind::Reader, &tools, &request).await.json();
         reads_as::<wire::ToolAnswer>(&pack);
-        assert_eq!((&pack["tool_request_id"], &pack["request_id"]), (&json!("t"), &json!("r")), "{pack}");
+        assert_eq!(
+            (&pack["tool_request_id"], &pack["request_id"]),
+            (&json!("t"), &json!("r")),
+            "{pack}"
+        );
     }
-    let dry =
-        team.post(Kind::Writer, &format!("{world}/proposals/check"), &beat("r-3", "BOB", "x", None)).await;
+    let dry = team
+        .post(
+            Kind::Writer,
+            &format!("{world}/proposals/check"),
+            &beat("r-3", "BOB", "x", None),
+        )
+        .await;
     reads_as::<wire::CheckAnswer>(&dry.json());
     team.stop().await;
 }
@@ -63,7 +80,12 @@ async fn a_limit_that_is_none_has_the_ledger_s_word_on_every_route() {
     let team = Team::start().await;
     for path in ["stream", "views/GEORGE", "audit/lines", "audit/derived"] {
         for limit in ["0", "00", "x", "-1", "1.0"] {
-            let reply = team.get(Kind::Owner, &format!("/v1/worlds/team/{path}?limit={limit}")).await;
+            let reply = team
+                .get(
+                    Kind::Owner,
+                    &format!("/v1/worlds/team/{path}?limit={limit}"),
+                )
+                .await;
             refused(&reply, 400, "BAD_LIMIT", (path, limit));
             assert_eq!(reply.json()["error"]["details"]["parameter"], "limit");
         }
@@ -76,20 +98,31 @@ async fn who_gets_the_beginning_of_an_entry_is_told_how_much_there_is() {
     let team = Team::start().await;
     let long = team.write("r-1", &"x".repeat(5000), None).await;
     let short = team.write("r-2", "short", None).await;
-    let id = |written: &Value| written["bundle"]["entries"][0]["entry_id"].as_str().unwrap().to_owned();
+    let id = |written: &Value| {
+        written["bundle"]["entries"][0]["entry_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     let (long, short) = (id(&long), id(&short));
     let get = async |limit: u32, ids: &str| {
         let mut request = search("BOB", "BOB", ids);
         request["tool"]["name"] = "LEDGER_GET".into();
         request["tool"]["constraints"] = json!({ "limit": limit });
-        team.post(Kind::Writer, "/v1/worlds/team/tools", &request).await.json()
+        team.post(Kind::Writer, "/v1/worlds/team/tools", &request)
+            .await
+            .json()
     };
     let cut = format!("{long} is cut: 2048 of 5000 bytes; the stream has it whole");
     let more = "the first 1 of 2: a larger limit shows more";
     for (limit, ids, expect) in [
         (10, short.clone(), json!(null)),
         (10, format!("{long} {short}"), json!(cut)),
-        (1, format!("{long} {short}"), json!(format!("{more}; {cut}"))),
+        (
+            1,
+            format!("{long} {short}"),
+            json!(format!("{more}; {cut}")),
+        ),
     ] {
         let pack = get(limit, &ids).await;
         assert_eq!(pack["notes"], expect, "{pack}");
@@ -100,34 +133,66 @@ async fn who_gets_the_beginning_of_an_entry_is_told_how_much_there_is() {
 #[tokio::test]
 async fn what_is_not_said_of_a_person_who_is_there_stays() {
     let team = Team::start().await;
-    let add = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await;
+    let add = async |body: Value| {
+        team.post(Kind::Owner, "/v1/worlds/team/persons", &body)
+            .await
+    };
     let wanted = |label: &str, aliases: Value, identity: Value, human: bool| json!({ "person_id": "MARY", "display_label": label, "aliases": aliases, "identity": identity, "human": human });
     for (said, expect) in [
-        (json!({ "human": true, "aliases": ["M"] }), wanted("MARY", json!(["M"]), json!(null), true)),
-        (json!({ "display_label": "Mary" }), wanted("Mary", json!(["M"]), json!(null), true)),
+        (
+            json!({ "human": true, "aliases": ["M"] }),
+            wanted("MARY", json!(["M"]), json!(null), true),
+        ),
+        (
+            json!({ "display_label": "Mary" }),
+            wanted("Mary", json!(["M"]), json!(null), true),
+        ),
         (
             json!({ "identity": "The lead", "human": null }),
             wanted("Mary", json!(["M"]), json!("The lead"), true),
         ),
-        (json!({ "aliases": [] }), wanted("Mary", json!([]), json!("The lead"), true)),
-        (json!({}), wanted("Mary", json!([]), json!("The lead"), true)),
-        (json!({ "human": false }), wanted("Mary", json!([]), json!("The lead"), false)),
+        (
+            json!({ "aliases": [] }),
+            wanted("Mary", json!([]), json!("The lead"), true),
+        ),
+        (
+            json!({}),
+            wanted("Mary", json!([]), json!("The lead"), true),
+        ),
+        (
+            json!({ "human": false }),
+            wanted("Mary", json!([]), json!("The lead"), false),
+        ),
     ] {
         let mut body = said.clone();
         body["person_id"] = "MARY".into();
         let reply = add(body).await;
         assert_eq!((reply.status, reply.json()), (201, expect), "{said}");
     }
-    refused(&add(json!({ "person_id": "mary" })).await, 409, "NAME_TAKEN", "spelling");
-    refused(&add(json!({ "person_id": "MARY", "humna": true })).await, 400, "UNKNOWN_FIELD", "field");
+    refused(
+        &add(json!({ "person_id": "mary" })).await,
+        409,
+        "NAME_TAKEN",
+        "spelling",
+    );
+    refused(
+        &add(json!({ "person_id": "MARY", "humna": true })).await,
+        400,
+        "UNKNOWN_FIELD",
+        "field",
+    );
     team.stop().await;
 }
 
 #[tokio::test]
 async fn the_writer_s_persons_are_people_of_the_world_each_once_and_null_is_all_of_them() {
     let team = Team::start().await;
-    let change =
-        async |body: Value| team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+    let change = async |body: Value| {
+        team.call(Kind::Owner, "PATCH", "/v1/worlds/team")
+            .json(&body)
+            .send()
+            .await
+    };
     for (persons, status) in [
         (json!(["ANN"]), 200),
         (json!(["ANN", "WORLD", "BOB"]), 200),
@@ -143,20 +208,44 @@ async fn the_writer_s_persons_are_people_of_the_world_each_once_and_null_is_all_
         }
     }
     assert_eq!(
-        change(json!({ "writer": "silence" })).await.json()["writer_persons"].as_array().unwrap().len(),
+        change(json!({ "writer": "silence" })).await.json()["writer_persons"]
+            .as_array()
+            .unwrap()
+            .len(),
         3
     );
-    assert_eq!(change(json!({ "writer_persons": null })).await.json()["writer_persons"], json!(null));
+    assert_eq!(
+        change(json!({ "writer_persons": null })).await.json()["writer_persons"],
+        json!(null)
+    );
     for (body, status) in [
         (json!({ "world_id": "a", "writer_persons": ["ZED"] }), 201),
-        (json!({ "world_id": "b", "registry": "CLOSED", "writer_persons": ["ZED"] }), 400),
-        (json!({ "world_id": "c", "persons": [{ "person_id": "ZED" }], "writer_persons": ["zed"] }), 400),
+        (
+            json!({ "world_id": "b", "registry": "CLOSED", "writer_persons": ["ZED"] }),
+            400,
+        ),
+        (
+            json!({ "world_id": "c", "persons": [{ "person_id": "ZED" }], "writer_persons": ["zed"] }),
+            400,
+        ),
     ] {
-        assert_eq!(team.post(Kind::Owner, "/v1/worlds", &body).await.status, status, "{body}");
+        assert_eq!(
+            team.post(Kind::Owner, "/v1/worlds", &body).await.status,
+            status,
+            "{body}"
+        );
     }
-    let closed =
-        team.call(Kind::Owner, "PATCH", "/v1/worlds/a").json(&json!({ "registry": "CLOSED" })).send().await;
-    refused(&closed, 400, "CONFIG_INVALID", "a closed world without its writer's person");
+    let closed = team
+        .call(Kind::Owner, "PATCH", "/v1/worlds/a")
+        .json(&json!({ "registry": "CLOSED" }))
+        .send()
+        .await;
+    refused(
+        &closed,
+        400,
+        "CONFIG_INVALID",
+        "a closed world without its writer's person",
+    );
     team.stop().await;
 }
 
@@ -165,7 +254,11 @@ async fn a_writer_ends_when_the_world_has_another_or_none() {
     let dir = tempfile::tempdir().unwrap();
     let team = Team::start().await;
     let change = async |body: Value| {
-        let reply = team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+        let reply = team
+            .call(Kind::Owner, "PATCH", "/v1/worlds/team")
+            .json(&body)
+            .send()
+            .await;
         assert_eq!(reply.status, 200, "{}", reply.text());
     };
     for (number, other) in [
@@ -178,7 +271,13 @@ async fn a_writer_ends_when_the_world_has_another_or_none() {
     {
         // The pipe is open for writing as long as the writer is there: reading it ends with it.
         let fifo = dir.path().join(number.to_string());
-        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&fifo)
+                .status()
+                .unwrap()
+                .success()
+        );
         let writer = format!(
             r#"cmd: exec 9>{}; while read -r line; do echo '{{"type":"no_write"}}'; done"#,
             fifo.display()
@@ -202,7 +301,10 @@ async fn a_caller_learns_as_whom_it_is_there() {
         (Kind::Reader, "", "ANN", false),
         (Kind::Writer, "", "BOB", true),
     ] {
-        let seat = team.get(kind, &format!("/v1/worlds/team/seat{rest}")).await.json();
+        let seat = team
+            .get(kind, &format!("/v1/worlds/team/seat{rest}"))
+            .await
+            .json();
         reads_as::<wire::Seat>(&seat);
         let persons = ["ANN", "BOB"].map(|id| json!({ "person_id": id, "display_label": id }));
         let expect = json!({
@@ -217,11 +319,20 @@ async fn a_caller_learns_as_whom_it_is_there() {
 #[tokio::test]
 async fn an_unknown_person_is_refused_with_the_list() {
     let team = Team::start().await;
-    for path in ["/v1/worlds/team/stream?as=CARL", "/v1/worlds/team/seat?as=ann"] {
+    for path in [
+        "/v1/worlds/team/stream?as=CARL",
+        "/v1/worlds/team/seat?as=ann",
+    ] {
         let reply = team.get(Kind::Owner, path).await;
         refused(&reply, 404, "NOT_FOUND", path);
-        let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.ends_with("in team; there are: ANN, BOB"), "{message}");
+        let message = reply.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            message.ends_with("in team; there are: ANN, BOB"),
+            "{message}"
+        );
     }
     team.stop().await;
 }
@@ -239,8 +350,18 @@ async fn names_that_people_would_confuse_are_refused() {
     ] {
         let status = if code == "NAME_TAKEN" { 409 } else { 400 };
         let body = json!({ "world_id": name });
-        refused(&team.post(Kind::Owner, "/v1/worlds", &body).await, status, code, name);
-        refused(&team.post(Kind::Owner, "/v1/worlds/team/fork", &body).await, status, code, name);
+        refused(
+            &team.post(Kind::Owner, "/v1/worlds", &body).await,
+            status,
+            code,
+            name,
+        );
+        refused(
+            &team.post(Kind::Owner, "/v1/worlds/team/fork", &body).await,
+            status,
+            code,
+            name,
+        );
     }
     for (name, code) in [
         ("ann", "NAME_TAKEN"),
@@ -250,7 +371,14 @@ async fn names_that_people_would_confuse_are_refused() {
     ] {
         let status = if code == "NAME_TAKEN" { 409 } else { 400 };
         let body = json!({ "person_id": name });
-        refused(&team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await, status, code, name);
+        refused(
+            &team
+                .post(Kind::Owner, "/v1/worlds/team/persons", &body)
+                .await,
+            status,
+            code,
+            name,
+        );
     }
     team.stop().await;
 }
@@ -262,7 +390,9 @@ async fn a_body_without_a_bundle_is_the_body_s_fault_and_uses_no_id() {
         let mut body = beat("r-1", "BOB", "hello", None);
         body["bundle"] = bundle;
         for path in ["beats", "proposals/check"] {
-            let reply = team.post(Kind::Writer, &format!("/v1/worlds/team/{path}"), &body).await;
+            let reply = team
+                .post(Kind::Writer, &format!("/v1/worlds/team/{path}"), &body)
+                .await;
             refused(&reply, 400, "ENVELOPE_INVALID", &body);
             assert_eq!(reply.json()["error"]["details"]["path"], "bundle");
         }
@@ -277,13 +407,22 @@ async fn the_largest_bundle_comes_through_with_every_letter_escaped() {
     let mut body = beat("r-1", "BOB", "TEXT", None);
     let entry = body["bundle"]["entries"][0].clone();
     body["bundle"]["entries"] = vec![entry; 64].into();
-    let sent = body.to_string().replace("TEXT", &"\\u00e9".repeat(128 << 10));
+    let sent = body
+        .to_string()
+        .replace("TEXT", &"\\u00e9".repeat(128 << 10));
     let call = team.call(Kind::Writer, "POST", "/v1/worlds/team/beats");
-    let reply = call.header("content-type", "application/json").body(sent).send().await;
+    let reply = call
+        .header("content-type", "application/json")
+        .body(sent)
+        .send()
+        .await;
     assert_eq!(reply.status, 200);
     let shown = reply.json();
     assert_eq!(shown["bundle"]["entries"].as_array().unwrap().len(), 64);
-    assert_eq!(shown["bundle"]["entries"][63]["text"], "é".repeat(128 << 10));
+    assert_eq!(
+        shown["bundle"]["entries"][63]["text"],
+        "é".repeat(128 << 10)
+    );
     team.stop().await;
 }
 
@@ -299,13 +438,29 @@ async fn the_feed_of_all_says_which_world_changed_and_not_that_somebody_looked()
             break event;
         }
     };
-    team.get(Kind::Owner, "/v1/worlds/team/stream?audit=1").await;
+    team.get(Kind::Owner, "/v1/worlds/team/stream?audit=1")
+        .await;
     team.say("r-1", "hello").await;
-    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:team\"}");
-    team.post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "new" })).await;
-    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:new\"}");
-    team.post(Kind::Owner, "/v1/worlds/else/invocations", &super::envelope("r-1", "")).await;
-    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:else\"}");
+    assert_eq!(
+        next(&mut feed).await,
+        "event: world.changed\ndata: {\"ref\":\"world:team\"}"
+    );
+    team.post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "new" }))
+        .await;
+    assert_eq!(
+        next(&mut feed).await,
+        "event: world.changed\ndata: {\"ref\":\"world:new\"}"
+    );
+    team.post(
+        Kind::Owner,
+        "/v1/worlds/else/invocations",
+        &super::envelope("r-1", ""),
+    )
+    .await;
+    assert_eq!(
+        next(&mut feed).await,
+        "event: world.changed\ndata: {\"ref\":\"world:else\"}"
+    );
     team.stop().await;
 }
 
@@ -326,11 +481,24 @@ async fn n30_a_store_that_fails_is_an_error_and_never_an_empty_stream() {
     refused.error(503, "Unavailable");
     assert!(said > 0);
     let entries = |page: &Value| page["stream"]["entries"].as_array().unwrap().len();
-    assert_eq!(entries(&server.read("/v1/worlds/default/stream").await), said);
-    let again = server.post("/invocations", &super::envelope("r-0", "hello")).send().await;
-    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
+    assert_eq!(
+        entries(&server.read("/v1/worlds/default/stream").await),
+        said
+    );
+    let again = server
+        .post("/invocations", &super::envelope("r-0", "hello"))
+        .send()
+        .await;
+    assert_eq!(
+        (again.status, again.header("idempotency-replayed")),
+        (200, Some("true"))
+    );
     // A read that has to leave a line cannot, so it is not answered.
-    server.get("/v1/worlds/default/stream?audit=1").send().await.error(503, "Unavailable");
+    server
+        .get("/v1/worlds/default/stream?audit=1")
+        .send()
+        .await
+        .error(503, "Unavailable");
     server.stop().await;
 }
 
@@ -338,20 +506,48 @@ async fn n30_a_store_that_fails_is_an_error_and_never_an_empty_stream() {
 async fn worlds_are_made_changed_and_forked() {
     let team = Team::start().await;
     let make = async |body: Value| team.post(Kind::Owner, "/v1/worlds", &body).await;
-    refused(&make(json!({ "world_id": "team" })).await, 409, "NAME_TAKEN", "name");
-    refused(&make(json!({ "world_id": "a b" })).await, 400, "CONFIG_INVALID", "name");
-    refused(&make(json!({ "world_id": "w", "mood": 7 })).await, 400, "UNKNOWN_FIELD", "mood");
+    refused(
+        &make(json!({ "world_id": "team" })).await,
+        409,
+        "NAME_TAKEN",
+        "name",
+    );
+    refused(
+        &make(json!({ "world_id": "a b" })).await,
+        400,
+        "CONFIG_INVALID",
+        "name",
+    );
+    refused(
+        &make(json!({ "world_id": "w", "mood": 7 })).await,
+        400,
+        "UNKNOWN_FIELD",
+        "mood",
+    );
     let twins = json!([{ "person_id": "Ann" }, { "person_id": "ANN" }]);
-    refused(&make(json!({ "world_id": "w", "persons": twins })).await, 409, "NAME_TAKEN", "twins");
+    refused(
+        &make(json!({ "world_id": "w", "persons": twins })).await,
+        409,
+        "NAME_TAKEN",
+        "twins",
+    );
     let tight = json!({ "world_id": "w", "limits": { "writer_tokens": 4095 } });
     refused(&make(tight).await, 400, "CONFIG_INVALID", "limits");
 
-    let patch =
-        async |body: Value| team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+    let patch = async |body: Value| {
+        team.call(Kind::Owner, "PATCH", "/v1/worlds/team")
+            .json(&body)
+            .send()
+            .await
+    };
     let changed = patch(json!({ "operator_label": "Chief", "registry": "OPEN" })).await;
     assert_eq!(changed.status, 200, "{}", changed.text());
     assert_eq!(changed.json()["operator_label"], "Chief");
-    for fixed in [json!({ "profile": "NARRATIVE" }), json!({ "clock": "STEP" }), json!({ "world_id": "x" })] {
+    for fixed in [
+        json!({ "profile": "NARRATIVE" }),
+        json!({ "clock": "STEP" }),
+        json!({ "world_id": "x" }),
+    ] {
         refused(&patch(fixed.clone()).await, 400, "UNKNOWN_FIELD", fixed);
     }
 
@@ -364,15 +560,33 @@ async fn worlds_are_made_changed_and_forked() {
     assert_eq!(shown["pocket"]["clock"]["timezone"], "Europe/Berlin");
 
     team.say("r-1", "before").await;
-    let fork = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "copy" })).await;
+    let fork = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/fork",
+            &json!({ "world_id": "copy" }),
+        )
+        .await;
     assert_eq!(fork.status, 201, "{}", fork.text());
     assert_eq!(fork.json()["forked_from"]["world_id"], "team");
     team.say("r-2", "after").await;
     let stream = team.get(Kind::Owner, "/v1/worlds/copy/stream").await.json();
     assert_eq!(stream["stream"]["entries"].as_array().unwrap().len(), 1);
-    let taken = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "copy" })).await;
+    let taken = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/fork",
+            &json!({ "world_id": "copy" }),
+        )
+        .await;
     refused(&taken, 409, "NAME_TAKEN", "fork");
-    let bad = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "c", "at": "noon" })).await;
+    let bad = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/fork",
+            &json!({ "world_id": "c", "at": "noon" }),
+        )
+        .await;
     refused(&bad, 400, "BAD_CURSOR", "at");
     team.stop().await;
 }
@@ -380,27 +594,68 @@ async fn worlds_are_made_changed_and_forked() {
 #[tokio::test]
 async fn people_are_added_and_tokens_minted_within_the_rules() {
     let team = Team::start().await;
-    let add = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await;
-    assert_eq!(add(json!({ "person_id": "CARL", "human": true })).await.status, 201);
-    refused(&add(json!({ "person_id": "carl" })).await, 409, "NAME_TAKEN", "case");
+    let add = async |body: Value| {
+        team.post(Kind::Owner, "/v1/worlds/team/persons", &body)
+            .await
+    };
+    assert_eq!(
+        add(json!({ "person_id": "CARL", "human": true }))
+            .await
+            .status,
+        201
+    );
+    refused(
+        &add(json!({ "person_id": "carl" })).await,
+        409,
+        "NAME_TAKEN",
+        "case",
+    );
     for reserved in ["GEORGE", "world", "X_VIEW", "", "a b"] {
-        refused(&add(json!({ "person_id": reserved })).await, 400, "CONFIG_INVALID", reserved);
+        refused(
+            &add(json!({ "person_id": reserved })).await,
+            400,
+            "CONFIG_INVALID",
+            reserved,
+        );
     }
-    let mint = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/tokens", &body).await;
-    refused(&mint(json!({ "person_id": "DAVE" })).await, 404, "NOT_FOUND", "person");
+    let mint = async |body: Value| {
+        team.post(Kind::Owner, "/v1/worlds/team/tokens", &body)
+            .await
+    };
+    refused(
+        &mint(json!({ "person_id": "DAVE" })).await,
+        404,
+        "NOT_FOUND",
+        "person",
+    );
     let past = json!({ "person_id": "CARL", "expires_at": "2020-01-01T00:00:00Z" });
     refused(&mint(past).await, 400, "CONFIG_INVALID", "expiry");
-    refused(&mint(json!({ "person_id": "CARL", "expires_at": 7 })).await, 400, "CONFIG_INVALID", "expiry");
-    let minted = mint(json!({ "person_id": "CARL", "write": true })).await.json();
-    assert_eq!((&minted["person_id"], &minted["write"]), (&json!("CARL"), &json!(true)));
-    let path = format!("/v1/worlds/else/tokens/{}", minted["token_id"].as_str().unwrap());
+    refused(
+        &mint(json!({ "person_id": "CARL", "expires_at": 7 })).await,
+        400,
+        "CONFIG_INVALID",
+        "expiry",
+    );
+    let minted = mint(json!({ "person_id": "CARL", "write": true }))
+        .await
+        .json();
+    assert_eq!(
+        (&minted["person_id"], &minted["write"]),
+        (&json!("CARL"), &json!(true))
+    );
+    let path = format!(
+        "/v1/worlds/else/tokens/{}",
+        minted["token_id"].as_str().unwrap()
+    );
     let foreign = team.call(Kind::Owner, "DELETE", &path).send().await;
     refused(&foreign, 404, "NOT_FOUND", "a token of another world");
     // An invoker may not claim to be a human.
     let mut envelope = super::envelope("n01", "hello");
     for claimed in ["carl", " CARL ", "Operator", "george"] {
         envelope["invoker"]["invoker_id"] = claimed.into();
-        let reply = team.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope).await;
+        let reply = team
+            .post(Kind::Owner, "/v1/worlds/team/invocations", &envelope)
+            .await;
         refused(&reply, 400, "INVOKER_FORBIDDEN", claimed);
     }
     team.stop().await;
@@ -409,17 +664,47 @@ async fn people_are_added_and_tokens_minted_within_the_rules() {
 #[tokio::test]
 async fn the_default_world_is_there_and_its_people_may_read_it() {
     let team = Team::start().await;
-    let said = team.post(Kind::Owner, "/invocations", &super::envelope("r-1", "hello")).await;
+    let said = team
+        .post(
+            Kind::Owner,
+            "/invocations",
+            &super::envelope("r-1", "hello"),
+        )
+        .await;
     assert_eq!(said.status, 200, "{}", said.text());
     let body = json!({ "person_id": "REBECCA" });
-    let minted = team.post(Kind::Owner, "/v1/worlds/default/tokens", &body).await;
-    assert_eq!(minted.status, 201, "an open world knows whoever may be a person: {}", minted.text());
+    let minted = team
+        .post(Kind::Owner, "/v1/worlds/default/tokens", &body)
+        .await;
+    assert_eq!(
+        minted.status,
+        201,
+        "an open world knows whoever may be a person: {}",
+        minted.text()
+    );
     let bearer = format!("Bearer {}", minted.json()["token"].as_str().unwrap());
-    let invoke = |body: Value| team.server.post("/invocations", &body).header("authorization", &bearer);
+    let invoke = |body: Value| {
+        team.server
+            .post("/invocations", &body)
+            .header("authorization", &bearer)
+    };
     let read = invoke(super::no_op("x")).send().await;
-    assert_eq!((read.status, &read.json()["stream"]["entries"][0]["text"]), (200, &json!("hello")));
-    refused(&invoke(super::envelope("x", "")).send().await, 403, "FORBIDDEN", "a BEAT");
-    refused(&invoke(super::envelope("x", "hi")).send().await, 403, "OPERATOR_FORBIDDEN", "words");
+    assert_eq!(
+        (read.status, &read.json()["stream"]["entries"][0]["text"]),
+        (200, &json!("hello"))
+    );
+    refused(
+        &invoke(super::envelope("x", "")).send().await,
+        403,
+        "FORBIDDEN",
+        "a BEAT",
+    );
+    refused(
+        &invoke(super::envelope("x", "hi")).send().await,
+        403,
+        "OPERATOR_FORBIDDEN",
+        "words",
+    );
     team.stop().await;
 }
 
@@ -438,30 +723,57 @@ async fn shapes_have_schemas() {
         "capsule_pack",
     ];
     for name in names {
-        let reply = team.get(Kind::Reader, &format!("/v1/worlds/team/schemas/{name}")).await;
-        assert_eq!((reply.status, reply.json()["$schema"].is_string()), (200, true), "{name}");
+        let reply = team
+            .get(Kind::Reader, &format!("/v1/worlds/team/schemas/{name}"))
+            .await;
+        assert_eq!(
+            (reply.status, reply.json()["$schema"].is_string()),
+            (200, true),
+            "{name}"
+        );
     }
-    refused(&team.get(Kind::Reader, "/v1/worlds/team/schemas/mood").await, 404, "NOT_FOUND", "mood");
+    refused(
+        &team.get(Kind::Reader, "/v1/worlds/team/schemas/mood").await,
+        404,
+        "NOT_FOUND",
+        "mood",
+    );
     team.stop().await;
 }
 
 #[tokio::test]
 async fn nobody_is_added_in_another_spelling_than_is_in_use() {
     let team = Team::start().await;
-    let made = team.post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "open" })).await;
+    let made = team
+        .post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "open" }))
+        .await;
     assert_eq!(made.status, 201, "{}", made.text());
     let write = async |request: &str, person: &str, to: Option<&[&str]>| {
         let path = format!("/v1/worlds/open/beats?as={person}");
-        team.post(Kind::Owner, &path, &beat(request, person, "hi", to)).await
+        team.post(Kind::Owner, &path, &beat(request, person, "hi", to))
+            .await
     };
     let add = async |person: &str| {
-        team.post(Kind::Owner, "/v1/worlds/open/persons", &json!({ "person_id": person })).await
+        team.post(
+            Kind::Owner,
+            "/v1/worlds/open/persons",
+            &json!({ "person_id": person }),
+        )
+        .await
     };
     assert_eq!(write("r-1", "zed", None).await.status, 200);
-    assert_eq!(write("r-2", "amy", Some(&["GEORGE", "Joe"])).await.status, 200);
+    assert_eq!(
+        write("r-2", "amy", Some(&["GEORGE", "Joe"])).await.status,
+        200
+    );
     assert_eq!(write("r-3", "amy", Some(&["kim"])).await.status, 200);
     let token = json!({ "person_id": "lou", "write": true });
-    assert_eq!(team.post(Kind::Owner, "/v1/worlds/open/tokens", &token).await.status, 201);
+    assert_eq!(
+        team.post(Kind::Owner, "/v1/worlds/open/tokens", &token)
+            .await
+            .status,
+        201
+    );
     for taken in ["ZED", "Amy", "JOE", "Lou"] {
         refused(&add(taken).await, 409, "NAME_TAKEN", taken);
     }

@@ -22,37 +22,87 @@ fn anything_before_hello_is_refused_and_closes() {
         close: true,
         notices: Vec::new(),
     };
-    let unreadable = BadRequest { hello: false, refusal: Reason::UnknownType.into() };
-    for message in [Ok(Request::ListSessions(ListSessions::default())), Err(unreadable)] {
-        assert_eq!(broker.apply(Timestamp(0), CLIENT, Message::new(message, &Settings::default())), refused);
+    let unreadable = BadRequest {
+        hello: false,
+        refusal: Reason::UnknownType.into(),
+    };
+    for message in [
+        Ok(Request::ListSessions(ListSessions::default())),
+        Err(unreadable),
+    ] {
+        assert_eq!(
+            broker.apply(
+                Timestamp(0),
+                CLIENT,
+                Message::new(message, &Settings::default())
+            ),
+            refused
+        );
     }
 }
 
 #[test]
 fn a_hello_that_fails_is_answered_as_a_hello_and_closes() {
     let mut broker = Broker::new(Settings::default());
-    let wrong = Request::Hello(Hello { version: 2, role: Role::Client });
-    let outcome = broker.apply(Timestamp(0), CLIENT, Message::new(Ok(wrong), &Settings::default()));
+    let wrong = Request::Hello(Hello {
+        version: 2,
+        role: Role::Client,
+    });
+    let outcome = broker.apply(
+        Timestamp(0),
+        CLIENT,
+        Message::new(Ok(wrong), &Settings::default()),
+    );
     assert!(outcome.close);
-    assert!(matches!(outcome.answer, Answer::Greeting(Err(Refusal { reason: Reason::VersionMismatch, .. }))));
-    let bad = BadRequest { hello: true, refusal: Reason::MissingField.into() };
-    let outcome = broker.apply(Timestamp(0), CLIENT, Message::new(Err(bad), &Settings::default()));
+    assert!(matches!(
+        outcome.answer,
+        Answer::Greeting(Err(Refusal {
+            reason: Reason::VersionMismatch,
+            ..
+        }))
+    ));
+    let bad = BadRequest {
+        hello: true,
+        refusal: Reason::MissingField.into(),
+    };
+    let outcome = broker.apply(
+        Timestamp(0),
+        CLIENT,
+        Message::new(Err(bad), &Settings::default()),
+    );
     let answer = Answer::Greeting(Err(Reason::MissingField.into()));
-    assert_eq!(outcome, Outcome { answer, close: true, notices: Vec::new() });
+    assert_eq!(
+        outcome,
+        Outcome {
+            answer,
+            close: true,
+            notices: Vec::new()
+        }
+    );
 }
 
 #[test]
 fn a_bad_request_after_hello_is_answered_and_the_connection_goes_on() {
     let mut bench = Bench::new(Settings::default());
     for reason in [Reason::UnknownType, Reason::MissingField, Reason::BadField] {
-        let bad = BadRequest { hello: false, refusal: reason.into() };
+        let bad = BadRequest {
+            hello: false,
+            refusal: reason.into(),
+        };
         let outcome = bench.apply(CLIENT, Err(bad));
         assert_eq!(
             outcome,
-            Outcome { answer: Answer::Response(Err(reason.into())), close: false, notices: Vec::new() }
+            Outcome {
+                answer: Answer::Response(Err(reason.into())),
+                close: false,
+                notices: Vec::new()
+            }
         );
     }
-    let hello = Request::Hello(Hello { version: 1, role: Role::Wrapper });
+    let hello = Request::Hello(Hello {
+        version: 1,
+        role: Role::Wrapper,
+    });
     assert_eq!(bench.ask(CLIENT, hello), Err(Reason::HelloRepeated));
     assert_eq!(bench.sessions(true), []);
 }
@@ -64,9 +114,16 @@ fn a_session_is_registered_once_and_by_a_wrapper() {
     assert_eq!(bench.register(WRAPPER, "t"), Err(Reason::AlreadyRegistered));
     assert_eq!(bench.register(CLIENT, "t"), Err(Reason::WrongRole));
     bench.hello(ConnId(2), Role::Wrapper);
-    assert_eq!(bench.register(ConnId(2), "s"), Err(Reason::DuplicateSession));
+    assert_eq!(
+        bench.register(ConnId(2), "s"),
+        Err(Reason::DuplicateSession)
+    );
     for bad in ["", "a:b", "a b"] {
-        assert_eq!(bench.register(ConnId(2), bad), Err(Reason::BadField), "{bad:?}");
+        assert_eq!(
+            bench.register(ConnId(2), bad),
+            Err(Reason::BadField),
+            "{bad:?}"
+        );
     }
     // Nothing of what was refused stuck.
     assert_eq!(bench.register(ConnId(2), "t"), Ok(Reply::Done));
@@ -80,8 +137,13 @@ fn a_connection_touches_only_the_session_that_it_registered() {
     let completed = || Request::TurnCompleted(Box::new(turn("x")));
     for conn in [ConnId(2), CLIENT] {
         assert_eq!(bench.ask(conn, completed()), Err(Reason::NotOwner));
-        assert_eq!(bench.ask(conn, state(AgentState::Ready)), Err(Reason::NotOwner));
-        let deregister = Request::Deregister { session: "s".to_owned() };
+        assert_eq!(
+            bench.ask(conn, state(AgentState::Ready)),
+            Err(Reason::NotOwner)
+        );
+        let deregister = Request::Deregister {
+            session: "s".to_owned(),
+        };
         assert_eq!(bench.ask(conn, deregister), Err(Reason::NotOwner));
     }
     assert_eq!(bench.ids(None), [""; 0]);
@@ -93,12 +155,18 @@ fn a_connection_touches_only_the_session_that_it_registered() {
 fn deregistering_is_ok_even_when_unknown() {
     let mut bench = Bench::with_session(Settings::default());
     for session in ["no", "s", "s"] {
-        let request = Request::Deregister { session: session.to_owned() };
+        let request = Request::Deregister {
+            session: session.to_owned(),
+        };
         assert_eq!(bench.ask(WRAPPER, request), Ok(Reply::Done), "{session}");
     }
     assert_eq!(bench.sessions(false), []);
     assert_eq!(bench.complete(turn("x")), Err(Reason::NotOwner));
-    assert_eq!(bench.register(WRAPPER, "t"), Ok(Reply::Done), "the connection is free for another session");
+    assert_eq!(
+        bench.register(WRAPPER, "t"),
+        Ok(Reply::Done),
+        "the connection is free for another session"
+    );
 }
 
 #[test]
@@ -151,6 +219,14 @@ fn a_list_says_what_each_session_does() {
     assert_eq!(bench.sessions(false), std::slice::from_ref(&working));
     bench.now = Timestamp(3_000);
     bench.broker.disconnect(bench.now, WRAPPER);
-    let gone = SessionInfo { connected: false, since: Some(Timestamp(3_000)), ..working };
-    assert_eq!(bench.sessions(true), [gone], "its last state tells that it ended in mid-turn");
+    let gone = SessionInfo {
+        connected: false,
+        since: Some(Timestamp(3_000)),
+        ..working
+    };
+    assert_eq!(
+        bench.sessions(true),
+        [gone],
+        "its last state tells that it ended in mid-turn"
+    );
 }

@@ -13,7 +13,11 @@ impl Bench {
         let mut bench = Self::new(Settings::default());
         bench.wrap(ConnId(2), "p");
         bench.hello(WRAPPER, Role::Wrapper);
-        let register = Register { session: "s".to_owned(), shared: true, ..Register::default() };
+        let register = Register {
+            session: "s".to_owned(),
+            shared: true,
+            ..Register::default()
+        };
         bench.ask(WRAPPER, Request::Register(register)).unwrap();
         bench.hello(VIEWER, Role::Client);
         bench.hello(OTHER, Role::Client);
@@ -22,7 +26,9 @@ impl Bench {
 
     /// What is answered and who is told what.
     fn told(&mut self, conn: ConnId, request: Request) -> (Result<Reply, Reason>, Vec<Notice>) {
-        let Outcome { answer, notices, .. } = self.apply(conn, Ok(request));
+        let Outcome {
+            answer, notices, ..
+        } = self.apply(conn, Ok(request));
         match answer {
             Answer::Response(outcome) => (outcome.map_err(|refusal| refusal.reason), notices),
             other => panic!("not a response: {other:?}"),
@@ -30,13 +36,24 @@ impl Bench {
     }
 
     fn watch(&mut self, conn: ConnId, session: &str) -> (Result<Reply, Reason>, Vec<Notice>) {
-        self.told(conn, Request::Watch { session: session.to_owned() })
+        self.told(
+            conn,
+            Request::Watch {
+                session: session.to_owned(),
+            },
+        )
     }
 }
 
 fn shown(session: &str) -> Shown {
     let content = Bytes::from_static(b"hi");
-    Shown { session: session.to_owned(), content, cols: 80, rows: 24, paint: Paint::Repaint }
+    Shown {
+        session: session.to_owned(),
+        content,
+        cols: 80,
+        rows: 24,
+        paint: Paint::Repaint,
+    }
 }
 
 #[test]
@@ -52,11 +69,22 @@ fn only_a_session_that_was_shared_is_watched_and_only_by_clients() {
     ] {
         assert_eq!(bench.watch(conn, session).0, expect, "{conn:?} {session}");
     }
-    let listed: Vec<_> =
-        bench.broker.table.list(ListSessions::default()).into_iter().map(|info| info.shared).collect();
+    let listed: Vec<_> = bench
+        .broker
+        .table
+        .list(ListSessions::default())
+        .into_iter()
+        .map(|info| info.shared)
+        .collect();
     assert_eq!(listed, [false, true]);
-    assert_eq!(bench.told(ConnId(2), Request::Screen(shown("p"))), (Err(Reason::NotShared), vec![]));
-    assert_eq!(bench.told(ConnId(2), Request::Screen(shown("s"))), (Err(Reason::NotOwner), vec![]));
+    assert_eq!(
+        bench.told(ConnId(2), Request::Screen(shown("p"))),
+        (Err(Reason::NotShared), vec![])
+    );
+    assert_eq!(
+        bench.told(ConnId(2), Request::Screen(shown("s"))),
+        (Err(Reason::NotOwner), vec![])
+    );
     bench.broker.disconnect(bench.now, WRAPPER);
     assert_eq!(bench.watch(OTHER, "s").0, Err(Reason::SessionDisconnected));
 }
@@ -65,27 +93,48 @@ fn only_a_session_that_was_shared_is_watched_and_only_by_clients() {
 fn the_wrapper_hears_of_each_who_comes_and_of_the_last_who_goes() {
     let mut bench = Bench::with_shared();
     let on = |on| Notice::Show { to: WRAPPER, on };
-    assert_eq!(bench.told(WRAPPER, Request::Screen(shown("s"))), (Ok(Reply::Done), vec![]));
+    assert_eq!(
+        bench.told(WRAPPER, Request::Screen(shown("s"))),
+        (Ok(Reply::Done), vec![])
+    );
     assert_eq!(bench.watch(VIEWER, "s").1, [on(true)]);
     assert_eq!(bench.watch(OTHER, "s").1, [on(true)]);
     assert_eq!(bench.broker.repaint(OTHER), Some(on(true)));
     assert_eq!(bench.broker.repaint(CLIENT), None);
     let (_, notices) = bench.told(WRAPPER, Request::Screen(shown("s")));
-    assert!(matches!(&notices[..], [Notice::Screen { to, .. }] if to[..] == [VIEWER, OTHER]), "{notices:?}");
+    assert!(
+        matches!(&notices[..], [Notice::Screen { to, .. }] if to[..] == [VIEWER, OTHER]),
+        "{notices:?}"
+    );
     assert_eq!(bench.broker.disconnect(bench.now, VIEWER), []);
     assert_eq!(bench.broker.disconnect(bench.now, OTHER), [on(false)]);
 }
 
 #[test]
 fn those_who_watch_hear_of_the_end_however_it_comes() {
-    let ended = |to: &[ConnId]| Notice::Ended { to: to.to_vec(), session: "s".to_owned() };
+    let ended = |to: &[ConnId]| Notice::Ended {
+        to: to.to_vec(),
+        session: "s".to_owned(),
+    };
     let mut bench = Bench::with_shared();
     bench.watch(VIEWER, "s").0.unwrap();
-    assert_eq!(bench.broker.disconnect(bench.now, WRAPPER), [ended(&[VIEWER])]);
-    assert_eq!(bench.broker.disconnect(bench.now, VIEWER), [], "it watches nothing any more");
+    assert_eq!(
+        bench.broker.disconnect(bench.now, WRAPPER),
+        [ended(&[VIEWER])]
+    );
+    assert_eq!(
+        bench.broker.disconnect(bench.now, VIEWER),
+        [],
+        "it watches nothing any more"
+    );
     let mut bench = Bench::with_shared();
     bench.watch(VIEWER, "s").0.unwrap();
-    let (_, notices) = bench.told(WRAPPER, Request::Deregister { session: "s".to_owned() });
+    let (_, notices) = bench.told(
+        WRAPPER,
+        Request::Deregister {
+            session: "s".to_owned(),
+        },
+    );
     assert_eq!(notices, [ended(&[VIEWER])]);
     assert_eq!(bench.watch(VIEWER, "s").0, Err(Reason::SessionDisconnected));
 }
@@ -99,6 +148,13 @@ fn too_many_who_watch_one_session_are_refused() {
         refused += usize::from(bench.watch(ConnId(number), "s").0 == Err(Reason::Busy));
     }
     assert_eq!(refused, 8);
-    assert_eq!(bench.watch(ConnId(100), "s").0, Ok(Reply::Done), "who watches already needs no place");
-    assert_eq!(bench.watch(ConnId(100), "p").0, Err(Reason::AlreadyWatching));
+    assert_eq!(
+        bench.watch(ConnId(100), "s").0,
+        Ok(Reply::Done),
+        "who watches already needs no place"
+    );
+    assert_eq!(
+        bench.watch(ConnId(100), "p").0,
+        Err(Reason::AlreadyWatching)
+    );
 }

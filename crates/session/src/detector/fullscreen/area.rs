@@ -1,9 +1,9 @@
 //! The input area of a full-screen program: where typed text appears and where the cursor rests.
 //!
-//! The area is learned, not configured. When the first letter of a draft is typed, the cursor stands in the
-//! empty area; what is left of it there (`❯ `, `│ > `, or nothing below a rule) is how the area is
-//! recognised from then on. A text editor and a shell have no such place: the row above their cursor is
-//! text, so [`InputArea::learn`] returns nothing for them.
+//! The area is learned, not configured. When the first letter of a draft is typed, the cursor
+//! stands in the empty area; what is left of it there (`❯ `, `│ > `, or nothing below a rule) is
+//! how the area is recognised from then on. A text editor and a shell have no such place: the row
+//! above their cursor is text, so [`InputArea::learn`] returns nothing for them.
 
 use crate::screen::{Row, Screen};
 
@@ -32,7 +32,8 @@ pub(super) struct InputArea {
     left: String,
     /// Whether a horizontal rule stands right above.
     ruled: bool,
-    /// Whether the cursor stands in it; some programs draw their own and leave the terminal's elsewhere.
+    /// Whether the cursor stands in it; some programs draw their own and leave the terminal's
+    /// elsewhere.
     has_cursor: bool,
 }
 
@@ -61,7 +62,11 @@ impl InputArea {
             return None;
         }
         let in_row = |(at, row): (usize, &Row)| {
-            let left = row.text.get(..row.text.find(draft)?)?.trim_start().to_owned();
+            let left = row
+                .text
+                .get(..row.text.find(draft)?)?
+                .trim_start()
+                .to_owned();
             Self::in_row(rows, at, left, false).filter(|area| area.ruled && !area.left.is_empty())
         };
         rows.iter().enumerate().rev().find_map(in_row)
@@ -73,39 +78,64 @@ impl InputArea {
         let marked = left.contains(|c: char| !c.is_whitespace());
         let short = left.chars().count() <= LEFT_CHARS_MAX && !left.contains(char::is_alphanumeric);
         let boxed = ruled || (marked && is_bare(&above.text));
-        (short && boxed).then_some(Self { left, ruled, has_cursor })
+        (short && boxed).then_some(Self {
+            left,
+            ruled,
+            has_cursor,
+        })
     }
 
-    /// Whether the cursor stands in an area with something painted below it: a line editor leaves no such
-    /// screen.
+    /// Whether the cursor stands in an area with something painted below it: a line editor leaves
+    /// no such screen.
     pub(super) fn is_framed(screen: &Screen, rows: &[Row]) -> bool {
         let row = usize::from(screen.cursor().0);
-        let near = rows.get(row.saturating_sub(EDGE_ROWS_MAX)..).unwrap_or_default();
-        let ruled = near.iter().take(2 * EDGE_ROWS_MAX).any(|row| is_rule(&row.text));
+        let near = rows
+            .get(row.saturating_sub(EDGE_ROWS_MAX)..)
+            .unwrap_or_default();
+        let ruled = near
+            .iter()
+            .take(2 * EDGE_ROWS_MAX)
+            .any(|row| is_rule(&row.text));
         is_painted_below(screen, rows) && (ruled || Self::learn(screen, rows).is_some())
     }
 
-    /// Where the area is in a frame; none while a dialog or half a frame is shown in its place. `typed` is
-    /// what may stand in it.
+    /// Where the area is in a frame; none while a dialog or half a frame is shown in its place.
+    /// `typed` is what may stand in it.
     pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<Spot> {
         let cursor = usize::from(screen.cursor().0);
-        let from = if self.has_cursor { cursor } else { rows.len().checked_sub(1)? };
+        let from = if self.has_cursor {
+            cursor
+        } else {
+            rows.len().checked_sub(1)?
+        };
         let first = self.first_row(rows, from)?;
         // Half a frame leaves the cursor anywhere: only a long draft has a second row.
         let is_long = typed.contains('\n') || typed.chars().count() >= LONG_DRAFT_CHARS;
         if self.has_cursor && first != from && !is_long {
             return None;
         }
-        let left = if self.has_cursor { screen.left_of_cursor() } else { rows.get(first)?.text.clone() };
+        let left = if self.has_cursor {
+            screen.left_of_cursor()
+        } else {
+            rows.get(first)?.text.clone()
+        };
         let draft = match left.trim_start().strip_prefix(&self.left) {
             Some(draft) if first == from || !self.has_cursor => draft,
             _ if first == from => return None,
             _ => left.as_str(),
         };
-        let draft = if self.has_cursor { draft } else { known_part(draft, typed) };
+        let draft = if self.has_cursor {
+            draft
+        } else {
+            known_part(draft, typed)
+        };
         let top = if self.ruled { first - 1 } else { first };
         let row = if self.has_cursor { cursor } else { first };
-        Some(Spot { top, row, draft: draft.trim().to_owned() })
+        Some(Spot {
+            top,
+            row,
+            draft: draft.trim().to_owned(),
+        })
     }
 
     /// The first row of the area: this one, or one above it where the draft has several.
@@ -114,7 +144,8 @@ impl InputArea {
             let text = rows.get(at)?.text.trim_start();
             let is_first = text.starts_with(self.left.trim_end());
             let above = rows.get(at.checked_sub(1)?)?;
-            (is_first && is_bare(&above.text) && (!self.ruled || is_rule(&above.text))).then_some(at)
+            (is_first && is_bare(&above.text) && (!self.ruled || is_rule(&above.text)))
+                .then_some(at)
         };
         let lowest = from.saturating_sub(DRAFT_ROWS_MAX);
         (lowest..=from).rev().find_map(begins)
@@ -123,7 +154,10 @@ impl InputArea {
 
 /// As much of a text as was typed; the rest is a placeholder, a drawn cursor or the edge of a box.
 fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
-    let same = shown.chars().zip(typed.chars()).take_while(|(shown, typed)| shown == typed);
+    let same = shown
+        .chars()
+        .zip(typed.chars())
+        .take_while(|(shown, typed)| shown == typed);
     let bytes: usize = same.map(|(c, _)| c.len_utf8()).sum();
     shown.get(..bytes).unwrap_or_default()
 }
@@ -131,7 +165,10 @@ fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
 /// Whether something is painted below the cursor.
 pub(super) fn is_painted_below(screen: &Screen, rows: &[Row]) -> bool {
     let row = usize::from(screen.cursor().0);
-    rows.get(row + 1..).unwrap_or_default().iter().any(|row| !row.is_blank())
+    rows.get(row + 1..)
+        .unwrap_or_default()
+        .iter()
+        .any(|row| !row.is_blank())
 }
 
 /// Whether a row is a horizontal rule or the edge of a box, perhaps with a word in it.
@@ -162,16 +199,28 @@ mod tests {
         screen
     }
 
-    const BOX: &str = "words\r\n────────────────────\r\n❯ \r\n────────────────────\r\n footer\x1b[3;3H";
+    const BOX: &str =
+        "words\r\n────────────────────\r\n❯ \r\n────────────────────\r\n footer\x1b[3;3H";
 
     #[test]
     fn the_area_is_where_the_cursor_rests_in_a_box() {
         let screen = painted(BOX);
         let area = InputArea::learn(&screen, &screen.rows()).unwrap();
-        assert_eq!(area, InputArea { left: "❯ ".to_owned(), ruled: true, has_cursor: true });
+        assert_eq!(
+            area,
+            InputArea {
+                left: "❯ ".to_owned(),
+                ruled: true,
+                has_cursor: true
+            }
+        );
         assert_eq!(
             area.find(&screen, &screen.rows(), ""),
-            Some(Spot { top: 1, row: 2, draft: String::new() })
+            Some(Spot {
+                top: 1,
+                row: 2,
+                draft: String::new()
+            })
         );
         assert!(InputArea::is_framed(&screen, &screen.rows()));
         let typed = painted(&format!("{BOX}hello"));
@@ -181,14 +230,29 @@ mod tests {
     #[test]
     fn a_program_that_draws_its_own_cursor_shows_the_area_by_the_draft() {
         let edge = "─".repeat(20);
-        let paint =
-            |inside: &str| painted(&format!("words\r\n╭{edge}╮\r\n│ ● {inside}\r\n╰{edge}╯\r\n\x1b[?25l"));
+        let paint = |inside: &str| {
+            painted(&format!(
+                "words\r\n╭{edge}╮\r\n│ ● {inside}\r\n╰{edge}╯\r\n\x1b[?25l"
+            ))
+        };
         let screen = paint("Name a▋");
         let area = InputArea::learn_from_draft(&screen.rows(), "Name a").unwrap();
-        assert_eq!(area.find(&screen, &screen.rows(), "Name a colour").unwrap().draft, "Name a");
+        assert_eq!(
+            area.find(&screen, &screen.rows(), "Name a colour")
+                .unwrap()
+                .draft,
+            "Name a"
+        );
         let empty = paint("▋Ask anything");
-        let spot = Spot { top: 1, row: 2, draft: String::new() };
-        assert_eq!(area.find(&empty, &empty.rows(), "Name a colour"), Some(spot));
+        let spot = Spot {
+            top: 1,
+            row: 2,
+            draft: String::new(),
+        };
+        assert_eq!(
+            area.find(&empty, &empty.rows(), "Name a colour"),
+            Some(spot)
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What stands around the input area while the program is idle, and what else stands there while it works.
+//! What stands around the input area while the program is idle, and what else stands there while it
+//! works.
 //!
-//! A dialog may look like the input area, but it has another footer. And nearly every agent says beside its
-//! spinner which key stops it (`esc to interrupt`, `ctrl+c to cancel`): where an idle screen does not say
-//! so, a screen that does is at work, even when nothing on it moves.
+//! A dialog may look like the input area, but it has another footer. And nearly every agent says
+//! beside its spinner which key stops it (`esc to interrupt`, `ctrl+c to cancel`): where an idle
+//! screen does not say so, a screen that does is at work, even when nothing on it moves.
 
 use crate::screen::Row;
 use regex::Regex;
@@ -12,7 +13,8 @@ use std::sync::OnceLock;
 /// The shortest word that counts, in characters.
 const WORD_CHARS_MIN: usize = 3;
 
-/// One of so many words must be there again: hints come and go, and a dialog has hardly any of them.
+/// One of so many words must be there again: hints come and go, and a dialog has hardly any of
+/// them.
 const WORDS_SHARE: usize = 4;
 
 /// How many rows above the input area may say which key stops the program.
@@ -37,7 +39,10 @@ pub(super) struct Place {
 impl Footer {
     /// Learns the rows near an idle input area.
     pub(super) fn learn(rows: &[Row], place: Place) -> Self {
-        Self { below: words_below(rows, place), hints: shows_hint(rows, place) }
+        Self {
+            below: words_below(rows, place),
+            hints: shows_hint(rows, place),
+        }
     }
 
     /// Whether enough of the idle words stand below the area again.
@@ -55,15 +60,25 @@ impl Footer {
 
 fn words_below(rows: &[Row], place: Place) -> HashSet<String> {
     let below = rows.get(place.row + 1..).unwrap_or_default();
-    let words = below.iter().flat_map(|row| row.text.split(|c: char| !c.is_alphabetic()));
-    words.filter(|word| word.chars().count() >= WORD_CHARS_MIN).map(str::to_owned).collect()
+    let words = below
+        .iter()
+        .flat_map(|row| row.text.split(|c: char| !c.is_alphabetic()));
+    words
+        .filter(|word| word.chars().count() >= WORD_CHARS_MIN)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn shows_hint(rows: &[Row], place: Place) -> bool {
-    let above = rows.get(place.top.saturating_sub(HINT_ROWS)..place.top).unwrap_or_default();
+    let above = rows
+        .get(place.top.saturating_sub(HINT_ROWS)..place.top)
+        .unwrap_or_default();
     let below = rows.get(place.row + 1..).unwrap_or_default();
     let Some(pattern) = hint() else { return false };
-    above.iter().chain(below).any(|row| pattern.is_match(&row.text))
+    above
+        .iter()
+        .chain(below)
+        .any(|row| pattern.is_match(&row.text))
 }
 
 /// A key, and that it stops the program.
@@ -78,7 +93,13 @@ mod tests {
     use super::*;
 
     fn rows(texts: &[&str]) -> Vec<Row> {
-        texts.iter().map(|text| Row { text: (*text).to_owned(), ..Row::default() }).collect()
+        texts
+            .iter()
+            .map(|text| Row {
+                text: (*text).to_owned(),
+                ..Row::default()
+            })
+            .collect()
     }
 
     const PLACE: Place = Place { top: 1, row: 2 };
@@ -88,18 +109,30 @@ mod tests {
         let idle = rows(&["words", "────", "> ", "────", "model"]);
         let footer = Footer::learn(&idle, PLACE);
         assert!(footer.is_idle(&idle, PLACE) && !footer.says_busy(&idle, PLACE));
-        for busy in ["⠋ Working (esc to interrupt)", "(3s · Esc/Ctrl+C to interrupt)", "press ctrl-c to stop"]
-        {
+        for busy in [
+            "⠋ Working (esc to interrupt)",
+            "(3s · Esc/Ctrl+C to interrupt)",
+            "press ctrl-c to stop",
+        ] {
             let working = rows(&[busy, "────", "> ", "────", "model"]);
             assert!(footer.says_busy(&working, PLACE), "{busy}");
         }
         let named = rows(&["words", "────", "> ", "────", "esc to cancel"]);
-        assert!(!Footer::learn(&named, PLACE).says_busy(&named, PLACE), "it always stands there");
+        assert!(
+            !Footer::learn(&named, PLACE).says_busy(&named, PLACE),
+            "it always stands there"
+        );
     }
 
     #[test]
     fn a_dialog_has_another_footer() {
-        let footer = Footer::learn(&rows(&["words", "────", "> ", "────", "model", "mode"]), PLACE);
-        assert!(!footer.is_idle(&rows(&["words", "────", "> ", "────", "enter to confirm"]), PLACE));
+        let footer = Footer::learn(
+            &rows(&["words", "────", "> ", "────", "model", "mode"]),
+            PLACE,
+        );
+        assert!(!footer.is_idle(
+            &rows(&["words", "────", "> ", "────", "enter to confirm"]),
+            PLACE
+        ));
     }
 }

@@ -6,8 +6,8 @@ use super::area::InputArea;
 use super::footer::{Footer, Place};
 use super::output::transcript_end;
 use super::{
-    Draft, ERASED_HOLD, FullScreen, Open, Phase, REST, REST_BEFORE_DRAFT, STICKY_ROWS_MAX, Verdict, masked,
-    words,
+    Draft, ERASED_HOLD, FullScreen, Open, Phase, REST, REST_BEFORE_DRAFT, STICKY_ROWS_MAX, Verdict,
+    masked, words,
 };
 use crate::screen::Gatherer;
 
@@ -59,14 +59,20 @@ impl FullScreen {
     }
 
     pub(super) fn place(&self) -> Option<Place> {
-        self.spot.as_ref().map(|spot| Place { top: spot.top, row: spot.row })
+        self.spot.as_ref().map(|spot| Place {
+            top: spot.top,
+            row: spot.row,
+        })
     }
 
-    /// A draft is begun in an empty area while nothing moves: the user takes the answer for complete.
+    /// A draft is begun in an empty area while nothing moves: the user takes the answer for
+    /// complete.
     fn end_before_draft(&mut self) {
         let rested = self.now >= self.motion.changed_at + REST_BEFORE_DRAFT;
         let is_empty = self.spot.as_ref().is_some_and(|spot| spot.draft.is_empty());
-        let Phase::Open(open) = &mut self.phase else { return };
+        let Phase::Open(open) = &mut self.phase else {
+            return;
+        };
         if !rested || !is_empty || !open.taken || open.reported || self.motion.shows_spinner() {
             return;
         }
@@ -80,7 +86,8 @@ impl FullScreen {
     /// Whether what stands around the input area is what stood there while the program was idle.
     pub(super) fn looks_idle(&self) -> bool {
         let rows = self.screen.rows();
-        let is_idle = |place| self.footer.is_idle(&rows, place) && !self.footer.says_busy(&rows, place);
+        let is_idle =
+            |place| self.footer.is_idle(&rows, place) && !self.footer.says_busy(&rows, place);
         self.place().is_some_and(is_idle)
     }
 
@@ -126,16 +133,27 @@ impl FullScreen {
         if matches!(self.phase, Phase::Starting) {
             self.out.push(Happening::Ready);
         }
-        let asked = draft.typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let asked = draft
+            .typed
+            .plain()
+            .map(|typed| String::from_utf8_lossy(typed).into_owned());
         let rows = self.screen.rows();
         let end = self.spot.as_ref().map_or(rows.len(), |spot| spot.top);
-        let first_row = rows.first().map(|row| row.text.as_str()).unwrap_or_default();
+        let first_row = rows
+            .first()
+            .map(|row| row.text.as_str())
+            .unwrap_or_default();
         self.gatherer = Gatherer::new(&words::rules(asked.as_deref(), first_row)).ok();
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.set_end(Some(transcript_end(&rows, end, &self.sticky, &self.motion)));
             gatherer.begin(&self.screen);
         }
-        let above = rows.iter().take(end).rev().filter(|row| !row.is_blank()).take(STICKY_ROWS_MAX);
+        let above = rows
+            .iter()
+            .take(end)
+            .rev()
+            .filter(|row| !row.is_blank())
+            .take(STICKY_ROWS_MAX);
         self.phase = Phase::Open(Open {
             start: self.now,
             echoed: draft.echoed,

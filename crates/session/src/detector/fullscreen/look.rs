@@ -49,7 +49,8 @@ impl FullScreen {
             return;
         }
         let rows = self.screen.rows();
-        if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some() {
+        if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some()
+        {
             self.phase = Phase::Idle;
             self.out.push(Happening::Ready);
             self.enter_state(State::Ready);
@@ -57,13 +58,19 @@ impl FullScreen {
     }
 
     fn finding(&self) -> Finding {
-        let Phase::Open(open) = &self.phase else { return Finding::Works { again: None } };
+        let Phase::Open(open) = &self.phase else {
+            return Finding::Works { again: None };
+        };
         if open.reported {
             return self.reported_finding();
         }
         if self.spot.is_none() {
             let due = self.spot_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
-            return if self.now < due { Finding::Works { again: Some(due) } } else { Finding::Asks };
+            return if self.now < due {
+                Finding::Works { again: Some(due) }
+            } else {
+                Finding::Asks
+            };
         }
         let due = self.motion.changed_at.max(open.start) + self.rest();
         let is_real = (open.echoed || (open.asked.is_none() && self.motion.spun)) && open.taken;
@@ -100,8 +107,13 @@ impl FullScreen {
     }
 
     pub(super) fn complete(&mut self, signal: Signal) {
-        let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        let interrupted = open.interrupted || open.escaped_at.is_some_and(|at| self.was_stopped(at, signal));
+        let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        let interrupted = open.interrupted
+            || open
+                .escaped_at
+                .is_some_and(|at| self.was_stopped(at, signal));
         let gathered = self.text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
         let said = gathered.text.contains(|c: char| !c.is_whitespace())
@@ -132,10 +144,24 @@ impl FullScreen {
     }
 
     fn text(&mut self, interrupted: bool) -> Gathered {
-        let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
-        let empty = Gathered { text: String::new(), incomplete: true, followed: false };
-        let gathered = self.gatherer.as_ref().map_or(empty, |gatherer| gatherer.text(ending));
-        Gathered { text: words::cleaned(&gathered.text), ..gathered }
+        let ending = if interrupted {
+            Ending::Interrupted
+        } else {
+            Ending::Complete
+        };
+        let empty = Gathered {
+            text: String::new(),
+            incomplete: true,
+            followed: false,
+        };
+        let gathered = self
+            .gatherer
+            .as_ref()
+            .map_or(empty, |gatherer| gatherer.text(ending));
+        Gathered {
+            text: words::cleaned(&gathered.text),
+            ..gathered
+        }
     }
 
     fn turn(&mut self, open: &Open, gathered: Gathered, signal: Signal, interrupted: bool) -> Turn {
@@ -156,7 +182,8 @@ impl FullScreen {
     }
 }
 
-/// Whether a prompt is a command of the program's own, which asks the model nothing unless it works on it.
+/// Whether a prompt is a command of the program's own, which asks the model nothing unless it works
+/// on it.
 fn is_command(asked: &str) -> bool {
     asked.trim_start().starts_with(['/', '!', ':'])
 }

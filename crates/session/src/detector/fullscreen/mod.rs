@@ -1,8 +1,9 @@
 //! Finds the turns of a full-screen program that no profile describes.
 //!
-//! A program is full-screen when it shows the alternate screen, or repaints the main one around an input
-//! area, before anything was submitted to it. A shell never qualifies: its first prompt, or the first line
-//! that is entered, makes it a line program for the rest of the session, whatever runs in it later.
+//! A program is full-screen when it shows the alternate screen, or repaints the main one around an
+//! input area, before anything was submitted to it. A shell never qualifies: its first prompt, or
+//! the first line that is entered, makes it a line program for the rest of the session, whatever
+//! runs in it later.
 //!
 //! Worked example, with the rows that matter:
 //!
@@ -20,9 +21,10 @@
 //!  4.7 s  boundary                        … and nothing has moved for 600 ms. The text is `Red.`
 //! ```
 //!
-//! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A dialog
-//! in the place of the area, or a draft that stayed in it, completes nothing. A program that reports
-//! OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept is bounded.
+//! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A
+//! dialog in the place of the area, or a draft that stayed in it, completes nothing. A program that
+//! reports OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept
+//! is bounded.
 
 mod area;
 mod footer;
@@ -308,13 +310,22 @@ impl FullScreen {
 
 /// Whether what stands in the input area is what was typed. A paste may be shown in another form.
 fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
-    let Some(typed) = typed.map(String::from_utf8_lossy).filter(|_| !shown.is_empty()) else { return false };
-    typed.contains('\n') || typed.trim_start().starts_with(shown) || typed.trim_end().ends_with(shown)
+    let Some(typed) = typed
+        .map(String::from_utf8_lossy)
+        .filter(|_| !shown.is_empty())
+    else {
+        return false;
+    };
+    typed.contains('\n')
+        || typed.trim_start().starts_with(shown)
+        || typed.trim_end().ends_with(shown)
 }
 
 /// A row without its numbers, which count while it stays.
 fn masked(row: &str) -> String {
-    row.chars().map(|c| if c.is_numeric() { '0' } else { c }).collect()
+    row.chars()
+        .map(|c| if c.is_numeric() { '0' } else { c })
+        .collect()
 }
 
 #[cfg(test)]

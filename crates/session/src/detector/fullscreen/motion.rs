@@ -1,10 +1,11 @@
-//! What moves on the screen: when a row last changed, and which rows are spinners, timers or decoration.
+//! What moves on the screen: when a row last changed, and which rows are spinners, timers or
+//! decoration.
 //!
-//! A row that changes while its letters stay the same (`⠋ Working 3s`, then `⠙ Working 4s`) *ticks*. What
-//! ticks in a turn is a sign of work, and when it is gone the work is done. What ticks while nothing was
-//! asked (an animated logo) is decoration, and its changes mean nothing. Both are known by their letters,
-//! and a row is what it was first: a spinner stays one, whatever it does later.
-//! Nothing here grows: [`KEYS_MAX`] rows are remembered.
+//! A row that changes while its letters stay the same (`⠋ Working 3s`, then `⠙ Working 4s`)
+//! *ticks*. What ticks in a turn is a sign of work, and when it is gone the work is done. What
+//! ticks while nothing was asked (an animated logo) is decoration, and its changes mean nothing.
+//! Both are known by their letters, and a row is what it was first: a spinner stays one, whatever
+//! it does later. Nothing here grows: [`KEYS_MAX`] rows are remembered.
 
 use super::footer::Place;
 use crate::screen::Row;
@@ -26,7 +27,8 @@ const BARS: [char; 8] = [' ', '│', '┃', '█', '▐', '▓', '░', '▕'];
 /// What a ticking row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It has not ticked often enough to tell: so often in turns, and so often while nothing was asked.
+    /// It has not ticked often enough to tell: so often in turns, and so often while nothing was
+    /// asked.
     Unknown {
         asked: u32,
         unasked: u32,
@@ -39,9 +41,17 @@ impl Kind {
     fn tick(self, is_asked: bool) -> Self {
         match self {
             Self::Unknown { asked, .. } if is_asked && asked + 1 >= SPINNER_TICKS => Self::Spinner,
-            Self::Unknown { unasked, .. } if !is_asked && unasked + 1 >= DECORATION_TICKS => Self::Decoration,
-            Self::Unknown { asked, unasked } if is_asked => Self::Unknown { asked: asked + 1, unasked },
-            Self::Unknown { asked, unasked } => Self::Unknown { asked, unasked: unasked + 1 },
+            Self::Unknown { unasked, .. } if !is_asked && unasked + 1 >= DECORATION_TICKS => {
+                Self::Decoration
+            }
+            Self::Unknown { asked, unasked } if is_asked => Self::Unknown {
+                asked: asked + 1,
+                unasked,
+            },
+            Self::Unknown { asked, unasked } => Self::Unknown {
+                asked,
+                unasked: unasked + 1,
+            },
             known => known,
         }
     }
@@ -71,9 +81,16 @@ pub(super) struct Moment {
 impl Motion {
     /// Takes the rows of a frame; says whether something changed that means something.
     pub(super) fn observe(&mut self, moment: Moment, rows: &[Row]) -> bool {
-        let rows = rows.iter().map(|row| row.text.trim_end_matches(BARS).to_owned()).collect();
+        let rows = rows
+            .iter()
+            .map(|row| row.text.trim_end_matches(BARS).to_owned())
+            .collect();
         let before = std::mem::replace(&mut self.rows, rows);
-        let is_input = |at: usize| moment.input.is_some_and(|place| (place.top..=place.row).contains(&at));
+        let is_input = |at: usize| {
+            moment
+                .input
+                .is_some_and(|place| (place.top..=place.row).contains(&at))
+        };
         let changed: Vec<(String, String)> = (0..before.len().max(self.rows.len()))
             .filter(|at| !is_input(*at))
             .filter_map(|at| Some((before.get(at)?.clone(), self.rows.get(at)?.clone())))
@@ -101,7 +118,10 @@ impl Motion {
             return true;
         }
         if self.kinds.len() < KEYS_MAX || self.kinds.contains_key(&key) {
-            let kind = self.kinds.entry(key.clone()).or_insert(Kind::Unknown { asked: 0, unasked: 0 });
+            let kind = self.kinds.entry(key.clone()).or_insert(Kind::Unknown {
+                asked: 0,
+                unasked: 0,
+            });
             *kind = kind.tick(moment.asked);
         }
         self.spun |= moment.asked && self.is_spinner(&key);
@@ -118,7 +138,8 @@ impl Motion {
         self.changed_at = now;
         self.spun = false;
         // What ticked now and then is forgotten: a spinner ticks often in one turn.
-        self.kinds.retain(|_, kind| !matches!(kind, Kind::Unknown { unasked: 0, .. }));
+        self.kinds
+            .retain(|_, kind| !matches!(kind, Kind::Unknown { unasked: 0, .. }));
     }
 
     /// Whether a spinner stands on the screen, turning or not.
@@ -150,18 +171,31 @@ mod tests {
     use super::*;
 
     fn frame(motion: &mut Motion, ms: u64, asked: bool, rows: &[&str]) -> bool {
-        let row = |text: &&str| Row { text: (*text).to_owned(), ..Row::default() };
+        let row = |text: &&str| Row {
+            text: (*text).to_owned(),
+            ..Row::default()
+        };
         let rows: Vec<Row> = rows.iter().map(row).collect();
-        motion.observe(Moment { now: Duration::from_millis(ms), asked, input: None }, &rows)
+        motion.observe(
+            Moment {
+                now: Duration::from_millis(ms),
+                asked,
+                input: None,
+            },
+            &rows,
+        )
     }
 
     #[test]
     fn a_row_whose_letters_stay_while_it_changes_is_a_spinner() {
         let mut motion = Motion::default();
         motion.begin(Duration::ZERO);
-        for (ms, row) in
-            [(0, "⠋ Working 1s"), (80, "⠙ Working 1s"), (160, "⠹ Working 2s"), (240, "⠸ Working 2s")]
-        {
+        for (ms, row) in [
+            (0, "⠋ Working 1s"),
+            (80, "⠙ Working 1s"),
+            (160, "⠹ Working 2s"),
+            (240, "⠸ Working 2s"),
+        ] {
             frame(&mut motion, ms, true, &[row]);
         }
         assert!(motion.spun && motion.shows_spinner());
@@ -174,7 +208,11 @@ mod tests {
     fn what_moves_while_nothing_was_asked_is_decoration() {
         let mut motion = Motion::default();
         for tick in 0..20 {
-            let row = if tick % 2 == 0 { "⠋ logo" } else { "⠙ logo" };
+            let row = if tick % 2 == 0 {
+                "⠋ logo"
+            } else {
+                "⠙ logo"
+            };
             frame(&mut motion, tick * 100, false, &[row]);
         }
         motion.begin(Duration::from_secs(2));

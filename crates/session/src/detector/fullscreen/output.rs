@@ -5,7 +5,8 @@ use super::super::signals::{Light, Status, read_status};
 use super::area::InputArea;
 use super::motion::{Moment, Motion};
 use super::{
-    FullScreen, GLANCE, PENDING_BYTES_MAX, Phase, REPAINTS_MIN, Report, STICKY_MAX, Verdict, is_echo, masked,
+    FullScreen, GLANCE, PENDING_BYTES_MAX, Phase, REPAINTS_MIN, Report, STICKY_MAX, Verdict,
+    is_echo, masked,
 };
 use crate::screen::Row;
 use std::collections::HashSet;
@@ -29,8 +30,8 @@ impl FullScreen {
         self.look_by(self.now + GLANCE);
     }
 
-    /// Takes bytes for the screen. A program that has not touched its tty is no full-screen program yet:
-    /// its bytes wait unpainted, and only the last ones, so that a stream costs nothing.
+    /// Takes bytes for the screen. A program that has not touched its tty is no full-screen program
+    /// yet: its bytes wait unpainted, and only the last ones, so that a stream costs nothing.
     fn push(&mut self, bytes: &[u8]) {
         let waits = self.verdict == Verdict::Undecided && self.is_canonical();
         let mut rest = bytes;
@@ -65,8 +66,9 @@ impl FullScreen {
             Some(_) => false,
             None => csi.private == 0 && matches!(csi.last, b'A' | b'F' | b'H' | b'f'),
         };
-        let alternate =
-            csi.modes().is_some_and(|(modes, on)| on && modes.iter().any(|mode| is_alternate(*mode)));
+        let alternate = csi
+            .modes()
+            .is_some_and(|(modes, on)| on && modes.iter().any(|mode| is_alternate(*mode)));
         self.repaints = self.repaints.saturating_add(u32::from(repaints));
         if alternate && self.verdict == Verdict::Undecided {
             self.verdict = Verdict::FullScreen;
@@ -77,7 +79,9 @@ impl FullScreen {
         let command = self.tokens.osc();
         if let Some(status) = read_status(command) {
             self.reported(status);
-        } else if (command.starts_with(b"0;") || command.starts_with(b"2;")) && self.title != command {
+        } else if (command.starts_with(b"0;") || command.starts_with(b"2;"))
+            && self.title != command
+        {
             self.title = command.to_vec();
             self.motion.title_changed(self.now);
         }
@@ -85,7 +89,11 @@ impl FullScreen {
 
     fn reported(&mut self, Status { light, is_idle }: Status) {
         if self.report.light != Some(light) {
-            self.report = Report { light: Some(light), stopped: is_idle, at: self.now };
+            self.report = Report {
+                light: Some(light),
+                stopped: is_idle,
+                at: self.now,
+            };
         }
         if let Phase::Open(open) = &mut self.phase {
             open.reported |= light == Light::Working;
@@ -102,7 +110,9 @@ impl FullScreen {
         let (area, sticky, motion) = (&self.area, &self.sticky, &self.motion);
         let gatherer = &mut self.gatherer;
         self.screen.feed(&pending, |screen| {
-            let Some((gatherer, area)) = gatherer.as_mut().zip(area.as_ref()) else { return };
+            let Some((gatherer, area)) = gatherer.as_mut().zip(area.as_ref()) else {
+                return;
+            };
             let rows = screen.rows();
             if let Some(spot) = area.find(screen, &rows, &typed) {
                 gatherer.set_end(Some(transcript_end(&rows, spot.top, sticky, motion)));
@@ -121,7 +131,10 @@ impl FullScreen {
         self.learn_from_draft(&rows);
         let typed = self.expected_draft();
         let had_spot = self.spot.is_some();
-        self.spot = self.area.as_ref().and_then(|area| area.find(&self.screen, &rows, &typed));
+        self.spot = self
+            .area
+            .as_ref()
+            .and_then(|area| area.find(&self.screen, &rows, &typed));
         if had_spot && self.spot.is_none() {
             self.spot_lost_at = self.now;
         }
@@ -129,7 +142,14 @@ impl FullScreen {
         self.sort_rows(&rows);
         let asked = matches!(self.phase, Phase::Open(_));
         let input = self.place();
-        self.motion.observe(Moment { now: self.now, asked, input }, &rows);
+        self.motion.observe(
+            Moment {
+                now: self.now,
+                asked,
+                input,
+            },
+            &rows,
+        );
     }
 
     /// Decides what kind of program it is, where the alternate screen does not tell.
@@ -142,11 +162,17 @@ impl FullScreen {
 
     /// Learns the area from a draft that the cursor did not show.
     fn learn_from_draft(&mut self, rows: &[Row]) {
-        let may_be = !self.draft.echoed && !matches!(self.phase, Phase::Open(_)) && !self.is_canonical();
-        let Some(typed) = self.draft.typed.plain().filter(|_| may_be) else { return };
+        let may_be =
+            !self.draft.echoed && !matches!(self.phase, Phase::Open(_)) && !self.is_canonical();
+        let Some(typed) = self.draft.typed.plain().filter(|_| may_be) else {
+            return;
+        };
         let typed = String::from_utf8_lossy(typed).into_owned();
         let shown = typed.lines().next().unwrap_or_default().trim();
-        let spot = self.area.as_ref().and_then(|area| area.find(&self.screen, rows, &typed));
+        let spot = self
+            .area
+            .as_ref()
+            .and_then(|area| area.find(&self.screen, rows, &typed));
         let is_known = spot.is_some_and(|spot| !spot.draft.is_empty());
         if let Some(area) = InputArea::learn_from_draft(rows, shown).filter(|_| !is_known) {
             self.area = Some(area);
@@ -162,7 +188,12 @@ impl FullScreen {
             Phase::Open(open) if !open.taken => open.asked.clone(),
             Phase::Open(_) | Phase::Starting | Phase::Idle => None,
         };
-        let typed = || self.draft.typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let typed = || {
+            self.draft
+                .typed
+                .plain()
+                .map(|typed| String::from_utf8_lossy(typed).into_owned())
+        };
         submitted.or_else(typed).unwrap_or_default()
     }
 
@@ -180,20 +211,33 @@ impl FullScreen {
         }
     }
 
-    /// Tells the rows that stay above the input area (a path, a hint) from the transcript: they stood there
-    /// before the prompt, and stand below it now.
+    /// Tells the rows that stay above the input area (a path, a hint) from the transcript: they
+    /// stood there before the prompt, and stand below it now.
     fn sort_rows(&mut self, rows: &[Row]) {
-        let (Phase::Open(open), Some(spot)) = (&mut self.phase, &self.spot) else { return };
-        let Some(head) = open.asked.as_deref().and_then(|asked| asked.lines().next()) else { return };
+        let (Phase::Open(open), Some(spot)) = (&mut self.phase, &self.spot) else {
+            return;
+        };
+        let Some(head) = open.asked.as_deref().and_then(|asked| asked.lines().next()) else {
+            return;
+        };
         let head: String = head.trim().chars().take(24).collect();
         let shown = rows.get(..spot.top).unwrap_or_default();
         if open.sorted || head.is_empty() || self.sticky.len() >= STICKY_MAX {
             return;
         }
-        let Some(prompt) = shown.iter().rposition(|row| row.text.contains(head.trim_end())) else { return };
+        let Some(prompt) = shown
+            .iter()
+            .rposition(|row| row.text.contains(head.trim_end()))
+        else {
+            return;
+        };
         open.sorted = true;
         let below = shown.iter().skip(prompt + 1).filter(|row| !row.is_blank());
-        self.sticky.extend(below.map(|row| masked(&row.text)).filter(|row| open.above.contains(row)));
+        self.sticky.extend(
+            below
+                .map(|row| masked(&row.text))
+                .filter(|row| open.above.contains(row)),
+        );
     }
 }
 
@@ -201,10 +245,20 @@ fn is_alternate(mode: u16) -> bool {
     matches!(mode, 47 | 1047 | 1049)
 }
 
-/// Where the transcript ends above the input area: spinners and rows that stay there do not belong to it.
-pub(super) fn transcript_end(rows: &[Row], top: usize, sticky: &HashSet<String>, motion: &Motion) -> usize {
-    let is_apart =
-        |row: &Row| row.is_blank() || sticky.contains(&masked(&row.text)) || motion.is_spinner_row(&row.text);
+/// Where the transcript ends above the input area: spinners and rows that stay there do not belong
+/// to it.
+pub(super) fn transcript_end(
+    rows: &[Row],
+    top: usize,
+    sticky: &HashSet<String>,
+    motion: &Motion,
+) -> usize {
+    let is_apart = |row: &Row| {
+        row.is_blank() || sticky.contains(&masked(&row.text)) || motion.is_spinner_row(&row.text)
+    };
     let above = rows.get(..top).unwrap_or_default();
-    above.iter().rposition(|row| !is_apart(row)).map_or(0, |last| last + 1)
+    above
+        .iter()
+        .rposition(|row| !is_apart(row))
+        .map_or(0, |last| last + 1)
 }

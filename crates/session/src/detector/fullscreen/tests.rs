@@ -14,18 +14,32 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
-        let detector = Detector::new(presets().get("generic").unwrap(), Size { cols: 40, rows: 12 });
-        let mut play = Self { detector, now: 0, turns: Vec::new() };
-        play.feed(Event::TtyMode(TtyMode { canonical: false, echo: false }));
+        let detector = Detector::new(
+            presets().get("generic").unwrap(),
+            Size { cols: 40, rows: 12 },
+        );
+        let mut play = Self {
+            detector,
+            now: 0,
+            turns: Vec::new(),
+        };
+        play.feed(Event::TtyMode(TtyMode {
+            canonical: false,
+            echo: false,
+        }));
         play
     }
 
     fn feed(&mut self, event: Event<'_>) {
         let happened = self.detector.feed(Duration::from_millis(self.now), event);
-        self.turns.extend(happened.into_iter().filter_map(|happening| match happening {
-            Happening::Turn(turn) => Some(*turn),
-            Happening::Ready | Happening::State(_) => None,
-        }));
+        self.turns.extend(
+            happened
+                .into_iter()
+                .filter_map(|happening| match happening {
+                    Happening::Turn(turn) => Some(*turn),
+                    Happening::Ready | Happening::State(_) => None,
+                }),
+        );
     }
 
     fn wait(&mut self, ms: u64) -> &mut Self {
@@ -47,9 +61,12 @@ impl Play {
     /// Paints a transcript, a status row and the input box with a draft.
     fn frame(&mut self, transcript: &[&str], status: &str, draft: &str) -> &mut Self {
         let words = transcript.join("\r\n");
-        let rows = format!("{words}\x1b[7;1H{status}\x1b[8;1H{RULE}\r\n❯ {draft}\r\n{RULE}\r\n model");
+        let rows =
+            format!("{words}\x1b[7;1H{status}\x1b[8;1H{RULE}\r\n❯ {draft}\r\n{RULE}\r\n model");
         let column = draft.chars().count() + 3;
-        self.print(&format!("\x1b[?2026h\x1b[H\x1b[2J{rows}\x1b[9;{column}H\x1b[?2026l"))
+        self.print(&format!(
+            "\x1b[?2026h\x1b[H\x1b[2J{rows}\x1b[9;{column}H\x1b[?2026l"
+        ))
     }
 
     /// Types a prompt and submits it.
@@ -62,11 +79,18 @@ impl Play {
     }
 }
 
-const SPINNER: [&str; 4] = ["⠋ Working 1s", "⠙ Working 1s", "⠹ Working 2s", "⠸ Working 2s"];
+const SPINNER: [&str; 4] = [
+    "⠋ Working 1s",
+    "⠙ Working 1s",
+    "⠹ Working 2s",
+    "⠸ Working 2s",
+];
 
 fn started() -> Play {
     let mut play = Play::new();
-    play.print("\x1b[?1049h").frame(&["Welcome"], "", "").wait(1000);
+    play.print("\x1b[?1049h")
+        .frame(&["Welcome"], "", "")
+        .wait(1000);
     play
 }
 
@@ -75,10 +99,12 @@ fn a_turn_ends_when_the_spinner_is_gone_and_the_screen_rests() {
     let mut play = started();
     play.ask(&["Welcome"], "Name a colour.");
     for status in SPINNER {
-        play.frame(&["Welcome", "> Name a colour.", "", "● Re"], status, "").wait(80);
+        play.frame(&["Welcome", "> Name a colour.", "", "● Re"], status, "")
+            .wait(80);
     }
     assert_eq!(play.detector.state(), State::Working);
-    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "").wait(550);
+    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+        .wait(550);
     assert!(play.turns.is_empty(), "it may go on");
     play.wait(100);
     assert_eq!(play.texts(), ["Red."]);
@@ -91,7 +117,12 @@ fn a_spinner_that_turns_keeps_a_stalled_turn_open() {
     let mut play = started();
     play.ask(&["Welcome"], "Name a colour.");
     for tick in 0..100 {
-        play.frame(&["Welcome", "> Name a colour.", "", "● Re"], SPINNER[tick % 4], "").wait(80);
+        play.frame(
+            &["Welcome", "> Name a colour.", "", "● Re"],
+            SPINNER[tick % 4],
+            "",
+        )
+        .wait(80);
     }
     assert!(play.turns.is_empty());
 }
@@ -99,24 +130,37 @@ fn a_spinner_that_turns_keeps_a_stalled_turn_open() {
 #[test]
 fn a_dialog_in_the_place_of_the_input_area_ends_nothing() {
     let mut play = started();
-    play.ask(&["Welcome"], "Make a file.").frame(&["Welcome", "> Make a file.", "", "● I will."], "", "");
+    play.ask(&["Welcome"], "Make a file.").frame(
+        &["Welcome", "> Make a file.", "", "● I will."],
+        "",
+        "",
+    );
     play.print(&format!(
         "\x1b[8;1H{RULE}\x1b[9;1H\x1b[KRun touch x?\x1b[10;1H\x1b[K❯ 1. Yes\x1b[11;1H\x1b[K"
     ));
     play.wait(10_000);
     assert!(play.turns.is_empty());
     assert_eq!(play.detector.state(), State::Blocked);
-    play.input("\r").frame(&["Welcome", "> Make a file.", "", "● I will.", "● Done."], "", "").wait(2000);
+    play.input("\r")
+        .frame(
+            &["Welcome", "> Make a file.", "", "● I will.", "● Done."],
+            "",
+            "",
+        )
+        .wait(2000);
     assert_eq!(play.texts().len(), 1);
 }
 
 #[test]
 fn a_program_that_reports_its_state_is_believed() {
     let mut play = started();
-    play.ask(&["Welcome"], "Name a colour.").print("\x1b]7501;state=working\x1b\\");
-    play.frame(&["Welcome", "> Name a colour.", "", "● Re"], "", "").wait(10_000);
+    play.ask(&["Welcome"], "Name a colour.")
+        .print("\x1b]7501;state=working\x1b\\");
+    play.frame(&["Welcome", "> Name a colour.", "", "● Re"], "", "")
+        .wait(10_000);
     assert!(play.turns.is_empty(), "it rests, but says that it works");
-    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "").print("\x1b]7501;state=done\x1b\\");
+    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+        .print("\x1b]7501;state=done\x1b\\");
     play.wait(300);
     assert_eq!(play.texts(), ["Red."]);
 }
@@ -133,14 +177,27 @@ fn enter_without_a_prompt_is_counted_and_makes_no_turn() {
 #[test]
 fn an_editor_on_the_alternate_screen_makes_no_turn() {
     let mut play = Play::new();
-    play.print("\x1b[?1049h\x1b[H\x1b[2Jfirst line\r\nsecond line\r\n~\r\n~\x1b[12;1H\"file\" 2L\x1b[2;1H")
-        .wait(1000);
+    play.print(
+        "\x1b[?1049h\x1b[H\x1b[2Jfirst line\r\nsecond line\r\n~\r\n~\x1b[12;1H\"file\" 2L\x1b[2;1H",
+    )
+    .wait(1000);
     for (row, line) in ["one", "two", "three"].iter().enumerate() {
         let row = row + 2;
-        play.input("o").input(line).print(&format!("\x1b[{row};1H{line}")).input("\r");
-        play.print(&format!("\x1b[{};1H\x1b[L\x1b[12;1H-- INSERT --\x1b[{};1H", row + 1, row + 1)).wait(3000);
+        play.input("o")
+            .input(line)
+            .print(&format!("\x1b[{row};1H{line}"))
+            .input("\r");
+        play.print(&format!(
+            "\x1b[{};1H\x1b[L\x1b[12;1H-- INSERT --\x1b[{};1H",
+            row + 1,
+            row + 1
+        ))
+        .wait(3000);
     }
-    play.input(":w").print("\x1b[12;1H\x1b[K:w").input("\r").print("\x1b[12;1H\"file\" 5L written\x1b[5;1H");
+    play.input(":w")
+        .print("\x1b[12;1H\x1b[K:w")
+        .input("\r")
+        .print("\x1b[12;1H\"file\" 5L written\x1b[5;1H");
     play.wait(5000);
     assert_eq!(play.texts(), Vec::<&str>::new());
 }
@@ -150,15 +207,26 @@ fn an_editor_on_the_alternate_screen_makes_no_turn() {
 fn full_screen_programs_in_a_shell_make_no_turn_of_their_own() {
     for prompt in ["$ ", "no prompt of the rule λ "] {
         let mut play = Play::new();
-        play.print(prompt).wait(500).input("vim x\r").print("vim x\r\n\x1b[?1049h");
+        play.print(prompt)
+            .wait(500)
+            .input("vim x\r")
+            .print("vim x\r\n\x1b[?1049h");
         play.frame(&["Welcome"], "", "").wait(1000);
         play.ask(&["Welcome"], "Name a colour.");
-        play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "").wait(5000);
+        play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+            .wait(5000);
         assert!(play.turns.is_empty(), "inside of {prompt:?}");
         play.print("\x1b[?1049l").print(prompt).wait(500);
-        play.input("echo hi\r").print("echo hi\r\nhi\r\n").print(prompt).wait(500);
+        play.input("echo hi\r")
+            .print("echo hi\r\nhi\r\n")
+            .print(prompt)
+            .wait(500);
         let expected: &[&str] = if prompt == "$ " { &["hi"] } else { &[] };
-        assert_eq!(play.texts().last().copied().into_iter().collect::<Vec<_>>(), expected, "{prompt:?}");
+        assert_eq!(
+            play.texts().last().copied().into_iter().collect::<Vec<_>>(),
+            expected,
+            "{prompt:?}"
+        );
     }
 }
 
@@ -167,6 +235,8 @@ fn marks_of_a_shell_tell_the_turns_of_a_generic_session() {
     let mut play = Play::new();
     let prompt = "\x1b]133;A\x07any λ \x1b]133;B\x07";
     play.print(prompt).wait(500).input("echo hi\r");
-    play.print("echo hi\r\n\x1b]133;C\x07hi\r\n\x1b]133;D;0\x07").print(prompt).wait(500);
+    play.print("echo hi\r\n\x1b]133;C\x07hi\r\n\x1b]133;D;0\x07")
+        .print(prompt)
+        .wait(500);
     assert_eq!(play.texts(), ["hi"]);
 }

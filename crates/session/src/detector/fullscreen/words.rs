@@ -1,8 +1,9 @@
-//! The text of a turn of a program without a profile: which rows are the prompt, and the answer as read.
+//! The text of a turn of a program without a profile: which rows are the prompt, and the answer as
+//! read.
 //!
-//! The gatherer of screen profiles does the work. Its rules are made anew for each turn, because the only
-//! thing that is known about the transcript is what was typed: the rows that show it are the user's, and
-//! every other row that was added is the answer.
+//! The gatherer of screen profiles does the work. Its rules are made anew for each turn, because
+//! the only thing that is known about the transcript is what was typed: the rows that show it are
+//! the user's, and every other row that was added is the answer.
 
 use crate::screen::{Mark, TextRules};
 use regex::escape;
@@ -31,19 +32,34 @@ const STOPPED: [&str; 5] = ["interrupted", "cancelled", "canceled", "aborted", "
 /// Whether a text is nothing but the notice that the program was stopped.
 pub(super) fn is_stop_notice(text: &str) -> bool {
     let text = text.trim().to_lowercase();
-    let mut words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let mut words = text
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| !word.is_empty());
     !text.contains('\n') && words.by_ref().take(3).any(|word| STOPPED.contains(&word))
 }
 
 /// The rules for a turn that asked this, on a screen whose first row was this.
 pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
-    let mark = |row: String| Mark { row, ..Mark::default() };
-    let mut lines = asked.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty());
-    let user = lines.next().map(|line| mark(format!("{LEAD}{}", escape(&head(line)))));
-    let rest = lines.filter(|line| line.chars().count() >= LINE_CHARS_MIN).take(LINES_MAX);
+    let mark = |row: String| Mark {
+        row,
+        ..Mark::default()
+    };
+    let mut lines = asked
+        .unwrap_or_default()
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let user = lines
+        .next()
+        .map(|line| mark(format!("{LEAD}{}", escape(&head(line)))));
+    let rest = lines
+        .filter(|line| line.chars().count() >= LINE_CHARS_MIN)
+        .take(LINES_MAX);
     TextRules {
         user: user.into_iter().collect(),
-        drop: rest.map(|line| mark(format!("{LEAD}{}", escape(&head(line))))).collect(),
+        drop: rest
+            .map(|line| mark(format!("{LEAD}{}", escape(&head(line)))))
+            .collect(),
         // A header that stays while the transcript scrolls; where it scrolls away nothing is lost.
         pinned: vec![mark(format!("^{}$", escape(first_row)))],
         scrollbar: SCROLLBARS.to_owned(),
@@ -53,21 +69,32 @@ pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
 
 /// The beginning of a line, without the blanks at which it may be wrapped.
 fn head(line: &str) -> String {
-    line.chars().take(HEAD_CHARS).collect::<String>().trim_end().to_owned()
+    line.chars()
+        .take(HEAD_CHARS)
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
 }
 
 /// The answer without the program's bullet and margin.
 pub(super) fn cleaned(text: &str) -> String {
     let bare: Vec<String> = text.lines().map(without_bullet).collect();
-    // Edges of boxes around the prompt and the input are no part of the answer; those of a table are.
+    // Edges of boxes around the prompt and the input are no part of the answer; those of a table
+    // are.
     let is_word = |line: &String| !line.trim().is_empty() && !super::area::is_rule(line);
     let first = bare.iter().position(is_word).unwrap_or(bare.len());
-    let last = bare.iter().rposition(is_word).map_or(first, |last| last + 1);
+    let last = bare
+        .iter()
+        .rposition(is_word)
+        .map_or(first, |last| last + 1);
     let lines = bare.get(first..last).unwrap_or_default();
     let margin = |line: &String| line.len() - line.trim_start_matches(' ').len();
     let printed = lines.iter().filter(|line| !line.trim().is_empty());
     let least = printed.map(margin).min().unwrap_or(0);
-    let cut: Vec<&str> = lines.iter().map(|line| line.get(least..).unwrap_or_default().trim_end()).collect();
+    let cut: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(least..).unwrap_or_default().trim_end())
+        .collect();
     cut.join("\n")
 }
 
@@ -89,23 +116,38 @@ mod tests {
 
     #[test]
     fn the_margin_and_the_bullet_are_the_programs() {
-        assert_eq!(cleaned(" ● Hello\n\n   • Red\n   • Blue\n"), "Hello\n\n• Red\n• Blue");
+        assert_eq!(
+            cleaned(" ● Hello\n\n   • Red\n   • Blue\n"),
+            "Hello\n\n• Red\n• Blue"
+        );
         assert_eq!(cleaned("  a\n    b"), "a\n  b");
         assert_eq!(cleaned("────────────────\n  a"), "a");
     }
 
     #[test]
     fn a_notice_of_a_stop_is_no_answer() {
-        assert!(is_stop_notice("Interrupted by user - Press enter to continue"));
+        assert!(is_stop_notice(
+            "Interrupted by user - Press enter to continue"
+        ));
         assert!(is_stop_notice("Operation aborted"));
-        assert!(!is_stop_notice("The clock stopped at noon, when\nthe mill did."));
+        assert!(!is_stop_notice(
+            "The clock stopped at noon, when\nthe mill did."
+        ));
     }
 
     #[test]
     fn the_prompt_is_known_by_its_beginning() {
         let rules = rules(Some("What is (this)?\nsecond line"), "");
         assert_eq!(rules.user.len(), 1);
-        assert!(regex::Regex::new(&rules.user[0].row).unwrap().is_match("  > What is (this)?"));
-        assert!(regex::Regex::new(&rules.drop[0].row).unwrap().is_match("second line"));
+        assert!(
+            regex::Regex::new(&rules.user[0].row)
+                .unwrap()
+                .is_match("  > What is (this)?")
+        );
+        assert!(
+            regex::Regex::new(&rules.drop[0].row)
+                .unwrap()
+                .is_match("second line")
+        );
     }
 }

@@ -1,11 +1,12 @@
-//! Lines typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits here for
-//! the prompt that takes it.
+//! Lines typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits
+//! here for the prompt that takes it.
 //!
-//! A line editor prints its prompt and the line that waited, and goes on without a pause: the prompt never
-//! rests, but both stand on one complete line, and there the turn is split. Where the tty echoed the line
-//! before, nothing but the pattern of the line rule tells the prompt, and what stands behind it on its line
-//! is the answer already. A line that no prompt takes was read by the program that ran; it makes no turn
-//! where a prompt rests without it. Nothing here grows: [`QUEUED_MAX`] lines wait.
+//! A line editor prints its prompt and the line that waited, and goes on without a pause: the
+//! prompt never rests, but both stand on one complete line, and there the turn is split. Where the
+//! tty echoed the line before, nothing but the pattern of the line rule tells the prompt, and what
+//! stands behind it on its line is the answer already. A line that no prompt takes was read by the
+//! program that ran; it makes no turn where a prompt rests without it. Nothing here grows:
+//! [`QUEUED_MAX`] lines wait.
 
 use super::super::capture::Heard;
 use super::super::event::Signal;
@@ -28,7 +29,8 @@ const QUEUED_BYTES_MAX: usize = 4096;
 pub(super) struct Queued {
     pub(super) at: Duration,
     typed: Typed,
-    /// What was typed as text, where it is plain; and without blanks, for lines that are printed in pieces.
+    /// What was typed as text, where it is plain; and without blanks, for lines that are printed in
+    /// pieces.
     text: Option<String>,
     squeezed: String,
     /// Whether a prompt that rests makes it the submit of the next turn.
@@ -37,9 +39,17 @@ pub(super) struct Queued {
 
 impl Queued {
     fn new(at: Duration, typed: Typed, submits: bool) -> Self {
-        let text = typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let text = typed
+            .plain()
+            .map(|typed| String::from_utf8_lossy(typed).into_owned());
         let squeezed = text.as_deref().map(squeezed).unwrap_or_default();
-        Self { at, typed, text, squeezed, submits }
+        Self {
+            at,
+            typed,
+            text,
+            squeezed,
+            submits,
+        }
     }
 }
 
@@ -62,42 +72,63 @@ struct Shown {
 
 impl Shown {
     fn new(line: &[u8], prompt: &str) -> Self {
-        Self { row: entered_row(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
+        Self {
+            row: entered_row(line),
+            squeezed: squeezed(&strip(line)),
+            prompt: squeezed(prompt),
+        }
     }
 }
 
 impl Detector {
-    /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what it
-    /// takes up, and only the last Enter is of interest. Before the first prompt dialogs and questions are
-    /// answered: there a line waits only where the program itself says whether it reads one.
+    /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what
+    /// it takes up, and only the last Enter is of interest. Before the first prompt dialogs and
+    /// questions are answered: there a line waits only where the program itself says whether it
+    /// reads one.
     pub(super) fn queue(&mut self, typed: Typed, submits: bool) {
         let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
-        let heard =
-            if submits && self.tty.is_none_or(|mode| mode.echo) { Heard::Ahead } else { Heard::Inside };
+        let heard = if submits && self.tty.is_none_or(|mode| mode.echo) {
+            Heard::Ahead
+        } else {
+            Heard::Inside
+        };
         let (is_stream, is_open) = (self.is_stream(), self.phase.is_open());
         let may_wait = is_open || (is_stream && self.profile.line.is_none());
-        let Some(queued) = self.phase.queued_mut().filter(|_| may_wait) else { return };
+        let Some(queued) = self.phase.queued_mut().filter(|_| may_wait) else {
+            return;
+        };
         if let Some(line) = typed.plain().filter(|_| echoes && is_stream && is_open) {
-            let from = if line.is_empty() { self.line.offset } else { self.typed_from };
+            let from = if line.is_empty() {
+                self.line.offset
+            } else {
+                self.typed_from
+            };
             self.capture.typed(from, line, heard);
         }
         if !is_stream || queued.len() == QUEUED_MAX {
             queued.pop_back();
         }
-        queued.push_back(Queued::new(self.now, typed.up_to(QUEUED_BYTES_MAX), submits));
+        queued.push_back(Queued::new(
+            self.now,
+            typed.up_to(QUEUED_BYTES_MAX),
+            submits,
+        ));
     }
 
     /// Opens the turn of the first input that was typed ahead and may submit.
     pub(super) fn open_queued(&mut self, mut queued: VecDeque<Queued>) {
         queued.retain(|line| line.submits);
-        let Some(first) = queued.pop_front() else { return };
+        let Some(first) = queued.pop_front() else {
+            return;
+        };
         self.open(first.at, &first.typed, true);
         self.put_back(queued);
         self.look_soon();
     }
 
-    /// The program was ready for a moment and works on a prompt that was queued. A screen may not show the
-    /// last words of the turn before yet: it is given the time in which a boundary waits for them.
+    /// The program was ready for a moment and works on a prompt that was queued. A screen may not
+    /// show the last words of the turn before yet: it is given the time in which a boundary waits
+    /// for them.
     pub(super) fn begin_hand_over(&mut self) {
         if self.is_stream() {
             self.complete(self.loudest(), self.line.start);
@@ -115,14 +146,18 @@ impl Detector {
 
     /// Tells the turn that is handed over, and goes on with the next.
     pub(super) fn hand_over(&mut self) {
-        if self.phase.open_mut().is_some_and(|open| open.handed_over.is_some()) {
+        if self
+            .phase
+            .open_mut()
+            .is_some_and(|open| open.handed_over.is_some())
+        {
             self.complete(self.loudest(), self.line.start);
             self.phase.busy();
         }
     }
 
-    /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says whether it
-    /// was one.
+    /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says
+    /// whether it was one.
     pub(super) fn took_queued(&mut self) -> bool {
         if !self.is_stream() || self.signals.alternate || self.signals.authority(false).is_some() {
             return false;
@@ -130,7 +165,11 @@ impl Detector {
         if self.uses_paste() && self.line.prompt_from().is_none() {
             return false;
         }
-        let mut queued = self.phase.queued_mut().map(std::mem::take).unwrap_or_default();
+        let mut queued = self
+            .phase
+            .queued_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
         if queued.is_empty() {
             return false;
         }
@@ -158,7 +197,9 @@ impl Detector {
 
     /// Ends the turn at an offset and opens that of the first line, whose echo has just ended.
     fn split(&mut self, mut queued: VecDeque<Queued>, end: u64) {
-        let Some(first) = queued.pop_front() else { return };
+        let Some(first) = queued.pop_front() else {
+            return;
+        };
         self.complete(self.prompt_signal(), end);
         self.open(first.at, &first.typed, true);
         self.capture.cut_head(self.line.offset);
@@ -179,13 +220,23 @@ impl Detector {
     fn taken_by(&self, shown: &Shown, queued: &Queued) -> Option<Taken> {
         let row = shown.row.as_str();
         let Some(typed) = &queued.text else {
-            let known = self.uses_paste() && !self.prompt.trim().is_empty() && row.starts_with(&self.prompt);
-            return known.then(|| Taken::Submit { end: self.prompt_place() });
+            let known = self.uses_paste()
+                && !self.prompt.trim().is_empty()
+                && row.starts_with(&self.prompt);
+            return known.then(|| Taken::Submit {
+                end: self.prompt_place(),
+            });
         };
-        if let Some(before) =
-            row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(typed.as_str()))
+        if let Some(before) = row
+            .trim_end()
+            .strip_suffix(typed.trim_end())
+            .or(row.strip_suffix(typed.as_str()))
         {
-            let before = if typed.trim_end().is_empty() { row } else { before };
+            let before = if typed.trim_end().is_empty() {
+                row
+            } else {
+                before
+            };
             if let Some(taken) = self.asked_by(before) {
                 return Some(taken);
             }
@@ -193,18 +244,28 @@ impl Detector {
         // A line that is wider than the window is printed in pieces.
         let before = shown.squeezed.strip_suffix(queued.squeezed.as_str());
         let wrapped = !shown.prompt.is_empty() && before == Some(&*shown.prompt);
-        wrapped.then(|| Taken::Submit { end: self.prompt_place() })
+        wrapped.then(|| Taken::Submit {
+            end: self.prompt_place(),
+        })
     }
 
     /// What asked for a line: the text before it, as it is shown.
     fn asked_by(&self, before: &str) -> Option<Taken> {
-        let submit = Taken::Submit { end: self.prompt_place() };
+        let submit = Taken::Submit {
+            end: self.prompt_place(),
+        };
         if let Some(pattern) = &self.profile.line {
             let behind = pattern.match_end(before).and_then(|end| before.get(end..));
-            return behind.is_some_and(|behind| behind.trim().is_empty()).then_some(submit);
+            return behind
+                .is_some_and(|behind| behind.trim().is_empty())
+                .then_some(submit);
         }
         let rule = self.profile.prompt.as_ref()?;
-        if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(before)) {
+        if rule
+            .continuation
+            .as_ref()
+            .is_some_and(|pattern| pattern.matches(before))
+        {
             return Some(Taken::Rest);
         }
         // Without a mode that tells it, a question of the program's own is no prompt.
@@ -217,18 +278,25 @@ impl Detector {
         self.signals.paste.is_some() && self.profile.prompt.as_ref().is_some_and(|rule| rule.paste)
     }
 
-    /// Where the prompt begins in a line that has gone on behind it; for the line rule that is the line.
+    /// Where the prompt begins in a line that has gone on behind it; for the line rule that is the
+    /// line.
     fn prompt_place(&self) -> u64 {
         if self.profile.line.is_some() {
             return self.line.start;
         }
-        if let Some(paste) = self.line.prompt_from().filter(|paste| *paste >= self.capture.begins_at()) {
+        if let Some(paste) = self
+            .line
+            .prompt_from()
+            .filter(|paste| *paste >= self.capture.begins_at())
+        {
             return paste;
         }
         let (line, prompt) = (self.line.bytes(), self.prompt.as_bytes());
         let mut places = line.windows(prompt.len().max(1));
         match places.rposition(|place| place == prompt) {
-            Some(at) if !strip(line).starts_with(&self.prompt) => self.line.offset - (line.len() - at) as u64,
+            Some(at) if !strip(line).starts_with(&self.prompt) => {
+                self.line.offset - (line.len() - at) as u64
+            }
             _ => self.line.start,
         }
     }
@@ -241,13 +309,19 @@ impl Detector {
         }
     }
 
-    /// A complete line matches the line rule in its first bytes, up to `end` of its stripped text, and an
-    /// input waits whose echo came before: what stands behind the prompt is its answer.
+    /// A complete line matches the line rule in its first bytes, up to `end` of its stripped text,
+    /// and an input waits whose echo came before: what stands behind the prompt is its answer.
     pub(super) fn answer_behind_prompt(&mut self, end: usize) {
         let line = self.line.bytes();
         let is_whole = self.line.offset - self.line.start == line.len() as u64;
-        let answer = line.get(unstripped(line, end)..).unwrap_or_default().to_vec();
-        let is_open = self.phase.open_mut().is_some_and(|open| open.is_unanswered_queue());
+        let answer = line
+            .get(unstripped(line, end)..)
+            .unwrap_or_default()
+            .to_vec();
+        let is_open = self
+            .phase
+            .open_mut()
+            .is_some_and(|open| open.is_unanswered_queue());
         if is_open && is_whole && strip(&answer).contains(|c: char| !c.is_whitespace()) {
             self.capture.begin_with(self.line.offset, answer);
             self.phase.line_feed();

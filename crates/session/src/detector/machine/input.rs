@@ -62,14 +62,16 @@ impl Detector {
 
     fn escape(&mut self) {
         let blocked = self.state == super::State::Blocked;
-        let Some(open) = self.phase.open_mut() else { return };
+        let Some(open) = self.phase.open_mut() else {
+            return;
+        };
         open.reject(blocked);
         open.escapes = open.escapes.saturating_add(1);
         open.interrupt_row = self.interrupt_row;
     }
 
-    /// An ESC byte came. Whether it is the key shows only later, when the program may have answered.
-    /// The screen is taken as it was before this moment: half a frame is none.
+    /// An ESC byte came. Whether it is the key shows only later, when the program may have
+    /// answered. The screen is taken as it was before this moment: half a frame is none.
     fn before_escape(&mut self) {
         if self.phase.is_open()
             && let Some(view) = &mut self.view
@@ -89,7 +91,11 @@ impl Detector {
         self.see_first_prompt(&typed);
         self.wait_no_longer();
         let asked = self.asks();
-        if !asked && self.phase.takes_submit(self.shows_working(), self.is_stream()) {
+        if !asked
+            && self
+                .phase
+                .takes_submit(self.shows_working(), self.is_stream())
+        {
             if !self.is_command(&typed) {
                 self.open(self.now, &typed, false);
             }
@@ -98,7 +104,8 @@ impl Detector {
         }
     }
 
-    /// An Enter ends what the program says unprompted where only rows tell: a draft hides whether it works.
+    /// An Enter ends what the program says unprompted where only rows tell: a draft hides whether
+    /// it works.
     fn end_unprompted(&mut self) {
         let by_rows = self.signals.authority(true).is_none();
         if by_rows && self.phase.open_mut().is_some_and(|open| open.unprompted) {
@@ -106,15 +113,27 @@ impl Detector {
         }
     }
 
-    /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the cursor
-    /// stands behind it.
+    /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the
+    /// cursor stands behind it.
     fn see_typed_prompt(&mut self) {
-        let Some(rule) = self.profile.prompt.as_ref().filter(|_| !self.phase.is_idle()) else { return };
-        let Some(signal) = self.at_prompt(rule).filter(|found| found.is_sure()).map(|found| found.signal)
+        let Some(rule) = self
+            .profile
+            .prompt
+            .as_ref()
+            .filter(|_| !self.phase.is_idle())
         else {
             return;
         };
-        let Some(view) = self.view.as_mut() else { return };
+        let Some(signal) = self
+            .at_prompt(rule)
+            .filter(|found| found.is_sure())
+            .map(|found| found.signal)
+        else {
+            return;
+        };
+        let Some(view) = self.view.as_mut() else {
+            return;
+        };
         if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {
             self.prompt_seen(signal, self.line.start);
         }
@@ -122,35 +141,57 @@ impl Detector {
 
     /// The first prompt of the line rule may not have rested yet: it stands before what was typed.
     fn see_first_prompt(&mut self, typed: &Typed) {
-        let Some(pattern) = self.profile.line.as_ref().filter(|_| self.phase.is_starting()) else { return };
+        let Some(pattern) = self
+            .profile
+            .line
+            .as_ref()
+            .filter(|_| self.phase.is_starting())
+        else {
+            return;
+        };
         let row = left_of_cursor(self.line.bytes());
-        let typed = typed.plain().map(String::from_utf8_lossy).unwrap_or_default();
+        let typed = typed
+            .plain()
+            .map(String::from_utf8_lossy)
+            .unwrap_or_default();
         if pattern.matches(row.strip_suffix(&*typed).unwrap_or(&row)) {
             self.prompt_seen(Signal::Line, self.line.start);
         }
     }
 
-    /// Whether what is submitted is a command of the program's own, which asks the assistant nothing.
+    /// Whether what is submitted is a command of the program's own, which asks the assistant
+    /// nothing.
     fn is_command(&mut self, typed: &Typed) -> bool {
-        let Some(rule) = &self.profile.prompt else { return false };
-        let Some(command) = &rule.command else { return false };
+        let Some(rule) = &self.profile.prompt else {
+            return false;
+        };
+        let Some(command) = &rule.command else {
+            return false;
+        };
         let line = match (typed.plain(), &mut self.view) {
             (Some(plain), _) => String::from_utf8_lossy(plain).into_owned(),
-            (None, Some(view)) => behind_prompt(&view.left_of_cursor(), &rule.cursor).unwrap_or_default(),
+            (None, Some(view)) => {
+                behind_prompt(&view.left_of_cursor(), &rule.cursor).unwrap_or_default()
+            }
             (None, None) => return false,
         };
         command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
     }
 
-    /// The first line that is submitted to a screen program, where its profile knows commands. A line that was
-    /// recalled from the history is not known from its keys: then it is the row of the cursor.
+    /// The first line that is submitted to a screen program, where its profile knows commands. A
+    /// line that was recalled from the history is not known from its keys: then it is the row of
+    /// the cursor.
     pub(super) fn submitted_line(&mut self, typed: &Typed) -> String {
         if self.profile.command.is_none() && self.profile.no_turn.is_none() {
             return String::new();
         }
         let plain = typed.plain().filter(|plain| !plain.is_empty());
         match (plain, &mut self.view) {
-            (Some(plain), _) => String::from_utf8_lossy(plain).lines().next().unwrap_or_default().to_owned(),
+            (Some(plain), _) => String::from_utf8_lossy(plain)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             (None, Some(view)) => view.cursor_row(),
             (None, None) => String::new(),
         }
@@ -158,9 +199,16 @@ impl Detector {
 
     /// Whether Enter answers a question of a program that reads its input as the prompt does.
     fn asks(&mut self) -> bool {
-        let working = self.phase.open_mut().is_some_and(|open| !open.continuing && open.feeds > 0);
+        let working = self
+            .phase
+            .open_mut()
+            .is_some_and(|open| !open.continuing && open.feeds > 0);
         let raw = self.tty.is_some_and(|mode| !mode.canonical);
-        let line_program = self.profile.prompt.as_ref().is_some_and(|prompt| prompt.tty);
+        let line_program = self
+            .profile
+            .prompt
+            .as_ref()
+            .is_some_and(|prompt| prompt.tty);
         line_program && raw && working
     }
 }

@@ -27,7 +27,8 @@ pub(super) const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
 /// How long the output must rest where nothing but its text tells a prompt from an answer.
 const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
 
-/// How long a program is silent before a signal that says busy counts as stuck, where a weaker one says ready.
+/// How long a program is silent before a signal that says busy counts as stuck, where a weaker one
+/// says ready.
 const STUCK_AFTER: Duration = Duration::from_millis(1500);
 
 /// What the program does.
@@ -102,7 +103,11 @@ impl Detector {
     fn is_ready(&mut self, signal: Signal) {
         let since = match self.ready {
             Some(since) if since.signal == signal => since,
-            _ => Since { at: self.now, signal, waits: false },
+            _ => Since {
+                at: self.now,
+                signal,
+                waits: false,
+            },
         };
         self.ready = Some(since);
         let due = self.due(since);
@@ -111,7 +116,10 @@ impl Detector {
             return;
         }
         if let Some(due) = self.words_due(since).filter(|due| self.now < *due) {
-            self.ready = Some(Since { waits: true, ..since });
+            self.ready = Some(Since {
+                waits: true,
+                ..since
+            });
             self.wait_for_words(since, due);
             return;
         }
@@ -125,7 +133,8 @@ impl Detector {
         let end = if by_line_rule {
             self.line.start
         } else {
-            self.line.prompt_start(&self.prompt, self.capture.begins_at())
+            self.line
+                .prompt_start(&self.prompt, self.capture.begins_at())
         };
         self.remember_prompt();
         self.prompt_seen(signal, end);
@@ -134,11 +143,18 @@ impl Detector {
     /// Until when words are waited for that are not painted yet, although the program is ready.
     fn words_due(&mut self, since: Since) -> Option<Duration> {
         let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
-        let is_stopped = self.phase.open_mut().is_some_and(|open| open.interrupted || open.escapes > 0);
+        let is_stopped = self
+            .phase
+            .open_mut()
+            .is_some_and(|open| open.interrupted || open.escapes > 0);
         let view = self.view.as_mut().filter(|_| is_asked);
         let (silent, awaits, again) = view.map_or((false, false, false), |view| {
             let silent = view.is_silent();
-            (silent, view.awaits_words(), silent && !view.answer_again().is_empty())
+            (
+                silent,
+                view.awaits_words(),
+                silent && !view.answer_again().is_empty(),
+            )
         });
         if silent && !again && !is_stopped {
             return Some(since.at + WORDS_WAIT_MAX);
@@ -169,10 +185,17 @@ impl Detector {
 
     /// Whether Esc was pressed and the row is not there by which the program would confirm that.
     fn may_be_interrupted(&mut self, signal: Signal) -> bool {
-        let Some(rule) = self.profile.interrupt.as_ref().filter(|_| signal != Signal::Status) else {
+        let Some(rule) = self
+            .profile
+            .interrupt
+            .as_ref()
+            .filter(|_| signal != Signal::Status)
+        else {
             return false;
         };
-        let Some(open) = self.phase.open_mut() else { return false };
+        let Some(open) = self.phase.open_mut() else {
+            return false;
+        };
         let is_asked = open.escapes >= rule.escapes && !open.interrupted && !open.rejected;
         let before = open.interrupt_row;
         let has_row = rule.row.is_some();
@@ -183,7 +206,11 @@ impl Detector {
     /// When a ready state counts: it stood for a while, and the output rests.
     fn due(&self, since: Since) -> Duration {
         let hold = match since.signal {
-            Signal::Rows => self.profile.rows.as_ref().map_or(Duration::ZERO, |rows| rows.hold),
+            Signal::Rows => self
+                .profile
+                .rows
+                .as_ref()
+                .map_or(Duration::ZERO, |rows| rows.hold),
             Signal::Status | Signal::Title | Signal::Marks => SIGNAL_HOLD,
             Signal::Tty | Signal::Paste | Signal::Line => return since.at,
         };
@@ -198,8 +225,8 @@ impl Detector {
         }
     }
 
-    /// The voice with authority decides. Without one the weaker signals do, and where the profile has none
-    /// of those, the voice that is there.
+    /// The voice with authority decides. Without one the weaker signals do, and where the profile
+    /// has none of those, the voice that is there.
     fn level(&mut self) -> Level {
         if self.is_stream() && self.signals.alternate {
             return Level::Unknown;
@@ -231,12 +258,13 @@ impl Detector {
         }
     }
 
-    /// Whether a voice that says busy is stuck: a weaker signal went from busy to ready in the turn, and since
-    /// then the program has been silent for [`STUCK_AFTER`]. A program that works repaints its spinner or its
-    /// timer all the time.
+    /// Whether a voice that says busy is stuck: a weaker signal went from busy to ready in the
+    /// turn, and since then the program has been silent for [`STUCK_AFTER`]. A program that works
+    /// repaints its spinner or its timer all the time.
     ///
-    /// Worked example: `working` is the last status that arrives. The row `esc to interrupt` goes, the prompt
-    /// stands there, nothing is painted for 1.5 s: the status is stuck, and the rows end the turn.
+    /// Worked example: `working` is the last status that arrives. The row `esc to interrupt` goes,
+    /// the prompt stands there, nothing is painted for 1.5 s: the status is stuck, and the rows end
+    /// the turn.
     fn is_stuck(&mut self, word: Word) -> bool {
         if word.light == Light::Ready {
             return false;
@@ -251,10 +279,12 @@ impl Detector {
             let says_ready = |other: Word| other.light == Light::Ready;
             let is_contradicted = self.signals.below(word.signal, is_open).any(says_ready);
             // Before the first prompt no voice has proved anything: the stronger one counts too.
-            let is_starting = self.phase.is_starting() && self.signals.others(false).any(says_ready);
+            let is_starting =
+                self.phase.is_starting() && self.signals.others(false).any(says_ready);
             return is_due && (is_contradicted || is_starting);
         }
-        // Reading the rows costs something: they are read until they were busy once, and when it is due.
+        // Reading the rows costs something: they are read until they were busy once, and when it is
+        // due.
         let was_busy = self.phase.open_mut().is_none_or(|open| open.rows_busy);
         if was_busy && !is_due {
             return false;
@@ -270,19 +300,32 @@ impl Detector {
     pub(super) fn heeds(&self, signal: Signal) -> bool {
         let is_open = self.phase.is_open();
         let authority = self.signals.authority(is_open);
-        let first = || self.signals.others(is_open).next().filter(|_| !self.has_weaker_signal());
-        authority.or_else(first).is_some_and(|word| word.signal == signal)
+        let first = || {
+            self.signals
+                .others(is_open)
+                .next()
+                .filter(|_| !self.has_weaker_signal())
+        };
+        authority
+            .or_else(first)
+            .is_some_and(|word| word.signal == signal)
     }
 
     /// The signal of the voice that counts now.
     pub(super) fn loudest(&self) -> Signal {
         let is_open = self.phase.is_open();
-        let word = self.signals.authority(is_open).or_else(|| self.signals.others(is_open).next());
+        let word = self
+            .signals
+            .authority(is_open)
+            .or_else(|| self.signals.others(is_open).next());
         word.map_or(Signal::Rows, |word| word.signal)
     }
 
     pub(super) fn signs(&mut self) -> Signs {
-        self.view.as_mut().map(|view| view.signs(&self.profile)).unwrap_or_default()
+        self.view
+            .as_mut()
+            .map(|view| view.signs(&self.profile))
+            .unwrap_or_default()
     }
 
     /// A signal says ready: is it so on the screen?
@@ -306,7 +349,8 @@ impl Detector {
         Level::Ready(signal)
     }
 
-    /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
+    /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves
+    /// nothing.
     fn rows_level(&mut self) -> Level {
         let signs = self.signs();
         let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
@@ -324,8 +368,9 @@ impl Detector {
         }
     }
 
-    /// Before the first prompt the rows say nothing, or busy although the program rests: perhaps a new version
-    /// words its rows otherwise. After [`STUCK_AFTER`] a voice that says ready counts without them.
+    /// Before the first prompt the rows say nothing, or busy although the program rests: perhaps a
+    /// new version words its rows otherwise. After [`STUCK_AFTER`] a voice that says ready counts
+    /// without them.
     fn unread_rows_level(&mut self, signs: Signs) -> Level {
         let is_starting = self.state == State::Starting && !signs.dialog;
         let authority = self.signals.authority(false);
@@ -337,7 +382,11 @@ impl Detector {
     }
 
     fn draft_hides_busy(&self) -> bool {
-        let hides = self.profile.rows.as_ref().is_some_and(|rows| rows.draft_hides_busy);
+        let hides = self
+            .profile
+            .rows
+            .as_ref()
+            .is_some_and(|rows| rows.draft_hides_busy);
         hides && self.phase.is_open() && self.typed.has_text()
     }
 
@@ -351,7 +400,12 @@ impl Detector {
     }
 
     fn prompt_level(&mut self) -> Level {
-        let Some(found) = self.profile.prompt.as_ref().and_then(|rule| self.at_prompt(rule)) else {
+        let Some(found) = self
+            .profile
+            .prompt
+            .as_ref()
+            .and_then(|rule| self.at_prompt(rule))
+        else {
             return Level::Unknown;
         };
         if !self.rested(self.profile.settle.max(found.settle)) {
@@ -361,8 +415,14 @@ impl Detector {
             Some(view) => view.left_of_cursor(),
             None => left_of_cursor(self.line.bytes()),
         };
-        let Some(rule) = &self.profile.prompt else { return Level::Unknown };
-        if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(&left)) {
+        let Some(rule) = &self.profile.prompt else {
+            return Level::Unknown;
+        };
+        if rule
+            .continuation
+            .as_ref()
+            .is_some_and(|pattern| pattern.matches(&left))
+        {
             Level::Continuing
         } else if rule.cursor.matches(&left) {
             Level::Ready(found.signal)
@@ -371,22 +431,47 @@ impl Detector {
         }
     }
 
-    /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the text
-    /// where the program never used either. A mode that never changed confirms little. Where the two
-    /// contradict each other, one of them is stuck: the one that changed last counts, after a longer rest.
+    /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the
+    /// text where the program never used either. A mode that never changed confirms little. Where
+    /// the two contradict each other, one of them is stuck: the one that changed last counts, after
+    /// a longer rest.
     pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Confirmed> {
-        let raw = self.tty.filter(|_| rule.tty && self.raw_seen).map(|mode| !mode.canonical);
-        let paste = self.signals.paste.filter(|on| rule.paste && (*on || self.signals.paste_was_on));
-        let by = |signal| Some(Confirmed { signal, settle: Duration::ZERO });
-        let stuck = |signal| Some(Confirmed { signal, settle: STUCK_AFTER });
+        let raw = self
+            .tty
+            .filter(|_| rule.tty && self.raw_seen)
+            .map(|mode| !mode.canonical);
+        let paste = self
+            .signals
+            .paste
+            .filter(|on| rule.paste && (*on || self.signals.paste_was_on));
+        let by = |signal| {
+            Some(Confirmed {
+                signal,
+                settle: Duration::ZERO,
+            })
+        };
+        let stuck = |signal| {
+            Some(Confirmed {
+                signal,
+                settle: STUCK_AFTER,
+            })
+        };
         match (raw, paste) {
             (Some(true), Some(false)) if self.tty_at > self.signals.paste_at => stuck(Signal::Tty),
-            (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => stuck(Signal::Paste),
+            (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => {
+                stuck(Signal::Paste)
+            }
             (Some(false), _) | (_, Some(false)) => None,
             (Some(true), _) if self.canonical_seen => by(Signal::Tty),
-            (Some(true), _) => Some(Confirmed { signal: Signal::Tty, settle: UNCONFIRMED_SETTLE }),
+            (Some(true), _) => Some(Confirmed {
+                signal: Signal::Tty,
+                settle: UNCONFIRMED_SETTLE,
+            }),
             (None, Some(true)) => by(Signal::Paste),
-            (None, None) => Some(Confirmed { signal: Signal::Line, settle: UNCONFIRMED_SETTLE }),
+            (None, None) => Some(Confirmed {
+                signal: Signal::Line,
+                settle: UNCONFIRMED_SETTLE,
+            }),
         }
     }
 
@@ -397,9 +482,15 @@ impl Detector {
         {
             return Level::Unknown;
         }
-        let Some(pattern) = &self.profile.line else { return Level::Unknown };
+        let Some(pattern) = &self.profile.line else {
+            return Level::Unknown;
+        };
         let line = self.line.bytes();
         let matches = pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line));
-        if matches { Level::Ready(Signal::Line) } else { Level::Unknown }
+        if matches {
+            Level::Ready(Signal::Line)
+        } else {
+            Level::Unknown
+        }
     }
 }

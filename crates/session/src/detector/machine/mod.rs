@@ -1,9 +1,9 @@
 //! The machine: events in, happenings out, and the time of the next look.
 //!
-//! Time is the session's own (since its start) and never runs backwards. Events of the same moment are
-//! one: the program is looked at only when time has moved on, so that cutting the bytes of a moment
-//! anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a timeout.
-//! Everything that is kept is bounded: the line, the content, the screen, the typed input.
+//! Time is the session's own (since its start) and never runs backwards. Events of the same moment
+//! are one: the program is looked at only when time has moved on, so that cutting the bytes of a
+//! moment anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a
+//! timeout. Everything that is kept is bounded: the line, the content, the screen, the typed input.
 
 mod ahead;
 mod input;
@@ -144,31 +144,48 @@ impl Detector {
         self.enters.count()
     }
 
-    /// Where the content of its turns comes from: a program without a profile may paint the whole screen.
+    /// Where the content of its turns comes from: a program without a profile may paint the whole
+    /// screen.
     pub fn content(&self) -> ContentKind {
-        if self.in_charge().is_some() { ContentKind::Screen } else { self.profile.content() }
+        if self.in_charge().is_some() {
+            ContentKind::Screen
+        } else {
+            self.profile.content()
+        }
     }
 
     /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
     pub fn held_bytes(&self) -> usize {
         let screen = self.view.as_ref().map_or(0, View::held_bytes);
         let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
-        let full_screen = self.full_screen.as_ref().map_or(0, |full_screen| full_screen.held_bytes());
+        let full_screen = self
+            .full_screen
+            .as_ref()
+            .map_or(0, |full_screen| full_screen.held_bytes());
         let own = self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes();
         own + screen + raw + full_screen
     }
 
     /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
     pub fn deadline(&self) -> Option<Duration> {
-        let full_screen = self.full_screen.as_ref().and_then(|full_screen| full_screen.deadline());
+        let full_screen = self
+            .full_screen
+            .as_ref()
+            .and_then(|full_screen| full_screen.deadline());
         if self.in_charge().is_some() {
             return full_screen;
         }
-        [self.own_deadline(), full_screen].into_iter().flatten().min()
+        [self.own_deadline(), full_screen]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn own_deadline(&self) -> Option<Duration> {
-        [self.keys.deadline(), self.look_at].into_iter().flatten().min()
+        [self.keys.deadline(), self.look_at]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// What finds the turns instead of the line rule, once the program is known to be full-screen.
@@ -194,26 +211,32 @@ impl Detector {
             }
             None => self.feed_own(now, event),
         });
-        if happened.iter().any(|happening| matches!(happening, Happening::Turn(_))) {
+        if happened
+            .iter()
+            .any(|happening| matches!(happening, Happening::Turn(_)))
+        {
             self.enters.answer();
         }
         happened
     }
 
-    /// Decides whether the program reads lines or paints the whole screen, from everything that came before
-    /// `now`. It is decided only when time moves on: within a moment the answer would depend on how the
-    /// bytes of that moment were cut.
+    /// Decides whether the program reads lines or paints the whole screen, from everything that
+    /// came before `now`. It is decided only when time moves on: within a moment the answer would
+    /// depend on how the bytes of that moment were cut.
     fn decide_kind(&mut self, now: Duration) -> Vec<Happening> {
         if self.full_screen.is_none() || self.is_full_screen {
             return Vec::new();
         }
         let mut happened = self.feed_own(now, Event::Tick);
         let prompt_seen = !self.phase.is_starting();
-        let Some(full_screen) = &mut self.full_screen else { return happened };
+        let Some(full_screen) = &mut self.full_screen else {
+            return happened;
+        };
         let reads_lines = match full_screen.verdict() {
             Verdict::FullScreen => false,
             Verdict::LineProgram => true,
-            // What stands above other rows is no prompt of a line program, but perhaps a dialog of another.
+            // What stands above other rows is no prompt of a line program, but perhaps a dialog of
+            // another.
             Verdict::Undecided => prompt_seen && full_screen.ends_at_cursor(),
         };
         if reads_lines {

@@ -25,7 +25,8 @@ pub(super) struct Line {
     pub(super) start: u64,
     /// Where the sequence began that the output is in or has just ended.
     sequence: u64,
-    /// Where bracketed paste was switched on, while it is: there the prompt begins, however many lines it has.
+    /// Where bracketed paste was switched on, while it is: there the prompt begins, however many
+    /// lines it has.
     pub(super) paste: Option<u64>,
     /// Where it was, when it was switched on and off in this line.
     closed: Option<u64>,
@@ -57,7 +58,8 @@ impl Line {
 
     /// Where the last fill began.
     fn fill(&self) -> Option<u64> {
-        let here = fill_start(self.bytes()).map(|at| self.offset - (self.bytes().len() - at) as u64);
+        let here =
+            fill_start(self.bytes()).map(|at| self.offset - (self.bytes().len() - at) as u64);
         here.or(self.filled.map(|(start, _)| start))
     }
 
@@ -69,10 +71,15 @@ impl Line {
         self.filled = kept.map(|start| (start, if here { 1 } else { lines + 1 }));
     }
 
-    /// Bracketed paste was switched on: there the prompt begins, or where the row was filled for it.
+    /// Bracketed paste was switched on: there the prompt begins, or where the row was filled for
+    /// it.
     fn paste_on(&mut self, fills: bool) {
         self.pasted_in = self.start;
-        self.paste = Some(if fills { self.fill().unwrap_or(self.start) } else { self.sequence });
+        self.paste = Some(if fills {
+            self.fill().unwrap_or(self.start)
+        } else {
+            self.sequence
+        });
     }
 
     /// Where the prompt of this line began, if bracketed paste tells.
@@ -102,14 +109,18 @@ impl Line {
         }
     }
 
-    /// Where the prompt at the end of this line begins, for a line editor that has said so since an offset
-    /// or a prompt that is known; else the line's start.
+    /// Where the prompt at the end of this line begins, for a line editor that has said so since an
+    /// offset or a prompt that is known; else the line's start.
     pub(super) fn prompt_start(&self, prompt: &str, since: u64) -> u64 {
         if let Some(paste) = self.paste.filter(|paste| *paste >= since) {
             return paste;
         }
         let known = !prompt.is_empty() && self.bytes.ends_with(prompt.as_bytes());
-        if known { self.offset - prompt.len() as u64 } else { self.start }
+        if known {
+            self.offset - prompt.len() as u64
+        } else {
+            self.start
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -228,7 +239,8 @@ impl Detector {
             self.line.remember_fill();
         }
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
-            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
+            self.capture
+                .line_feed(self.line.offset, self.line.bytes(), &self.prompt);
         } else if !self.took_queued() {
             self.complete_line();
         }
@@ -237,14 +249,20 @@ impl Detector {
 
     /// The line rule on a complete line.
     fn complete_line(&mut self) {
-        let Some(pattern) = &self.profile.line else { return };
-        if self.signals.alternate || self.phase.is_idle() || self.signals.authority(false).is_some() {
+        let Some(pattern) = &self.profile.line else {
+            return;
+        };
+        if self.signals.alternate || self.phase.is_idle() || self.signals.authority(false).is_some()
+        {
             return;
         }
         let text = strip(self.line.bytes());
-        let Some(end) = pattern.match_end(&text) else { return };
+        let Some(end) = pattern.match_end(&text) else {
+            return;
+        };
         if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
-            // Nothing came before it: no turn ends here, and the one that is open goes on behind it.
+            // Nothing came before it: no turn ends here, and the one that is open goes on behind
+            // it.
             self.capture.cut_head(self.line.offset);
         } else {
             self.prompt_seen(Signal::Line, self.line.start);

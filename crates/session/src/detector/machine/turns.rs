@@ -19,7 +19,8 @@ const ENDING_MAX: Duration = Duration::from_millis(500);
 /// Where the session is.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first prompt.
+    /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first
+    /// prompt.
     Starting(VecDeque<Queued>),
     /// A prompt was seen and nothing is submitted.
     Idle,
@@ -80,9 +81,12 @@ impl Open {
         }
     }
 
-    /// Whether a dialog was rejected: the program worked on at most for the moment that it takes to end.
+    /// Whether a dialog was rejected: the program worked on at most for the moment that it takes to
+    /// end.
     fn is_rejected(&self, ready_at: Duration) -> bool {
-        let worked = self.works_since.map_or(Duration::ZERO, |since| ready_at.saturating_sub(since));
+        let worked = self
+            .works_since
+            .map_or(Duration::ZERO, |since| ready_at.saturating_sub(since));
         self.rejected && worked < ENDING_MAX
     }
 
@@ -148,9 +152,9 @@ impl Phase {
         }
     }
 
-    /// Whether Enter submits: at a prompt, or again before the program took the last one up. A program
-    /// that shows itself working is known to have done so; of others a line feed tells. A stream takes up
-    /// every line: a second one before that is only early.
+    /// Whether Enter submits: at a prompt, or again before the program took the last one up. A
+    /// program that shows itself working is known to have done so; of others a line feed tells. A
+    /// stream takes up every line: a second one before that is only early.
     pub(super) fn takes_submit(&self, shows_working: bool, is_stream: bool) -> bool {
         match self {
             Self::Starting(_) => false,
@@ -175,10 +179,17 @@ impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
         let line = self.submitted_line(typed);
-        let is_any_of = |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
+        let is_any_of =
+            |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
         let is_command = is_any_of(self.profile.command.as_ref());
         let makes_no_turn = is_any_of(self.profile.no_turn.as_ref());
-        self.phase = Phase::Open(Open { start, by_queue, is_command, makes_no_turn, ..Open::default() });
+        self.phase = Phase::Open(Open {
+            start,
+            by_queue,
+            is_command,
+            makes_no_turn,
+            ..Open::default()
+        });
         self.signals.submitted();
         self.ready = None;
         if self.is_stream() {
@@ -186,12 +197,21 @@ impl Detector {
                 line_editor: self.tty.is_some_and(|mode| !mode.canonical),
                 until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
             };
-            self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
+            self.capture
+                .begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
-        } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
+        } else if let Some(view) = self
+            .view
+            .as_mut()
+            .filter(|view| !by_queue || !view.is_open())
+        {
             view.begin(typed, is_command);
         }
-        let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
+        let boxed = self
+            .profile
+            .rows
+            .as_ref()
+            .is_some_and(|rows| rows.edge.is_some());
         let prompted = boxed && self.signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
@@ -201,12 +221,19 @@ impl Detector {
         }
     }
 
-    /// The program began to work although nothing was submitted, such as when a background task ended. What it
-    /// says is followed like a turn, so that an Enter meanwhile waits for its end.
+    /// The program began to work although nothing was submitted, such as when a background task
+    /// ended. What it says is followed like a turn, so that an Enter meanwhile waits for its end.
     pub(super) fn open_unprompted(&mut self) {
-        let Some(view) = self.view.as_mut() else { return };
+        let Some(view) = self.view.as_mut() else {
+            return;
+        };
         view.begin(&Typed::default(), false);
-        self.phase = Phase::Open(Open { start: self.now, unprompted: true, busy: true, ..Open::default() });
+        self.phase = Phase::Open(Open {
+            start: self.now,
+            unprompted: true,
+            busy: true,
+            ..Open::default()
+        });
         if let Some(raw) = &mut self.raw {
             raw.clear();
         }
@@ -219,12 +246,15 @@ impl Detector {
             Phase::Starting(_) => self.complete(signal, end),
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
-            Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => self.taken(),
+            Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
+                self.taken()
+            }
             Phase::Open(_) => {}
         }
     }
 
-    /// The prompt rests without the echo of a line that was typed ahead: the program before it took it.
+    /// The prompt rests without the echo of a line that was typed ahead: the program before it took
+    /// it.
     fn taken(&mut self) {
         self.phase = Phase::Idle;
         self.capture = Capture::new();
@@ -232,7 +262,8 @@ impl Detector {
         self.enter_state(State::Ready);
     }
 
-    /// Completes the turn, or the start of the program, and goes on with a line that waited for that.
+    /// Completes the turn, or the start of the program, and goes on with a line that waited for
+    /// that.
     pub(super) fn complete(&mut self, signal: Signal, end: u64) {
         let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Starting(queued) => (Some(Happening::Ready), queued),
@@ -243,7 +274,10 @@ impl Detector {
                 } else {
                     self.screen_turn(&open, signal)
                 };
-                (turn.map(|turn| Happening::Turn(Box::new(turn))), open.queued)
+                (
+                    turn.map(|turn| Happening::Turn(Box::new(turn))),
+                    open.queued,
+                )
             }
         };
         self.out.extend(happening);
@@ -267,7 +301,8 @@ impl Detector {
         }
     }
 
-    /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was kept.
+    /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was
+    /// kept.
     fn stream_turn(&mut self, open: &Open, signal: Signal, end: u64) -> Option<Turn> {
         let (content, truncated) = self.capture.finish(end);
         self.capture = Capture::new();
@@ -287,16 +322,23 @@ impl Detector {
         })
     }
 
-    /// The turn of a screen; none when nothing was said in it. Where the text could not be followed, an empty
-    /// one proves nothing: then the turn is kept, and it is incomplete.
+    /// The turn of a screen; none when nothing was said in it. Where the text could not be
+    /// followed, an empty one proves nothing: then the turn is kept, and it is incomplete.
     fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
-        let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
+        let ending = if interrupted {
+            Ending::Interrupted
+        } else {
+            Ending::Complete
+        };
         let hands_over = open.handed_over.is_some();
-        let gathered = self
-            .view
-            .as_mut()
-            .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) })?;
+        let gathered = self.view.as_mut().map(|view| {
+            if hands_over {
+                view.hand_over(ending)
+            } else {
+                view.text(ending)
+            }
+        })?;
         let raw = self.raw.as_mut().map(Raw::take);
         let is_empty = gathered.text.trim().is_empty();
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
@@ -320,7 +362,9 @@ impl Detector {
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
     fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
-        let Some(rule) = &self.profile.interrupt else { return open.interrupted };
+        let Some(rule) = &self.profile.interrupt else {
+            return open.interrupted;
+        };
         let rejected = open.is_rejected(self.ready.map_or(self.now, |since| since.at));
         if open.interrupted || rejected || open.escapes < rule.escapes {
             return open.interrupted || rejected;

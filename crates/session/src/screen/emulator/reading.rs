@@ -1,4 +1,5 @@
-//! Reads the rows of the emulated screen: their text as it was printed, and the look of their first words.
+//! Reads the rows of the emulated screen: their text as it was printed, and the look of their first
+//! words.
 
 use super::super::intake::EMOJI_FORM;
 use super::super::row::{Colour, Lead, Row};
@@ -8,14 +9,17 @@ use super::{FILLER, Screen};
 const WRAP_BLANKS_MAX: u16 = 8;
 
 impl Screen {
-    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
+    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by
+    /// cell.
     pub(super) fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
-        texts.map(
-            move |(text, row)| {
-                if text.is_ascii() { self.plain_row(row, cols, text) } else { self.read_row(row, cols) }
-            },
-        )
+        texts.map(move |(text, row)| {
+            if text.is_ascii() {
+                self.plain_row(row, cols, text)
+            } else {
+                self.read_row(row, cols)
+            }
+        })
     }
 
     /// A row of characters of one cell and one byte each.
@@ -26,15 +30,25 @@ impl Screen {
         }
         let bytes = text.as_bytes();
         let first = bytes.iter().position(|byte| *byte != b' ');
-        let gap = first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
-        let second = gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
+        let gap =
+            first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
+        let second =
+            gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
         let screen = self.parser.screen();
         let look_at = |at: Option<usize>| {
             let col = at.and_then(|at| u16::try_from(at).ok());
-            col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
+            col.and_then(|col| screen.cell(row, col))
+                .map(look)
+                .unwrap_or_default()
         };
         let (lead, word) = (look_at(first), look_at(second));
-        Row { text, wrapped, lead, word, gap: false }
+        Row {
+            text,
+            wrapped,
+            lead,
+            word,
+            gap: false,
+        }
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
@@ -55,23 +69,39 @@ impl Screen {
             text.truncate(text.trim_end().len());
         }
         let mut words = words.into_iter();
-        let (lead, word) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        Row { text, wrapped, lead, word, gap: false }
+        let (lead, word) = (
+            words.next().unwrap_or_default(),
+            words.next().unwrap_or_default(),
+        );
+        Row {
+            text,
+            wrapped,
+            lead,
+            word,
+            gap: false,
+        }
     }
 
-    /// Whether a line goes on in the next row; then a blank at its end is part of it. Something stands near the
-    /// end of such a row: a program that does not know the window's new size yet fills rows with blanks up to
-    /// the old one.
+    /// Whether a line goes on in the next row; then a blank at its end is part of it. Something
+    /// stands near the end of such a row: a program that does not know the window's new size yet
+    /// fills rows with blanks up to the old one.
     fn is_wrapped(&self, row: u16, cols: u16) -> bool {
         let screen = self.parser.screen();
         let all = screen.size().1.get();
-        let printed =
-            |col| screen.cell(row, col).is_some_and(|cell| cell.has_contents() && cell.contents() != " ");
-        cols == all && screen.row_wrapped(row) && (all.saturating_sub(WRAP_BLANKS_MAX)..all).any(printed)
+        let printed = |col| {
+            screen
+                .cell(row, col)
+                .is_some_and(|cell| cell.has_contents() && cell.contents() != " ")
+        };
+        cols == all
+            && screen.row_wrapped(row)
+            && (all.saturating_sub(WRAP_BLANKS_MAX)..all).any(printed)
     }
 
     pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
-        let Some(cell) = self.parser.screen().cell(row, col) else { return };
+        let Some(cell) = self.parser.screen().cell(row, col) else {
+            return;
+        };
         if cell.is_wide_continuation() || cell.contents().starts_with(FILLER) {
             return;
         }
@@ -85,7 +115,9 @@ impl Screen {
     /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
     /// their place leave it blank because terminals differ in the width of U+FE0F.
     fn is_second_half(&self, row: u16, col: u16) -> bool {
-        let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
+        let before = col
+            .checked_sub(1)
+            .and_then(|col| self.parser.screen().cell(row, col));
         let last = before.and_then(|cell| cell.contents().chars().last());
         last.is_some_and(|last| self.intake.original(last) == EMOJI_FORM)
     }

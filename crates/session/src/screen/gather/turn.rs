@@ -1,11 +1,11 @@
 //! The rows of one turn, frame by frame, on both screens.
 //!
-//! Invariant: the texts of `rows[..top]` have left the screen and never change again, `rows[top..]` is the
-//! transcript as the last frame showed it. On the main screen the emulator says what scrolled off,
-//! so `top` is exact; on the alternate screen it is found by comparing frames. When two frames share
-//! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
-//! erased scrollback, a reset), the rows are taken anew. Each of the two screens has rows of its own:
-//! those of the other one wait until it is shown again.
+//! Invariant: the texts of `rows[..top]` have left the screen and never change again, `rows[top..]`
+//! is the transcript as the last frame showed it. On the main screen the emulator says what
+//! scrolled off, so `top` is exact; on the alternate screen it is found by comparing frames. When
+//! two frames share nothing, a gap stands between them and the turn is incomplete. When the screen
+//! starts anew (an erased scrollback, a reset), the rows are taken anew. Each of the two screens
+//! has rows of its own: those of the other one wait until it is shown again.
 //!
 //! Worked example, the alternate screen of a window with three rows of transcript:
 //!
@@ -34,7 +34,10 @@ const REPAINT_FRAMES: u8 = 32;
 const GAP: &str = "[…]";
 
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the turn"
+)]
 pub(super) struct Turn {
     /// What was submitted, as far as it is known.
     pub(super) submitted: Submitted,
@@ -50,8 +53,8 @@ pub(super) struct Turn {
     pub(super) side: Side,
     /// The rows of the other screen.
     pub(super) aside: Option<Side>,
-    /// What was gathered before the window changed its size, until the program has painted everything anew:
-    /// what it shows meanwhile is laid out for the old size.
+    /// What was gathered before the window changed its size, until the program has painted
+    /// everything anew: what it shows meanwhile is laid out for the old size.
     pub(super) before: Option<Before>,
     pub(super) alternate: bool,
     pub(super) resizes: u64,
@@ -89,7 +92,8 @@ pub(super) struct Judge<'a> {
     pub(super) is_prompt: &'a dyn Fn(&Row) -> bool,
 }
 
-/// The rows as they were before the window changed its size, and for how many more frames they count.
+/// The rows as they were before the window changed its size, and for how many more frames they
+/// count.
 #[derive(Debug)]
 pub(super) struct Before {
     pub(super) side: Side,
@@ -108,7 +112,8 @@ pub(super) struct Side {
     /// Where the rows begin below the last prompt from before the turn.
     pub(super) asked: usize,
     pub(super) top: usize,
-    /// The smallest number of rows since the turn began. The program painted all rows below it in the turn.
+    /// The smallest number of rows since the turn began. The program painted all rows below it in
+    /// the turn.
     pub(super) low: usize,
     /// Rows that stood below the last frame for a moment and may have scrolled away unseen.
     pub(super) tail: Vec<Row>,
@@ -138,7 +143,10 @@ impl Turn {
             return;
         }
         self.erasures = screen.erasures();
-        let before = self.before.take_if(|before| erased || before.frames == 0).filter(|_| erased);
+        let before = self
+            .before
+            .take_if(|before| erased || before.frames == 0)
+            .filter(|_| erased);
         let resized = resized || before.is_some();
         if let Some(before) = before {
             self.side = before.side;
@@ -161,7 +169,10 @@ impl Turn {
             Some(before) if resized => before.frames = REPAINT_FRAMES,
             Some(before) => before.frames = before.frames.saturating_sub(1),
             None if resized => {
-                self.before = Some(Before { side: self.side.clone(), frames: REPAINT_FRAMES });
+                self.before = Some(Before {
+                    side: self.side.clone(),
+                    frames: REPAINT_FRAMES,
+                });
             }
             None => {}
         }
@@ -182,13 +193,18 @@ impl Turn {
         let Some(at) = align(&self.side.rows, known, self.side.top) else {
             self.lost |= lost | (resized && !self.side.rows.is_empty());
             let region = page.split_off(page.len() - shown);
-            self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
+            self.lost |=
+                self.side
+                    .replace_exactly(if resized { page } else { above }, region, room);
             return;
         };
         if let Some(more) = printed.checked_sub(at) {
             page.drain(..more);
         }
-        self.lost |= lost | self.side.repaint(at.saturating_sub(printed), page, resized, room);
+        self.lost |= lost
+            | self
+                .side
+                .repaint(at.saturating_sub(printed), page, resized, room);
         self.side.top = self.side.rows.len().saturating_sub(shown);
     }
 
@@ -196,9 +212,15 @@ impl Turn {
     pub(super) fn take_back(&mut self, scrolled: u64) {
         let again = self.scrolled.saturating_sub(scrolled);
         self.scrolled -= again;
-        let main = if self.alternate { self.aside.as_mut() } else { Some(&mut self.side) };
+        let main = if self.alternate {
+            self.aside.as_mut()
+        } else {
+            Some(&mut self.side)
+        };
         if let Some(main) = main {
-            main.top = main.top.saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
+            main.top = main
+                .top
+                .saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
         }
     }
 
@@ -206,7 +228,10 @@ impl Turn {
     pub(super) fn turn_to(&mut self, screen: &Screen) {
         if screen.alternate() != self.alternate {
             self.alternate = screen.alternate();
-            let known = self.aside.take().unwrap_or(Side { epoch: screen.epoch(), ..Side::default() });
+            let known = self.aside.take().unwrap_or(Side {
+                epoch: screen.epoch(),
+                ..Side::default()
+            });
             self.aside = Some(std::mem::replace(&mut self.side, known));
             self.before = None;
         }
@@ -225,9 +250,14 @@ impl Turn {
         GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
     }
 
-    /// Finds where a frame of the alternate screen belongs, and takes it. Blank rows at the top of a frame may
-    /// hide what was there: they never replace anything.
-    pub(super) fn replace_by_comparison(&mut self, mut region: Vec<Row>, resized: bool, judge: &Judge<'_>) {
+    /// Finds where a frame of the alternate screen belongs, and takes it. Blank rows at the top of
+    /// a frame may hide what was there: they never replace anything.
+    pub(super) fn replace_by_comparison(
+        &mut self,
+        mut region: Vec<Row>,
+        resized: bool,
+        judge: &Judge<'_>,
+    ) {
         region.drain(..blank_above(&region));
         if region.is_empty() {
             return;
@@ -239,7 +269,9 @@ impl Turn {
                 return;
             }
             Some(at) => self.side.move_top(at),
-            None if !self.side.spoke && (judge.is_silent)(self) => self.begin_anew(&region, resized, judge),
+            None if !self.side.spoke && (judge.is_silent)(self) => {
+                self.begin_anew(&region, resized, judge)
+            }
             None if resized => self.reflow(&region),
             None => {
                 let room = self.room();
@@ -251,16 +283,17 @@ impl Turn {
         self.lost |= self.side.replace(region, room);
     }
 
-    /// Takes a frame that shares no row with the frames before it, in a turn without a word so far: all earlier
-    /// rows are dropped. If the frame begins in the middle of a message, the beginning was never painted: an
-    /// answer of a hundred lines may come in one piece.
+    /// Takes a frame that shares no row with the frames before it, in a turn without a word so far:
+    /// all earlier rows are dropped. If the frame begins in the middle of a message, the beginning
+    /// was never painted: an answer of a hundred lines may come in one piece.
     fn begin_anew(&mut self, region: &[Row], resized: bool, judge: &Judge<'_>) {
         let was_blank = self.side.rows.iter().all(Row::is_blank);
         self.side.start_anew();
         if resized {
             return;
         }
-        // The old rows are not in this frame. So an answer with the same words as the last one is new.
+        // The old rows are not in this frame. So an answer with the same words as the last one is
+        // new.
         self.past.clear();
         let Some(first) = region.first() else { return };
         let is_users = first.is_shaded() || self.submitted.has_row(first);
@@ -272,8 +305,8 @@ impl Turn {
         }
     }
 
-    /// The window has another width and the program broke its lines anew: rows that scrolled away meanwhile are
-    /// told by their letters. What cannot be found again is missing.
+    /// The window has another width and the program broke its lines anew: rows that scrolled away
+    /// meanwhile are told by their letters. What cannot be found again is missing.
     fn reflow(&mut self, region: &[Row]) {
         match reflowed(&self.side.rows, region, self.side.top) {
             Some(place) => self.side.cut_at(place, region),
@@ -302,18 +335,30 @@ impl Side {
     }
 
     /// Takes exactly what scrolled off and what is shown; says whether some of it had no room.
-    pub(super) fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>, room: usize) -> bool {
+    pub(super) fn replace_exactly(
+        &mut self,
+        scrolled: Vec<Row>,
+        region: Vec<Row>,
+        room: usize,
+    ) -> bool {
         self.truncate(self.top);
         let lost = self.append(scrolled, room);
         self.top = self.rows.len();
         lost | self.append(region, room)
     }
 
-    /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
-    /// whether some of it had no room.
-    pub(super) fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
-        let is_same =
-            |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
+    /// Takes a page that was painted anew from this place on, perhaps for a window of another size;
+    /// says whether some of it had no room.
+    pub(super) fn repaint(
+        &mut self,
+        at: usize,
+        page: Vec<Row>,
+        resized: bool,
+        room: usize,
+    ) -> bool {
+        let is_same = |start: &usize| {
+            !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default())
+        };
         self.start = self.start.filter(is_same);
         self.truncate(at);
         self.append(page, room)
@@ -334,8 +379,8 @@ impl Side {
         lost
     }
 
-    /// Finds a frame in the rows and those that stood below them before; where it begins among the latter, they
-    /// have scrolled away and are kept.
+    /// Finds a frame in the rows and those that stood below them before; where it begins among the
+    /// latter, they have scrolled away and are kept.
     fn align_below(&mut self, frame: &[Row]) -> Option<usize> {
         if self.tail.is_empty() {
             return None;
@@ -352,23 +397,40 @@ impl Side {
     /// Keeps the rows before this place, and the head of the row that holds it; the frame follows.
     fn cut_at(&mut self, place: Reflowed, frame: &[Row]) {
         let is_letter = |c: &char| c.is_alphanumeric();
-        let letters = |rows: &[Row]| rows.iter().flat_map(|row| row.text.chars()).filter(is_letter).count();
+        let letters = |rows: &[Row]| {
+            rows.iter()
+                .flat_map(|row| row.text.chars())
+                .filter(is_letter)
+                .count()
+        };
         // Where the turn begins, in letters of the frame.
         let until = self.start.filter(|start| *start > place.row);
-        let before = until.map(|start| letters(self.rows.get(place.row..start).unwrap_or_default()));
+        let before =
+            until.map(|start| letters(self.rows.get(place.row..start).unwrap_or_default()));
         let head = self.rows.get(place.row).cloned().unwrap_or_default();
         self.truncate(place.row);
         if place.letters_before > 0 {
             let mut places = head.text.char_indices().filter(|(_, c)| is_letter(c));
-            let end = places.nth(place.letters_before).map_or(head.text.len(), |(at, _)| at);
-            let text = head.text.get(..end).unwrap_or_default().trim_end().to_owned();
+            let end = places
+                .nth(place.letters_before)
+                .map_or(head.text.len(), |(at, _)| at);
+            let text = head
+                .text
+                .get(..end)
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned();
             self.bytes += text.len();
-            self.rows.push(Row { text, wrapped: false, ..head });
+            self.rows.push(Row {
+                text,
+                wrapped: false,
+                ..head
+            });
         }
         self.move_top(self.rows.len());
         if let Some(before) = before.map(|before| before.saturating_sub(place.letters_before)) {
-            let rows =
-                (0..=frame.len()).find(|rows| letters(frame.get(..*rows).unwrap_or_default()) >= before);
+            let rows = (0..=frame.len())
+                .find(|rows| letters(frame.get(..*rows).unwrap_or_default()) >= before);
             self.start = Some(self.top + rows.unwrap_or(frame.len()));
             self.asked = self.asked.min(self.top);
         }
@@ -383,9 +445,15 @@ impl Side {
     }
 
     pub(super) fn push_gap(&mut self, room: usize) -> bool {
-        let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
+        let row = |text: &str| Row {
+            text: text.to_owned(),
+            ..Row::default()
+        };
         self.gaps.push(self.rows.len());
-        let gap = Row { gap: true, ..row(GAP) };
+        let gap = Row {
+            gap: true,
+            ..row(GAP)
+        };
         let lost = self.append(vec![row(""), gap, row("")], room);
         self.top = self.rows.len();
         lost
@@ -401,8 +469,16 @@ impl Side {
     /// Forgets rows at the beginning that belong to former turns.
     pub(super) fn forget(&mut self, rows: usize) {
         let rows = rows.min(self.rows.len());
-        self.bytes -= self.rows.drain(..rows).map(|row| row.text.len()).sum::<usize>();
-        self.gaps = self.gaps.iter().filter_map(|at| at.checked_sub(rows)).collect();
+        self.bytes -= self
+            .rows
+            .drain(..rows)
+            .map(|row| row.text.len())
+            .sum::<usize>();
+        self.gaps = self
+            .gaps
+            .iter()
+            .filter_map(|at| at.checked_sub(rows))
+            .collect();
         self.start = self.start.map(|at| at.saturating_sub(rows));
         self.asked = self.asked.saturating_sub(rows);
         self.low = self.low.saturating_sub(rows);
@@ -424,7 +500,10 @@ impl Side {
 /// The last printed ones of the rows before a turn.
 pub(super) fn past(rows: &[Row]) -> Vec<String> {
     let printed = rows.iter().rev().filter(|row| !row.is_blank());
-    let mut past: Vec<String> = printed.take(PAST_ROWS).map(|row| row.text.clone()).collect();
+    let mut past: Vec<String> = printed
+        .take(PAST_ROWS)
+        .map(|row| row.text.clone())
+        .collect();
     past.reverse();
     past
 }
@@ -435,5 +514,7 @@ pub(super) fn blank_above(rows: &[Row]) -> usize {
 }
 
 pub(super) fn trimmed(rows: &[Row]) -> usize {
-    rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
+    rows.iter()
+        .rposition(|row| !row.is_blank())
+        .map_or(0, |last| last + 1)
 }

@@ -32,14 +32,19 @@ impl MapKey {
 
 /// The number as a whole one, if it was written as one.
 pub(super) fn whole(number: &Number) -> Option<i128> {
-    number.as_u64().map(i128::from).or_else(|| number.as_i64().map(i128::from))
+    number
+        .as_u64()
+        .map(i128::from)
+        .or_else(|| number.as_i64().map(i128::from))
 }
 
 /// A whole number in decimal digits, without leading zeros or a plus.
 fn decimal(text: &str) -> Option<i128> {
     match text.strip_prefix('-') {
         None => canonical_number(text).map(i128::from),
-        Some(magnitude) => canonical_number(magnitude).filter(|m| *m > 0).map(|m| -i128::from(m)),
+        Some(magnitude) => canonical_number(magnitude)
+            .filter(|m| *m > 0)
+            .map(|m| -i128::from(m)),
     }
 }
 
@@ -78,23 +83,30 @@ impl<'r> Encoder<'r> {
                 Some(table) => format!("{kind} or a label of {id} ({})", some_of(table.texts())),
                 None => format!("{kind} or a label of {id}"),
             },
-            (None, Some(Semantic::UnixMs | Semantic::UnixS)) => format!("{kind} or a time in RFC 3339"),
+            (None, Some(Semantic::UnixMs | Semantic::UnixS)) => {
+                format!("{kind} or a time in RFC 3339")
+            }
             (None, _) => kind.to_owned(),
         }
     }
 
     /// A number that is spelt as a label, a time or, for 64 bits, in digits.
     fn int_text(&mut self, kind: IntKind, shape: &'r Shape, text: &str) -> Option<i128> {
-        let table = shape.enum_id.as_ref().and_then(|id| self.names.enum_table(id));
+        let table = shape
+            .enum_id
+            .as_ref()
+            .and_then(|id| self.names.enum_table(id));
         let label = table.and_then(|table| table.number(text));
         let time = || match shape.semantic {
             Some(Semantic::UnixMs) => time::parse(text).map(i128::from),
-            Some(Semantic::UnixS) => {
-                time::parse(text).filter(|ms| ms % 1000 == 0).map(|ms| i128::from(ms / 1000))
-            }
+            Some(Semantic::UnixS) => time::parse(text)
+                .filter(|ms| ms % 1000 == 0)
+                .map(|ms| i128::from(ms / 1000)),
             _ => None,
         };
-        label.or_else(time).or_else(|| if kind.is_wide() { decimal(text) } else { None })
+        label
+            .or_else(time)
+            .or_else(|| if kind.is_wide() { decimal(text) } else { None })
     }
 
     fn float(&self, value: &Value, expected: &str) -> Result<f64, EncodeError> {
@@ -108,7 +120,10 @@ impl<'r> Encoder<'r> {
         .ok_or_else(|| self.wrong(expected, value))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a single is the nearest one to the number given")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a single is the nearest one to the number given"
+    )]
     fn single(&self, value: &Value) -> Result<f32, EncodeError> {
         let wide = self.float(value, "f32")?;
         let single = wide as f32;
@@ -126,7 +141,9 @@ impl<'r> Encoder<'r> {
     pub(super) fn map_key(&self, kind: &Kind, key: &str) -> Result<MapKey, EncodeError> {
         let parsed = match kind {
             Kind::Bool => key.parse().ok().map(MapKey::Bool),
-            Kind::Int(kind) => decimal(key).filter(|number| kind.range().contains(number)).map(MapKey::Int),
+            Kind::Int(kind) => decimal(key)
+                .filter(|number| kind.range().contains(number))
+                .map(MapKey::Int),
             Kind::Bytes => STANDARD.decode(key).ok().map(MapKey::Bin),
             _ => Some(MapKey::Str(key.to_owned())),
         };

@@ -17,14 +17,38 @@ fn refused(payload: &[u8]) -> DecodeFault {
 #[test]
 fn what_is_no_payload_is_a_decode_error() {
     assert_eq!(refused(&[]), DecodeFault::Empty);
-    assert_eq!(refused(&array(&[])), DecodeFault::NotAMap { found: "an array" });
+    assert_eq!(
+        refused(&array(&[])),
+        DecodeFault::NotAMap { found: "an array" }
+    );
     assert_eq!(refused(&nil()), DecodeFault::NotAMap { found: "nil" });
-    assert_eq!(refused(&[0x80, 0xc0]), DecodeFault::Trailing { offset: 1, bytes: 1 });
+    assert_eq!(
+        refused(&[0x80, 0xc0]),
+        DecodeFault::Trailing {
+            offset: 1,
+            bytes: 1
+        }
+    );
     assert_eq!(refused(&[0x81, 0x01]), DecodeFault::Truncated { offset: 2 });
-    assert_eq!(refused(&[0x81, 0x0d, 0xa5, b'a']), DecodeFault::Truncated { offset: 2 });
-    assert_eq!(refused(&[0x81, 0x01, 0xc1]), DecodeFault::Reserved { offset: 2 });
-    assert_eq!(refused(&[0x81, 0x63, 0xc1]), DecodeFault::Reserved { offset: 2 });
-    let other = project(sample_registry(), &sample_type(), 2, &[0x80], &Options::default());
+    assert_eq!(
+        refused(&[0x81, 0x0d, 0xa5, b'a']),
+        DecodeFault::Truncated { offset: 2 }
+    );
+    assert_eq!(
+        refused(&[0x81, 0x01, 0xc1]),
+        DecodeFault::Reserved { offset: 2 }
+    );
+    assert_eq!(
+        refused(&[0x81, 0x63, 0xc1]),
+        DecodeFault::Reserved { offset: 2 }
+    );
+    let other = project(
+        sample_registry(),
+        &sample_type(),
+        2,
+        &[0x80],
+        &Options::default(),
+    );
     assert_eq!(other, Err(DecodeFault::Encoding(2).into()));
 }
 
@@ -39,7 +63,10 @@ fn declared_lengths_are_believed_only_as_far_as_the_bytes_reach() {
         &[0x81, 0x14, 0xc9, 0xff, 0xff, 0xff, 0xff, 0x01],
         &[0x81, 0x63, 0xdf, 0xff, 0xff, 0xff, 0xff],
     ] {
-        assert!(matches!(refused(head), DecodeFault::Truncated { .. }), "{head:x?}");
+        assert!(
+            matches!(refused(head), DecodeFault::Truncated { .. }),
+            "{head:x?}"
+        );
     }
 }
 
@@ -56,7 +83,10 @@ fn nested(tag: u64, depth: usize) -> Vec<u8> {
 fn nesting_is_bounded_wherever_it_is() {
     for tag in [20, 99, 7] {
         assert!(show(&Options::default(), &nested(tag, 128)).is_ok());
-        assert!(matches!(refused(&nested(tag, 129)), DecodeFault::TooDeep { .. }));
+        assert!(matches!(
+            refused(&nested(tag, 129)),
+            DecodeFault::TooDeep { .. }
+        ));
     }
     let mut key = nil();
     for _ in 0..127 {
@@ -74,11 +104,18 @@ fn nesting_is_bounded_wherever_it_is() {
 fn a_typed_blob_counts_towards_the_nesting_around_it() {
     let mut payload = tagged(&[(1, &boolean(true))]);
     for _ in 0..100 {
-        let blob = tagged(&[(1, &text("test.Everything")), (2, &int(2)), (3, &bin(&payload))]);
+        let blob = tagged(&[
+            (1, &text("test.Everything")),
+            (2, &int(2)),
+            (3, &bin(&payload)),
+        ]);
         payload = tagged(&[(19, &blob)]);
     }
     let shown = show(&Options::default(), &payload).unwrap();
-    assert!(shown.data.contains("nests deeper"), "the blob too deep is shown with its error");
+    assert!(
+        shown.data.contains("nests deeper"),
+        "the blob too deep is shown with its error"
+    );
     assert_eq!(shown.data.matches("\"data\"").count(), 63);
 }
 
@@ -98,7 +135,10 @@ fn warnings_are_bounded() {
     let strings = array(&vec![text("x"); 5000]);
     let shown = show(&Options::default(), &tagged(&[(15, &strings)])).unwrap();
     assert_eq!(shown.warnings.len(), 65);
-    assert_eq!(shown.warnings[64].message, "4936 more warnings are left out");
+    assert_eq!(
+        shown.warnings[64].message,
+        "4936 more warnings are left out"
+    );
     let long = map(&[(text(&"k".repeat(100_000)), raw_str(&[0xff]))]);
     let shown = show(&Options::default(), &tagged(&[(20, &long)])).unwrap();
     assert!(shown.warnings[0].path.len() < 1100);
@@ -115,7 +155,13 @@ fn long_names_cannot_make_endless_text_of_few_bytes() {
     registry.put("b", bundle.to_string().as_bytes()).unwrap();
     let mut payload = vec![0x81, 0x01, 0xdd, 0x00, 0x04, 0x00, 0x00];
     payload.extend([0x81, 0x01, 0x01].repeat(0x4_0000));
-    let shown = project(&registry, &TypeRef::new("Root", 1), 1, &payload, &Options::default());
+    let shown = project(
+        &registry,
+        &TypeRef::new("Root", 1),
+        1,
+        &payload,
+        &Options::default(),
+    );
     let error = shown.unwrap_err();
     assert_eq!((error.code(), error.status()), ("TooLarge", 413));
 }
@@ -125,9 +171,24 @@ fn arbitrary_bytes_are_json_or_refused() {
     let seeds = [
         map(&[]),
         nested(20, 20),
-        tagged(&[(19, &tagged(&[(1, &text("test.Link")), (2, &int(1)), (3, &bin(&nested(3, 3)))]))]),
-        tagged(&[(16, &array(&[tagged(&[(1, &text("é"))])])), (22, &int(3)), (24, &int(1)), (24, &int(2))]),
-        tagged(&[(17, &map(&[(text("a"), nil())])), (18, &map(&[(int(1), array(&[bin(&[1])]))]))]),
+        tagged(&[(
+            19,
+            &tagged(&[
+                (1, &text("test.Link")),
+                (2, &int(1)),
+                (3, &bin(&nested(3, 3))),
+            ]),
+        )]),
+        tagged(&[
+            (16, &array(&[tagged(&[(1, &text("é"))])])),
+            (22, &int(3)),
+            (24, &int(1)),
+            (24, &int(2)),
+        ]),
+        tagged(&[
+            (17, &map(&[(text("a"), nil())])),
+            (18, &map(&[(int(1), array(&[bin(&[1])]))])),
+        ]),
     ];
     let mut random = 88_172_645_463_325_252_u64;
     let mut next = |below: usize| {
@@ -166,7 +227,12 @@ fn every_prefix_of_a_payload_is_refused() {
 /// Runs with half of the stack that a thread has by default.
 fn on_a_small_stack(check: impl FnOnce() + Send + 'static) {
     const STACK_BYTES: usize = 1 << 20;
-    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(check).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(check)
+        .unwrap()
+        .join()
+        .unwrap();
 }
 
 #[test]
@@ -179,13 +245,27 @@ fn the_deepest_payloads_fit_a_small_stack() {
     };
     let link = |inner: Vec<u8>| tagged(&[(3, &inner)]);
     let blob = |payload: Vec<u8>| {
-        let blob = tagged(&[(1, &text("test.Everything")), (2, &int(2)), (3, &bin(&payload))]);
+        let blob = tagged(&[
+            (1, &text("test.Everything")),
+            (2, &int(2)),
+            (3, &bin(&payload)),
+        ]);
         tagged(&[(19, &blob)])
     };
     let payloads = [
         tagged(&[(21, &wrapped(map(&[]), NESTING_MAX - 2, link))]),
-        tagged(&[(20, &wrapped(map(&[]), NESTING_MAX - 2, |inner| map(&[(text("k"), inner)])))]),
-        tagged(&[(99, &wrapped(map(&[]), NESTING_MAX - 2, |inner| map(&[(text("k"), inner)])))]),
+        tagged(&[(
+            20,
+            &wrapped(map(&[]), NESTING_MAX - 2, |inner| {
+                map(&[(text("k"), inner)])
+            }),
+        )]),
+        tagged(&[(
+            99,
+            &wrapped(map(&[]), NESTING_MAX - 2, |inner| {
+                map(&[(text("k"), inner)])
+            }),
+        )]),
         wrapped(map(&[]), NESTING_MAX / 2, blob),
     ];
     on_a_small_stack(move || {
@@ -202,7 +282,10 @@ fn unknown_entries_below_a_long_key_do_not_repeat_it() {
     let unknown: Vec<_> = (100..200).map(|tag| (int(tag), nil())).collect();
     let link = map(&unknown);
     let payload = tagged(&[(17, &map(&[(text(&"k".repeat(1 << 20)), link)]))]);
-    let debug = Options { include_unknown: IncludeUnknown::Yes, ..Options::default() };
+    let debug = Options {
+        include_unknown: IncludeUnknown::Yes,
+        ..Options::default()
+    };
     let shown = show(&debug, &payload).unwrap().unknown.unwrap();
     assert!(shown.len() < 100 * 1100, "{}", shown.len());
     assert_eq!(value(&shown).as_object().unwrap().len(), 100);

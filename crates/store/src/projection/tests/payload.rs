@@ -67,6 +67,9 @@ pub(super) fn map(entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
 
 /// A map with tags.
 pub(super) fn tagged(fields: &[(u64, &[u8])]) -> Vec<u8> {
-    let fields: Vec<_> = fields.iter().map(|(tag, value)| (int((*tag).into()), value.to_vec())).collect();
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(tag, value)| (int((*tag).into()), value.to_vec()))
+        .collect();
     map(&fields)
 }

@@ -15,39 +15,86 @@ fn blob(type_id: &str, version: i128, bytes: &[u8]) -> Vec<u8> {
 fn nested_types_project_by_their_latest_version() {
     let shown = json!({ "title": "a", "size": "5" });
     check(21, &link("a", 5), &shown);
-    check(16, &array(&[link("a", 5), link("a", 5)]), &json!([shown, shown]));
-    check(17, &map(&[(text("k"), link("a", 5))]), &json!({ "k": shown }));
+    check(
+        16,
+        &array(&[link("a", 5), link("a", 5)]),
+        &json!([shown, shown]),
+    );
+    check(
+        17,
+        &map(&[(text("k"), link("a", 5))]),
+        &json!({ "k": shown }),
+    );
     let chain = tagged(&[(3, &tagged(&[(3, &link("end", 1))]))]);
-    check(21, &chain, &json!({ "next": { "next": { "title": "end", "size": "1" } } }));
+    check(
+        21,
+        &chain,
+        &json!({ "next": { "next": { "title": "end", "size": "1" } } }),
+    );
 }
 
 #[test]
 fn map_keys_are_json_strings_of_their_declared_type() {
     check(17, &map(&[(text(""), nil())]), &json!({ "": null }));
-    check(18, &map(&[(int(i64::MIN.into()), array(&[]))]), &json!({ "-9223372036854775808": [] }));
+    check(
+        18,
+        &map(&[(int(i64::MIN.into()), array(&[]))]),
+        &json!({ "-9223372036854775808": [] }),
+    );
     check(
         29,
         &map(&[(boolean(true), int(7)), (boolean(false), int(8))]),
         &json!({ "true": "7", "false": "8" }),
     );
     check(30, &map(&[(bin(&[1, 2]), int(7))]), &json!({ "AQI=": 7 }));
-    let hex = Options { bytes_render: BytesRender::Hex, ..Options::default() };
-    check_with(&hex, 30, &map(&[(bin(&[1, 2]), int(7))]), &json!({ "0102": 7 }));
-    let length = Options { bytes_render: BytesRender::LenOnly, ..Options::default() };
+    let hex = Options {
+        bytes_render: BytesRender::Hex,
+        ..Options::default()
+    };
+    check_with(
+        &hex,
+        30,
+        &map(&[(bin(&[1, 2]), int(7))]),
+        &json!({ "0102": 7 }),
+    );
+    let length = Options {
+        bytes_render: BytesRender::LenOnly,
+        ..Options::default()
+    };
     let two = map(&[(bin(&[1]), int(7)), (bin(&[2]), int(8))]);
     check_with(&length, 30, &two, &json!({ "AQ==": 7, "Ag==": 8 }));
 }
 
 #[test]
 fn map_keys_of_another_type_are_shown_with_a_warning() {
-    warned(18, &map(&[(text("x"), array(&[]))]), &json!({ "x": [] }), "keys are i64");
-    warned(18, &map(&[(int(u64::MAX.into()), nil())]), &json!({ "18446744073709551615": null }), "i64");
-    warned(29, &map(&[(int(1), int(7))]), &json!({ "1": "7" }), "keys are bool");
+    warned(
+        18,
+        &map(&[(text("x"), array(&[]))]),
+        &json!({ "x": [] }),
+        "keys are i64",
+    );
+    warned(
+        18,
+        &map(&[(int(u64::MAX.into()), nil())]),
+        &json!({ "18446744073709551615": null }),
+        "i64",
+    );
+    warned(
+        29,
+        &map(&[(int(1), int(7))]),
+        &json!({ "1": "7" }),
+        "keys are bool",
+    );
 }
 
 #[test]
 fn a_map_key_that_comes_twice_is_shown_once() {
-    warned(20, &map(&[(int(1), int(7)), (text("1"), int(8))]), &json!({ "1": 8 }), "more than once");
+    warned(
+        20,
+        &map(&[(int(1), int(7)), (text("1"), int(8))]),
+        &json!({ "1": 8 }),
+        "more than once",
+    );
     warned(
         17,
         &map(&[(text("a"), nil()), (text("a"), link("b", 1))]),
@@ -58,7 +105,10 @@ fn a_map_key_that_comes_twice_is_shown_once() {
 
 #[test]
 fn warnings_and_unknowns_inside_name_the_way_there() {
-    let options = Options { include_unknown: IncludeUnknown::Yes, ..Options::default() };
+    let options = Options {
+        include_unknown: IncludeUnknown::Yes,
+        ..Options::default()
+    };
     let bad = tagged(&[(1, &int(1)), (9, &int(42))]);
     let payload = tagged(&[
         (16, &array(&[link("a", 1), bad.clone()])),
@@ -67,7 +117,11 @@ fn warnings_and_unknowns_inside_name_the_way_there() {
         (21, &tagged(&[(3, &bad)])),
     ]);
     let shown = show(&options, &payload).unwrap();
-    let paths: Vec<_> = shown.warnings.iter().map(|warning| (warning.tag, warning.path.as_str())).collect();
+    let paths: Vec<_> = shown
+        .warnings
+        .iter()
+        .map(|warning| (warning.tag, warning.path.as_str()))
+        .collect();
     assert_eq!(
         paths,
         [
@@ -108,10 +162,17 @@ fn a_typed_blob_is_projected_by_its_own_type() {
 #[test]
 fn a_typed_blob_that_cannot_be_projected_shows_why_and_its_bytes() {
     let check = |type_id: &str, version: i128, bytes: &[u8], code: &str, shown: &str| {
-        let projected = show(&Options::default(), &tagged(&[(19, &blob(type_id, version, bytes))])).unwrap();
+        let projected = show(
+            &Options::default(),
+            &tagged(&[(19, &blob(type_id, version, bytes))]),
+        )
+        .unwrap();
         let data = value(&projected.data);
         let blob = &data["blob"];
-        assert_eq!((&blob["type_id"], &blob["type_version"]), (&json!(type_id), &json!(version)));
+        assert_eq!(
+            (&blob["type_id"], &blob["type_version"]),
+            (&json!(type_id), &json!(version))
+        );
         assert_eq!(blob["error"]["code"], code);
         assert_eq!(blob["bytes"], shown);
         assert_eq!(blob.get("data"), None);
@@ -125,7 +186,12 @@ fn a_typed_blob_that_cannot_be_projected_shows_why_and_its_bytes() {
 
 #[test]
 fn what_is_no_typed_blob_is_shown_as_it_is() {
-    warned(19, &tagged(&[(1, &text("T")), (2, &int(1))]), &json!({ "1": "T", "2": 1 }), "typed_blob");
+    warned(
+        19,
+        &tagged(&[(1, &text("T")), (2, &int(1))]),
+        &json!({ "1": "T", "2": 1 }),
+        "typed_blob",
+    );
     warned(
         19,
         &tagged(&[(1, &text("T")), (2, &int(1)), (3, &text("x"))]),
@@ -137,9 +203,20 @@ fn what_is_no_typed_blob_is_shown_as_it_is() {
 
 #[test]
 fn what_is_beside_and_inside_a_typed_blob_is_unknown_by_its_path() {
-    let options = Options { include_unknown: IncludeUnknown::Yes, ..Options::default() };
+    let options = Options {
+        include_unknown: IncludeUnknown::Yes,
+        ..Options::default()
+    };
     let inner = tagged(&[(8, &int(1))]);
-    let blob = tagged(&[(4, &int(2)), (1, &text("test.Link")), (2, &int(1)), (3, &bin(&inner))]);
+    let blob = tagged(&[
+        (4, &int(2)),
+        (1, &text("test.Link")),
+        (2, &int(1)),
+        (3, &bin(&inner)),
+    ]);
     let shown = show(&options, &tagged(&[(19, &blob)])).unwrap();
-    assert_eq!(value(&shown.unknown.unwrap()), json!({ "blob.4": 2, "blob.data.8": 1 }));
+    assert_eq!(
+        value(&shown.unknown.unwrap()),
+        json!({ "blob.4": 2, "blob.data.8": 1 })
+    );
 }

@@ -9,16 +9,23 @@ fn a_bundle_read_before_gets_the_same_answers() {
     let parsed = ParsedBundle::parse("b", first.as_bytes()).unwrap();
     assert_eq!((&**parsed.id(), &**parsed.bytes()), ("b", first.as_bytes()));
     let registry = Registry::default();
-    let [one, two] = [parsed.clone(), parsed.clone()].map(|parsed| match registry.check_parsed(&parsed) {
-        Ok(Checked::New(next)) => next,
-        answer => panic!("{answer:?}"),
-    });
+    let [one, two] =
+        [parsed.clone(), parsed.clone()].map(|parsed| match registry.check_parsed(&parsed) {
+            Ok(Checked::New(next)) => next,
+            answer => panic!("{answer:?}"),
+        });
     let shared = one.descriptor("T", 1).zip(two.descriptor("T", 1)).unwrap();
-    assert!(Arc::ptr_eq(shared.0, shared.1), "descriptors are read once, not once per check");
+    assert!(
+        Arc::ptr_eq(shared.0, shared.1),
+        "descriptors are read once, not once per check"
+    );
     assert_eq!(one.bundle("b").unwrap().etag, parsed.etag());
     assert!(matches!(one.check_parsed(&parsed), Ok(Checked::Identical)));
     let other_parsed = ParsedBundle::parse("b", other.as_bytes()).unwrap();
-    assert_eq!(one.check_parsed(&other_parsed).unwrap_err(), one.check("b", other.as_bytes()).unwrap_err());
+    assert_eq!(
+        one.check_parsed(&other_parsed).unwrap_err(),
+        one.check("b", other.as_bytes()).unwrap_err()
+    );
     assert!(registry.bundle("b").is_none());
     let mismatch = ParsedBundle::parse("c", first.as_bytes()).unwrap_err();
     assert_eq!(mismatch, registry.check("c", first.as_bytes()).unwrap_err());
@@ -40,10 +47,17 @@ fn every_field_is_found_by_its_name() {
 fn bundles_are_found_by_their_place() {
     let mut registry = Registry::default();
     for number in 0..300 {
-        put(&mut registry, &bundle(&format!("b{number}"), &json!({}), &json!({}))).unwrap();
+        put(
+            &mut registry,
+            &bundle(&format!("b{number}"), &json!({}), &json!({})),
+        )
+        .unwrap();
     }
     for number in [0, 1, 127, 128, 299] {
-        assert_eq!(&*registry.bundle_at(number).unwrap().id, format!("b{number}"));
+        assert_eq!(
+            &*registry.bundle_at(number).unwrap().id,
+            format!("b{number}")
+        );
         assert_eq!(registry.bundles().nth(number).unwrap().order, number);
         assert_eq!(registry.bundles().skip(number).count(), 300 - number);
     }
@@ -80,7 +94,15 @@ fn the_deepest_bundle_fits_a_small_stack() {
         let mut registry = Registry::default();
         assert_eq!(registry.put("b", text.as_bytes()), Ok(true));
         registry.descriptor_json(registry.descriptor("T", 1).unwrap());
-        assert!(matches!(Registry::default().put("b", deeper.as_bytes()), Err(BundleError::TooDeep { .. })));
+        assert!(matches!(
+            Registry::default().put("b", deeper.as_bytes()),
+            Err(BundleError::TooDeep { .. })
+        ));
     };
-    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(check).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(check)
+        .unwrap()
+        .join()
+        .unwrap();
 }

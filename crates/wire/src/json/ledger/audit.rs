@@ -64,8 +64,8 @@ shapes! {
         bundles: u64,
         /// Answers that were made again.
         answers: u64,
-        /// Answers that were not: they show a bundle that was refused or wrote nothing as it was sent, which is
-        /// not recorded.
+        /// Answers that were not: they show a bundle that was refused or wrote nothing as it was
+        /// sent, which is not recorded.
         answers_skipped: u64,
         /// What does not fit.
         faults: Vec<Misfit>,
@@ -78,7 +78,8 @@ shapes! {
     EveryEntry {
         /// The cursor that was asked with.
         cursor_before: Option<String>,
-        /// Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing was written.
+        /// Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing
+        /// was written.
         cursor_after: Option<String>,
         /// The entries as they were committed, whoever may see them.
         entries: Vec<WriteEntry>,

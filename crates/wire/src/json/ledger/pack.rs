@@ -33,8 +33,8 @@ shapes! {
         /// 1 to 200; 10 unless given.
         #[serde(default)]
         limit: Option<u64>,
-        /// Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as `limit`
-        /// unless given.
+        /// Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as
+        /// `limit` unless given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<u64>,
         /// Whose.
@@ -81,8 +81,8 @@ shapes! {
         author_id: String,
         /// Where in the text the excerpt is, in bytes.
         range: Vec<u64>,
-        /// True when the entry has nothing that was asked for but stands beside one that has; else it is
-        /// left out.
+        /// True when the entry has nothing that was asked for but stands beside one that has; else
+        /// it is left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<bool>,
     }

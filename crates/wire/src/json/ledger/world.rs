@@ -10,7 +10,8 @@ shapes! {
         /// 1 to 64 letters, digits, `_`, `.` or `-`.
         #[schema(example = "payments")]
         world_id: String,
-        /// NARRATIVE (clock STEP, registry OPEN) unless given, or WORKSPACE (clock WALL, registry CLOSED).
+        /// NARRATIVE (clock STEP, registry OPEN) unless given, or WORKSPACE (clock WALL, registry
+        /// CLOSED).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         profile: Option<String>,
         /// WALL or STEP.

@@ -1,9 +1,9 @@
 //! LoCoMo: long conversations with questions, each with the turns that answer it.
 //!
-//! Each conversation is a ledger of its own and each turn an entry, with the speaker's name as its label
-//! and the caption of a picture behind its text. A turn's time is that of its session and half a minute
-//! more for each turn before it. Asked are the questions of categories 1 to 4 with at least one turn that
-//! exists as evidence. The file is not shipped: its licence does not allow it.
+//! Each conversation is a ledger of its own and each turn an entry, with the speaker's name as its
+//! label and the caption of a picture behind its text. A turn's time is that of its session and
+//! half a minute more for each turn before it. Asked are the questions of categories 1 to 4 with at
+//! least one turn that exists as evidence. The file is not shipped: its licence does not allow it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -88,11 +88,16 @@ impl Conversation {
         let mut next = DateTime::constant(2023, 1, 1, 9, 0, 0, 0);
         for session in 1..SESSIONS_MAX {
             let told = date_time(text_of(value, &format!("session_{session}_date_time")));
-            let Some(turns) = value.get(format!("session_{session}")).and_then(Value::as_array) else {
+            let Some(turns) = value
+                .get(format!("session_{session}"))
+                .and_then(Value::as_array)
+            else {
                 continue;
             };
             let start = told.unwrap_or(next);
-            next = start.checked_add(jiff::Span::new().days(1)).unwrap_or(start);
+            next = start
+                .checked_add(jiff::Span::new().days(1))
+                .unwrap_or(start);
             turns
                 .iter()
                 .enumerate()
@@ -104,12 +109,24 @@ impl Conversation {
     fn add(&mut self, session: usize, start: DateTime, number: usize, turn: &Value) {
         let (speaker, caption) = (text_of(turn, "speaker"), text_of(turn, "blip_caption"));
         let said = text_of(turn, "text");
-        let text = if caption.is_empty() { said.to_owned() } else { format!("{said} {caption}") };
-        let begun = start.to_zoned(TimeZone::UTC).map_or(0, |time| time.timestamp().as_millisecond());
+        let text = if caption.is_empty() {
+            said.to_owned()
+        } else {
+            format!("{said} {caption}")
+        };
+        let begun = start
+            .to_zoned(TimeZone::UTC)
+            .map_or(0, |time| time.timestamp().as_millisecond());
         let time = begun + i64::try_from(number).unwrap_or(0) * TURN_MILLIS;
         let date = date_words(start.date());
-        let document =
-            Document { class: ALL, author: speaker, label: speaker, text: &text, time, date: &date };
+        let document = Document {
+            class: ALL,
+            author: speaker,
+            label: speaker,
+            text: &text,
+            time,
+            date: &date,
+        };
         let entry = self.index.push(&document);
         self.turns.insert(text_of(turn, "dia_id").to_owned(), entry);
         self.sessions.push(session);
@@ -118,21 +135,37 @@ impl Conversation {
 
     /// The turns that a question names as evidence: `D1:3`, some of them several in one text.
     fn evidence(&self, question: &Value) -> Vec<u32> {
-        let texts = question.get("evidence").and_then(Value::as_array).into_iter().flatten();
-        let names = texts.filter_map(Value::as_str).flat_map(|text| text.split([';', ',', ' ']));
+        let texts = question
+            .get("evidence")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let names = texts
+            .filter_map(Value::as_str)
+            .flat_map(|text| text.split([';', ',', ' ']));
         let names = names.filter(|name| !name.is_empty());
-        let mut turns: Vec<u32> = names.filter_map(|name| self.turns.get(name.trim()).copied()).collect();
+        let mut turns: Vec<u32> = names
+            .filter_map(|name| self.turns.get(name.trim()).copied())
+            .collect();
         turns.sort_unstable();
         turns.dedup();
         turns
     }
 
     fn search(&self, text: &str) -> Vec<u32> {
-        let scope = Scope { classes: &[ALL], at: self.index.len() };
+        let scope = Scope {
+            classes: &[ALL],
+            at: self.index.len(),
+        };
         // A quote in a question is no phrase that somebody looks for.
         let text = text.replace('"', " ");
-        let query =
-            Query { text: &text, author: None, window: Window::default(), limit: DEPTH, context_max: DEPTH };
+        let query = Query {
+            text: &text,
+            author: None,
+            window: Window::default(),
+            limit: DEPTH,
+            context_max: DEPTH,
+        };
         let Ok(hits) = self.index.search(&scope, &query, &self.texts[..]);
         hits.into_iter().map(|hit| hit.entry).collect()
     }
@@ -143,7 +176,11 @@ fn date_time(text: &str) -> Option<DateTime> {
     let (clock, day) = text.split_once(" on ")?;
     let (clock, half) = clock.trim().split_once(' ')?;
     let (hour, minute) = clock.split_once(':')?;
-    let afternoon = if half.eq_ignore_ascii_case("pm") { 12 } else { 0 };
+    let afternoon = if half.eq_ignore_ascii_case("pm") {
+        12
+    } else {
+        0
+    };
     let hour = hour.parse::<i8>().ok()?.rem_euclid(12) + afternoon;
     let mut parts = day.split([' ', ',']).filter(|part| !part.is_empty());
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
@@ -153,8 +190,9 @@ fn date_time(text: &str) -> Option<DateTime> {
 }
 
 fn month_number(name: &str) -> Option<i8> {
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
     let start = name.get(..3)?.to_lowercase();
     let place = MONTHS.iter().position(|month| *month == start)?;
     i8::try_from(place + 1).ok()
@@ -174,7 +212,13 @@ fn kind(category: &Value) -> Option<&'static str> {
 impl Found {
     fn ask(&mut self, conversation: &Conversation, question: &Value) {
         let gold = conversation.evidence(question);
-        let Some(kind) = question.get("category").and_then(kind).filter(|_| !gold.is_empty()) else { return };
+        let Some(kind) = question
+            .get("category")
+            .and_then(kind)
+            .filter(|_| !gold.is_empty())
+        else {
+            return;
+        };
         let hits = conversation.search(text_of(question, "question"));
         for tally in [&mut self.all, self.kinds.entry(kind).or_default()] {
             tally.add(&hits, &gold, &conversation.sessions);
@@ -183,9 +227,12 @@ impl Found {
 
     /// For people.
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("LoCoMo: {} conversations, {} turns", self.conversations, self.turns)];
-        let rows =
-            std::iter::once(("all", &self.all)).chain(self.kinds.iter().map(|(kind, tally)| (*kind, tally)));
+        let mut lines = vec![format!(
+            "LoCoMo: {} conversations, {} turns",
+            self.conversations, self.turns
+        )];
+        let rows = std::iter::once(("all", &self.all))
+            .chain(self.kinds.iter().map(|(kind, tally)| (*kind, tally)));
         for (name, tally) in rows {
             let [r5, r10, r20] = tally.recall.map(|sum| tally.mean(sum));
             lines.push(format!(
@@ -193,14 +240,18 @@ impl Found {
                 tally.mean(tally.any), tally.mean(tally.rank), tally.mean(tally.session), tally.asked
             ));
         }
-        lines.push("  goals        R@10 0.77  any@10 0.77  MRR 0.59  session any@5 0.92".to_owned());
+        lines
+            .push("  goals        R@10 0.77  any@10 0.77  MRR 0.59  session any@5 0.92".to_owned());
         lines
     }
 
     /// For programs.
     pub(super) fn json(&self) -> Value {
-        let kinds: serde_json::Map<_, _> =
-            self.kinds.iter().map(|(kind, tally)| ((*kind).to_owned(), tally.json())).collect();
+        let kinds: serde_json::Map<_, _> = self
+            .kinds
+            .iter()
+            .map(|(kind, tally)| ((*kind).to_owned(), tally.json()))
+            .collect();
         json!({ "conversations": self.conversations, "turns": self.turns, "all": self.all.json(), "kinds": kinds })
     }
 }
@@ -211,7 +262,14 @@ impl Tally {
     }
 
     fn add(&mut self, hits: &[u32], gold: &[u32], sessions: &[usize]) {
-        let within = |depth: usize| number(hits.iter().take(depth).filter(|hit| gold.contains(hit)).count());
+        let within = |depth: usize| {
+            number(
+                hits.iter()
+                    .take(depth)
+                    .filter(|hit| gold.contains(hit))
+                    .count(),
+            )
+        };
         self.asked += 1;
         for (sum, depth) in self.recall.iter_mut().zip(RECALLS) {
             *sum += within(depth) / number(gold.len());
@@ -240,7 +298,9 @@ fn finds_session(hits: &[u32], gold: &[u32], sessions: &[usize]) -> bool {
             first.push(found);
         }
     }
-    gold.iter().filter_map(session).any(|wanted| first.contains(&wanted))
+    gold.iter()
+        .filter_map(session)
+        .any(|wanted| first.contains(&wanted))
 }
 
 #[cfg(test)]
@@ -257,7 +317,11 @@ mod tests {
             ("25:99 pm on 40 Foo, x", None),
             ("", None),
         ] {
-            assert_eq!(date_time(text).map(|time| time.to_string()).as_deref(), expect, "{text}");
+            assert_eq!(
+                date_time(text).map(|time| time.to_string()).as_deref(),
+                expect,
+                "{text}"
+            );
         }
     }
 
@@ -286,7 +350,10 @@ mod tests {
             7,
         ]);
         let found = measure(file.to_string().as_bytes()).unwrap();
-        assert_eq!((found.conversations, found.turns, found.all.asked), (2, 4, 2));
+        assert_eq!(
+            (found.conversations, found.turns, found.all.asked),
+            (2, 4, 2)
+        );
         assert!((found.kinds["single fact"].recall[0] - 1.0).abs() < 1e-9);
         assert!(found.kinds["multi-hop"].recall[0] >= 0.5);
         assert_eq!(found.lines().len(), 5);

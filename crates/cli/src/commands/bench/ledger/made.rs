@@ -31,7 +31,8 @@ const TOLD: usize = 100_000;
 /// Opens the store of a data directory that no server has.
 pub(super) fn open(data: &Path) -> Result<Store> {
     let clock = Arc::new(ManualClock::new(Timestamp(1)));
-    Store::open(Arc::new(FileStorage::new(data)), &Options::default(), clock).context("cannot open the store")
+    Store::open(Arc::new(FileStorage::new(data)), &Options::default(), clock)
+        .context("cannot open the store")
 }
 
 /// Writes the world; its contexts and the ids of its entries.
@@ -47,16 +48,31 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
     let contexts: [ContextId; 3] = contexts.try_into().ok().context("a context is missing")?;
     let mut place = Place::new(contexts);
     let start = WorldTime::at(Timestamp(1));
-    let mut first = vec![Fact::Config(Box::new(Config::new(name, Profile::Narrative, start)))];
+    let mut first = vec![Fact::Config(Box::new(Config::new(
+        name,
+        Profile::Narrative,
+        start,
+    )))];
     for label in &team.persons {
         let (id, label) = (self::name(&label.to_uppercase())?, label.clone());
-        first.push(Fact::Person(Person { label, ..Person::met(id) }));
+        first.push(Fact::Person(Person {
+            label,
+            ..Person::met(id)
+        }));
     }
     append(store, &mut place, &first)?;
-    let mut writer = Writer { team, ids: Ids::from_seed(&[1; 32]), entries: Vec::new() };
+    let mut writer = Writer {
+        team,
+        ids: Ids::from_seed(&[1; 32]),
+        entries: Vec::new(),
+    };
     for said in team.entries.chunks(APPENDED) {
         if writer.entries.len().is_multiple_of(TOLD) {
-            progress(&format!("writing entry {} of {}", writer.entries.len(), team.entries.len()));
+            progress(&format!(
+                "writing entry {} of {}",
+                writer.entries.len(),
+                team.entries.len()
+            ));
         }
         append(store, &mut place, &writer.facts(said)?)?;
     }
@@ -94,17 +110,29 @@ impl Writer<'_> {
             if (self.entries.len() / BUNDLE).is_multiple_of(PLANNED) {
                 facts.extend(self.item());
             }
-            let proposed_by = ProposedBy { engine: "bench".to_owned(), actor: "bench".to_owned() };
+            let proposed_by = ProposedBy {
+                engine: "bench".to_owned(),
+                actor: "bench".to_owned(),
+            };
             let entries = u32::try_from(said.len())?;
-            facts.push(Fact::Bundle(BundleCommit { id: bundle, request, proposed_by, entries }));
+            facts.push(Fact::Bundle(BundleCommit {
+                id: bundle,
+                request,
+                proposed_by,
+                entries,
+            }));
         }
         Ok(facts)
     }
 
     fn entry(&mut self, said: &Said, bundle: BundleId, request: &Arc<str>) -> Result<Entry> {
         let readers = &self.team.audiences[said.class as usize];
-        let names = readers.iter().map(|reader| name(&self.team.person_id(*reader)));
-        let visible_to = (said.class > 0).then(|| names.collect::<Result<Vec<_>>>()).transpose()?;
+        let names = readers
+            .iter()
+            .map(|reader| name(&self.team.person_id(*reader)));
+        let visible_to = (said.class > 0)
+            .then(|| names.collect::<Result<Vec<_>>>())
+            .transpose()?;
         let id = EntryId(self.ids.draw());
         self.entries.push(id);
         Ok(Entry {
@@ -112,7 +140,10 @@ impl Writer<'_> {
             bundle,
             request: Arc::clone(request),
             time: WorldTime::at(Timestamp(u64::try_from(said.time)?)),
-            author: Author { class: AuthorClass::Person, id: name(&self.team.person_id(said.author))? },
+            author: Author {
+                class: AuthorClass::Person,
+                id: name(&self.team.person_id(said.author))?,
+            },
             label: self.team.persons[said.author].as_str().into(),
             visible_to: visible_to.map(Into::into),
             channel: Channel::People,

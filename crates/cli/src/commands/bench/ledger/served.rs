@@ -1,4 +1,5 @@
-//! The same world behind `turnkeep up`: what a client waits for over HTTP, and what the disk alone costs.
+//! The same world behind `turnkeep up`: what a client waits for over HTTP, and what the disk alone
+//! costs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -42,11 +43,18 @@ pub(super) fn measure(team: &TeamWorld, data: &Path, load: Load) -> Result<Vec<R
     progress("search over HTTP");
     let questions = team.questions.iter().map(|question| question.text.as_str());
     let search = timed(questions, |text| {
-        client.post(&format!("/v1/worlds/{}/tools", made::WORLD), &request("LEDGER_SEARCH", text, OPERATOR))
+        client.post(
+            &format!("/v1/worlds/{}/tools", made::WORLD),
+            &request("LEDGER_SEARCH", text, OPERATOR),
+        )
     })?;
     let mut rows = vec![
         Row::seconds("start of the server, from the log", first.as_secs_f64()).at_most(10.0),
-        Row::seconds("start of the server, with a checkpoint", second.as_secs_f64()).at_most(1.0),
+        Row::seconds(
+            "start of the server, with a checkpoint",
+            second.as_secs_f64(),
+        )
+        .at_most(1.0),
         Row::millis("LEDGER_SEARCH over HTTP, p99", search.p99_ms).at_most(20.0),
     ];
     rows.extend(beats(&mut client, data, load.beats)?);
@@ -69,8 +77,12 @@ fn beats(client: &mut Client, data: &Path, count: usize) -> Result<Vec<Row>> {
     let mut file = BareFile::create(&folder, 1 << 20)?;
     let sync = timed(0..count, |_| file.write(&[1; BEAT_BYTES]).map(|()| 1))?;
     let path = format!("/v1/worlds/{}/beats", made::WORLD);
-    let beat = timed(0..count, |number| client.post(&path, &body(&format!("beat-{number}"))))?;
-    let replay = timed(0..count, |number| client.post(&path, &body(&format!("beat-{number}"))))?;
+    let beat = timed(0..count, |number| {
+        client.post(&path, &body(&format!("beat-{number}")))
+    })?;
+    let replay = timed(0..count, |number| {
+        client.post(&path, &body(&format!("beat-{number}")))
+    })?;
     let allowed = sync.p99_ms + 5.0;
     let goal = format!("<= one sync + 5 ms ({allowed:.2} ms)");
     Ok(vec![
@@ -106,7 +118,10 @@ fn many(server: &Server, time: Duration) -> Result<Row> {
     let mut clients = Vec::new();
     for number in 0..WORLDS {
         let mut client = Client::connect(server)?;
-        client.post("/v1/worlds", &json!({ "world_id": format!("many-{number}") }))?;
+        client.post(
+            "/v1/worlds",
+            &json!({ "world_id": format!("many-{number}") }),
+        )?;
         clients.push((number, client));
     }
     let begin = Instant::now();
@@ -120,8 +135,14 @@ fn many(server: &Server, time: Duration) -> Result<Row> {
             }
             Ok(count)
         };
-        let threads: Vec<_> = clients.into_iter().map(|client| scope.spawn(move || beat(client))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(0))).collect()
+        let threads: Vec<_> = clients
+            .into_iter()
+            .map(|client| scope.spawn(move || beat(client)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or(Ok(0)))
+            .collect()
     });
     let count: usize = counts.into_iter().sum::<Result<usize>>()?;
     let rate = number(count) / begin.elapsed().as_secs_f64();
@@ -142,7 +163,12 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ANSWER_MAX))?;
         let token = server.endpoint.token.clone().unwrap_or_default();
-        Ok(Self { stream, host: server.http.to_string(), token, answer: Vec::new() })
+        Ok(Self {
+            stream,
+            host: server.http.to_string(),
+            token,
+            answer: Vec::new(),
+        })
     }
 
     /// Bytes of the answer's body.
@@ -187,7 +213,8 @@ fn head(answer: &[u8]) -> Option<(usize, usize)> {
     let text = std::str::from_utf8(&answer[..end]).ok()?;
     let length = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().ok())?
     });
     Some((end, length?))
 }

@@ -1,5 +1,5 @@
-//! Speed and size of search in one process: the same questions, with the world's own audiences, with all
-//! entries in one class, and spread over 200 classes that the reader may all read.
+//! Speed and size of search in one process: the same questions, with the world's own audiences,
+//! with all entries in one class, and spread over 200 classes that the reader may all read.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,12 @@ pub(super) fn measure(world: &TeamWorld) -> Vec<Row> {
         let index = build(world, division);
         let build = start.elapsed();
         let searches = search(world, &index, division);
-        let figures = Figures { name, build, searches, bytes: index.heap_bytes() };
+        let figures = Figures {
+            name,
+            build,
+            searches,
+            bytes: index.heap_bytes(),
+        };
         means.push(1e3 / searches.rate);
         rows.extend(figures.rows(world.text_bytes()));
         if division == Division::Own {
@@ -55,14 +60,20 @@ pub(super) fn measure(world: &TeamWorld) -> Vec<Row> {
         }
     }
     if let [_, one, many] = means[..] {
-        rows.push(Row::times("search, 200 classes, of one class, by the mean", many / one).at_most(2.0));
+        rows.push(
+            Row::times("search, 200 classes, of one class, by the mean", many / one).at_most(2.0),
+        );
     }
     rows
 }
 
 impl Figures {
     fn rows(&self, text_bytes: usize) -> Vec<Row> {
-        let Measured { p50_ms, p99_ms, rate } = self.searches;
+        let Measured {
+            p50_ms,
+            p99_ms,
+            rate,
+        } = self.searches;
         let row = |what: &str| format!("search, {}, {what}", self.name);
         vec![
             Row::millis(&row("p50"), p50_ms).at_most(1.0),
@@ -96,8 +107,11 @@ fn search(world: &TeamWorld, index: &Index, division: Division) -> Measured {
     let mut latencies = Vec::new();
     for round in 0..=ROUNDS {
         for question in &world.questions {
-            let classes =
-                if division == Division::Own { world.readable(question.reader) } else { all.clone() };
+            let classes = if division == Division::Own {
+                world.readable(question.reader)
+            } else {
+                all.clone()
+            };
             let took = ask(world, index, question, &classes);
             if round > 0 {
                 latencies.push(took);
@@ -109,7 +123,10 @@ fn search(world: &TeamWorld, index: &Index, division: Division) -> Measured {
 
 fn ask(world: &TeamWorld, index: &Index, question: &Question, classes: &[ClassId]) -> Duration {
     let author = question.author.map(|author| world.person_id(author));
-    let scope = Scope { classes, at: index.len() };
+    let scope = Scope {
+        classes,
+        at: index.len(),
+    };
     let query = Query {
         text: &question.text,
         author: author.as_deref(),
@@ -132,9 +149,16 @@ fn restart(index: &Index, text_bytes: usize) -> Vec<Row> {
     let start = Instant::now();
     let read = Index::decode(&bytes);
     let decode = start.elapsed();
-    assert_eq!(read.map(|index| index.len()).ok(), Some(index.len()), "a checkpoint is read back");
+    assert_eq!(
+        read.map(|index| index.len()).ok(),
+        Some(index.len()),
+        "a checkpoint is read back"
+    );
     vec![
-        Row::times("index checkpoint, of the text", of_text(bytes.len(), text_bytes)),
+        Row::times(
+            "index checkpoint, of the text",
+            of_text(bytes.len(), text_bytes),
+        ),
         Row::seconds("index checkpoint, made", encode.as_secs_f64()),
         Row::seconds("index checkpoint, read", decode.as_secs_f64()),
     ]

@@ -1,4 +1,5 @@
-//! One world in this process: how long it takes to read it, and what a reader waits for its answers.
+//! One world in this process: how long it takes to read it, and what a reader waits for its
+//! answers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,21 +27,31 @@ const REHYDRATION_BYTES: usize = 150_000;
 /// Answers of each kind.
 const ANSWERS: usize = 200;
 
-/// Writes the world into a data directory and measures it there. The directory is left for a server.
+/// Writes the world into a data directory and measures it there. The directory is left for a
+/// server.
 pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
-    progress(&format!("a world of {} entries on disk", team.entries.len()));
+    progress(&format!(
+        "a world of {} entries on disk",
+        team.entries.len()
+    ));
     let store = made::open(data)?;
     let (contexts, entries) = made::write(team, &store)?;
     progress("reading it from the log, then with a checkpoint");
     let begin = Instant::now();
     let (world, _) = log::load(&store, contexts)?.context("the world is not there")?;
     let from_log = begin.elapsed();
-    let bytes = checkpoint::encode(&world, store.id()).context("no entries")?.into();
+    let bytes = checkpoint::encode(&world, store.id())
+        .context("no entries")?
+        .into();
     let begin = Instant::now();
     let kept = Checkpoint::decode(&bytes, made::WORLD, store.id()).context("no checkpoint")?;
-    let resumed = checkpoint::load(&store, contexts, Some(kept))?.context("the world is not there")?;
+    let resumed =
+        checkpoint::load(&store, contexts, Some(kept))?.context("the world is not there")?;
     let resumed_in = begin.elapsed();
-    ensure!(resumed.0.position() == world.position(), "a checkpoint changes the world");
+    ensure!(
+        resumed.0.position() == world.position(),
+        "a checkpoint changes the world"
+    );
     drop(resumed);
     let mut rows = vec![
         seconds("world read from the log", from_log).at_most(10.0),
@@ -58,22 +69,40 @@ fn seconds(name: &str, took: Duration) -> Row {
 fn answers(team: &TeamWorld, world: &World, entries: &[EntryId]) -> Result<Vec<Row>> {
     progress("answers from it");
     let person = Name::new(&team.person_id(0)).context("no name")?;
-    let principal = Principal::Person { id: person.clone(), write: false };
+    let principal = Principal::Person {
+        id: person.clone(),
+        write: false,
+    };
     let viewer = Viewer::Reader(person.clone());
     let step = (entries.len() / ANSWERS).max(1);
     let get = timed(entries.iter().step_by(step), |id| {
         let request = ToolRequest::parse(&request("LEDGER_GET", &id.to_string(), person.as_str()))?;
-        Ok(tools::answer(world, world.position(), &Caller::of(&principal), &request, None)?.to_string().len())
+        Ok(tools::answer(
+            world,
+            world.position(),
+            &Caller::of(&principal),
+            &request,
+            None,
+        )?
+        .to_string()
+        .len())
     })?;
     let view = world.view(viewer.clone());
     let places = (0..ANSWERS as u64).map(|number| number * (view.count() / ANSWERS as u64));
     let page = timed(places, |place| {
         let cursor = turnkeep_ledger::cursor::write(&view, place);
-        Ok(projection::read(&view, "bench", Some(&cursor), 100)?.value.to_string().len())
+        Ok(projection::read(&view, "bench", Some(&cursor), 100)?
+            .value
+            .to_string()
+            .len())
     })?;
     let early = world.view_at(viewer, CAPSULE_ENTRIES);
-    let persons: Vec<String> = (0..team.persons.len()).map(|person| team.person_id(person)).collect();
-    let capsule = timed(persons.iter(), |person| Ok(Capsule::of(&early, person).pack().to_string().len()))?;
+    let persons: Vec<String> = (0..team.persons.len())
+        .map(|person| team.person_id(person))
+        .collect();
+    let capsule = timed(persons.iter(), |person| {
+        Ok(Capsule::of(&early, person).pack().to_string().len())
+    })?;
     let rehydration = timed(0..10, |_| {
         let anchor = Anchor::of(&view);
         let pack = Rehydration::of(&view, &anchor, "bench", REHYDRATION_BYTES).pack("bench");

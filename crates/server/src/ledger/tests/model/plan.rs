@@ -9,7 +9,16 @@ use super::reference::Reference;
 
 pub(super) const OPERATOR: &str = "GEORGE";
 const PEOPLE: [&str; 3] = ["PLANNER", "CODER", "REVIEWER"];
-const WORDS: [&str; 8] = ["refund", "fix", "\r\n", "é😀", "later that day", "\"quoted\"", "mood: 7", " "];
+const WORDS: [&str; 8] = [
+    "refund",
+    "fix",
+    "\r\n",
+    "é😀",
+    "later that day",
+    "\"quoted\"",
+    "mood: 7",
+    " ",
+];
 
 /// Chance with a seed.
 pub(super) struct Dice(Ids);
@@ -95,34 +104,66 @@ pub(super) struct Plan {
 }
 
 fn last(bundle: &mut Value) -> &mut Value {
-    bundle["entries"].as_array_mut().unwrap().last_mut().unwrap()
+    bundle["entries"]
+        .as_array_mut()
+        .unwrap()
+        .last_mut()
+        .unwrap()
 }
 
 /// Each spoils a bundle of at least one line in one way; the number is a time that is out of reach.
 const FLAWS: &[Flaw] = &[
-    Flaw { code: "REQUEST_MISMATCH", spoil: |bundle, _| bundle["request_id"] = "other".into() },
-    Flaw { code: "WROTE_MISMATCH", spoil: |bundle, _| bundle["wrote"] = false.into() },
-    Flaw { code: "ID_PRESET", spoil: |bundle, _| last(bundle)["entry_id"] = "x".into() },
-    Flaw { code: "UNKNOWN_FIELD", spoil: |bundle, _| last(bundle)["mood"] = 7.into() },
-    Flaw { code: "AUTHOR_UNKNOWN", spoil: |bundle, _| last(bundle)["author"]["author_id"] = "NOBODY".into() },
+    Flaw {
+        code: "REQUEST_MISMATCH",
+        spoil: |bundle, _| bundle["request_id"] = "other".into(),
+    },
+    Flaw {
+        code: "WROTE_MISMATCH",
+        spoil: |bundle, _| bundle["wrote"] = false.into(),
+    },
+    Flaw {
+        code: "ID_PRESET",
+        spoil: |bundle, _| last(bundle)["entry_id"] = "x".into(),
+    },
+    Flaw {
+        code: "UNKNOWN_FIELD",
+        spoil: |bundle, _| last(bundle)["mood"] = 7.into(),
+    },
+    Flaw {
+        code: "AUTHOR_UNKNOWN",
+        spoil: |bundle, _| last(bundle)["author"]["author_id"] = "NOBODY".into(),
+    },
     Flaw {
         code: "AUTHOR_FORBIDDEN",
         spoil: |bundle, _| last(bundle)["author"]["author_id"] = OPERATOR.into(),
     },
-    Flaw { code: "CHANNEL_INVALID", spoil: |bundle, _| last(bundle)["channel"] = "XP_GAIN".into() },
+    Flaw {
+        code: "CHANNEL_INVALID",
+        spoil: |bundle, _| last(bundle)["channel"] = "XP_GAIN".into(),
+    },
     Flaw {
         code: "VISIBILITY_INVALID",
-        spoil: |bundle, _| last(bundle)["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [] }),
+        spoil: |bundle, _| {
+            last(bundle)["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [] })
+        },
     },
-    Flaw { code: "TIME_FORMAT", spoil: |bundle, _| last(bundle)["created_at_world"] = 7.into() },
+    Flaw {
+        code: "TIME_FORMAT",
+        spoil: |bundle, _| last(bundle)["created_at_world"] = 7.into(),
+    },
     Flaw {
         code: "TIME_INCONSISTENT",
         spoil: |bundle, time| last(bundle)["created_at_world"] = written(time, false).into(),
     },
-    Flaw { code: "TEXT_EMPTY", spoil: |bundle, _| last(bundle)["text"] = " \n\u{2003}".into() },
+    Flaw {
+        code: "TEXT_EMPTY",
+        spoil: |bundle, _| last(bundle)["text"] = " \n\u{2003}".into(),
+    },
     Flaw {
         code: "POCKET_INVALID",
-        spoil: |bundle, _| bundle["pocket_items"] = json!([{ "kind": "MESSAGE", "entry_index": 64 }]),
+        spoil: |bundle, _| {
+            bundle["pocket_items"] = json!([{ "kind": "MESSAGE", "entry_index": 64 }])
+        },
     },
 ];
 
@@ -131,15 +172,24 @@ fn written(time: i64, east: bool) -> String {
     let shift = if east { 2 * 3_600_000 } else { 0 };
     let stamp = Timestamp(u64::try_from(time + shift).unwrap());
     let text = WorldTime::at(stamp).as_str().to_owned();
-    if east { text.replace('Z', "+02:00") } else { text }
+    if east {
+        text.replace('Z', "+02:00")
+    } else {
+        text
+    }
 }
 
 impl Plan {
-    /// Words to everyone, or a bundle of one or more lines, that no other request can stand in the way of.
+    /// Words to everyone, or a bundle of one or more lines, that no other request can stand in the
+    /// way of.
     pub(super) fn plain(dice: &mut Dice, id: String) -> Self {
         let who = dice.one(&[OPERATOR, "PLANNER", "CODER", "REVIEWER"]);
         let lines: Vec<_> = (0..=dice.below(3)).map(|_| line(dice, who)).collect();
-        let offer = Some(Offer { lines, items: Vec::new(), flaw: None });
+        let offer = Some(Offer {
+            lines,
+            items: Vec::new(),
+            flaw: None,
+        });
         Self {
             id,
             who,
@@ -183,13 +233,17 @@ impl Plan {
             let seconds = dice.one(&[-1, 0, 1, 90, 10_800]);
             self.declared = Some(world.time + 1000 * seconds);
         }
-        self.zone = dice.once_in(8).then(|| dice.one(&["Europe/Berlin", "Asia/Tokyo", "UTC"]));
+        self.zone = dice
+            .once_in(8)
+            .then(|| dice.one(&["Europe/Berlin", "Asia/Tokyo", "UTC"]));
         self.pause = dice.once_in(6).then(|| !world.paused || dice.once_in(4));
     }
 
     /// Times, items, silence or a flaw.
     fn elaborate(&mut self, dice: &mut Dice, world: &Reference, commit: i64) {
-        let Some(offer) = self.offer.as_mut() else { return };
+        let Some(offer) = self.offer.as_mut() else {
+            return;
+        };
         match dice.below(6) {
             0 => offer.lines.clear(),
             1 => offer.flaw = Some(dice.one(FLAWS)),
@@ -222,13 +276,21 @@ impl Plan {
     /// The bundle, if one is brought. Items are named by `ids`; a time out of reach is `beyond`.
     pub(super) fn bundle(&self, ids: &[String], beyond: i64) -> Option<Value> {
         let offer = self.offer.as_ref()?;
-        let entries: Vec<_> = offer.lines.iter().map(|line| entry(&self.id, line)).collect();
+        let entries: Vec<_> = offer
+            .lines
+            .iter()
+            .map(|line| entry(&self.id, line))
+            .collect();
         let mut bundle = json!({
             "bundle_id": null, "request_id": self.id, "proposed_by": { "engine": "test", "actor": self.who },
             "wrote": !entries.is_empty(), "entries": entries,
         });
         if !offer.items.is_empty() {
-            bundle["pocket_items"] = offer.items.iter().map(|item| item_json(item, ids)).collect();
+            bundle["pocket_items"] = offer
+                .items
+                .iter()
+                .map(|item| item_json(item, ids))
+                .collect();
         }
         if let Some(flaw) = &offer.flaw {
             (flaw.spoil)(&mut bundle, beyond);
@@ -238,15 +300,26 @@ impl Plan {
 }
 
 fn line(dice: &mut Dice, who: &'static str) -> Line {
-    let author = if who == OPERATOR { dice.one(&["PLANNER", "CODER", "REVIEWER", "WORLD"]) } else { who };
-    let mut readers: Vec<_> =
-        (0..=dice.below(2)).map(|_| dice.one(&[PEOPLE[0], PEOPLE[1], OPERATOR])).collect();
+    let author = if who == OPERATOR {
+        dice.one(&["PLANNER", "CODER", "REVIEWER", "WORLD"])
+    } else {
+        who
+    };
+    let mut readers: Vec<_> = (0..=dice.below(2))
+        .map(|_| dice.one(&[PEOPLE[0], PEOPLE[1], OPERATOR]))
+        .collect();
     readers.sort_unstable();
     readers.dedup();
-    Line { author, readers: dice.once_in(2).then_some(readers), time: None, text: dice.text() }
+    Line {
+        author,
+        readers: dice.once_in(2).then_some(readers),
+        time: None,
+        text: dice.text(),
+    }
 }
 
-/// The last lines get times that never go back; the very last is public, so that nothing hidden leads.
+/// The last lines get times that never go back; the very last is public, so that nothing hidden
+/// leads.
 fn give_times(dice: &mut Dice, lines: &mut [Line], commit: i64) {
     let mut time = commit;
     let from = dice.below(lines.len());
@@ -270,19 +343,34 @@ fn items(dice: &mut Dice, lines: &[Line], world: &Reference) -> Vec<Item> {
         // Four digits in hexadecimal end every text.
         let title = (line.text.len() - 4, line.text.len());
         // Mostly one that there is, hidden or not.
-        let supersedes =
-            dice.once_in(2).then(|| dice.below(world.items() + 1 - usize::from(world.items() > 0)));
+        let supersedes = dice
+            .once_in(2)
+            .then(|| dice.below(world.items() + 1 - usize::from(world.items() > 0)));
         let cancels = supersedes.is_some() && dice.once_in(3);
         let titled = if calendar { !cancels } else { dice.once_in(2) };
         let time = (calendar && dice.once_in(2)).then_some(world.time + 3_600_000);
-        items.push(Item { calendar, line: number, title: titled.then_some(title), time, supersedes });
+        items.push(Item {
+            calendar,
+            line: number,
+            title: titled.then_some(title),
+            time,
+            supersedes,
+        });
     }
     items
 }
 
 fn entry(id: &str, line: &Line) -> Value {
-    let (class, channel) = if line.author == "WORLD" { ("WORLD", "VOICE") } else { ("PERSON", "PEOPLE") };
-    let scope = if line.readers.is_some() { "PRIVATE" } else { "PUBLIC" };
+    let (class, channel) = if line.author == "WORLD" {
+        ("WORLD", "VOICE")
+    } else {
+        ("PERSON", "PEOPLE")
+    };
+    let scope = if line.readers.is_some() {
+        "PRIVATE"
+    } else {
+        "PUBLIC"
+    };
     let mut entry = json!({
         "request_id": id, "author": { "author_id": line.author, "author_class": class },
         "visibility": { "scope": scope, "visible_to": line.readers.as_deref().unwrap_or_default() },

@@ -1,5 +1,5 @@
-//! What a ledger amounts to, in a page: lines with their readers, a calendar, a clock. It knows the rules and
-//! none of the ledger's code, and it is told what is planned, not what is sent.
+//! What a ledger amounts to, in a page: lines with their readers, a calendar, a clock. It knows the
+//! rules and none of the ledger's code, and it is told what is planned, not what is sent.
 
 use serde_json::{Value, json};
 
@@ -48,18 +48,31 @@ pub(super) struct Told {
 }
 
 fn label(author: &str) -> &str {
-    if author == "CODER" { "Carla the coder" } else { author }
+    if author == "CODER" {
+        "Carla the coder"
+    } else {
+        author
+    }
 }
 
 impl Reference {
     pub(super) fn new(steps: bool, start: i64) -> Self {
         let zone = "UTC".to_owned();
-        Self { steps, time: start, zone, paused: false, lines: Vec::new(), items: Vec::new() }
+        Self {
+            steps,
+            time: start,
+            zone,
+            paused: false,
+            lines: Vec::new(),
+            items: Vec::new(),
+        }
     }
 
     fn sees(&self, who: &str, number: usize) -> bool {
         let line = &self.lines[number].line;
-        line.readers.as_ref().is_none_or(|readers| readers.contains(&who) || line.author == who)
+        line.readers
+            .as_ref()
+            .is_none_or(|readers| readers.contains(&who) || line.author == who)
     }
 
     fn visible<'a>(&'a self, who: &'a str) -> impl Iterator<Item = usize> + 'a {
@@ -83,7 +96,10 @@ impl Reference {
 
     /// The text of every line.
     pub(super) fn texts(&self) -> Vec<&str> {
-        self.lines.iter().map(|written| written.line.text.as_str()).collect()
+        self.lines
+            .iter()
+            .map(|written| written.line.text.as_str())
+            .collect()
     }
 
     /// The time at which a beat commits now.
@@ -122,18 +138,31 @@ impl Reference {
         let commit = self.commit(wall, plan.declared);
         let first = self.lines.len();
         if !plan.words.is_empty() {
-            let line = Line { author: OPERATOR, readers: None, time: None, text: plan.words.clone() };
+            let line = Line {
+                author: OPERATOR,
+                readers: None,
+                time: None,
+                text: plan.words.clone(),
+            };
             self.write(line, commit);
         }
         let declares = plan.declared.is_some() || plan.zone.is_some() || plan.pause.is_some();
         if let Some(offer) = plan.offer.as_ref().filter(|_| rejected.is_none()) {
             let base = self.lines.len();
-            offer.lines.iter().for_each(|line| self.write(line.clone(), commit));
-            let kept = offer.items.iter().map(|item| Kept { item: item.clone(), source: base + item.line });
+            offer
+                .lines
+                .iter()
+                .for_each(|line| self.write(line.clone(), commit));
+            let kept = offer.items.iter().map(|item| Kept {
+                item: item.clone(),
+                source: base + item.line,
+            });
             self.items.extend(kept);
         }
         if rejected.is_none() || declares || !plan.words.is_empty() {
-            let public = self.lines[first..].iter().filter(|line| line.line.readers.is_none());
+            let public = self.lines[first..]
+                .iter()
+                .filter(|line| line.line.readers.is_none());
             self.time = public.map(|line| line.time).fold(commit, i64::max);
             self.zone = plan.zone.map_or(self.zone.clone(), str::to_owned);
             self.paused = plan.pause.unwrap_or(self.paused);
@@ -141,22 +170,43 @@ impl Reference {
         let lines = first..self.lines.len();
         let wrote = lines.clone().any(|number| self.sees(plan.who, number));
         let shown = self.shown(plan.who, plan.from.unwrap_or(before));
-        Ok(Told { rejected, shown, wrote, lines })
+        Ok(Told {
+            rejected,
+            shown,
+            wrote,
+            lines,
+        })
     }
 
     fn write(&mut self, line: Line, commit: i64) {
-        let (time, given) = line.time.clone().map_or((commit, None), |(time, text)| (time, Some(text)));
+        let (time, given) = line
+            .time
+            .clone()
+            .map_or((commit, None), |(time, text)| (time, Some(text)));
         self.lines.push(Written { line, time, given });
     }
 
-    /// What somebody is shown from a place on: lines by number, the pocket, and the place behind them.
+    /// What somebody is shown from a place on: lines by number, the pocket, and the place behind
+    /// them.
     pub(super) fn shown(&self, who: &str, from: u64) -> Value {
         let skip = usize::try_from(from).unwrap();
-        let lines: Vec<_> = self.visible(who).skip(skip).map(|number| self.line(number)).collect();
-        let seen: Vec<_> = self.items.iter().filter(|kept| self.sees(who, kept.source)).collect();
-        let replaced: Vec<_> = seen.iter().filter_map(|kept| kept.item.supersedes).collect();
-        let live = (0..self.items.len())
-            .filter(|number| self.sees(who, self.items[*number].source) && !replaced.contains(number));
+        let lines: Vec<_> = self
+            .visible(who)
+            .skip(skip)
+            .map(|number| self.line(number))
+            .collect();
+        let seen: Vec<_> = self
+            .items
+            .iter()
+            .filter(|kept| self.sees(who, kept.source))
+            .collect();
+        let replaced: Vec<_> = seen
+            .iter()
+            .filter_map(|kept| kept.item.supersedes)
+            .collect();
+        let live = (0..self.items.len()).filter(|number| {
+            self.sees(who, self.items[*number].source) && !replaced.contains(number)
+        });
         let (mut calendar, mut messages) = (Vec::new(), Vec::new());
         for number in live {
             let Kept { item, source } = &self.items[number];
