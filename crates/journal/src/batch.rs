@@ -54,7 +54,12 @@ impl Batch {
 
     /// Empties the batch and stamps it.
     pub fn restart(&mut self, stamp: Stamp) {
+        self.clear();
         self.stamp = stamp;
+    }
+
+    /// Empties the batch, which frees the bytes of its blobs.
+    pub(crate) fn clear(&mut self) {
         self.blobs.clear();
         self.commands.clear();
         self.command_count = 0;

@@ -145,6 +145,8 @@ impl<L: Log, M: Machine> Loop<L, M> {
             self.batch.restart(self.machine.begin());
             self.fill(first);
             self.commit();
+            // Blobs hold memory permits. An idle writer must not keep them until the next group.
+            self.batch.clear();
             self.sync_if_due();
             self.machine.idle();
         }

@@ -350,6 +350,7 @@ impl From<LedgerError> for ApiError {
                     ..Self::new(ErrorCode::Unavailable, message)
                 }
             }
+            LedgerError::OverRate(over) => over.into(),
             LedgerError::Abandoned(why) => Self::internal(why),
         }
     }

@@ -139,7 +139,7 @@ pub(crate) fn share(
     Ok(Arc::new(Shared {
         worlds,
         tool_rate: ToolRate::default(),
-        write_rate: WriteRate::new(&config.limits),
+        write_rate: Arc::new(WriteRate::new(&config.limits)),
         policy: Policy {
             limits: config.limits.clone(),
             strict_types: config.strict_types,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use turnkeep_ledger::ids::TokenId;
 
 use crate::auth::Gate;
 use crate::broker::Terminals;
@@ -18,7 +19,7 @@ use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::tool_rate::ToolRate;
-use crate::write_rate::WriteRate;
+use crate::write_rate::{WriteAllowance, WriteRate};
 
 /// What every connection sees. Made once, by the composition root.
 pub(crate) struct Shared {
@@ -29,7 +30,7 @@ pub(crate) struct Shared {
     /// How often persons ask.
     pub(crate) tool_rate: ToolRate,
     /// How much persons write.
-    pub(crate) write_rate: WriteRate,
+    pub(crate) write_rate: Arc<WriteRate>,
     /// As the server was told at start.
     pub(crate) config: ServerConfig,
     /// What is held against requests before they become commands.
@@ -61,6 +62,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The limits under which a person's token writes.
+    pub(crate) fn write_allowance(&self, token: TokenId) -> WriteAllowance {
+        WriteAllowance {
+            rate: Arc::clone(&self.write_rate),
+            token,
+        }
+    }
+
     /// Starts a task that is joined at shutdown, and abandoned if it does not end within the grace.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let abandoned = self.abandoned.clone();

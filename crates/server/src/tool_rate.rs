@@ -19,38 +19,43 @@ const TOKENS_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct ToolRate(Mutex<HashMap<TokenId, Window>>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Window {
     began: Instant,
     calls: u32,
 }
 
 impl ToolRate {
-    /// Counts a call, or refuses it.
+    /// Counts a call, or rejects it.
     pub(crate) fn admit(&self, token: TokenId) -> Result<(), ApiError> {
+        self.check_and(token, |window| window.calls += 1)
+    }
+
+    /// Rejects a call that would be one too many, without counting it.
+    pub(crate) fn check(&self, token: TokenId) -> Result<(), ApiError> {
+        self.check_and(token, |_| {})
+    }
+
+    fn check_and(&self, token: TokenId, count: impl FnOnce(&mut Window)) -> Result<(), ApiError> {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= TOKENS_MAX {
             windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
         }
-        let window = windows.entry(token).or_insert(Window {
+        let new_window = Window {
             began: now,
             calls: 0,
-        });
+        };
+        let window = windows.entry(token).or_insert(new_window);
         if now.duration_since(window.began) >= WINDOW {
-            *window = Window {
-                began: now,
-                calls: 0,
-            };
+            *window = new_window;
         }
         if window.calls >= CALLS_MAX {
             let wait = WINDOW.saturating_sub(now.duration_since(window.began));
-            return Err(retry_later(
-                &format!("this token may make {CALLS_MAX} calls a minute"),
-                wait,
-            ));
+            let message = format!("this token may make {CALLS_MAX} calls a minute");
+            return Err(retry_later(&message, wait));
         }
-        window.calls += 1;
+        count(window);
         Ok(())
     }
 }

@@ -18,6 +18,10 @@ use crate::state::BlobRow;
 use crate::store::{Durability, OpenError, Options};
 use crate::unfinished;
 
+/// More ids than a power failure can cost: `--durability os` syncs every second. A larger number
+/// comes from a damaged file.
+const LOST_IDS_MAX: u64 = 1 << 30;
+
 /// A log and the state that it amounts to.
 pub(crate) struct Opened {
     pub(crate) log: FileLog,
@@ -89,8 +93,14 @@ fn keep_lost_ids(
         known.turns.saturating_sub(marks[0]),
         known.contexts.saturating_sub(marks[1]),
     );
-    if lost_turns + lost_contexts == 0 {
+    if lost_turns == 0 && lost_contexts == 0 {
         return Ok(None);
+    }
+    if lost_turns.max(lost_contexts) > LOST_IDS_MAX {
+        return Err(OpenError::ImpossibleLoss {
+            turns: lost_turns,
+            contexts: lost_contexts,
+        });
     }
     let created_at = Timestamp(state.last_stamp.load(Relaxed));
     let mut batch = Batch::new();
@@ -115,7 +125,7 @@ fn keep_lost_ids(
 /// Records that keep so many ids as lost.
 pub(crate) fn lost_records(mut turns: u64, mut contexts: u64) -> Vec<Record> {
     let mut records = Vec::new();
-    while turns + contexts > 0 {
+    while turns > 0 || contexts > 0 {
         let (some_turns, some_contexts) = (turns.min(LOST_MAX), contexts.min(LOST_MAX));
         records.push(Record::Lost {
             turns: some_turns,

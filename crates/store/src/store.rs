@@ -78,6 +78,16 @@ pub enum OpenError {
         /// What the index knows.
         known: u64,
     },
+    /// The index claims more ids than can have been lost.
+    #[error(
+        "the index says that {turns} turns and {contexts} contexts are missing from the log, which cannot be: restore the file `index/acknowledged` from a copy, or delete it if no turn was lost"
+    )]
+    ImpossibleLoss {
+        /// Turns that it says are missing.
+        turns: u64,
+        /// Contexts that it says are missing.
+        contexts: u64,
+    },
     /// The log cannot be read back.
     #[error(transparent)]
     Read(#[from] turnkeep_journal::ReadError),

@@ -516,8 +516,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The lines of the audit: rejections, changes of configuration, people and tokens, acting as a person,
-         *     audit reads.
+         * The lines of the audit: rejections, changes of configuration, people and tokens, acting as a
+         *     person, audit reads.
          */
         get: operations["ledger_lines"];
         put?: never;
@@ -967,8 +967,8 @@ export interface components {
         /** @description What a tool is held to. */
         Constraints: {
             /**
-             * @description Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as `limit`
-             *     unless given.
+             * @description Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as
+             *     `limit` unless given.
              */
             context?: number | null;
             /** @description 1 to 200; 10 unless given. */
@@ -984,8 +984,8 @@ export interface components {
             /** @description When it was created. */
             created_at: components["schemas"]["Time"];
             /**
-             * @description Whether the record that created it was lost to damage: then its labels, its time of creation and its
-             *     base turn are not known, and its head only if a turn was appended since.
+             * @description Whether the record that created it was lost to damage: then its labels, its time of creation
+             *     and its base turn are not known, and its head only if a turn was appended since.
              */
             creation_lost?: boolean;
             /** @description The head's depth, 0 for an empty context. */
@@ -1006,7 +1006,10 @@ export interface components {
             /** @description When it was created. */
             created_at: components["schemas"]["Time"];
         };
-        /** @description `context.lost`: a context whose creation was lost to damage, and with it its labels and base turn. */
+        /**
+         * @description `context.lost`: a context whose creation was lost to damage, and with it its labels and base
+         *     turn.
+         */
         ContextLost: {
             /** @description The context. */
             context_id: components["schemas"]["Id"];
@@ -1039,7 +1042,10 @@ export interface components {
             persons?: components["schemas"]["Person"][] | null;
             /** @description Whether projections show the pocket. */
             pocket_available?: boolean | null;
-            /** @description NARRATIVE (clock STEP, registry OPEN) unless given, or WORKSPACE (clock WALL, registry CLOSED). */
+            /**
+             * @description NARRATIVE (clock STEP, registry OPEN) unless given, or WORKSPACE (clock WALL, registry
+             *     CLOSED).
+             */
             profile?: string | null;
             /** @description OPEN or CLOSED. */
             registry?: string | null;
@@ -1099,7 +1105,10 @@ export interface components {
         };
         /** @description A page of all entries. */
         EveryEntry: {
-            /** @description Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing was written. */
+            /**
+             * @description Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing
+             *     was written.
+             */
             cursor_after?: string | null;
             /** @description The cursor that was asked with. */
             cursor_before?: string | null;
@@ -1467,8 +1476,8 @@ export interface components {
             /** @description Its bundle. */
             bundle_id: string;
             /**
-             * @description True when the entry has nothing that was asked for but stands beside one that has; else it is
-             *     left out.
+             * @description True when the entry has nothing that was asked for but stands beside one that has; else
+             *     it is left out.
              */
             context?: boolean | null;
             /** @description When, in the world. */
@@ -1554,7 +1563,10 @@ export interface components {
         };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
         SentId: components["schemas"]["Id"] | number;
-        /** @description Counters of the store and of the server. Numbers of things are integers here: none of them is an id. */
+        /**
+         * @description Counters of the store and of the server. Numbers of things are integers here: none of them is an
+         *     id.
+         */
         Stats: {
             /** @description Uncompressed bytes of all distinct blobs. */
             blob_raw_bytes: number;
@@ -1674,8 +1686,8 @@ export interface components {
             tool_request_id: string;
         };
         /**
-         * @description A turn. Which of the optional fields it holds depends on `view`; a turn that could not be projected
-         *     has `error` and the fields of the raw view instead of `decoded_as` and `data`.
+         * @description A turn. Which of the optional fields it holds depends on `view`; a turn that could not be
+         *     projected has `error` and the fields of the raw view instead of `decoded_as` and `data`.
          */
         Turn: {
             /** @description The payload with `bytes_render=base64`. */
@@ -1747,8 +1759,8 @@ export interface components {
             /** @description The payload's encoding. */
             encoding: number;
             /**
-             * @description The root of its filesystem tree, if it had one when the event was read; one that is attached later
-             *     comes as `fs.attached`.
+             * @description The root of its filesystem tree, if it had one when the event was read; one that is attached
+             *     later comes as `fs.attached`.
              */
             fs_root_hash?: components["schemas"]["Hash"];
             /** @description Its parent, `"0"` for none. */
@@ -1832,8 +1844,8 @@ export interface components {
             /** @description Answers that were made again. */
             answers: number;
             /**
-             * @description Answers that were not: they show a bundle that was refused or wrote nothing as it was sent, which is
-             *     not recorded.
+             * @description Answers that were not: they show a bundle that was refused or wrote nothing as it was
+             *     sent, which is not recorded.
              */
             answers_skipped: number;
             /** @description Bundles that were checked. */

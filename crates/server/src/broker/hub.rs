@@ -133,7 +133,7 @@ impl Hub {
         match encode_message(&ServerMessage::Show { on }) {
             Ok(frame) => line.outbox.show(frame),
             Err(error) => {
-                tracing::error!(%error, "a word about who watches is too long to be sent")
+                tracing::error!(%error, "a word about who watches is too long to be sent");
             }
         }
     }

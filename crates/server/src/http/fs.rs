@@ -92,11 +92,27 @@ pub(crate) async fn path(
 
 async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Response, ApiError> {
     let reader = Arc::clone(&shared);
-    let (hash, response) = shared
-        .blocking(move || place.read(&reader, &wanted))
+    let (place, root, entry) = shared
+        .blocking(move || {
+            let root = place.root(&reader)?;
+            let entry = place.find(&reader, root)?;
+            Ok((place, root, entry))
+        })
         .await?;
-    shared.note_blob_read(hash).await?;
-    Ok(response)
+    // The audit line comes before the content is read: both need memory, and a request that held
+    // the content while it waited for more would wait for itself.
+    shared.note_blob_read(entry.hash).await?;
+    let reader = Arc::clone(&shared);
+    shared
+        .blocking(move || {
+            let found = Found {
+                place: &place,
+                root,
+                entry: &entry,
+            };
+            found.respond(&reader, &wanted)
+        })
+        .await
 }
 
 /// How the caller wants what is at the path.
@@ -160,36 +176,14 @@ impl Place {
         })
     }
 
-    /// What is there, and the blob that it was read from.
-    fn read(&self, shared: &Shared, wanted: &Wanted) -> Result<(BlobHash, Response), ApiError> {
-        let root = shared.store.store().fs_root(self.turn)?.ok_or_else(|| {
+    fn root(&self, shared: &Shared) -> Result<FsRoot, ApiError> {
+        shared.store.store().fs_root(self.turn)?.ok_or_else(|| {
             let message = format!(
                 "neither turn {} nor a turn before it has a filesystem",
                 self.turn
             );
             ApiError::new(ErrorCode::NotFound, message)
-        })?;
-        let entry = self.find(shared, root)?;
-        let bytes = blobs::read_now(shared, entry.hash)?;
-        let found = Found {
-            place: self,
-            root,
-            entry: &entry,
-        };
-        let response = match entry.kind {
-            TreeEntryKind::File if wanted.format == FsFormat::Json => {
-                found.file_json(shared, &bytes)?
-            }
-            TreeEntryKind::File => found.bytes(bytes, wanted),
-            TreeEntryKind::Directory => {
-                axum::Json(json::FsNode::Directory(found.listing(&bytes)?)).into_response()
-            }
-            TreeEntryKind::Symlink if wanted.wants_link_bytes() => vary(found.bytes(bytes, wanted)),
-            TreeEntryKind::Symlink => {
-                vary(axum::Json(json::FsNode::Symlink(found.symlink(&bytes))).into_response())
-            }
-        };
-        Ok((entry.hash, response))
+        })
     }
 
     /// The entry at the path; the root directory has one of its own making.
@@ -244,6 +238,23 @@ impl Found<'_> {
         Some(self.root.turn).filter(|turn| *turn != self.place.turn)
     }
 
+    fn respond(&self, shared: &Shared, wanted: &Wanted) -> Result<Response, ApiError> {
+        let bytes = blobs::read_now(shared, self.entry.hash)?;
+        Ok(match self.entry.kind {
+            TreeEntryKind::File if wanted.format == FsFormat::Json => {
+                self.file_json(shared, &bytes)?
+            }
+            TreeEntryKind::File => self.bytes(bytes, wanted),
+            TreeEntryKind::Directory => {
+                axum::Json(json::FsNode::Directory(self.listing(&bytes)?)).into_response()
+            }
+            TreeEntryKind::Symlink if wanted.wants_link_bytes() => vary(self.bytes(bytes, wanted)),
+            TreeEntryKind::Symlink => {
+                vary(axum::Json(json::FsNode::Symlink(self.symlink(&bytes))).into_response())
+            }
+        })
+    }
+
     fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
         let inherited_from = self.inherited_from();
         let cache = if inherited_from.is_some() {
@@ -271,7 +282,9 @@ impl Found<'_> {
         let text_bytes = content.len().div_ceil(3) * 4;
         // The base64 text and the JSON made of it are there at the same time.
         let permit = match 2 * text_bytes {
-            bytes if bytes >= LARGE_FROM_BYTES => Some(shared.memory.acquire_now(bytes)?),
+            bytes if bytes >= LARGE_FROM_BYTES => {
+                Some(shared.memory.acquire_now_beside(content.len(), bytes)?)
+            }
             _ => None,
         };
         let file = json::FsNode::File(json::FsFile {

@@ -12,7 +12,7 @@ use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
 use turnkeep_ledger::fact::{Door, Fact};
-use turnkeep_ledger::ids::Ids;
+use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::outcome::{self, Gate};
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
 use turnkeep_ledger::{projection, proposal};
@@ -25,6 +25,7 @@ use super::in_flight::{Entry, Pass};
 use super::room::Room;
 use super::writer::{self, Asked, End};
 use crate::memory::LARGE_FROM_BYTES;
+use crate::write_rate::{AdmittedWrite, OverRate, WriteAllowance};
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
@@ -42,6 +43,19 @@ struct Request {
     expected_cursor: Option<String>,
     fingerprint: [u8; 32],
     load: Load,
+    /// The limits under which the caller writes; none for the owner.
+    allowance: Option<WriteAllowance>,
+}
+
+impl Request {
+    /// Counts the request, or rejects it.
+    fn admit(&self, world: &Name) -> Result<Option<AdmittedWrite>, OverRate> {
+        let Some(allowance) = &self.allowance else {
+            return Ok(None);
+        };
+        let bytes = self.bundle.as_ref().map_or(0, text_bytes);
+        allowance.admit(world, bytes).map(Some)
+    }
 }
 
 /// How long it takes to look at a request.
@@ -115,13 +129,14 @@ impl Room {
         self.answer(request).await
     }
 
-    /// Answers a beat that brings its own bundle.
+    /// Answers a beat that brings its own bundle, within the caller's limits if it has any.
     pub(crate) async fn beat(
         self: &Arc<Self>,
         who: &Principal,
         envelope: Value,
         bundle: Value,
         expected_cursor: Option<String>,
+        allowance: Option<WriteAllowance>,
     ) -> Result<Answer, LedgerError> {
         let (room, who, load) = (
             Arc::clone(self),
@@ -129,7 +144,8 @@ impl Room {
             Load::of([&envelope, &bundle]),
         );
         let read = move || room.brought(&who, &envelope, bundle, expected_cursor, load);
-        let request = load.carry(self, read).await??;
+        let mut request = load.carry(self, read).await??;
+        request.allowance = allowance;
         self.answer(request).await
     }
 
@@ -178,6 +194,7 @@ impl Room {
             expected_cursor: None,
             fingerprint,
             load,
+            allowance: None,
         })
     }
 
@@ -217,6 +234,7 @@ impl Room {
             expected_cursor,
             fingerprint,
             load,
+            allowance: None,
         })
     }
 
@@ -305,6 +323,8 @@ impl Room {
         request: Request,
         _pass: Pass,
     ) -> Result<Answer, LedgerError> {
+        // A repeated request never comes here, so it is answered however much was written.
+        let mut admitted = request.admit(self.name())?;
         let load = request.load;
         load.look(self, |world| {
             beat::check(world, &as_beat(&request, self.now()))
@@ -334,6 +354,11 @@ impl Room {
             let decision = load.look(self, decide).await?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
+                    if !decision.rejected
+                        && let Some(admitted) = admitted.take()
+                    {
+                        admitted.commit();
+                    }
                     let (rejected, body, writer_failed) =
                         (decision.rejected, decision.response, asked.failed);
                     return Ok(Answer {
@@ -350,6 +375,16 @@ impl Room {
             "the world's context is written to by somebody else".to_owned(),
         ))
     }
+}
+
+/// The bytes of the texts that a bundle would write, whatever else is in it.
+fn text_bytes(bundle: &Value) -> usize {
+    let entries = bundle.get("entries").and_then(Value::as_array);
+    let texts = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("text")?.as_str());
+    texts.map(str::len).sum()
 }
 
 /// The answer that a request got before, if it is one that was made before.

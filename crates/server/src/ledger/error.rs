@@ -4,6 +4,8 @@ use turnkeep_ledger::Fault;
 use turnkeep_ledger::log::{LoadError, Unrecordable};
 use turnkeep_store::Refusal;
 
+use crate::write_rate::OverRate;
+
 /// Why a request of a world failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LedgerError {
@@ -22,6 +24,9 @@ pub(crate) enum LedgerError {
     /// The world could not be read when the server started.
     #[error("the world could not be read when the server started: {0}")]
     Unreadable(LoadError),
+    /// The caller has written too much in this minute; nothing was written.
+    #[error(transparent)]
+    OverRate(#[from] OverRate),
     /// A task of ours ended early.
     #[error("the request was abandoned: {0}")]
     Abandoned(String),

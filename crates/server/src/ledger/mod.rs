@@ -20,7 +20,7 @@ mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use news::News;
-pub(crate) use pages::{PageKey, SharedPage};
+pub(crate) use pages::{HeldPage, PageKey, SharedPage};
 pub(crate) use rehydrations::Rehydrations;
 pub(crate) use room::Room;
 pub(crate) use worlds::{DEFAULT_WORLD, Worlds, token_text};

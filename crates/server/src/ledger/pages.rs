@@ -2,22 +2,18 @@
 //!
 //! After a commit every subscriber of a world asks for the page behind its cursor, and most cursors
 //! are equal. The first subscriber makes the page; the others wait for it and get the same bytes. A
-//! page is valid for one version of the world: every commit begins a new version and drops the
-//! pages of the last one.
+//! page belongs to one version of the world: a commit begins a new version, with pages of its own.
 //!
-//! Pages are kept by view, so a subscriber only ever gets a page of its own view. A page that could
-//! not be made is not kept: the next subscriber tries again.
+//! Pages are found by view, so a subscriber only ever gets a page of its own view. A page that could
+//! not be made is not kept: the next subscriber tries again. A page lives as long as a subscriber
+//! holds it, so pages never take more memory than the subscribers that are connected.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use tokio::sync::OnceCell;
 use turnkeep_ledger::Viewer;
-
-/// Pages that are kept. Subscribers who are far behind ask for different pages, which are large;
-/// beyond this number these are made without being kept.
-const PAGES_MAX: usize = 64;
 
 /// Which page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,48 +35,63 @@ pub(crate) struct SharedPage {
     pub(crate) cursor_after: Option<String>,
 }
 
-type Cell = Arc<OnceCell<SharedPage>>;
+type PageCell = OnceCell<SharedPage>;
 
-/// The pages of one version of a world.
+/// A page, and the hold on it that keeps it for others.
+#[derive(Debug)]
+pub(crate) struct HeldPage {
+    pub(crate) page: SharedPage,
+    _hold: Arc<PageCell>,
+}
+
+/// The pages of the newest version of a world that a subscriber asked for.
 #[derive(Debug, Default)]
-struct Kept {
+struct VersionPages {
     version: u64,
-    pages: HashMap<PageKey, Cell>,
+    cells: HashMap<PageKey, Weak<PageCell>>,
 }
 
 /// The pages of a world that are shared.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Mutex<Kept>);
+pub(crate) struct Pages(Mutex<VersionPages>);
 
 impl Pages {
-    /// The page of this version of the world; made by `make` unless somebody else makes it or did.
+    /// The page of this version of the world; made by `make` unless another subscriber makes it or
+    /// holds it.
     pub(crate) async fn get<E, F>(
         &self,
         version: u64,
         key: PageKey,
         make: impl FnOnce() -> F,
-    ) -> Result<SharedPage, E>
+    ) -> Result<HeldPage, E>
     where
         F: Future<Output = Result<SharedPage, E>>,
     {
-        match self.cell(version, key) {
-            Some(cell) => cell.get_or_try_init(make).await.cloned(),
-            None => make().await,
-        }
+        let cell = self.cell(version, key);
+        let page = cell.get_or_try_init(make).await?.clone();
+        Ok(HeldPage { page, _hold: cell })
     }
 
-    /// The place of a page; none where there are too many, or a newer version has begun.
-    fn cell(&self, version: u64, key: PageKey) -> Option<Cell> {
+    fn cell(&self, version: u64, key: PageKey) -> Arc<PageCell> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version < version {
             kept.version = version;
-            kept.pages.clear();
+            kept.cells.clear();
         }
-        let is_current = kept.version == version;
-        if !is_current || kept.pages.len() >= PAGES_MAX && !kept.pages.contains_key(&key) {
-            return None;
+        if kept.version > version {
+            // A commit came between: this page is shared with no one.
+            return Arc::default();
         }
-        Some(Arc::clone(kept.pages.entry(key).or_default()))
+        if let Some(cell) = kept.cells.get(&key).and_then(Weak::upgrade) {
+            return cell;
+        }
+        if kept.cells.len() == kept.cells.capacity() {
+            // Before the table grows, so that dead entries cost nothing on average.
+            kept.cells.retain(|_, cell| cell.strong_count() > 0);
+        }
+        let cell = Arc::default();
+        kept.cells.insert(key, Arc::downgrade(&cell));
+        cell
     }
 }
 
@@ -99,8 +110,13 @@ mod tests {
         }
     }
 
-    /// Asks as so many subscribers at once and tells how many pages were made.
-    async fn made(pages: &Arc<Pages>, version: u64, subscribers: usize, cursors: usize) -> usize {
+    /// Asks as so many subscribers at once; returns how many pages were made, and what they hold.
+    async fn made(
+        pages: &Arc<Pages>,
+        version: u64,
+        subscribers: usize,
+        cursors: usize,
+    ) -> (usize, Vec<HeldPage>) {
         let count = Arc::new(AtomicUsize::new(0));
         let ask = |subscriber: usize| {
             let (pages, count) = (Arc::clone(pages), Arc::clone(&count));
@@ -114,30 +130,54 @@ mod tests {
                         cursor_after: None,
                     })
                 };
-                let Ok(page) = pages.get(version, key(subscriber % cursors), make).await;
-                assert_eq!(page.event, format!("{version} {}", subscriber % cursors));
+                let Ok(held) = pages.get(version, key(subscriber % cursors), make).await;
+                let expected = format!("{version} {}", subscriber % cursors);
+                assert_eq!(held.page.event, expected);
+                held
             })
         };
         let asked: Vec<_> = (0..subscribers).map(ask).collect();
+        let mut held = Vec::new();
         for task in asked {
-            task.await.expect("a subscriber");
+            held.push(task.await.expect("a subscriber"));
         }
-        count.load(Ordering::Relaxed)
+        (count.load(Ordering::Relaxed), held)
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_thousand_subscribers_share_one_page_for_each_view_and_cursor() {
         let pages = Arc::new(Pages::default());
-        assert_eq!(made(&pages, 1, 1000, 1).await, 1);
-        assert_eq!(made(&pages, 1, 1000, 1).await, 0, "it is kept");
-        assert_eq!(made(&pages, 2, 1000, 3).await, 3, "a commit makes new ones");
+        let (count, held) = made(&pages, 1, 1000, 1).await;
+        assert_eq!(count, 1);
+        assert_eq!(made(&pages, 1, 1000, 1).await.0, 0, "it is held");
+        drop(held);
+        assert_eq!(made(&pages, 1, 1, 1).await.0, 1, "it was given up");
+        let (count, newer) = made(&pages, 2, 1000, 3).await;
+        assert_eq!(count, 3, "a commit makes new ones");
         assert_eq!(
-            made(&pages, 1, 10, 1).await,
+            made(&pages, 1, 10, 1).await.0,
             10,
-            "an older version is nobody else's"
+            "an old one is not shared"
         );
-        assert_eq!(made(&pages, 3, 1000, 1000).await, 1000);
-        assert_eq!(pages.0.lock().unwrap().pages.len(), PAGES_MAX);
+        assert_eq!(made(&pages, 2, 10, 3).await.0, 0);
+        drop(newer);
+    }
+
+    #[tokio::test]
+    async fn subscribers_that_left_leave_nothing_behind() {
+        let pages = Arc::new(Pages::default());
+        for cursor in 0..10_000 {
+            let make = || async {
+                Ok::<_, Infallible>(SharedPage {
+                    event: Bytes::from_static(b"page"),
+                    cursor_after: None,
+                })
+            };
+            let Ok(held) = pages.get(1, key(cursor), make).await;
+            drop(held);
+        }
+        let kept = pages.0.lock().unwrap();
+        assert!(kept.cells.capacity() < 100, "{}", kept.cells.capacity());
     }
 
     #[tokio::test]
@@ -150,11 +190,11 @@ mod tests {
         let failed = pages
             .get(1, key(1), || async { Err::<SharedPage, _>("no") })
             .await;
-        assert_eq!(failed, Err("no"));
+        assert_eq!(failed.map(|held| held.page), Err("no"));
         let own = pages
             .get(1, key(1), || async { Ok::<_, &str>(page("public")) })
             .await;
-        assert_eq!(own, Ok(page("public")));
+        assert_eq!(own.map(|held| held.page), Ok(page("public")));
         let operator = PageKey {
             viewer: Viewer::operator(),
             ..key(1)
@@ -162,7 +202,7 @@ mod tests {
         let other = pages
             .get(1, operator, || async { Ok::<_, &str>(page("operator")) })
             .await;
-        assert_eq!(other, Ok(page("operator")));
+        assert_eq!(other.map(|held| held.page), Ok(page("operator")));
         let audience = PageKey {
             audience: true,
             ..key(1)
@@ -170,6 +210,6 @@ mod tests {
         let other = pages
             .get(1, audience, || async { Ok::<_, &str>(page("audience")) })
             .await;
-        assert_eq!(other, Ok(page("audience")));
+        assert_eq!(other.map(|held| held.page), Ok(page("audience")));
     }
 }

@@ -162,6 +162,8 @@ impl Room {
         pen: &mut Pen<'_>,
         facts: Vec<Fact>,
     ) -> Result<(), LedgerError> {
+        // A world of an older program may have records whose types that program did not know.
+        self.keeper.publish().await?;
         if pen.0.is_none() {
             let beginning = self.read(beginning);
             let place = self

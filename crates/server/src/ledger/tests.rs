@@ -133,6 +133,7 @@ async fn write(
         envelope(id, ""),
         bundle(id, who, to, text),
         None,
+        None,
     )
     .await
 }
@@ -268,6 +269,7 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
                 body,
                 bundle("r-1", "CODER", &[], "x"),
                 None,
+                None,
             )
             .await;
         assert_eq!(code(refused.unwrap_err()), Code::OperatorForbidden);
@@ -290,6 +292,7 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
             &reader,
             envelope("r-1", ""),
             bundle("r-1", "CODER", &[], "x"),
+            None,
             None,
         )
         .await;
@@ -424,7 +427,7 @@ async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
             json!([{ "person_id": who, "text": "Works on tickets.", "used_entry_ids": [cited] }]);
     }
     let answer = room
-        .beat(&person(who), envelope(&id, ""), brought, None)
+        .beat(&person(who), envelope(&id, ""), brought, None, None)
         .await
         .unwrap();
     let answer: Value = serde_json::from_slice(&answer.body).unwrap();

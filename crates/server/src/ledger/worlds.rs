@@ -211,7 +211,7 @@ impl Worlds {
             match write_checkpoint(store, room.name(), &bytes) {
                 Ok(()) => *kept = position,
                 Err(error) => {
-                    tracing::warn!(world = %room.name(), %error, "no checkpoint was written")
+                    tracing::warn!(world = %room.name(), %error, "no checkpoint was written");
                 }
             }
         }

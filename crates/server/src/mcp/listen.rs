@@ -214,7 +214,7 @@ impl Subscription {
     async fn news(&self, place: u64) {
         match &self.followed {
             Some(Followed { asker, .. }) => {
-                asker.room.wait_for_news(&asker.who.viewer(), place).await
+                asker.room.wait_for_news(&asker.who.viewer(), place).await;
             }
             None => std::future::pending().await,
         }

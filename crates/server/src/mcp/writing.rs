@@ -21,7 +21,6 @@ use crate::error::ApiError;
 use crate::ledger::Room;
 use crate::principal::Caller;
 use crate::shared::Shared;
-use crate::write_rate::Write;
 
 /// What the server calls itself in the envelopes that it builds.
 const INVOKER: &str = "turnkeep-mcp";
@@ -55,18 +54,21 @@ pub(super) async fn write(
         Some(given) => own_request_id(&author.id, given)?,
         None => format!("mcp-{:032x}", author.room.ids().draw()),
     };
-    let draft = read_draft(shared, &author, arguments, &request).await?;
-    let bytes = draft.text_bytes();
-    shared.write_rate.admit(&Write {
-        token: author.token,
-        world: author.room.name(),
-        bytes,
-    })?;
+    // A draft that names unknown persons is never written, so only this limits how often it is read.
+    shared.tool_rate.check(author.token)?;
+    let draft = match read_draft(shared, &author, arguments, &request).await {
+        Ok(draft) => draft,
+        Err(error) => {
+            shared.tool_rate.admit(author.token)?;
+            return Err(error);
+        }
+    };
     let (envelope, bundle) = (envelope(&request), draft.bundle(&request, &author.id));
-    let answer = author
+    let allowance = Some(shared.write_allowance(author.token));
+    let beat = author
         .room
-        .beat(&author.who, envelope, bundle, expected_cursor)
-        .await?;
+        .beat(&author.who, envelope, bundle, expected_cursor, allowance);
+    let answer = beat.await?;
     let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
     if answer.rejected {
         return Err(draft.rejected(&body));
@@ -193,14 +195,6 @@ impl Draft {
         self.entries.push(reader.entry(node, text)?);
         self.entry_paths.push(node.path.clone());
         Ok(())
-    }
-
-    fn text_bytes(&self) -> usize {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry["text"].as_str())
-            .map(str::len)
-            .sum()
     }
 
     fn bundle(&self, request: &str, author: &Name) -> Value {

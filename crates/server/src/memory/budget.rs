@@ -79,7 +79,17 @@ impl MemoryBudget {
 
     /// The same, with the error for the caller when there is none.
     pub(crate) fn acquire_now(&self, bytes: usize) -> Result<MemoryPermit, ApiError> {
-        self.try_acquire(bytes).ok_or_else(too_busy)
+        self.acquire_now_beside(0, bytes)
+    }
+
+    /// The same for a request that holds `held_bytes` of the budget already.
+    pub(crate) fn acquire_now_beside(
+        &self,
+        held_bytes: usize,
+        bytes: usize,
+    ) -> Result<MemoryPermit, ApiError> {
+        self.try_acquire_beside(held_bytes, bytes)
+            .ok_or_else(too_busy)
     }
 
     /// Waits for a permit for `bytes`.

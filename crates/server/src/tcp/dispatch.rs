@@ -40,10 +40,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let tcp = &self.tcp;
         match request {
             Request::Hello(hello) => self.greet(ticket, hello.as_ref()),
-            Request::CreateContext(r) => tcp.write(ticket, Ack::Created, 0, |policy| {
-                convert::create_context(policy, r)
-            }),
-            Request::ForkContext(r) => tcp.write(ticket, Ack::Forked, 0, |policy| {
+            Request::CreateContext(r) => {
+                tcp.write(ticket, Ack::Created, Cost::default(), |policy| {
+                    convert::create_context(policy, r)
+                })
+            }
+            Request::ForkContext(r) => tcp.write(ticket, Ack::Forked, Cost::default(), |policy| {
                 convert::create_context(policy, r)
             }),
             Request::GetHead(context) => {
@@ -60,13 +62,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Request::GetBlob(hash) => tcp.blob(ticket, hash),
             Request::AttachFs(r) => tcp.attach(ticket, r),
             Request::PutBlob(r) => {
-                let bytes = verifying_bytes(r.bytes.len(), 0, Compression::None);
-                tcp.write(ticket, Ack::BlobPut(r.hash), bytes, |policy| {
+                let cost = Cost::of_raw(r.bytes.len());
+                tcp.write(ticket, Ack::BlobPut(r.hash), cost, |policy| {
                     convert::put_blob(policy, r)
                 })
             }
             Request::PutBundle(r) => {
-                tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
+                let cost = Cost::of_raw(r.json.len());
+                tcp.write(ticket, Ack::BundlePut, cost, move |policy| {
                     convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
                 })
             }
@@ -105,22 +108,51 @@ fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
     )
 }
 
-/// The memory that verifying these payloads takes besides their frame, as their sender says.
-/// Compressed ones are unpacked one after the other; what others are compressed to stays until it
-/// is written.
-fn verifying_bytes_of<'a>(
-    turns: impl IntoIterator<Item = &'a SentTurn>,
-    blob_bytes_max: usize,
-) -> usize {
-    let (mut unpacked, mut compressed) = (0, 0);
-    for turn in turns {
-        let bytes = verifying_bytes(turn.payload.len(), turn.raw_len, turn.compression);
-        match turn.compression {
-            Compression::Zstd => unpacked = unpacked.max(bytes.min(blob_bytes_max)),
-            Compression::None => compressed += bytes,
+/// What it costs to verify the payloads of a request, by the lengths that their sender declares.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    /// Memory besides the frame.
+    memory_bytes: usize,
+    /// Bytes that are unpacked, compressed or hashed.
+    work_bytes: usize,
+}
+
+impl Cost {
+    /// Compressed payloads are unpacked one after the other, so their memory is that of the largest;
+    /// the compressed form of other payloads stays until it is written.
+    fn of_turns<'a>(turns: impl IntoIterator<Item = &'a SentTurn>, blob_bytes_max: usize) -> Self {
+        let (mut largest, mut compressed, mut work_bytes) = (0, 0, 0_usize);
+        for turn in turns {
+            let bytes = verifying_bytes(turn.payload.len(), turn.raw_len, turn.compression);
+            match turn.compression {
+                Compression::Zstd => {
+                    let raw_bytes = bytes.min(blob_bytes_max);
+                    largest = largest.max(raw_bytes);
+                    work_bytes = work_bytes.saturating_add(raw_bytes);
+                }
+                Compression::None => {
+                    compressed += bytes;
+                    work_bytes = work_bytes.saturating_add(turn.payload.len());
+                }
+            }
+        }
+        Self {
+            memory_bytes: largest + compressed,
+            work_bytes,
         }
     }
-    unpacked + compressed
+
+    fn of_raw(bytes: usize) -> Self {
+        Self {
+            memory_bytes: verifying_bytes(bytes, 0, Compression::None),
+            work_bytes: bytes,
+        }
+    }
+
+    /// Whether the work would keep other connections of this thread waiting.
+    fn is_large(self) -> bool {
+        self.memory_bytes >= LARGE_FROM_BYTES || self.work_bytes >= LARGE_FROM_BYTES
+    }
 }
 
 impl Tcp {
@@ -128,17 +160,20 @@ impl Tcp {
         if let Err(error) = self.shared.refuse_world_of(attach.turn) {
             return settle(ticket, Err(error));
         }
-        self.write(ticket, Ack::FsAttached(attach), 0, move |_| {
-            Ok(convert::attach_fs(attach))
-        })
+        self.write(
+            ticket,
+            Ack::FsAttached(attach),
+            Cost::default(),
+            move |_| Ok(convert::attach_fs(attach)),
+        )
     }
 
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
         if let Err(error) = self.shared.refuse_world(append.context) {
             return settle(ticket, Err(error));
         }
-        let bytes = verifying_bytes_of([&append.turn], self.shared.policy.limits.blob_bytes_max);
-        self.write(ticket, Ack::Turn, bytes, |policy| {
+        let cost = Cost::of_turns([&append.turn], self.shared.policy.limits.blob_bytes_max);
+        self.write(ticket, Ack::Turn, cost, |policy| {
             convert::append_turn(policy, append)
         })
     }
@@ -147,23 +182,26 @@ impl Tcp {
         if let Err(error) = self.shared.refuse_world(batch.context) {
             return settle(ticket, Err(error));
         }
-        let bytes = verifying_bytes_of(&batch.turns, self.shared.policy.limits.blob_bytes_max);
+        let cost = Cost::of_turns(&batch.turns, self.shared.policy.limits.blob_bytes_max);
         let ack = Ack::Batch(batch.context);
-        self.write(ticket, ack, bytes, |policy| {
+        self.write(ticket, ack, cost, |policy| {
             convert::append_batch(policy, batch)
         })
     }
 
-    /// Makes a command and submits it. With `bytes` to unpack and hash it may be made on another
-    /// thread.
-    fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, bytes: usize, make: F) -> Step
+    /// Makes a command and submits it. A command that costs much is made on another thread.
+    fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, cost: Cost, make: F) -> Step
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        if bytes >= LARGE_FROM_BYTES {
-            return Step::Await(Box::pin(
-                Arc::clone(self).write_large(ticket, ack, bytes, make),
-            ));
+        if cost.is_large() {
+            let memory_bytes = cost.memory_bytes;
+            return Step::Await(Box::pin(Arc::clone(self).write_large(
+                ticket,
+                ack,
+                memory_bytes,
+                make,
+            )));
         }
         let command = match make(&self.shared.policy) {
             Ok(command) => command,
@@ -271,15 +309,15 @@ impl Tcp {
 
     fn blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Step {
         let req_id = ticket.req_id;
-        match self.store().has_blob(hash) {
-            None => settle(ticket, Err(ReadError::UnknownBlob(hash).into())),
-            Some(raw_len) if self.shared.may_be_a_record(hash, raw_len) => Step::Await(Box::pin(
+        match self.store().blob_len(hash) {
+            Err(error) => settle(ticket, Err(error.into())),
+            Ok(raw_len) if self.shared.may_be_a_record(hash, raw_len) => Step::Await(Box::pin(
                 Arc::clone(self).blob_of_worlds(ticket, hash, raw_len),
             )),
-            Some(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
+            Ok(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
                 encoded(ticket, encode_whole_blob(self.store(), hash, req_id))
             }
-            Some(raw_len) => {
+            Ok(raw_len) => {
                 let tcp = Arc::clone(self);
                 let encode = move || encode_large_blob(tcp.store(), hash, req_id);
                 self.read_large(ticket, raw_len as usize, encode)
@@ -339,4 +377,29 @@ fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {
         Err(error) => Settled::Failure(error.into()),
     };
     Step::Owe(ticket, Owed::Settled(settled))
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_wire::Text;
+
+    use super::*;
+
+    #[test]
+    fn many_small_payloads_are_much_work_and_little_memory() {
+        let turn = SentTurn {
+            type_id: Text::from("x"),
+            type_version: 1,
+            encoding: 1,
+            compression: Compression::Zstd,
+            raw_len: 255 << 10,
+            hash: BlobHash::of(b""),
+            payload: vec![0; 30].into(),
+        };
+        let one = Cost::of_turns([&turn], usize::MAX);
+        assert!(!one.is_large());
+        let many = Cost::of_turns(&vec![turn; 1024], usize::MAX);
+        assert!(many.is_large());
+        assert_eq!(many.memory_bytes, one.memory_bytes);
+    }
 }

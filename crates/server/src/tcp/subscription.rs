@@ -230,7 +230,7 @@ impl Subscriptions {
             cancelled
                 .run_until_cancelled(feed.run())
                 .await
-                .unwrap_or(())
+                .unwrap_or(());
         });
     }
 

@@ -48,7 +48,7 @@ async fn a_wrapper_that_was_busy_gets_everything_when_it_reads_again() {
 #[tokio::test]
 async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on() {
     let harness = Harness::with(Outlets::default(), |config| {
-        config.settings.memory_bytes_max = 64 << 20
+        config.settings.memory_bytes_max = 64 << 20;
     });
     let content = vec![b'v'; 3 << 20];
     let (_first, mut client) = harness.captured("s", &content).await;

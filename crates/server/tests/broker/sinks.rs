@@ -156,7 +156,7 @@ async fn a_sink_that_takes_too_long_is_reported_and_at_most_a_few_hang() {
         keeper: None,
     };
     let harness = Harness::with(outlets, |config| {
-        config.timeouts.sink = Duration::from_millis(20)
+        config.timeouts.sink = Duration::from_millis(20);
     });
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
     let mut reasons = Vec::new();

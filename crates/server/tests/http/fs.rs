@@ -275,3 +275,28 @@ async fn put_tree(server: &Server) -> Vec<u8> {
     put(server, &tree).await;
     tree
 }
+
+#[tokio::test]
+async fn a_large_file_does_not_wait_for_the_memory_that_it_holds_itself() {
+    let server = Server::with(|config| {
+        config.memory_budget_bytes = 4 << 20;
+        config.timeouts.memory = std::time::Duration::from_millis(20);
+    })
+    .await;
+    let content = vec![7; 3 << 20];
+    let root = tree(&[("big", 0, 0o644, &content)]);
+    put(&server, &content).await;
+    let hash = put(&server, &root).await;
+    let context = server.context().await;
+    let turn = json!({"payload_b64": "", "fs_root_hash": hash});
+    server.append(&context, turn).await;
+    let world = json!({ "world_id": "team", "profile": "WORKSPACE" });
+    let made = server.call("POST", "/v1/worlds").json(&world).send().await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    for (path, bytes) in [("big", 3 << 20), ("big?format=json", 4 << 20)] {
+        let reply = server.get(&format!("/v1/turns/1/fs/{path}")).send().await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        assert!(reply.body.len() >= bytes, "{path}");
+    }
+    server.stop().await;
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_store::salvage;
+use turnkeep_types::BlobHash;
 use turnkeep_wire::message::{
     GetBefore, GetLast, GetRange, ReadOptions, Request, Response, Subscribe,
 };
@@ -72,6 +73,9 @@ async fn a_read_across_a_gap_fails_and_says_where_to_go_on() {
     let server = Server::start_on(damaged_store().await, |_| {}).await;
     let mut peer = server.connect().await;
     let gap = json!({"turn_id": "3", "earlier_turn_id": "1", "next_depth": 3});
+    // Both ports say that the bytes were lost, not that they never existed.
+    let lost = fail(&mut peer, Request::GetBlob(BlobHash::of(b"lost needle"))).await;
+    assert_eq!(lost["hash"], BlobHash::of(b"lost needle").to_string());
     for (start, limit) in [(0, 1), (0, 9), (1, 1), (2, 1), (2, 9)] {
         assert_eq!(
             Value::Object(fail(&mut peer, range(1, start, limit)).await),

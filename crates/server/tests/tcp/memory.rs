@@ -77,6 +77,19 @@ async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
 }
 
 #[tokio::test]
+async fn an_idle_server_holds_no_memory_of_its_last_write() {
+    let server = small_server().await;
+    let mut peer = server.connect().await;
+    assert!(matches!(
+        peer.ask(&put(noise(MIB))).await,
+        Response::BlobPut { .. }
+    ));
+    let released = tokio::time::timeout(Duration::from_mins(1), server.until_held(0));
+    released.await.expect("the writer keeps the last group");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn headers_alone_take_no_room() {
     let server = small_server().await;
     let mut frame = BytesMut::new();

@@ -19,7 +19,6 @@ use super::seat::Seat;
 use crate::error::ApiError;
 use crate::ledger::Answer;
 use crate::shared::Shared;
-use crate::write_rate::Write;
 
 /// Says that a request that only reads brought words or a time, which had no effect.
 const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
@@ -84,19 +83,11 @@ pub(crate) async fn beat(
         bundle,
         expected_cursor,
     } = brought(&mut body)?;
-    if let Some(token) = seat.token {
-        let write = Write {
-            token,
-            world: seat.room.name(),
-            bytes: text_bytes(&bundle),
-        };
-        shared.write_rate.admit(&write)?;
-    }
-    Ok(respond(
-        seat.room
-            .beat(&seat.who, envelope, bundle, expected_cursor)
-            .await?,
-    ))
+    let allowance = seat.token.map(|token| shared.write_allowance(token));
+    let beat = seat
+        .room
+        .beat(&seat.who, envelope, bundle, expected_cursor, allowance);
+    Ok(respond(beat.await?))
 }
 
 /// Says what would become of a bundle; nothing happens.
@@ -122,19 +113,6 @@ pub(crate) async fn check(
             .check(&seat.who, envelope, bundle, expected_cursor)
             .await?,
     ))
-}
-
-/// The bytes of the texts that a bundle would write, whatever else is in it.
-fn text_bytes(bundle: &Value) -> usize {
-    let entries = bundle
-        .get("entries")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    entries
-        .filter_map(|entry| entry.get("text")?.as_str())
-        .map(str::len)
-        .sum()
 }
 
 /// What a beat brings.

@@ -20,7 +20,7 @@ use super::super::sse::{self, Sender};
 use super::seat::Seat;
 use super::stream::{UNNAMED_REQUEST, at};
 use crate::error::ApiError;
-use crate::ledger::{PageKey, SharedPage};
+use crate::ledger::{HeldPage, PageKey, SharedPage};
 use crate::shared::Shared;
 
 /// Follows a view. Watching changes nothing.
@@ -53,6 +53,7 @@ pub(crate) async fn subscribe(
         cursor,
         audience,
         sender,
+        held: None,
     };
     Ok(sse::respond(&shared, |sender| feed(sender).follow()))
 }
@@ -63,6 +64,8 @@ struct Feed {
     cursor: Option<String>,
     audience: bool,
     sender: Sender,
+    /// The last page, held for subscribers that are a little later.
+    held: Option<HeldPage>,
 }
 
 impl Feed {
@@ -81,6 +84,8 @@ impl Feed {
                 news = news.changed() => if news.is_err() { return } else { continue },
                 _ = ping.tick() => {}
             }
+            // A page that is asked for at all is asked for right after the commit.
+            self.held = None;
             if !self.counts() || self.sender.send(Ok(sse::PING.into())).await.is_err() {
                 return;
             }
@@ -93,16 +98,18 @@ impl Feed {
             if !self.counts() {
                 return false;
             }
-            let page = match self.page().await {
-                Ok(Some(page)) => page,
+            let held = match self.page().await {
+                Ok(Some(held)) => held,
                 Ok(None) => return true,
                 Err(error) => {
                     tracing::debug!(%error, "a subscription ends");
                     return false;
                 }
             };
-            self.cursor = page.cursor_after;
-            if self.sender.send(Ok(page.event)).await.is_err() {
+            self.cursor.clone_from(&held.page.cursor_after);
+            let event = held.page.event.clone();
+            self.held = Some(held);
+            if self.sender.send(Ok(event)).await.is_err() {
                 return false;
             }
         }
@@ -110,7 +117,7 @@ impl Feed {
 
     /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets
     /// the same one.
-    async fn page(&self) -> Result<Option<SharedPage>, ApiError> {
+    async fn page(&self) -> Result<Option<HeldPage>, ApiError> {
         let room = &self.seat.room;
         let key = PageKey {
             viewer: self.seat.viewer(),

@@ -25,7 +25,7 @@ async fn flood(room: &Arc<Room>, beat: usize) {
         entry
     });
     body["entries"] = entries.collect();
-    room.beat(&Principal::Owner, envelope(&id, ""), body, None)
+    room.beat(&Principal::Owner, envelope(&id, ""), body, None, None)
         .await
         .unwrap();
 }

@@ -81,7 +81,13 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
         ));
         tokio::task::yield_now().await;
         let answer = room
-            .beat(&person(&name), envelope(&id, ""), parts_of, Some(expected))
+            .beat(
+                &person(&name),
+                envelope(&id, ""),
+                parts_of,
+                Some(expected),
+                None,
+            )
             .await;
         let refused_at = match answer {
             Ok(answer) => {

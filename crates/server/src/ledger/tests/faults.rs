@@ -19,7 +19,7 @@ async fn story(house: &House) -> Result<(), LedgerError> {
     let mut rain = bundle("r-2", "REBECCA", &[], "Come in.");
     let entry = rain["entries"][0].clone();
     rain["entries"].as_array_mut().unwrap().push(entry);
-    room.beat(&person("REBECCA"), envelope("r-2", ""), rain, None)
+    room.beat(&person("REBECCA"), envelope("r-2", ""), rain, None, None)
         .await?;
     say(&room, "r-3", "").await.map(drop)
 }

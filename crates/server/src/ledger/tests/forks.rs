@@ -117,7 +117,7 @@ async fn tell(room: &Arc<Room>, id: &str, words: &str, entry: bool) {
         (brought["wrote"], brought["entries"]) = (false.into(), json!([]));
     }
     let answer = room
-        .beat(&Principal::Owner, envelope(id, ""), brought, None)
+        .beat(&Principal::Owner, envelope(id, ""), brought, None, None)
         .await
         .unwrap();
     assert!(!answer.rejected, "{:?}", answer.body);
@@ -129,6 +129,7 @@ async fn refused(room: &Arc<Room>, id: &str) -> Answer {
         &person("BOB"),
         envelope(id, ""),
         bundle(id, "ANN", &[], "not mine"),
+        None,
         None,
     )
     .await
@@ -143,7 +144,7 @@ async fn past(room: &Arc<Room>) {
         .unwrap();
     let mut dated = bundle("r-3", "BOB", &[], "lunch on Monday");
     dated["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 5] }]);
-    room.beat(&person("BOB"), envelope("r-3", ""), dated, None)
+    room.beat(&person("BOB"), envelope("r-3", ""), dated, None, None)
         .await
         .unwrap();
     assert!(refused(room, "no-1").await.rejected);

@@ -63,7 +63,10 @@ async fn send(room: &Arc<Room>, who: &str, sent: &Sent) -> Result<Answer, Ledger
         expected,
     } = sent.clone();
     match bundle {
-        Some(bundle) => room.beat(&principal(who), envelope, bundle, expected).await,
+        Some(bundle) => {
+            room.beat(&principal(who), envelope, bundle, expected, None)
+                .await
+        }
         None => room.invoke(&principal(who), envelope).await,
     }
 }

@@ -221,11 +221,11 @@ async fn a_large_beat_is_answered_like_a_small_one() {
                 .await
                 .unwrap();
             let beat = room
-                .beat(&person(who), envelope(&id, ""), brought.clone(), None)
+                .beat(&person(who), envelope(&id, ""), brought.clone(), None, None)
                 .await
                 .unwrap();
             let again = room
-                .beat(&person(who), envelope(&id, ""), brought, None)
+                .beat(&person(who), envelope(&id, ""), brought, None, None)
                 .await
                 .unwrap();
             assert_eq!(

@@ -548,6 +548,7 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
             envelope("r-4", ""),
             bundle("r-4", "BOB", &[], "x"),
             None,
+            None,
         )
         .await;
     assert!(refused.unwrap().rejected);

@@ -41,7 +41,7 @@ async fn restarted(team: Team, disk: &MemoryStorage) -> Team {
     let Team { server, tokens } = team;
     server.stop().await;
     let server = Server::on(disk.clone(), |config| {
-        config.auth = Auth::Token(Token::new(OWNER))
+        config.auth = Auth::Token(Token::new(OWNER));
     })
     .await;
     Team { server, tokens }

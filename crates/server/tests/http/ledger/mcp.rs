@@ -970,6 +970,42 @@ async fn a_writer_over_its_rate_is_told_when_to_try_again() {
 }
 
 #[tokio::test]
+async fn a_repeated_write_is_answered_whatever_the_rate() {
+    let team = Team::start_with(|config| config.limits.token_writes_per_minute = 1).await;
+    let first = json!({ "text": "once", "request_id": "task-1" });
+    let written = write(&team, first.clone()).await;
+    let (answer, failed) = call(&team, Kind::Writer, "ledger_write", json!({ "text": "x" })).await;
+    assert!(failed && answer["error"]["code"] == "TOO_MANY_REQUESTS");
+    let again = write(&team, first).await;
+    assert_eq!(again["bundle_id"], written["bundle_id"]);
+    assert_eq!(again["replayed"], true, "{again}");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn requests_that_write_nothing_do_not_use_up_what_a_world_s_writers_share() {
+    let team = Team::start_with(|config| config.limits.world_writes_per_minute = 2).await;
+    for number in 0..4 {
+        let beat = super::beat(&format!("reader-{number}"), "ANN", "x", None);
+        let refused = team
+            .post(Kind::Reader, "/v1/worlds/team/beats", &beat)
+            .await;
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        // A writer who writes in the name of another is rejected by the world.
+        let beat = super::beat(&format!("writer-{number}"), "ANN", "x", None);
+        let rejected = team
+            .post(Kind::Writer, "/v1/worlds/team/beats", &beat)
+            .await;
+        assert!(matches!(rejected.status, 403 | 422), "{}", rejected.text());
+    }
+    write(&team, json!({ "text": "one" })).await;
+    write(&team, json!({ "text": "two" })).await;
+    let (answer, failed) = call(&team, Kind::Writer, "ledger_write", json!({ "text": "x" })).await;
+    assert!(failed && answer["error"]["code"] == "TOO_MANY_REQUESTS");
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn a_world_has_a_size_that_its_writers_share() {
     let team = Team::start_with(|config| config.limits.world_write_bytes_per_minute = 100).await;
     write(&team, json!({ "text": "y".repeat(80) })).await;

@@ -187,7 +187,7 @@ async fn n30_a_failing_store_is_an_error_and_never_an_empty_stream() {
             .await;
         match fault {
             Fault::NoSpace => {
-                assert_eq!(retry.status, 200, "a request that failed left its id free")
+                assert_eq!(retry.status, 200, "a request that failed left its id free");
             }
             _ => refused(&retry, 503, "Unavailable", fault),
         }

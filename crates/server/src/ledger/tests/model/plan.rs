@@ -144,7 +144,7 @@ const FLAWS: &[Flaw] = &[
     Flaw {
         code: "VISIBILITY_INVALID",
         spoil: |bundle, _| {
-            last(bundle)["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [] })
+            last(bundle)["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [] });
         },
     },
     Flaw {
@@ -162,7 +162,7 @@ const FLAWS: &[Flaw] = &[
     Flaw {
         code: "POCKET_INVALID",
         spoil: |bundle, _| {
-            bundle["pocket_items"] = json!([{ "kind": "MESSAGE", "entry_index": 64 }])
+            bundle["pocket_items"] = json!([{ "kind": "MESSAGE", "entry_index": 64 }]);
         },
     },
 ];
