@@ -111,7 +111,7 @@ impl Cast {
         if named == OPERATOR || self.persons.iter().any(|person| person == named) {
             return Ok(named.to_owned());
         }
-        if named.eq_ignore_ascii_case(&self.operator_label) {
+        if !named.is_empty() && named == self.operator_label {
             return Ok(OPERATOR.to_owned());
         }
         if !self.is_closed {

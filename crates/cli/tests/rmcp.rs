@@ -1,13 +1,16 @@
 //! `turnkeep mcp` driven by `rmcp`, the protocol's own Rust client, in each revision that both
 //! speak.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientInfo, Implementation, ProtocolVersion,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
     ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::RunningService;
@@ -19,7 +22,7 @@ use tokio::net::unix::pipe;
 /// A client whose server is a `turnkeep mcp` with ANN's token.
 struct Agent {
     child: Child,
-    client: RunningService<RoleClient, ClientInfo>,
+    client: RunningService<RoleClient, ClientConfig>,
 }
 
 impl Agent {
@@ -36,7 +39,7 @@ impl Agent {
             pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().unwrap())).unwrap();
         let stdout =
             pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().unwrap())).unwrap();
-        let mut info = ClientInfo::new(
+        let mut info = ClientConfig::new(
             ClientCapabilities::default(),
             Implementation::new("rmcp-test", "1"),
         );

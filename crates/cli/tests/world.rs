@@ -327,9 +327,9 @@ fn agents_outlive_the_one_whose_directory_they_shared() {
     for how in ["closed", "killed"] {
         let end = |agent: Agent| {
             if how == "closed" {
-                agent.end()
+                agent.end();
             } else {
-                agent.kill()
+                agent.kill();
             }
         };
         let first = Agent::start(&sandbox, &ann);

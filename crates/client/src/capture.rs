@@ -157,7 +157,7 @@ fn encode(
                 write_uint(out, *number)?;
             }
             Field::Set => {
-                write_bool(out, true).map_err(rmp::encode::ValueWriteError::InvalidMarkerWrite)?
+                write_bool(out, true).map_err(rmp::encode::ValueWriteError::InvalidMarkerWrite)?;
             }
             Field::Binary(bytes) => write_bin(out, bytes)?,
         }

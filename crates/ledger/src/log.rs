@@ -333,7 +333,9 @@ impl Stretch {
             end: context.head_depth + 1,
         };
         turns.each(store, |page| {
-            page.into_iter().for_each(|(turn, fact)| take(turn, fact))
+            for (turn, fact) in page {
+                take(turn, fact);
+            }
         })?;
         (self.head, self.turns) = (Some(head), turns.end);
         Ok(())

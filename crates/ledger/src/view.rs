@@ -112,9 +112,9 @@ impl<'a> View<'a> {
         while low < high {
             let middle = low + (high - low) / 2;
             if self.count_before(middle + 1) > place {
-                high = middle
+                high = middle;
             } else {
-                low = middle + 1
+                low = middle + 1;
             }
         }
         low

@@ -68,14 +68,14 @@ impl Overlay {
     pub(crate) fn absorb(&mut self, state: &State, record: &Record, plan: &Plan) {
         match (record, plan) {
             (Record::Create { base, .. }, Plan::Create { key, .. }) => {
-                self.absorb_create(state, *base, *key)
+                self.absorb_create(state, *base, *key);
             }
             (Record::Append { .. }, Plan::Append { key, .. }) => {
-                self.absorb_append(state, record, *key)
+                self.absorb_append(state, record, *key);
             }
             (Record::AttachFs { turn, root }, _) => _ = self.fs_roots.insert(*turn, *root),
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => {
-                self.registry = Some(registry.clone())
+                self.registry = Some(registry.clone());
             }
             _ => {}
         }

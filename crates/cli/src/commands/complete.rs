@@ -47,8 +47,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         Completion::Values(kind) => values(kind, &args.words, app).unwrap_or_default(),
         Completion::Anything => Vec::new(),
     };
-    // A word with a blank or a control character would be taken for something else.
-    let is_plain = |word: &&String| !word.chars().any(|c| c.is_whitespace() || c.is_control());
+    // The shell inserts a word as it is, and names come from other programs: a name such as
+    // `x;reboot` must not become a command.
+    let is_plain = |word: &&String| {
+        word.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._@:/=+-".contains(c))
+    };
     let fitting = words
         .iter()
         .filter(is_plain)

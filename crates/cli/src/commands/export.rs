@@ -147,7 +147,7 @@ fn publish(part: &Path, args: &Args) -> Result<()> {
             Err(Errno::EXIST) => return Err(is_taken(&args.file)),
             // The file system cannot do it in one step; a hard link refuses a taken name as well.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                link_and_remove(part, &args.file)?
+                link_and_remove(part, &args.file)?;
             }
             Err(errno) => return Err(errno).with_context(cannot),
         }

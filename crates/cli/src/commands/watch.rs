@@ -135,8 +135,11 @@ async fn follow(
             () = &mut banner_ends, if watched.covered => {
                 watched.banner = None;
                 watched.covered = false;
-                // Only a new watcher is shown the whole screen.
-                *broker = begin(&watched.session).await?;
+                // Only a new watcher is shown the whole screen. Where there is no room for one, the
+                // banner's row is painted when the program paints it.
+                if let Ok(again) = begin(&watched.session).await {
+                    *broker = again;
+                }
             }
             () = left.notified() => return Ok(How::Left),
             () = ending.asked() => return Ok(How::Left),

@@ -529,7 +529,7 @@ mod tests {
                     list.push(Posting {
                         entry: end + index,
                         count: 1,
-                    })
+                    });
                 });
             }
             assert!(read.iter().eq(expect.iter()));

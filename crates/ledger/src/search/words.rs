@@ -281,7 +281,7 @@ mod tests {
         for text in texts {
             let mut all = Vec::new();
             words(text, |word| {
-                all.push((word.term.to_owned(), word.place.clone()))
+                all.push((word.term.to_owned(), word.place.clone()));
             });
             let bounds: Vec<usize> = text
                 .char_indices()
@@ -310,7 +310,7 @@ mod tests {
     fn long_terms_are_cut_on_a_character() {
         let long = "é".repeat(40) + &"ж".repeat(40);
         words(&long, |word| {
-            assert!(word.term.len() <= TERM_BYTES_MAX && word.term.starts_with("eee"))
+            assert!(word.term.len() <= TERM_BYTES_MAX && word.term.starts_with("eee"));
         });
     }
 }

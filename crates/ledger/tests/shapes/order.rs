@@ -22,22 +22,22 @@ const fn spoiled(code: Code, path: &'static str, spoil: fn(&mut Value)) -> Spoil
 /// Faults of the bundle before its entries.
 const BEFORE: &[Spoiled] = &[
     spoiled(Code::Shape, "rejection", |bundle| {
-        set(bundle, "rejection", 7)
+        set(bundle, "rejection", 7);
     }),
     spoiled(Code::RequestMismatch, "request_id", |bundle| {
-        set(bundle, "request_id", "r-0")
+        set(bundle, "request_id", "r-0");
     }),
     spoiled(Code::ActorMismatch, "proposed_by.actor", |bundle| {
-        set(bundle, "proposed_by/actor", "CODER")
+        set(bundle, "proposed_by/actor", "CODER");
     }),
     spoiled(Code::WroteMismatch, "wrote", |bundle| {
-        set(bundle, "wrote", false)
+        set(bundle, "wrote", false);
     }),
     spoiled(Code::TooLarge, "proposed_by.engine", |bundle| {
         set(bundle, "proposed_by/engine", "x".repeat(2000));
     }),
     spoiled(Code::IdPreset, "bundle_id", |bundle| {
-        set(bundle, "bundle_id", "b_1")
+        set(bundle, "bundle_id", "b_1");
     }),
     spoiled(Code::UnknownField, "mood", |bundle| set(bundle, "mood", 7)),
 ];
@@ -45,30 +45,30 @@ const BEFORE: &[Spoiled] = &[
 /// Faults of one entry.
 const ENTRY: &[Spoiled] = &[
     spoiled(Code::IdPreset, "entry_id", |entry| {
-        set(entry, "entry_id", "e_1")
+        set(entry, "entry_id", "e_1");
     }),
     spoiled(Code::UnknownField, "mood", |entry| set(entry, "mood", 7)),
     spoiled(Code::AuthorUnknown, "author.author_id", |entry| {
-        set(entry, "author/author_id", "NOBODY")
+        set(entry, "author/author_id", "NOBODY");
     }),
     spoiled(Code::AuthorForbidden, "author.author_id", |entry| {
-        set(entry, "author/author_id", "CODER")
+        set(entry, "author/author_id", "CODER");
     }),
     spoiled(Code::ChannelInvalid, "channel", |entry| {
-        set(entry, "channel", "XP_GAIN")
+        set(entry, "channel", "XP_GAIN");
     }),
     spoiled(Code::VisibilityInvalid, "visibility.visible_to", |entry| {
         set(entry, "visibility/visible_to", json!(["CODER"]));
     }),
     spoiled(Code::TimeFormat, "created_at_world", |entry| {
-        set(entry, "created_at_world", 7)
+        set(entry, "created_at_world", 7);
     }),
     spoiled(Code::TimeInconsistent, "created_at_world", |entry| {
         set(entry, "created_at_world", "2026-11-15T08:59:59Z");
     }),
     spoiled(Code::TextEmpty, "text", |entry| set(entry, "text", "\n")),
     spoiled(Code::TextTooLarge, "text", |entry| {
-        set(entry, "text", "x".repeat((256 << 10) + 1))
+        set(entry, "text", "x".repeat((256 << 10) + 1));
     }),
 ];
 

@@ -296,7 +296,7 @@ impl Binding {
         match self.key {
             // A terminal sends Shift with a letter as the capital, unless Ctrl folds the case.
             Key::Char(char) if shift && !ctrl && char.is_alphabetic() => {
-                name.extend(char.to_uppercase())
+                name.extend(char.to_uppercase());
             }
             Key::Char(char) if shift => name.extend(['S', '-', char]),
             Key::Char(char) => name.push(char),

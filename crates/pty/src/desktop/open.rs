@@ -248,7 +248,7 @@ fn first<T: ?Sized>(
         match open(adapter) {
             Ok(part) => return Ok(Opened { adapter, part }),
             Err(DesktopError::NotFound { tried: why, .. }) => {
-                tried.push(format!("{adapter}: {why}"))
+                tried.push(format!("{adapter}: {why}"));
             }
             Err(error) => tried.push(format!("{adapter}: {error}")),
         }

@@ -118,7 +118,12 @@ impl Capture {
             match happening {
                 // The state says it too.
                 Happening::Ready => {}
-                Happening::State(state) => self.tell_state(state),
+                Happening::State(state) => {
+                    if state == State::Working {
+                        self.forget_old_messages();
+                    }
+                    self.tell_state(state);
+                }
                 Happening::Turn(turn) => self.take_turn(at, *turn),
             }
         }
@@ -234,13 +239,22 @@ impl Capture {
         self.look_for_message(at);
     }
 
+    /// A message that waits when a turn begins came too late for its own turn.
+    fn forget_old_messages(&self) {
+        if let Some(hooks) = self.hooks.as_ref().filter(|_| self.waiting.is_none()) {
+            hooks.messages().clear();
+        }
+    }
+
     /// Sends the waiting turn out if its message is there or does not come any more.
     fn look_for_message(&mut self, at: Duration) {
         let messages = self.hooks.as_ref().map(Hooks::messages);
         let Some(waiting) = &mut self.waiting else {
             return;
         };
-        if messages.is_some_and(|messages| waiting.take_message(&messages)) || waiting.until <= at {
+        let is_last_look = waiting.until <= at;
+        let found = messages.is_some_and(|messages| waiting.take_message(&messages, is_last_look));
+        if found || is_last_look {
             self.tell_waiting();
         } else {
             waiting.look_at = (at + HOOK_LOOK).min(waiting.until);
@@ -262,9 +276,13 @@ impl Capture {
 
 impl Waiting {
     /// Takes the exact text, if it is there. The content of a screen's turn is its text.
-    fn take_message(&mut self, messages: &Messages) -> bool {
+    fn take_message(&mut self, messages: &Messages, is_last_look: bool) -> bool {
         let text = self.turn.text.as_deref().unwrap_or_default();
-        let Some(exact) = messages.exact(text) else {
+        let mut exact = messages.exact(text);
+        if exact.is_none() && is_last_look {
+            exact = messages.likely(text, self.turn.incomplete || text.contains(GAP));
+        }
+        let Some(exact) = exact else {
             return false;
         };
         if self.turn.content == text.as_bytes() {

@@ -51,6 +51,10 @@ impl Errors {
             };
             return Ok((to, None));
         }
+        if is_one_file(rustix::stdio::stdout(), rustix::stdio::stderr()) {
+            // `2>&1`: two terminals would lose the order in which the program wrote.
+            return Ok((ErrorsTo::Terminal, None));
+        }
         let (master, slave) = super::open_pty(user)?;
         let errors = Self {
             master,
@@ -115,5 +119,12 @@ impl Errors {
     pub(super) fn resize(&self, size: Winsize) {
         // A size that cannot be set is no reason to lose a message.
         rustix::termios::tcsetwinsize(&self.master, size).ok();
+    }
+}
+
+fn is_one_file(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    match (rustix::fs::fstat(one), rustix::fs::fstat(other)) {
+        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+        _ => false,
     }
 }

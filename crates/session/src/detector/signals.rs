@@ -231,28 +231,13 @@ impl Signals {
     }
 
     fn status(&mut self, now: Duration, fields: &str) -> Option<Change> {
-        // A report with an id is about a task of the program's own, such as an agent in the
-        // background.
-        if fields
-            .split([':', ';'])
-            .any(|field| field.starts_with("id="))
-        {
+        let Status { light, is_idle } = read_status(fields)?;
+        let Some(light) = light else {
+            self.status.word = None;
             return None;
-        }
-        let state = fields
-            .split([':', ';'])
-            .find_map(|field| field.strip_prefix("state="))?;
-        let light = match state {
-            "working" => Light::Working,
-            "blocked" => Light::Blocked,
-            "done" | "idle" => Light::Ready,
-            _ => {
-                self.status.word = None;
-                return None;
-            }
         };
         if light == Light::Ready && self.status.word != Some(Light::Ready) {
-            self.idle = state == "idle";
+            self.idle = is_idle;
         }
         self.status.say(now, light);
         Some(Change::Light(Signal::Status, light))
@@ -299,22 +284,28 @@ impl Signals {
 /// A state that a program reports by OSC 7501.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status {
-    pub(super) light: Light,
+    /// None where the program reports a state that says neither ready nor busy, such as an error.
+    pub(super) light: Option<Light>,
     /// It is idle, not done: after a turn that was interrupted.
     pub(super) is_idle: bool,
 }
 
-/// The state that a command reports by OSC 7501; none where it reports none.
-pub(super) fn read_status(command: &[u8]) -> Option<Status> {
-    let fields = String::from_utf8_lossy(command.strip_prefix(b"7501;")?).into_owned();
-    let state = fields
-        .split([':', ';'])
-        .find_map(|field| field.strip_prefix("state="))?;
+/// The state in the fields of an OSC 7501; none where they hold none, or the state of a task in the
+/// background, which has an id.
+pub(super) fn read_status(fields: &str) -> Option<Status> {
+    let mut state = None;
+    for field in fields.split([':', ';']) {
+        if field.starts_with("id=") {
+            return None;
+        }
+        state = state.or_else(|| field.strip_prefix("state="));
+    }
+    let state = state?;
     let light = match state {
-        "working" => Light::Working,
-        "blocked" => Light::Blocked,
-        "done" | "idle" => Light::Ready,
-        _ => return None,
+        "working" => Some(Light::Working),
+        "blocked" => Some(Light::Blocked),
+        "done" | "idle" => Some(Light::Ready),
+        _ => None,
     };
     Some(Status {
         light,

@@ -191,8 +191,9 @@ impl Gatherer {
             text = said(self.new_prompt(turn).unwrap_or(start));
         }
         // The same rows again, in the same place: they were painted twice, so they were said twice.
-        if text.is_empty() && side.start.is_some() && side.low < start && !turn.submitted.is_command
-        {
+        // A turn that was interrupted may have said nothing, and the rows are those of the last one.
+        let may_repeat = !turn.submitted.is_command && ending != Ending::Interrupted;
+        if text.is_empty() && side.start.is_some() && side.low < start && may_repeat {
             text = said(side.low);
         }
         if text.is_empty() && turn.missed {

@@ -178,7 +178,7 @@ fn a_frame_is_shown_at_the_end_of_each_synchronized_update_and_never_inside_one(
     assert_eq!(frames, ["a", "ab"]);
     assert!(screen.sync_open());
     screen.feed(b"d\x1b[?2026l", |screen| {
-        frames.push(shown(screen).concat())
+        frames.push(shown(screen).concat());
     });
     assert_eq!(frames, ["a", "ab", "abcd", "abcd"]);
 }

@@ -235,6 +235,29 @@ fn a_prompt_that_rested_counts_however_the_next_output_is_cut() {
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
 }
 
+#[test]
+fn a_long_first_frame_is_the_same_however_it_is_cut() {
+    let mut bytes = b"\x1b[H\x1b[2J".to_vec();
+    for row in 0..12_000_u32 {
+        bytes.extend_from_slice(format!("\x1b[{};1Hrow {row}", row % 20 + 1).as_bytes());
+    }
+    assert!(bytes.len() > 2 * 64 * 1024);
+    bytes.extend_from_slice("\x1b[22;1H────────\r\n❯ \r\n────────\x1b[23;3H".as_bytes());
+    for canonical in [false, true] {
+        let acts = [
+            Act::Tty(canonical),
+            Act::Output(bytes.clone()),
+            Act::Wait(50),
+            Act::Tty(false),
+            Act::Output(b"\x1b[H\x1b[Hx\x1b[H\x1b[23;3H".to_vec()),
+            Act::Wait(2000),
+            Act::Input(b"hello\r".to_vec()),
+            Act::Wait(2000),
+        ];
+        assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -146,11 +146,11 @@ impl Response {
         match self {
             Self::Hello(welcome) => welcome.encode(out),
             Self::ContextCreated(head) | Self::ContextForked(head) | Self::Head(head) => {
-                head.encode(out)
+                head.encode(out);
             }
             Self::TurnAppended(ack) => ack.encode(out),
             Self::Last(items) | Self::Before(items) | Self::Range(items) => {
-                encode_items(items, out)
+                encode_items(items, out);
             }
             Self::Blob(bytes) => put_bytes(out, bytes),
             Self::FsAttached(attached) => attached.encode(out),

@@ -98,9 +98,9 @@ impl IdFinder {
         for &byte in bytes {
             self.keep(byte);
             if self.in_string {
-                self.read_in_string(byte)
+                self.read_in_string(byte);
             } else {
-                self.read_outside(byte)
+                self.read_outside(byte);
             }
         }
     }

@@ -49,7 +49,7 @@ impl Keys {
             (At::String, _) => {}
             (_, 0x1b) => self.at = At::Escape,
             (At::StringEscape, _) | (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => {
-                self.at = At::String
+                self.at = At::String;
             }
             (At::Escape, b'[') => {
                 self.sequence.clear();
@@ -60,7 +60,7 @@ impl Keys {
                 return self.ends_with(byte);
             }
             (At::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => {
-                self.sequence.push(byte)
+                self.sequence.push(byte);
             }
             // A sequence that is too long, or a key with Alt.
             (At::Control | At::Escape, _) => self.at = At::Ground,

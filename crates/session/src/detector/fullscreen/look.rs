@@ -64,6 +64,14 @@ impl FullScreen {
         if open.reported {
             return self.reported_finding();
         }
+        self.screen_finding()
+    }
+
+    /// What the screen alone shows.
+    fn screen_finding(&self) -> Finding {
+        let Phase::Open(open) = &self.phase else {
+            return Finding::Works { again: None };
+        };
         if self.spot.is_none() {
             let due = self.spot_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
             return if self.now < due {
@@ -97,8 +105,26 @@ impl FullScreen {
                 }
             }
             Some(Light::Blocked) => Finding::Asks,
-            Some(Light::Working) | None => Finding::Works { again: None },
+            Some(Light::Working) | None => self.stuck_finding(),
         }
+    }
+
+    /// The program said that it works. If a spinner turned and is gone, and the screen has rested,
+    /// the report is stuck and the screen decides.
+    fn stuck_finding(&self) -> Finding {
+        let is_over = self.motion.spun && !self.motion.shows_spinner();
+        if !is_over {
+            return Finding::Works { again: None };
+        }
+        let due = self
+            .output_at
+            .max(self.motion.changed_at)
+            .max(self.report.at)
+            + REST;
+        if self.now < due {
+            return Finding::Works { again: Some(due) };
+        }
+        self.screen_finding()
     }
 
     fn rest(&self) -> Duration {

@@ -223,7 +223,9 @@ impl FullScreen {
     }
 
     /// Whether the cursor stands below everything that is painted, as in a line program.
-    pub(super) fn ends_at_cursor(&self) -> bool {
+    pub(super) fn ends_at_cursor(&mut self) -> bool {
+        // What waits must stand on the screen before the cursor's place means anything.
+        self.paint();
         !is_painted_below(&self.screen, &self.screen.rows())
     }
 

@@ -17,25 +17,35 @@ impl FullScreen {
             return;
         }
         self.output_at = self.now;
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let step = self.tokens.step(rest);
-            self.token(step.token);
-            rest = rest.get(step.used.max(1)..).unwrap_or_default();
-        }
         if let (Phase::Open(_), Some(raw)) = (&self.phase, &mut self.raw) {
             raw.push(bytes);
         }
-        self.push(bytes);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let step = self.tokens.step(rest);
+            let (used, after) = rest.split_at(step.used.clamp(1, rest.len()));
+            // The bytes first: what a token decides must not depend on bytes behind it.
+            self.push(used);
+            self.token(step.token);
+            rest = after;
+        }
         self.look_by(self.now + GLANCE);
     }
 
     /// Takes bytes for the screen. A program that has not touched its tty is no full-screen program
     /// yet: its bytes wait unpainted, and only the last ones, so that a stream costs nothing.
     fn push(&mut self, bytes: &[u8]) {
-        let waits = self.verdict == Verdict::Undecided && self.is_canonical();
+        if self.verdict == Verdict::Undecided && self.is_canonical() {
+            self.pending.extend_from_slice(bytes);
+            // Twice as many are kept, so that few of the small writes of a stream move them.
+            if self.pending.len() >= 2 * PENDING_BYTES_MAX {
+                self.drop_excess();
+            }
+            return;
+        }
+        self.drop_excess();
         let mut rest = bytes;
-        while !waits && self.pending.len() + rest.len() >= PENDING_BYTES_MAX {
+        while self.pending.len() + rest.len() >= PENDING_BYTES_MAX {
             let room = PENDING_BYTES_MAX.saturating_sub(self.pending.len());
             let (now, later) = rest.split_at(room.min(rest.len()));
             self.pending.extend_from_slice(now);
@@ -43,6 +53,9 @@ impl FullScreen {
             rest = later;
         }
         self.pending.extend_from_slice(rest);
+    }
+
+    fn drop_excess(&mut self) {
         let excess = self.pending.len().saturating_sub(PENDING_BYTES_MAX);
         self.pending.drain(..excess);
     }
@@ -77,8 +90,10 @@ impl FullScreen {
 
     fn command(&mut self) {
         let command = self.tokens.osc();
-        if let Some(status) = read_status(command) {
-            self.reported(status);
+        if let Some(fields) = command.strip_prefix(b"7501;") {
+            if let Some(status) = read_status(&String::from_utf8_lossy(fields)) {
+                self.reported(status);
+            }
         } else if (command.starts_with(b"0;") || command.starts_with(b"2;"))
             && self.title != command
         {
@@ -88,15 +103,20 @@ impl FullScreen {
     }
 
     fn reported(&mut self, Status { light, is_idle }: Status) {
-        if self.report.light != Some(light) {
+        if self.report.light != light {
             self.report = Report {
-                light: Some(light),
+                light,
                 stopped: is_idle,
                 at: self.now,
             };
         }
         if let Phase::Open(open) = &mut self.phase {
-            open.reported |= light == Light::Working;
+            match light {
+                Some(Light::Working) => open.reported = true,
+                // An error, say: the program may report nothing more, so the screen counts again.
+                None => open.reported = false,
+                Some(Light::Blocked | Light::Ready) => {}
+            }
         }
     }
 
@@ -105,6 +125,7 @@ impl FullScreen {
         if self.pending.is_empty() || (self.verdict == Verdict::Undecided && self.is_canonical()) {
             return;
         }
+        self.drop_excess();
         let pending = std::mem::take(&mut self.pending);
         let typed = self.expected_draft();
         let (area, sticky, motion) = (&self.area, &self.sticky, &self.motion);

@@ -166,6 +166,47 @@ fn a_program_that_reports_its_state_is_believed() {
 }
 
 #[test]
+fn a_report_of_a_background_task_does_not_count() {
+    let mut play = started();
+    play.ask(&["Welcome"], "Name a colour.")
+        .print("\x1b]7501;state=working\x1b\\")
+        .print("\x1b]7501;state=done:id=a1\x1b\\");
+    play.frame(&["Welcome", "> Name a colour.", "", "● Re"], "", "")
+        .wait(10_000);
+    assert!(play.turns.is_empty(), "the background task is done");
+    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+        .print("\x1b]7501;state=done\x1b\\");
+    play.wait(300);
+    assert_eq!(play.texts(), ["Red."]);
+}
+
+#[test]
+fn after_a_report_of_an_error_the_screen_counts() {
+    let mut play = started();
+    play.ask(&["Welcome"], "Name a colour.")
+        .print("\x1b]7501;state=working\x1b\\");
+    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+        .print("\x1b]7501;state=error\x1b\\")
+        .wait(2000);
+    assert_eq!(play.texts(), ["Red."]);
+}
+
+#[test]
+fn a_report_that_is_stuck_at_busy_does_not_silence_the_screen() {
+    let mut play = started();
+    play.ask(&["Welcome"], "Name a colour.")
+        .print("\x1b]7501;state=working\x1b\\");
+    for second in 1..6 {
+        let status = format!("⠋ Working {second}s");
+        play.frame(&["Welcome", "> Name a colour."], &status, "")
+            .wait(1000);
+    }
+    play.frame(&["Welcome", "> Name a colour.", "", "● Red."], "", "")
+        .wait(2000);
+    assert_eq!(play.texts(), ["Red."]);
+}
+
+#[test]
 fn enter_without_a_prompt_is_counted_and_makes_no_turn() {
     let mut play = started();
     play.input("\r").wait(2000).input("\r").wait(2000);

@@ -281,7 +281,7 @@ impl Detector {
             // Before the first prompt no voice has proved anything: the stronger one counts too.
             let is_starting =
                 self.phase.is_starting() && self.signals.others(false).any(says_ready);
-            return is_due && (is_contradicted || is_starting);
+            return is_due && (is_contradicted || is_starting || self.prompt_says_ready());
         }
         // Reading the rows costs something: they are read until they were busy once, and when it is
         // due.
@@ -294,6 +294,18 @@ impl Detector {
             open.rows_busy |= signs.busy;
         }
         is_due && was_busy && matches!(self.rows_level(), Level::Ready(_))
+    }
+
+    /// Whether the profile's prompt or line rule sees a prompt, whatever the voices say.
+    fn prompt_says_ready(&mut self) -> bool {
+        let level = if self.profile.prompt.is_some() {
+            self.prompt_level()
+        } else if self.profile.line.is_some() {
+            self.line_level()
+        } else {
+            Level::Unknown
+        };
+        matches!(level, Level::Ready(_))
     }
 
     /// Whether what this voice says counts: it has authority, or there is nothing better.

@@ -195,9 +195,6 @@ impl Detector {
 
     /// Takes an event. `now` is the time since the start of the session.
     pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
-        if let Event::Input(bytes) = event {
-            self.enters.take(now.max(self.now), bytes);
-        }
         let mut happened = Vec::new();
         if now > self.now {
             happened = self.decide_kind(now);
@@ -216,6 +213,10 @@ impl Detector {
             .any(|happening| matches!(happening, Happening::Turn(_)))
         {
             self.enters.answer();
+        }
+        // After the turns: Enter at the end of a turn is the first one of the next.
+        if let Event::Input(bytes) = event {
+            self.enters.take(now.max(self.now), bytes);
         }
         happened
     }

@@ -247,7 +247,7 @@ impl Detector {
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
-                self.taken()
+                self.taken();
             }
             Phase::Open(_) => {}
         }

@@ -270,7 +270,7 @@ impl Turn {
             }
             Some(at) => self.side.move_top(at),
             None if !self.side.spoke && (judge.is_silent)(self) => {
-                self.begin_anew(&region, resized, judge)
+                self.begin_anew(&region, resized, judge);
             }
             None if resized => self.reflow(&region),
             None => {

@@ -255,7 +255,7 @@ fn the_deepest_data_fits_a_small_stack() {
     let check = move || {
         [json!({ "link": link }), blob]
             .iter()
-            .for_each(round_trip_deep)
+            .for_each(round_trip_deep);
     };
     std::thread::Builder::new()
         .stack_size(STACK_BYTES)
