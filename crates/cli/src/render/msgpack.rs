@@ -81,8 +81,10 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
         | Marker::FixExt2
         | Marker::FixExt4
         | Marker::FixExt8
-        | Marker::FixExt16 => ext(rest, out),
-        Marker::Ext8 | Marker::Ext16 | Marker::Ext32 => ext(rest, out),
+        | Marker::FixExt16
+        | Marker::Ext8
+        | Marker::Ext16
+        | Marker::Ext32 => ext(rest, out),
         _ => integer(rest, out),
     }
 }

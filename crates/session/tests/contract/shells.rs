@@ -129,6 +129,36 @@ fn marks_that_never_tell_the_end_of_a_prompt_are_no_signal_of_their_own() {
 }
 
 #[test]
+fn marks_that_are_stuck_at_busy_do_not_silence_the_prompt() {
+    let marked = format!("{ON}\x1b]133;A\x07$ \x1b]133;B\x07");
+    let play = Play::new().raw().print(&marked).rest();
+    let play = play.keys("echo 1").print("echo 1").keys("\r").wait(3);
+    let play = play
+        .print(&format!("{OFF}\r\n\x1b]133;C\x07"))
+        .canonical()
+        .wait(50)
+        .print("1\r\n")
+        .raw()
+        .print(&marked)
+        .rest();
+    // The user sets a prompt without marks, but every command still begins with one.
+    let plain = format!("{ON}$ ");
+    let mut play = play;
+    for word in ["two", "three"] {
+        play = play.keys("echo").print("echo").keys("\r").wait(3);
+        play = play
+            .print(&format!("{OFF}\r\n\x1b]133;C\x07"))
+            .canonical()
+            .wait(50)
+            .print(&format!("{word}\r\n"))
+            .raw()
+            .print(&plain)
+            .wait(2500);
+    }
+    assert_eq!(texts(&play, "bash"), ["1", "two", "three"]);
+}
+
+#[test]
 fn a_prompt_behind_which_somebody_goes_on_typing_is_seen_at_the_enter() {
     let prompt = format!("{ON}ask> ");
     let play = Play::new()
