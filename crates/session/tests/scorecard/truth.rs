@@ -34,13 +34,21 @@ pub(crate) struct TrueTurn {
     pub(crate) wraps: bool,
     pub(crate) stays: Option<serde_json::Value>,
     #[serde(default)]
-    pub(crate) unreadable: Option<serde_json::Value>,
+    unreadable: Option<serde_json::Value>,
     /// Rows of the text were never painted: what there is must be marked incomplete.
     #[serde(default)]
     pub(crate) unpainted: bool,
     /// The program spoke although nothing was submitted.
     #[serde(default)]
     pub(crate) unprompted: bool,
+}
+
+impl TrueTurn {
+    /// Whether the program itself leaves less than the text on the screen.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        let unreadable = self.unreadable.as_ref();
+        unreadable.is_some_and(|value| value != &serde_json::Value::Bool(false))
+    }
 }
 
 /// Input that makes no turn.
