@@ -137,7 +137,7 @@ impl Cast {
         {
             names.push(format!("{more} more"));
         }
-        names.push(format!("{OPERATOR} ({})", printable(&self.operator_label)));
+        names.push(printable(self.name(OPERATOR)));
         names.join(", ")
     }
 }

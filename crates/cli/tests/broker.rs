@@ -685,7 +685,7 @@ fn doctor_tells_by_which_sign_the_turns_of_a_session_are_told() {
     let said = desk.says("doctor");
     for expect in [
         "runs; 2 wrapped sessions",
-        "review: turns are told by title",
+        "review: turns are detected by title",
         "tests: no prompt seen yet",
     ] {
         assert!(said.contains(expect), "{said}");

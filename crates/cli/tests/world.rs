@@ -111,11 +111,11 @@ fn a_world_from_its_making_to_who_knew_what() {
         sound: 3 entries in 3 bundles, 3 answers made again
         $ world write team --as CARL --to DAVE hello
         error: there is no person `DAVE` in this world
-        hint: there are: ANN, BOB, CARL, GEORGE (Operator)
+        hint: there are: ANN, BOB, CARL, Operator
         [exit status: 2]
         $ world write team --as DAVE hello
         error: there is no person `DAVE` in this world
-        hint: there are: ANN, BOB, CARL, GEORGE (Operator)
+        hint: there are: ANN, BOB, CARL, Operator
         [exit status: 2]
         $ stream team --as DAVE
         error: there is no person `DAVE` in team; there are: ANN, BOB, CARL

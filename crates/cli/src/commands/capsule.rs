@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::App;
-use crate::http::Call;
-use crate::ledger::{acting, entries, path};
+use crate::http::{Call, Http};
+use crate::ledger::{Cast, acting, entries, path};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::text_of;
@@ -27,13 +27,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let person = turnkeep_wire::percent_encode(&args.person);
-    let call = Call::get(path(&args.world, &format!("/persons/{person}/capsule")));
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let capsule = session
-        .http
-        .json(acting(call, args.reader.as_deref()))
-        .await;
+    let capsule = read_capsule(&mut session.http, args).await;
     session.close().await;
     let capsule = capsule?;
     if app.out.is_json() {
@@ -43,6 +38,13 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         print(section, app)?;
     }
     Ok(())
+}
+
+async fn read_capsule(http: &mut Http, args: &Args) -> Result<Value> {
+    let person = Cast::of(http, &args.world).await?.resolve(&args.person)?;
+    let person = turnkeep_wire::percent_encode(&person);
+    let call = Call::get(path(&args.world, &format!("/persons/{person}/capsule")));
+    http.json(acting(call, args.reader.as_deref())).await
 }
 
 fn print(section: &Value, app: &mut App) -> Result<()> {

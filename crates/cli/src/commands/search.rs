@@ -47,14 +47,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let constraints = json!({
-        "time_window": { "from": args.from, "to": args.to },
-        "limit": args.limit,
-        "context": args.context,
-        "person_id": args.by,
-    });
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let answer = ask(&mut session.http, args, &constraints).await;
+    let answer = ask(&mut session.http, args).await;
     session.close().await;
     let (pack, cast) = answer?;
     let results = entries(&pack, "/results");
@@ -70,10 +64,17 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
 }
 
 /// Asks in the name of whoever is asked for, or of whose token it is.
-async fn ask(http: &mut Http, args: &Args, constraints: &Value) -> Result<(Value, Cast)> {
+async fn ask(http: &mut Http, args: &Args) -> Result<(Value, Cast)> {
     let cast = Cast::of(http, &args.world).await?;
+    let by = args.by.as_ref().map(|by| cast.resolve(by)).transpose()?;
+    let constraints = json!({
+        "time_window": { "from": args.from, "to": args.to },
+        "limit": args.limit,
+        "context": args.context,
+        "person_id": by,
+    });
     let actor = args.person.as_ref().unwrap_or(&cast.view);
-    let request = tool_request(actor, "LEDGER_SEARCH", &args.words, constraints)?;
+    let request = tool_request(actor, "LEDGER_SEARCH", &args.words, &constraints)?;
     let call = Call::post(path(&args.world, "/tools"), &request);
     let pack = http.json(acting(call, args.person.as_deref())).await?;
     Ok((pack, cast))

@@ -1,4 +1,4 @@
-//! The broker and its sessions: by which sign the turns of each are told.
+//! The broker and its sessions: which signal tells the turns of each.
 
 use turnkeep_types::broker::SessionInfo;
 
@@ -11,9 +11,10 @@ use crate::render::printable;
 pub(super) fn sessions() -> Vec<Finding> {
     let listed = connect().and_then(|mut broker| Sessions::ask(&mut broker));
     match listed {
-        Err(error) => vec![Finding::ok(
+        Err(error) => vec![Finding::warn(
             "broker",
             format!("{error}; turns wait in their wrappers"),
+            "start `turnkeep up` or `turnkeep broker` if you want to list and paste turns",
         )],
         Ok(sessions) => {
             let running = sessions.all().iter().filter(|session| session.connected);
@@ -35,7 +36,7 @@ fn session(known: &Sessions, session: &SessionInfo) -> Finding {
     match &session.signal {
         Some(signal) => Finding::ok(
             "session",
-            format!("{who}: turns are told by {}", printable(signal)),
+            format!("{who}: turns are detected by {}", printable(signal)),
         ),
         None => Finding::warn(
             "session",
