@@ -305,12 +305,28 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // Copied, not mapped: somebody else may be able to write there after all.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
-    open_in(config, dir, Arc::new(storage))
+    let store = open_in(config, dir, Arc::new(storage))?;
+    if let Some(TornTail {
+        file,
+        offset,
+        bytes,
+        ..
+    }) = store.torn_tail()
+    {
+        eprintln!(
+            "note: a torn tail of {bytes} bytes at {file}:{offset} is left out; it stays there"
+        );
+    }
+    Ok(store)
 }
 
 /// Opens the store in a directory that this process has for itself.
 pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
-    open_in(config, dir, Arc::new(FileStorage::new(dir.path())))
+    let store = open_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
+    if let Some(torn) = store.torn_tail() {
+        eprintln!("{}", torn_text(torn));
+    }
+    Ok(store)
 }
 
 fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
@@ -327,9 +343,6 @@ fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
     })?;
-    if let Some(torn) = store.torn_tail() {
-        eprintln!("{}", torn_text(torn));
-    }
     if let Some(lost) = store.went_back() {
         eprintln!("{}", went_back_text(lost));
     }

@@ -131,6 +131,9 @@ impl From<Refusal> for ApiError {
                 .with("context_id", context.to_string())
                 .with("expected_head_turn_id", head(expected))
                 .with("actual_head_turn_id", head(actual)),
+            Refusal::HeadLost(context) => {
+                error(ErrorCode::Conflict).with("context_id", context.to_string())
+            }
             Refusal::KeyReused => error(ErrorCode::Conflict),
             Refusal::FsRootSet { turn, actual } => error(ErrorCode::Conflict)
                 .with("turn_id", turn.to_string())

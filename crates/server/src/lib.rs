@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod nesting;
 mod principal;
+mod publish;
 mod raw_reads;
 pub mod run;
 mod shared;

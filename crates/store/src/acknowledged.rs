@@ -22,6 +22,7 @@
 //! A slot counts if its checksum holds. A write that a crash cut short spoils one slot; the other
 //! one holds what the write before it said.
 
+use std::io;
 use std::sync::Arc;
 
 use turnkeep_journal::{Position, Storage, StorageFile, blob_crc};
@@ -116,7 +117,10 @@ fn read_newest(file: &dyn StorageFile) -> Option<(u64, Acknowledged)> {
     slots.max_by_key(|(serial, _)| *serial)
 }
 
-/// Keeps the file up to date. Never fails: a file that cannot be written is only older.
+/// Keeps the file up to date.
+///
+/// A store does not open without the file, unless the disk has no room for it or cannot be written:
+/// then nothing is acknowledged either. Later a write that fails only leaves an older file.
 pub(crate) struct Keeper {
     file: Option<Arc<dyn StorageFile>>,
     serial: u64,
@@ -124,17 +128,17 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Opens the file, or makes it, and writes down where the log stands now.
-    pub(crate) fn start(storage: &dyn Storage, now: &Acknowledged) -> Self {
-        let whole = |file: &Arc<dyn StorageFile>| file.len() == SLOTS * SLOT_BYTES;
-        let file = storage.open(NAME).ok().filter(whole);
-        let file = file.or_else(|| storage.create(NAME, SLOTS * SLOT_BYTES).ok());
+    pub(crate) fn start(storage: &dyn Storage, now: &Acknowledged) -> io::Result<Self> {
+        let file = open_or_create(storage).map_err(|error| {
+            io::Error::new(error.kind(), format!("{NAME} cannot be used: {error}"))
+        })?;
         let serial = file
             .as_deref()
             .and_then(read_newest)
             .map_or(0, |(serial, _)| serial);
         let mut keeper = Self { file, serial };
         keeper.note(now);
-        keeper
+        Ok(keeper)
     }
 
     /// Writes down what is about to be acknowledged.
@@ -145,6 +149,26 @@ impl Keeper {
         // After a failed write the other slot still counts. It is older, so it claims less.
         drop(file.write_at(offset, &now.encode(self.serial)));
     }
+}
+
+fn open_or_create(storage: &dyn Storage) -> io::Result<Option<Arc<dyn StorageFile>>> {
+    match storage.open(NAME) {
+        Ok(file) if file.len() == SLOTS * SLOT_BYTES => return Ok(Some(file)),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    match storage.create(NAME, SLOTS * SLOT_BYTES) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_unwritable(error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether nothing at all can be written to the disk.
+fn is_unwritable(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(kind, StorageFull | QuotaExceeded | ReadOnlyFilesystem)
 }
 
 #[cfg(test)]
@@ -167,10 +191,10 @@ mod tests {
     fn the_newest_sound_slot_counts() {
         let disk = MemoryStorage::new();
         assert_eq!(read(&disk), None);
-        let mut keeper = Keeper::start(&disk, &at(1));
+        let mut keeper = Keeper::start(&disk, &at(1)).unwrap();
         keeper.note(&at(2));
         assert_eq!(read(&disk), Some(at(2)));
-        let mut keeper = Keeper::start(&disk, &at(3));
+        let mut keeper = Keeper::start(&disk, &at(3)).unwrap();
         keeper.note(&at(4));
         for bit in 0..RECORD_BYTES * 8 {
             let mut files = disk.files();

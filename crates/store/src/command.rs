@@ -216,6 +216,11 @@ pub enum Refusal {
         /// What it is.
         actual: Option<TurnId>,
     },
+    /// Damage took the context's head, so nothing can be appended behind it.
+    #[error(
+        "the head of context {0} was lost to damage: name a parent, or fork from a turn that is left"
+    )]
+    HeadLost(ContextId),
     /// The key was used for something else.
     #[error("this idempotency key was used before for a different request")]
     KeyReused,

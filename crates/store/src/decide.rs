@@ -22,6 +22,8 @@ pub(crate) trait View {
     fn depth(&self, turn: TurnId) -> Option<u32>;
     /// A context's head; the outer `None` if there is no such context.
     fn head(&self, context: ContextId) -> Option<Option<TurnId>>;
+    /// Whether damage took the record that created a context, and with it the head it began at.
+    fn is_creation_lost(&self, context: ContextId) -> bool;
     /// Whether a blob is kept.
     fn has_blob(&self, hash: &BlobHash) -> bool;
     /// What a key stands for.
@@ -206,6 +208,10 @@ fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<
         });
     }
     let Some(parent) = part.sent_parent.or(head) else {
+        // Turns may have stood there. A first turn in their place would hide the gap for good.
+        if view.is_creation_lost(context) {
+            return Err(Refusal::HeadLost(context));
+        }
         return Ok(Place {
             parent: None,
             depth: 0,
@@ -309,6 +315,10 @@ impl View for State {
 
     fn head(&self, context: ContextId) -> Option<Option<TurnId>> {
         State::head(self, context)
+    }
+
+    fn is_creation_lost(&self, context: ContextId) -> bool {
+        State::is_creation_lost(self, context)
     }
 
     fn has_blob(&self, hash: &BlobHash) -> bool {

@@ -160,6 +160,10 @@ impl View for Pending<'_> {
             .or_else(|| self.state.head(context))
     }
 
+    fn is_creation_lost(&self, context: ContextId) -> bool {
+        self.state.is_creation_lost(context)
+    }
+
     fn has_blob(&self, hash: &BlobHash) -> bool {
         self.overlay.blobs.contains_key(hash) || self.state.has_blob(hash)
     }

@@ -250,7 +250,7 @@ mod tests {
             contexts: 3,
         };
         drop(store);
-        Keeper::start(&disk, &acked);
+        Keeper::start(&disk, &acked).unwrap();
         let store = open_store(&disk);
         assert_eq!(
             store.went_back(),

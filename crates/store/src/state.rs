@@ -406,6 +406,10 @@ impl State {
         self.contexts.word(context.get() - 1, 0).map(TurnId::new)
     }
 
+    pub(crate) fn is_creation_lost(&self, context: ContextId) -> bool {
+        self.contexts.word(context.get() - 1, 2) == Some(CREATION_LOST)
+    }
+
     pub(crate) fn set_head(&self, context: ContextId, head: TurnId) {
         self.contexts.set(context.get() - 1, 0, head.get());
     }

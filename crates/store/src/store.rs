@@ -216,7 +216,7 @@ impl Store {
             hook: hook.clone(),
             counters: counters.clone(),
             checkpointer,
-            acknowledged: Keeper::start(&*storage, &now),
+            acknowledged: Keeper::start(&*storage, &now)?,
             store_id,
             log: reader.clone(),
         });

@@ -10,7 +10,7 @@ use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_store::salvage::{Missing, MissingBlob, Report, Writers, repair, verify};
 use turnkeep_store::{
     Append, AppendPart, Command, CreateContext, Event, Labels, LostTurn, NewBlob, NewTurn, Options,
-    ReadError, Store,
+    ReadError, Refusal, Store,
 };
 use turnkeep_types::{BlobHash, ContextId, ManualClock, Timestamp, TurnId, TypeRef};
 
@@ -289,6 +289,16 @@ fn a_context_of_which_nothing_is_left_is_not_an_empty_one() {
         assert_eq!(ids(store.last(context(3), 9)), Err(lost.clone()));
         assert_eq!(ids(store.range(context(3), 0, 9)), Err(lost));
     });
+}
+
+#[test]
+fn an_append_cannot_hide_that_a_contexts_turns_were_lost() {
+    let (disk, _) = repaired_without(&[10]);
+    let store = open(&disk);
+    let lost = context(3);
+    let refused = store.run(append(3, "in their place", None));
+    assert_eq!(refused.unwrap_err(), Refusal::HeadLost(lost));
+    assert!(store.context(lost).unwrap().check_head().is_err());
 }
 
 #[test]

@@ -242,3 +242,38 @@ fn segment_position(files: &Files, text: &[u8]) -> usize {
         .position(|window| window == text)
         .unwrap()
 }
+
+/// Opens a store in a directory whose `index/acknowledged` was replaced.
+fn open_with_acknowledged(replace: impl FnOnce(&Path)) -> Result<Store, OpenError> {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        let storage = Arc::new(turnkeep_journal::FileStorage::new(dir.path()));
+        let clock = Arc::new(ManualClock::new(Timestamp(7)));
+        Store::open(storage, &Options::default(), clock)
+    };
+    drop(open().unwrap());
+    let file = dir.path().join("index/acknowledged");
+    std::fs::remove_file(&file).unwrap();
+    replace(&file);
+    open()
+}
+
+#[test]
+fn a_store_does_not_open_where_acknowledged_writes_cannot_be_noted() {
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(outside.path(), "precious").unwrap();
+    let linked = open_with_acknowledged(|file| {
+        std::os::unix::fs::symlink(outside.path(), file).unwrap();
+    });
+    assert!(matches!(linked, Err(OpenError::Io(_))));
+    assert_eq!(std::fs::read(outside.path()).unwrap(), b"precious");
+    let directory = open_with_acknowledged(|file| std::fs::create_dir(file).unwrap());
+    let Err(OpenError::Io(error)) = directory else {
+        panic!("a directory is no file")
+    };
+    assert!(error.to_string().contains("index/acknowledged"), "{error}");
+    assert!(
+        open_with_acknowledged(|_| ()).is_ok(),
+        "a missing file is made"
+    );
+}

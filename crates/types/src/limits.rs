@@ -19,6 +19,9 @@ pub struct Limits {
     pub http_body_bytes_max: usize,
     /// One registry bundle.
     pub bundle_bytes_max: usize,
+    /// All registry bundles together. The registry is kept in memory and can never shrink; it takes
+    /// up to about thirty times the bytes of its bundles.
+    pub registry_bytes_max: usize,
     /// A type id, in UTF-8.
     pub type_id_bytes_max: usize,
     /// An idempotency key.
@@ -57,6 +60,7 @@ impl Default for Limits {
             batch_turns_max: 1024,
             http_body_bytes_max: 64 * MIB,
             bundle_bytes_max: 8 * MIB,
+            registry_bytes_max: 16 * MIB,
             type_id_bytes_max: 512,
             key_bytes_max: 1024,
             labels_max: 64,

@@ -195,13 +195,10 @@ async fn page(
     Ok(Page { turns, head, next })
 }
 
-/// How many turns are gone between a lost turn and what is left before it, where the depths tell
-/// it.
+/// How many turns are gone between a lost turn and the turn that is left before it. Not known where
+/// the way to that turn is lost too.
 fn lost_before(gap: &Gap, earlier: Option<&Value>) -> Option<u64> {
-    let first = match earlier {
-        Some(earlier) => earlier.get("depth")?.as_u64()? + 1,
-        None => 0,
-    };
+    let first = earlier?.get("depth")?.as_u64()? + 1;
     gap.depth?.checked_sub(first)
 }
 

@@ -127,6 +127,7 @@ raw_limits!(
     batch_turns_max,
     http_body_bytes_max,
     bundle_bytes_max,
+    registry_bytes_max,
     type_id_bytes_max,
     key_bytes_max,
     labels_max,

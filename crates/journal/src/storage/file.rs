@@ -120,7 +120,7 @@ impl Storage for FileStorage {
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
         let path = self.path(name);
-        let file = File::open(&path)?;
+        let file = not_a_link().read(true).open(&path)?;
         let len = file.metadata()?.len();
         if self.reading == Reading::Copied {
             return Ok(Arc::new(CopiedFile { file, len }));
@@ -261,8 +261,15 @@ fn write_some_pieces(file: &File, mut at: u64, pieces: &[IoSlice<'_>]) -> io::Re
 }
 
 fn writable() -> OpenOptions {
-    let mut options = OpenOptions::new();
+    let mut options = not_a_link();
     options.read(true).write(true);
+    options
+}
+
+/// Options that refuse a link in a file's place: it might lead out of the data directory.
+fn not_a_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
 

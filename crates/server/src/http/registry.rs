@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use turnkeep_store::Outcome;
 use turnkeep_types::{BlobHash, TypeRef};
 use turnkeep_wire::{ErrorCode, json};
 
@@ -15,7 +14,6 @@ use super::blobs::etag;
 use super::content::{Content, REVALIDATE};
 use super::extract::{At, AtType, Query, Raw};
 use super::query::NoQuery;
-use crate::convert;
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -34,12 +32,12 @@ pub(crate) async fn put_bundle(
     Query(NoQuery): Query<NoQuery>,
     Raw(json): Raw,
 ) -> Result<StatusCode, ApiError> {
-    let command = convert::put_bundle(&shared.policy, id, json)?;
-    match shared.store.run(command).await? {
-        Outcome::BundlePut { was_new: true } => Ok(StatusCode::CREATED),
-        Outcome::BundlePut { was_new: false } => Ok(StatusCode::NO_CONTENT),
-        _ => Err(ApiError::internal("a put had another outcome")),
-    }
+    let was_new = shared.publish_bundle(id, json).await?;
+    Ok(if was_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::NO_CONTENT
+    })
 }
 
 /// A bundle, byte for byte as it was first published.

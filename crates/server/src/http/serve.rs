@@ -26,6 +26,10 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nr
     content-type: application/json\r\ncontent-length: 87\r\n\r\n\
     {\"error\":{\"code\":\"Unavailable\",\"message\":\"too many connections are open\",\"details\":{}}}";
 
+/// How much of a request is read before its head must be complete. Callers that have shown no token
+/// can make each of their connections hold so much.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
 /// Serves HTTP on `listener` until the server stops.
 pub(crate) async fn serve_http(
     listener: TcpListener,
@@ -77,6 +81,7 @@ impl Port for Gateway {
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(timeouts.http_head)
+            .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(stream, service)
             .with_upgrades();
         let mut served = std::pin::pin!(served);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use turnkeep_store::blob::verifying_bytes;
-use turnkeep_store::{Command, ReadError, Store};
+use turnkeep_store::{Command, Outcome, ReadError, Store};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
-use turnkeep_wire::message::{AppendBatch, AppendTurn, AttachFs, ContextHead, SentTurn};
+use turnkeep_wire::message::{AppendBatch, AppendTurn, AttachFs, ContextHead, PutBundle, SentTurn};
 use turnkeep_wire::{Request, Response};
 
 use super::Tcp;
 use super::connection::Connection;
 use super::large_frame::LargeFrame;
 use super::page::{Page, encode_large_blob, encode_whole_blob};
-use super::replies::{Ack, Owed, Settled, Ticket};
+use super::replies::{Ack, Owed, Settled, Ticket, tell};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
 use crate::ledger::Room;
@@ -67,12 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     convert::put_blob(policy, r)
                 })
             }
-            Request::PutBundle(r) => {
-                let cost = Cost::of_raw(r.json.len());
-                tcp.write(ticket, Ack::BundlePut, cost, move |policy| {
-                    convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
-                })
-            }
+            Request::PutBundle(r) => tcp.put_bundle(ticket, r),
             Request::AppendBatch(r) => tcp.append_batch(ticket, r),
             Request::Subscribe(r) => self.subscribe(ticket, &r),
             Request::Cancel(req_id) => settle(ticket, self.cancel(req_id)),
@@ -186,6 +181,22 @@ impl Tcp {
         let ack = Ack::Batch(batch.context);
         self.write(ticket, ack, cost, |policy| {
             convert::append_batch(policy, batch)
+        })
+    }
+
+    fn put_bundle(self: &Arc<Self>, ticket: Ticket, put: PutBundle) -> Step {
+        let id = put.id.as_str().to_owned();
+        if put.json.len() >= LARGE_FROM_BYTES {
+            let tcp = Arc::clone(self);
+            return Step::Await(Box::pin(async move {
+                let outcome = tcp.shared.publish_bundle(id, put.json).await;
+                let outcome = outcome.map(|was_new| Outcome::BundlePut { was_new });
+                (ticket, Owed::Settled(tell(Ack::BundlePut, outcome)))
+            }));
+        }
+        let tcp = Arc::clone(self);
+        self.write(ticket, Ack::BundlePut, Cost::default(), move |_| {
+            tcp.shared.bundle_command(id, put.json)
         })
     }
 

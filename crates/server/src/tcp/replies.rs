@@ -143,7 +143,7 @@ fn settled_weight(ticket: &Ticket, settled: &Settled) -> usize {
     }
 }
 
-fn tell(ack: Ack, outcome: Result<Outcome, ApiError>) -> Settled {
+pub(super) fn tell(ack: Ack, outcome: Result<Outcome, ApiError>) -> Settled {
     match outcome.and_then(|outcome| response(ack, outcome)) {
         Ok(response) => Settled::Response(response),
         Err(error) => Settled::Failure(error),

@@ -117,6 +117,22 @@ async fn what_has_no_parts_is_sent_whole() {
 }
 
 #[tokio::test]
+async fn all_bundles_together_have_a_limit() {
+    let bundle = message_bundle();
+    let bytes = bundle.to_string().len();
+    let server = Server::with(|config| config.limits.registry_bytes_max = bytes + 10).await;
+    let first = server.put(BUNDLE_PATH).json(&bundle);
+    assert_eq!(first.send().await.status, 201);
+    let mut other = bundle.clone();
+    other["bundle_id"] = "another".into();
+    let another = server.put("/v1/registry/bundles/another").json(&other);
+    another.send().await.error(413, "TooLarge");
+    let again = server.put(BUNDLE_PATH).json(&bundle);
+    assert_eq!(again.send().await.status, 204, "it is there already");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_oversized_bundle_is_refused() {
     let server = Server::with(|config| config.limits.bundle_bytes_max = 64).await;
     server

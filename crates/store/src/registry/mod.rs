@@ -51,6 +51,7 @@ pub struct Registry {
     by_id: SharedMap<Arc<str>, Arc<Bundle>>,
     types: SharedMap<Arc<str>, TypeHistory>,
     enums: SharedMap<Arc<str>, Arc<EnumTable>>,
+    bundle_bytes: u64,
 }
 
 /// A bundle that was accepted.
@@ -123,6 +124,7 @@ impl Registry {
             bytes: parsed.bytes().clone(),
             etag,
         });
+        self.bundle_bytes += bundle.bytes.len() as u64;
         self.bundles.insert(order, Arc::clone(&bundle));
         self.by_id.insert(Arc::clone(id), bundle);
         Ok(true)
@@ -143,6 +145,11 @@ impl Registry {
         plan.enums
             .into_iter()
             .for_each(|(id, table)| self.enums.insert(id, Arc::new(table)));
+    }
+
+    /// The bytes of all bundles together.
+    pub fn bundle_bytes(&self) -> u64 {
+        self.bundle_bytes
     }
 
     /// The bundle with this id.

@@ -1,0 +1,49 @@
+//! Publishing a bundle of types, on both ports.
+//!
+//! The registry is kept in memory for good, so all bundles together have a limit. Reading a bundle
+//! takes many times its bytes; a large one is read under a permit of the memory budget.
+
+use bytes::Bytes;
+use turnkeep_store::{Command, Outcome};
+
+use crate::convert::{self, within};
+use crate::error::ApiError;
+use crate::memory::LARGE_FROM_BYTES;
+use crate::shared::Shared;
+
+/// What reading a bundle takes for each of its bytes, about: many small types cost most.
+const READ_PER_BYTE: usize = 16;
+
+impl Shared {
+    /// Publishes a bundle; returns whether it is new.
+    pub(crate) async fn publish_bundle(&self, id: String, json: Bytes) -> Result<bool, ApiError> {
+        let command = self.bundle_command(id, json.clone())?;
+        let permit = if json.len() >= LARGE_FROM_BYTES {
+            let bytes = READ_PER_BYTE * json.len();
+            Some(self.memory.acquire_beside(json.len(), bytes).await?)
+        } else {
+            None
+        };
+        let outcome = self.store.run(command).await;
+        drop(permit);
+        match outcome? {
+            Outcome::BundlePut { was_new } => Ok(was_new),
+            _ => Err(ApiError::internal("a put had another outcome")),
+        }
+    }
+
+    /// The command that publishes a bundle, if the registry has room for it.
+    pub(crate) fn bundle_command(&self, id: String, json: Bytes) -> Result<Command, ApiError> {
+        let registry = self.store.store().registry();
+        // A bundle that is there already adds nothing, so it is answered however full it is.
+        if registry.bundle(&id).is_none() {
+            let bytes = registry.bundle_bytes() + json.len() as u64;
+            within(
+                "registry bytes",
+                self.policy.limits.registry_bytes_max,
+                bytes,
+            )?;
+        }
+        convert::put_bundle(&self.policy, id, json)
+    }
+}
