@@ -15,10 +15,10 @@ pub struct Pattern(Regex);
 impl Pattern {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
-        if let Some(at) = newline(pattern) {
+        if let Some(at) = find_newline(pattern) {
             return Err(PatternError::Newline {
-                shown: shown(pattern, at),
-                column: column(pattern, at),
+                shown: show_position(pattern, at),
+                column: column_of(pattern, at),
             });
         }
         Regex::new(pattern)
@@ -72,13 +72,13 @@ pub enum PatternError {
 
 /// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds
 /// nothing else (`[^\n]` and `\s` are fine).
-fn newline(pattern: &str) -> Option<usize> {
+fn find_newline(pattern: &str) -> Option<usize> {
     let literal = pattern.find(['\n', '\r']);
     let parsed = || ast::parse::Parser::new().parse(pattern).ok();
     literal.or_else(|| {
         ast::visit(
             &parsed()?,
-            Search {
+            NewlineSearch {
                 pattern,
                 found: None,
             },
@@ -89,12 +89,12 @@ fn newline(pattern: &str) -> Option<usize> {
 }
 
 /// Looks through a parsed pattern for the first newline.
-struct Search<'a> {
+struct NewlineSearch<'a> {
     pattern: &'a str,
     found: Option<usize>,
 }
 
-impl ast::Visitor for Search<'_> {
+impl ast::Visitor for NewlineSearch<'_> {
     type Output = Option<usize>;
     type Err = std::convert::Infallible;
 
@@ -115,7 +115,7 @@ impl ast::Visitor for Search<'_> {
     }
 }
 
-impl Search<'_> {
+impl NewlineSearch<'_> {
     fn holds_only_newlines(&self, class: &Ast) -> bool {
         let Ok(meaning) = Translator::new().translate(self.pattern, class) else {
             return false;
@@ -141,11 +141,11 @@ fn is_end_of_line(c: char) -> bool {
     matches!(c, '\n' | '\r')
 }
 
-fn column(pattern: &str, at: usize) -> usize {
+fn column_of(pattern: &str, at: usize) -> usize {
     pattern.get(..at).map_or(0, |before| before.chars().count()) + 1
 }
 
-fn shown(pattern: &str, at: usize) -> String {
+fn show_position(pattern: &str, at: usize) -> String {
     let before = pattern.get(..at).unwrap_or_default();
     let line: String = pattern
         .chars()

@@ -73,13 +73,13 @@ enum State {
 
 /// Cuts input into keys.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct KeyParser {
     state: State,
     sequence: Vec<u8>,
     last: Duration,
 }
 
-impl Keys {
+impl KeyParser {
     pub(super) fn new() -> Self {
         Self {
             state: State::Ground,
@@ -117,26 +117,28 @@ impl Keys {
     }
 
     /// Takes one byte.
-    pub(super) fn byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
+    pub(super) fn push_byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
         self.last = now;
         match self.state {
-            State::Ground => self.ground(byte),
-            State::Escape => self.escape(byte),
-            State::Csi => self.csi(byte),
-            State::SingleShift => self.end(Some(if byte == b'M' { Key::Enter } else { Key::Edit })),
-            State::Mouse(left) => self.mouse(left),
-            State::StringStart | State::String => self.string(byte),
-            State::StringEscape => self.string_escape(byte),
-            State::Paste => self.paste(byte),
+            State::Ground => self.read_ground(byte),
+            State::Escape => self.read_escape(byte),
+            State::Csi => self.read_csi(byte),
+            State::SingleShift => {
+                self.end_sequence(Some(if byte == b'M' { Key::Enter } else { Key::Edit }))
+            }
+            State::Mouse(left) => self.skip_mouse_byte(left),
+            State::StringStart | State::String => self.read_string(byte),
+            State::StringEscape => self.read_string_escape(byte),
+            State::Paste => self.read_paste(byte),
         }
     }
 
-    fn end(&mut self, key: Option<Key>) -> Option<Key> {
+    fn end_sequence(&mut self, key: Option<Key>) -> Option<Key> {
         self.state = State::Ground;
         key
     }
 
-    fn ground(&mut self, byte: u8) -> Option<Key> {
+    fn read_ground(&mut self, byte: u8) -> Option<Key> {
         match byte {
             0x1b => {
                 self.state = State::Escape;
@@ -152,7 +154,7 @@ impl Keys {
         }
     }
 
-    fn escape(&mut self, byte: u8) -> Option<Key> {
+    fn read_escape(&mut self, byte: u8) -> Option<Key> {
         self.sequence.clear();
         self.state = match byte {
             b'[' => State::Csi,
@@ -162,18 +164,18 @@ impl Keys {
                 // Two of them: the first was the key, the second may begin anything.
                 return Some(Key::Escape);
             }
-            _ => return self.end(Some(Key::Edit)),
+            _ => return self.end_sequence(Some(Key::Edit)),
         };
         None
     }
 
-    fn csi(&mut self, byte: u8) -> Option<Key> {
+    fn read_csi(&mut self, byte: u8) -> Option<Key> {
         match byte {
             b'M' if self.sequence.is_empty() => {
                 self.state = State::Mouse(3);
                 None
             }
-            0x40..=0x7e => self.csi_end(byte),
+            0x40..=0x7e => self.finish_csi(byte),
             0x1b => {
                 self.state = State::Escape;
                 None
@@ -187,7 +189,7 @@ impl Keys {
         }
     }
 
-    fn csi_end(&mut self, last: u8) -> Option<Key> {
+    fn finish_csi(&mut self, last: u8) -> Option<Key> {
         self.state = State::Ground;
         match (self.sequence.as_slice(), last) {
             (b"200", b'~') => {
@@ -198,13 +200,17 @@ impl Keys {
             ([b'?' | b'<' | b'>' | b'=', ..], _)
             | ([], b'I' | b'O')
             | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
-            (sequence, b'u') => coded(&numbers(sequence)),
-            (sequence, b'~') if sequence.starts_with(b"27;") => Some(modified(&numbers(sequence))),
-            (sequence, _) => (event(&numbers(sequence), 1) != RELEASE).then_some(Key::Edit),
+            (sequence, b'u') => key_from_csi_u(&parse_numbers(sequence)),
+            (sequence, b'~') if sequence.starts_with(b"27;") => {
+                Some(key_from_csi_27(&parse_numbers(sequence)))
+            }
+            (sequence, _) => {
+                (event_type(&parse_numbers(sequence), 1) != RELEASE).then_some(Key::Edit)
+            }
         }
     }
 
-    fn mouse(&mut self, left: u8) -> Option<Key> {
+    fn skip_mouse_byte(&mut self, left: u8) -> Option<Key> {
         self.state = if left > 1 {
             State::Mouse(left - 1)
         } else {
@@ -213,37 +219,37 @@ impl Keys {
         None
     }
 
-    fn string(&mut self, byte: u8) -> Option<Key> {
+    fn read_string(&mut self, byte: u8) -> Option<Key> {
         self.state = match byte {
             0x07 | 0x18 | 0x1a => State::Ground,
             0x1b => State::StringEscape,
             // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this
             // was Alt.
-            b'\r' | b'\n' => return self.key_after_all(byte),
-            0x03 if self.state == State::StringStart => return self.key_after_all(byte),
+            b'\r' | b'\n' => return self.read_as_key(byte),
+            0x03 if self.state == State::StringStart => return self.read_as_key(byte),
             _ => State::String,
         };
         None
     }
 
-    fn key_after_all(&mut self, byte: u8) -> Option<Key> {
+    fn read_as_key(&mut self, byte: u8) -> Option<Key> {
         self.state = State::Ground;
-        self.ground(byte)
+        self.read_ground(byte)
     }
 
-    fn string_escape(&mut self, byte: u8) -> Option<Key> {
+    fn read_string_escape(&mut self, byte: u8) -> Option<Key> {
         if byte == b'\\' {
-            return self.end(None);
+            return self.end_sequence(None);
         }
-        self.escape(byte)
+        self.read_escape(byte)
     }
 
-    fn paste(&mut self, byte: u8) -> Option<Key> {
+    fn read_paste(&mut self, byte: u8) -> Option<Key> {
         const END: &[u8] = b"\x1b[201~";
         if END.get(self.sequence.len()) == Some(&byte) {
             self.sequence.push(byte);
             return if self.sequence == END {
-                self.end(None)
+                self.end_sequence(None)
             } else {
                 None
             };
@@ -266,7 +272,7 @@ impl Keys {
 const RELEASE: u32 = 3;
 
 /// The numbers of a sequence, each with its parts after colons.
-fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
+fn parse_numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
     let number = |digits: &[u8]| {
         digits.iter().fold(0_u32, |value, digit| {
             value
@@ -280,7 +286,7 @@ fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
         .collect()
 }
 
-fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
+fn number_at(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
     numbers
         .get(at)
         .and_then(|parts| parts.get(part))
@@ -288,24 +294,27 @@ fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
         .unwrap_or(0)
 }
 
-fn event(numbers: &[Vec<u32>], at: usize) -> u32 {
-    value(numbers, at, 1)
+fn event_type(numbers: &[Vec<u32>], at: usize) -> u32 {
+    number_at(numbers, at, 1)
 }
 
 /// `CSI code ; modifiers : event u`.
-fn coded(numbers: &[Vec<u32>]) -> Option<Key> {
-    if event(numbers, 1) == RELEASE {
+fn key_from_csi_u(numbers: &[Vec<u32>]) -> Option<Key> {
+    if event_type(numbers, 1) == RELEASE {
         return None;
     }
-    Some(key(value(numbers, 0, 0), value(numbers, 1, 0)))
+    Some(key_from_code(
+        number_at(numbers, 0, 0),
+        number_at(numbers, 1, 0),
+    ))
 }
 
 /// `CSI 27 ; modifiers ; code ~`.
-fn modified(numbers: &[Vec<u32>]) -> Key {
-    key(value(numbers, 2, 0), value(numbers, 1, 0))
+fn key_from_csi_27(numbers: &[Vec<u32>]) -> Key {
+    key_from_code(number_at(numbers, 2, 0), number_at(numbers, 1, 0))
 }
 
-fn key(code: u32, modifiers: u32) -> Key {
+fn key_from_code(code: u32, modifiers: u32) -> Key {
     match (code, modifiers.saturating_sub(1) & MODIFIERS) {
         (ENTER | KEYPAD_ENTER, 0) => Key::Enter,
         (ESCAPE, 0) => Key::Escape,

@@ -6,8 +6,7 @@
 //! machine over the bytes of one session: it knows no clock and does no I/O, and no bytes make it
 //! fail. How to write a profile is told in `docs/turn-detection.md`.
 
-mod capture;
-mod enters;
+mod enter_counter;
 mod event;
 mod fill;
 mod fullscreen;
@@ -17,13 +16,14 @@ mod keys;
 mod machine;
 mod presets;
 mod profile;
-mod raw;
+mod profile_screen;
+mod raw_output;
 mod recording;
 mod render;
 mod sequence;
 mod signals;
-mod typed;
-mod view;
+mod stream_content;
+mod typed_line;
 
 pub(crate) use render::render as render_stream;
 

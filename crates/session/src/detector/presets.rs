@@ -138,7 +138,11 @@ impl Presets {
     /// The name of the profile for a command, by the base name of its program.
     pub fn name_for(&self, command: &str) -> &str {
         let base = command.rsplit('/').next().unwrap_or(command);
-        let claims = |spec: &ProfileSpec| spec.programs.iter().any(|program| names(program, base));
+        let claims = |spec: &ProfileSpec| {
+            spec.programs
+                .iter()
+                .any(|program| matches_base_name(program, base))
+        };
         self.0
             .iter()
             .find(|(_, spec)| claims(spec))
@@ -146,7 +150,7 @@ impl Presets {
     }
 }
 
-fn names(program: &str, base: &str) -> bool {
+fn matches_base_name(program: &str, base: &str) -> bool {
     match program.strip_suffix('*') {
         Some(prefix) => base.starts_with(prefix),
         None => program == base,

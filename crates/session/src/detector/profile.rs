@@ -225,7 +225,7 @@ const PROMPT_SETTLE: Duration = Duration::from_millis(50);
 impl Profile {
     /// Compiles a profile.
     pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
-        let compile = Compile(name);
+        let compile = SpecCompiler(name);
         let silent = !spec.status && !spec.marks && spec.title.is_none() && spec.rows.is_none();
         if silent && spec.prompt.is_none() && spec.line.is_none() {
             return Err(ProfileError::NoSignal(name.to_owned()));
@@ -244,26 +244,26 @@ impl Profile {
             title: spec
                 .title
                 .as_ref()
-                .map(|title| compile.title(title))
+                .map(|title| compile.title_rule(title))
                 .transpose()?,
             rows: spec
                 .rows
                 .as_ref()
-                .map(|rows| compile.rows(rows))
+                .map(|rows| compile.rows_rule(rows))
                 .transpose()?,
             prompt: spec
                 .prompt
                 .as_ref()
-                .map(|prompt| compile.prompt(prompt))
+                .map(|prompt| compile.prompt_rule(prompt))
                 .transpose()?,
-            command: compile.maybe("command", spec.command.as_deref())?,
-            no_turn: compile.maybe("no_turn", spec.no_turn.as_deref())?,
-            line: compile.maybe("line", spec.line.as_deref())?,
+            command: compile.optional_pattern("command", spec.command.as_deref())?,
+            no_turn: compile.optional_pattern("no_turn", spec.no_turn.as_deref())?,
+            line: compile.optional_pattern("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
             interrupt: spec
                 .interrupt
                 .as_ref()
-                .map(|interrupt| compile.interrupt(interrupt))
+                .map(|interrupt| compile.interrupt_rule(interrupt))
                 .transpose()?,
             text: spec
                 .text
@@ -334,9 +334,9 @@ impl Profile {
 }
 
 /// Compiles the parts of the profile of this name.
-struct Compile<'a>(&'a str);
+struct SpecCompiler<'a>(&'a str);
 
-impl Compile<'_> {
+impl SpecCompiler<'_> {
     fn pattern(&self, field: &'static str, pattern: &str) -> Result<Pattern, ProfileError> {
         Pattern::new(pattern).map_err(|source| ProfileError::Pattern {
             profile: self.0.to_owned(),
@@ -345,7 +345,7 @@ impl Compile<'_> {
         })
     }
 
-    fn maybe(
+    fn optional_pattern(
         &self,
         field: &'static str,
         pattern: Option<&str>,
@@ -355,39 +355,40 @@ impl Compile<'_> {
             .transpose()
     }
 
-    fn title(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
+    fn title_rule(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
         Ok(TitleRule {
             busy: self.pattern("title.busy", &spec.busy)?,
             ready: self.pattern("title.ready", &spec.ready)?,
-            blocked: self.maybe("title.blocked", spec.blocked.as_deref())?,
+            blocked: self.optional_pattern("title.blocked", spec.blocked.as_deref())?,
         })
     }
 
-    fn rows(&self, spec: &RowsSpec) -> Result<RowsRule, ProfileError> {
+    fn rows_rule(&self, spec: &RowsSpec) -> Result<RowsRule, ProfileError> {
         Ok(RowsRule {
-            busy: self.maybe("rows.busy", spec.busy.as_deref())?,
+            busy: self.optional_pattern("rows.busy", spec.busy.as_deref())?,
             ready: self.pattern("rows.ready", &spec.ready)?,
-            edge: self.maybe("rows.edge", spec.edge.as_deref())?,
-            dialog: self.maybe("rows.dialog", spec.dialog.as_deref())?,
+            edge: self.optional_pattern("rows.edge", spec.edge.as_deref())?,
+            dialog: self.optional_pattern("rows.dialog", spec.dialog.as_deref())?,
             draft_hides_busy: spec.draft_hides_busy,
             hold: Duration::from_millis(spec.hold_ms),
         })
     }
 
-    fn prompt(&self, spec: &PromptSpec) -> Result<PromptRule, ProfileError> {
+    fn prompt_rule(&self, spec: &PromptSpec) -> Result<PromptRule, ProfileError> {
         Ok(PromptRule {
             cursor: self.pattern("prompt.cursor", &spec.cursor)?,
-            continuation: self.maybe("prompt.continuation", spec.continuation.as_deref())?,
-            command: self.maybe("prompt.command", spec.command.as_deref())?,
-            asks: self.maybe("prompt.asks", spec.asks.as_deref())?,
+            continuation: self
+                .optional_pattern("prompt.continuation", spec.continuation.as_deref())?,
+            command: self.optional_pattern("prompt.command", spec.command.as_deref())?,
+            asks: self.optional_pattern("prompt.asks", spec.asks.as_deref())?,
             tty: spec.tty,
             paste: spec.paste,
             fill: spec.fill,
         })
     }
 
-    fn interrupt(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
-        let row = self.maybe("interrupt.row", spec.row.as_deref())?;
+    fn interrupt_rule(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
+        let row = self.optional_pattern("interrupt.row", spec.row.as_deref())?;
         Ok(InterruptRule {
             escapes: spec.escapes,
             row,

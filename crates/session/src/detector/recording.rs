@@ -65,7 +65,7 @@ pub enum RecordingError {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawRow {
     t: f64,
     dir: String,
     #[serde(default)]
@@ -90,7 +90,7 @@ pub fn parse_recording(text: &str) -> Result<Vec<Entry>, RecordingError> {
 }
 
 fn parse_row(row: usize, line: &str) -> Result<Entry, RecordingError> {
-    let raw: Raw =
+    let raw: RawRow =
         serde_json::from_str(line).map_err(|source| RecordingError::Json { row, source })?;
     let at = Duration::try_from_secs_f64(raw.t).map_err(|_| RecordingError::Time {
         row,

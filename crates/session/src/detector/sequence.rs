@@ -40,6 +40,13 @@ pub(super) struct Csi {
     count: usize,
 }
 
+/// The modes that a control sequence switches on or off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModeSwitch<'a> {
+    pub(super) modes: &'a [u16],
+    pub(super) on: bool,
+}
+
 impl Csi {
     /// The number at a place; `default` where it is missing or zero.
     pub(super) fn param(&self, at: usize, default: u16) -> u16 {
@@ -55,17 +62,20 @@ impl Csi {
         self.params.get(..self.count).unwrap_or_default()
     }
 
-    /// The modes that it switches (`CSI ? … h` or `l`) and whether on; none for other sequences.
-    pub(super) fn modes(&self) -> Option<(&[u16], bool)> {
+    /// The modes that this sequence switches (`CSI ? … h` or `l`); `None` for other sequences.
+    pub(super) fn mode_switch(&self) -> Option<ModeSwitch<'_>> {
         let on = match self.last {
             b'h' => true,
             b'l' => false,
             _ => return None,
         };
-        (self.private == b'?' && !self.intermediate).then(|| (self.params(), on))
+        (self.private == b'?' && !self.intermediate).then(|| ModeSwitch {
+            modes: self.params(),
+            on,
+        })
     }
 
-    fn digit(&mut self, digit: u8) {
+    fn push_digit(&mut self, digit: u8) {
         self.count = self.count.max(1);
         if let Some(value) = self.params.get_mut(self.count - 1) {
             *value = value
@@ -74,7 +84,7 @@ impl Csi {
         }
     }
 
-    fn next(&mut self) {
+    fn start_next_param(&mut self) {
         self.count = self.count.max(1);
         if self.count < PARAMS_MAX {
             self.count += 1;
@@ -103,7 +113,7 @@ enum State {
 
 /// What a step used and found.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct TokenStep {
     /// How many bytes were used.
     pub(super) used: usize,
     /// What they are.
@@ -143,14 +153,14 @@ impl Tokenizer {
     }
 
     /// Takes the next token off `bytes`, which must not be empty.
-    pub(super) fn step(&mut self, bytes: &[u8]) -> Step {
+    pub(super) fn next_token(&mut self, bytes: &[u8]) -> TokenStep {
         if self.state == State::Ground {
             let run = bytes
                 .iter()
                 .position(|byte| is_control(*byte))
                 .unwrap_or(bytes.len());
             if run > 0 {
-                return Step {
+                return TokenStep {
                     used: run,
                     token: Token::Text,
                 };
@@ -158,22 +168,22 @@ impl Tokenizer {
         }
         let token = bytes
             .first()
-            .map_or(Token::Nothing, |byte| self.byte(*byte));
-        Step { used: 1, token }
+            .map_or(Token::Nothing, |byte| self.read_byte(*byte));
+        TokenStep { used: 1, token }
     }
 
-    fn byte(&mut self, byte: u8) -> Token {
+    fn read_byte(&mut self, byte: u8) -> Token {
         match self.state {
-            State::Ground => self.control(byte),
-            State::Escape => self.escape(byte),
-            State::EscapeIntermediate => self.escape_intermediate(byte),
-            State::Csi => self.sequence(byte),
-            State::String { osc } => self.string(byte, osc),
-            State::StringEscape { osc } => self.string_escape(byte, osc),
+            State::Ground => self.read_control(byte),
+            State::Escape => self.read_escape(byte),
+            State::EscapeIntermediate => self.read_escape_intermediate(byte),
+            State::Csi => self.read_csi(byte),
+            State::String { osc } => self.read_string(byte, osc),
+            State::StringEscape { osc } => self.read_string_escape(byte, osc),
         }
     }
 
-    fn control(&mut self, byte: u8) -> Token {
+    fn read_control(&mut self, byte: u8) -> Token {
         if byte == 0x1b {
             self.state = State::Escape;
             return Token::Nothing;
@@ -181,7 +191,7 @@ impl Tokenizer {
         Token::Control(byte)
     }
 
-    fn escape(&mut self, byte: u8) -> Token {
+    fn read_escape(&mut self, byte: u8) -> Token {
         let (state, token) = match byte {
             b'[' => (State::Csi, Token::Nothing),
             b']' => (State::String { osc: true }, Token::Nothing),
@@ -200,7 +210,7 @@ impl Tokenizer {
         token
     }
 
-    fn escape_intermediate(&mut self, byte: u8) -> Token {
+    fn read_escape_intermediate(&mut self, byte: u8) -> Token {
         match byte {
             0x20..=0x2f => {}
             0x1b => self.state = State::Escape,
@@ -212,10 +222,10 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn sequence(&mut self, byte: u8) -> Token {
+    fn read_csi(&mut self, byte: u8) -> Token {
         match byte {
-            b'0'..=b'9' => self.csi.digit(byte),
-            b';' | b':' => self.csi.next(),
+            b'0'..=b'9' => self.csi.push_digit(byte),
+            b';' | b':' => self.csi.start_next_param(),
             b'<'..=b'?' => self.csi.private = byte,
             0x20..=0x2f => self.csi.intermediate = true,
             0x40..=0x7e => {
@@ -231,7 +241,7 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn string(&mut self, byte: u8, osc: bool) -> Token {
+    fn read_string(&mut self, byte: u8, osc: bool) -> Token {
         match byte {
             0x1b => self.state = State::StringEscape { osc },
             0x07 if osc => return self.end_string(osc),
@@ -242,13 +252,13 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn string_escape(&mut self, byte: u8, osc: bool) -> Token {
+    fn read_string_escape(&mut self, byte: u8, osc: bool) -> Token {
         if byte == b'\\' {
             return self.end_string(osc);
         }
         // ESC ends a string whatever follows: the rest is a sequence of its own.
         self.state = State::Escape;
-        self.escape(byte)
+        self.read_escape(byte)
     }
 
     fn end_string(&mut self, osc: bool) -> Token {
@@ -263,9 +273,9 @@ fn is_control(byte: u8) -> bool {
 }
 
 /// The bytes without escape sequences and without controls other than the tabulator.
-pub(super) fn strip(bytes: &[u8]) -> String {
+pub(super) fn strip_sequences(bytes: &[u8]) -> String {
     let mut text = Vec::with_capacity(bytes.len());
-    each(bytes, |_, piece| {
+    for_each_text(bytes, |_, piece| {
         text.extend_from_slice(piece);
         true
     });
@@ -274,9 +284,9 @@ pub(super) fn strip(bytes: &[u8]) -> String {
 }
 
 /// Where the first `length` bytes of the stripped text end in the bytes.
-pub(super) fn unstripped(bytes: &[u8], length: usize) -> usize {
+pub(super) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
     let (mut left, mut end) = (length, 0);
-    each(bytes, |at, piece| {
+    for_each_text(bytes, |at, piece| {
         let used = piece.len().min(left);
         left -= used;
         end = if used > 0 { at + used } else { end };
@@ -286,11 +296,11 @@ pub(super) fn unstripped(bytes: &[u8], length: usize) -> usize {
 }
 
 /// Gives each piece of the stripped text with its place in the bytes, until the reader has enough.
-fn each(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
+fn for_each_text(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
     let mut tokens = Tokenizer::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let step = tokens.step(rest);
+        let step = tokens.next_token(rest);
         let at = bytes.len() - rest.len();
         let (used, after) = rest.split_at(step.used.min(rest.len()));
         if matches!(step.token, Token::Text | Token::Control(b'\t')) && !read(at, used) {

@@ -39,7 +39,7 @@ pub(super) struct InputArea {
 
 /// The input area as a frame shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct FoundArea {
     /// The row above which the transcript ends.
     pub(super) top: usize,
     /// The last row of the draft.
@@ -53,7 +53,7 @@ impl InputArea {
     pub(super) fn learn(screen: &Screen, rows: &[Row]) -> Option<Self> {
         let row = usize::from(screen.cursor().0);
         let left = screen.left_of_cursor().trim_start().to_owned();
-        Self::in_row(rows, row, left, true)
+        Self::at_row(rows, row, left, true)
     }
 
     /// The area that shows this draft, lowest first, where the cursor does not tell.
@@ -67,12 +67,12 @@ impl InputArea {
                 .get(..row.text.find(draft)?)?
                 .trim_start()
                 .to_owned();
-            Self::in_row(rows, at, left, false).filter(|area| area.ruled && !area.left.is_empty())
+            Self::at_row(rows, at, left, false).filter(|area| area.ruled && !area.left.is_empty())
         };
         rows.iter().enumerate().rev().find_map(in_row)
     }
 
-    fn in_row(rows: &[Row], row: usize, left: String, has_cursor: bool) -> Option<Self> {
+    fn at_row(rows: &[Row], row: usize, left: String, has_cursor: bool) -> Option<Self> {
         let above = rows.get(row.checked_sub(1)?)?;
         let ruled = is_rule(&above.text);
         let marked = left.contains(|c: char| !c.is_whitespace());
@@ -101,7 +101,7 @@ impl InputArea {
 
     /// Where the area is in a frame; none while a dialog or half a frame is shown in its place.
     /// `typed` is what may stand in it.
-    pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<Spot> {
+    pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<FoundArea> {
         let cursor = usize::from(screen.cursor().0);
         let from = if self.has_cursor {
             cursor
@@ -131,7 +131,7 @@ impl InputArea {
         };
         let top = if self.ruled { first - 1 } else { first };
         let row = if self.has_cursor { cursor } else { first };
-        Some(Spot {
+        Some(FoundArea {
             top,
             row,
             draft: draft.trim().to_owned(),
@@ -216,7 +216,7 @@ mod tests {
         );
         assert_eq!(
             area.find(&screen, &screen.rows(), ""),
-            Some(Spot {
+            Some(FoundArea {
                 top: 1,
                 row: 2,
                 draft: String::new()
@@ -244,14 +244,14 @@ mod tests {
             "Name a"
         );
         let empty = paint("▋Ask anything");
-        let spot = Spot {
+        let found = FoundArea {
             top: 1,
             row: 2,
             draft: String::new(),
         };
         assert_eq!(
             area.find(&empty, &empty.rows(), "Name a colour"),
-            Some(spot)
+            Some(found)
         );
     }
 

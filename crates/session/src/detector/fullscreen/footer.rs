@@ -31,35 +31,35 @@ pub(super) struct Footer {
 
 /// Where the input area is: its first row and its last.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct AreaRows {
     pub(super) top: usize,
     pub(super) row: usize,
 }
 
 impl Footer {
     /// Learns the rows near an idle input area.
-    pub(super) fn learn(rows: &[Row], place: Place) -> Self {
+    pub(super) fn learn(rows: &[Row], area: AreaRows) -> Self {
         Self {
-            below: words_below(rows, place),
-            hints: shows_hint(rows, place),
+            below: words_below(rows, area),
+            hints: shows_hint(rows, area),
         }
     }
 
     /// Whether enough of the idle words stand below the area again.
-    pub(super) fn is_idle(&self, rows: &[Row], place: Place) -> bool {
-        let now = words_below(rows, place);
+    pub(super) fn is_idle(&self, rows: &[Row], area: AreaRows) -> bool {
+        let now = words_below(rows, area);
         let known = self.below.intersection(&now).count();
         known * WORDS_SHARE >= self.below.len()
     }
 
     /// Whether the screen says which key stops the program, and did not while it was idle.
-    pub(super) fn says_busy(&self, rows: &[Row], place: Place) -> bool {
-        !self.hints && shows_hint(rows, place)
+    pub(super) fn says_busy(&self, rows: &[Row], area: AreaRows) -> bool {
+        !self.hints && shows_hint(rows, area)
     }
 }
 
-fn words_below(rows: &[Row], place: Place) -> HashSet<String> {
-    let below = rows.get(place.row + 1..).unwrap_or_default();
+fn words_below(rows: &[Row], area: AreaRows) -> HashSet<String> {
+    let below = rows.get(area.row + 1..).unwrap_or_default();
     let words = below
         .iter()
         .flat_map(|row| row.text.split(|c: char| !c.is_alphabetic()));
@@ -69,12 +69,14 @@ fn words_below(rows: &[Row], place: Place) -> HashSet<String> {
         .collect()
 }
 
-fn shows_hint(rows: &[Row], place: Place) -> bool {
+fn shows_hint(rows: &[Row], area: AreaRows) -> bool {
     let above = rows
-        .get(place.top.saturating_sub(HINT_ROWS)..place.top)
+        .get(area.top.saturating_sub(HINT_ROWS)..area.top)
         .unwrap_or_default();
-    let below = rows.get(place.row + 1..).unwrap_or_default();
-    let Some(pattern) = hint() else { return false };
+    let below = rows.get(area.row + 1..).unwrap_or_default();
+    let Some(pattern) = stop_hint_pattern() else {
+        return false;
+    };
     above
         .iter()
         .chain(below)
@@ -82,7 +84,7 @@ fn shows_hint(rows: &[Row], place: Place) -> bool {
 }
 
 /// A key, and that it stops the program.
-fn hint() -> Option<&'static Regex> {
+fn stop_hint_pattern() -> Option<&'static Regex> {
     static HINT: OnceLock<Option<Regex>> = OnceLock::new();
     let pattern = r"(?i)\b(?:esc|escape|ctrl[+-]c|\^c)\b.{0,12}\b(?:interrupt|cancel|stop|abort)\b";
     HINT.get_or_init(|| Regex::new(pattern).ok()).as_ref()
@@ -102,24 +104,24 @@ mod tests {
             .collect()
     }
 
-    const PLACE: Place = Place { top: 1, row: 2 };
+    const AREA: AreaRows = AreaRows { top: 1, row: 2 };
 
     #[test]
     fn a_key_that_stops_the_program_is_named_while_it_works() {
         let idle = rows(&["words", "────", "> ", "────", "model"]);
-        let footer = Footer::learn(&idle, PLACE);
-        assert!(footer.is_idle(&idle, PLACE) && !footer.says_busy(&idle, PLACE));
+        let footer = Footer::learn(&idle, AREA);
+        assert!(footer.is_idle(&idle, AREA) && !footer.says_busy(&idle, AREA));
         for busy in [
             "⠋ Working (esc to interrupt)",
             "(3s · Esc/Ctrl+C to interrupt)",
             "press ctrl-c to stop",
         ] {
             let working = rows(&[busy, "────", "> ", "────", "model"]);
-            assert!(footer.says_busy(&working, PLACE), "{busy}");
+            assert!(footer.says_busy(&working, AREA), "{busy}");
         }
         let named = rows(&["words", "────", "> ", "────", "esc to cancel"]);
         assert!(
-            !Footer::learn(&named, PLACE).says_busy(&named, PLACE),
+            !Footer::learn(&named, AREA).says_busy(&named, AREA),
             "it always stands there"
         );
     }
@@ -128,11 +130,11 @@ mod tests {
     fn a_dialog_has_another_footer() {
         let footer = Footer::learn(
             &rows(&["words", "────", "> ", "────", "model", "mode"]),
-            PLACE,
+            AREA,
         );
         assert!(!footer.is_idle(
             &rows(&["words", "────", "> ", "────", "enter to confirm"]),
-            PLACE
+            AREA
         ));
     }
 }

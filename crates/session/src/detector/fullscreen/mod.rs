@@ -26,22 +26,22 @@
 //! reports OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept
 //! is bounded.
 
+mod answer;
 mod area;
 mod footer;
 mod input;
-mod look;
+mod inspect;
 mod motion;
 mod output;
-mod words;
 
 use super::event::{Event, Happening, Signal, State, TtyMode};
-use super::keys::Keys;
-use super::raw::Raw;
+use super::keys::KeyParser;
+use super::raw_output::RawOutput;
 use super::sequence::Tokenizer;
-use super::signals::Light;
-use super::typed::Typed;
+use super::signals::ReportedState;
+use super::typed_line::TypedLine;
 use crate::screen::{Gatherer, Screen, Size};
-use area::{InputArea, Spot, is_painted_below};
+use area::{FoundArea, InputArea, is_painted_below};
 use footer::Footer;
 use motion::Motion;
 use std::collections::HashSet;
@@ -86,11 +86,11 @@ const STICKY_ROWS_MAX: usize = 4;
 const STICKY_MAX: usize = 64;
 
 /// How soon after output the screen is looked at.
-const GLANCE: Duration = Duration::from_millis(1);
+const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
 /// What kind of program this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ProgramKind {
     /// Nothing tells yet.
     Undecided,
     /// It paints the whole screen: its turns are found here.
@@ -106,13 +106,13 @@ enum Phase {
     Starting,
     /// Nothing is submitted.
     Idle,
-    Open(Open),
+    Open(OpenTurn),
 }
 
 /// A turn that is not complete.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
-struct Open {
+struct OpenTurn {
     start: Duration,
     /// What was typed, where the keys tell.
     asked: Option<String>,
@@ -136,7 +136,7 @@ struct Open {
 /// The text that is being typed.
 #[derive(Debug, Default)]
 struct Draft {
-    typed: Typed,
+    typed: TypedLine,
     /// It was seen in the input area.
     echoed: bool,
     key_at: Duration,
@@ -144,8 +144,8 @@ struct Draft {
 
 /// The program's own report of its state.
 #[derive(Debug, Default)]
-struct Report {
-    light: Option<Light>,
+struct StatusReport {
+    state: Option<ReportedState>,
     /// The program says that it stopped, not that it is done.
     stopped: bool,
     at: Duration,
@@ -157,16 +157,16 @@ pub(super) struct FullScreen {
     screen: Screen,
     pending: Vec<u8>,
     tokens: Tokenizer,
-    keys: Keys,
+    keys: KeyParser,
     tty: Option<TtyMode>,
-    verdict: Verdict,
+    kind: ProgramKind,
     repaints: u32,
     title: Vec<u8>,
-    report: Report,
+    report: StatusReport,
     draft: Draft,
     area: Option<InputArea>,
-    spot: Option<Spot>,
-    spot_lost_at: Duration,
+    found_area: Option<FoundArea>,
+    area_lost_at: Duration,
     /// What stands around the area while the program is idle.
     footer: Footer,
     motion: Motion,
@@ -174,11 +174,11 @@ pub(super) struct FullScreen {
     /// Rows above the input area that are no part of the transcript.
     sticky: HashSet<String>,
     output_at: Duration,
-    look_at: Option<Duration>,
+    inspect_at: Option<Duration>,
     phase: Phase,
     state: State,
     signal: Option<Signal>,
-    raw: Option<Raw>,
+    raw: Option<RawOutput>,
     out: Vec<Happening>,
 }
 
@@ -189,22 +189,22 @@ impl FullScreen {
             screen: Screen::new(size),
             pending: Vec::new(),
             tokens: Tokenizer::new(),
-            keys: Keys::new(),
+            keys: KeyParser::new(),
             tty: None,
-            verdict: Verdict::Undecided,
+            kind: ProgramKind::Undecided,
             repaints: 0,
             title: Vec::new(),
-            report: Report::default(),
+            report: StatusReport::default(),
             draft: Draft::default(),
             area: None,
-            spot: None,
-            spot_lost_at: Duration::ZERO,
+            found_area: None,
+            area_lost_at: Duration::ZERO,
             footer: Footer::default(),
             motion: Motion::default(),
             gatherer: None,
             sticky: HashSet::new(),
             output_at: Duration::ZERO,
-            look_at: None,
+            inspect_at: None,
             phase: Phase::Starting,
             state: State::Starting,
             signal: None,
@@ -215,11 +215,11 @@ impl FullScreen {
 
     /// Keeps the program's output of a turn, up to `bytes_max` of it.
     pub(super) fn keep_raw(&mut self, bytes_max: usize) {
-        self.raw = Some(Raw::new(bytes_max));
+        self.raw = Some(RawOutput::new(bytes_max));
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
-        self.verdict
+    pub(super) fn kind(&self) -> ProgramKind {
+        self.kind
     }
 
     /// Whether the cursor stands below everything that is painted, as in a line program.
@@ -236,13 +236,13 @@ impl FullScreen {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, RawOutput::held_bytes);
         self.pending.len() + self.draft.typed.held_bytes() + self.title.len() + raw
     }
 
     /// When the next tick is due.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        match (self.keys.deadline(), self.look_at) {
+        match (self.keys.deadline(), self.inspect_at) {
             (Some(keys), Some(look)) => Some(keys.min(look)),
             (keys, look) => keys.or(look),
         }
@@ -252,8 +252,8 @@ impl FullScreen {
     pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         self.advance(now.max(self.now));
         match event {
-            Event::Output(bytes) => self.output(bytes),
-            Event::Input(bytes) => self.input(bytes),
+            Event::Output(bytes) => self.handle_output(bytes),
+            Event::Input(bytes) => self.handle_input(bytes),
             Event::TtyMode(mode) => self.tty_mode(mode),
             Event::Resize(size) => self.resize(size),
             Event::Interrupt => self.interrupt(),
@@ -270,18 +270,18 @@ impl FullScreen {
         while let Some(due) = self.deadline().filter(|due| *due <= now) {
             self.now = due.max(self.now);
             if let Some(key) = self.keys.expire(self.now) {
-                self.key(key);
+                self.handle_key(key);
             }
-            if self.look_at.is_some_and(|at| at <= self.now) {
-                self.look_at = None;
-                self.look();
+            if self.inspect_at.is_some_and(|at| at <= self.now) {
+                self.inspect_at = None;
+                self.inspect();
             }
         }
         self.now = now;
     }
 
-    fn look_by(&mut self, at: Duration) {
-        self.look_at = Some(self.look_at.map_or(at, |look| look.min(at)));
+    fn inspect_by(&mut self, at: Duration) {
+        self.inspect_at = Some(self.inspect_at.map_or(at, |look| look.min(at)));
     }
 
     fn tty_mode(&mut self, mode: TtyMode) {
@@ -292,7 +292,7 @@ impl FullScreen {
         self.paint();
         self.screen.resize(size);
         self.motion.title_changed(self.now);
-        self.look_by(self.now + GLANCE);
+        self.inspect_by(self.now + INSPECT_DELAY);
     }
 
     fn gap(&mut self) {
@@ -322,7 +322,7 @@ fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
 }
 
 /// A row without its numbers, which count while it stays.
-fn masked(row: &str) -> String {
+fn mask_digits(row: &str) -> String {
     row.chars()
         .map(|c| if c.is_numeric() { '0' } else { c })
         .collect()

@@ -5,48 +5,48 @@
 //! moment anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a
 //! timeout. Everything that is kept is bounded: the line, the content, the screen, the typed input.
 
-mod ahead;
+mod assess;
 mod input;
-mod level;
 mod output;
 mod turns;
+mod type_ahead;
 
-use super::capture::Capture;
-use super::enters::Enters;
+use super::enter_counter::EnterCounter;
 use super::event::{Event, Happening, Signal, State, TtyMode};
-use super::fullscreen::{FullScreen, Verdict};
-use super::keys::Keys;
+use super::fullscreen::{FullScreen, ProgramKind};
+use super::keys::KeyParser;
 use super::profile::{ContentKind, Profile};
-use super::raw::Raw;
+use super::profile_screen::ProfileScreen;
+use super::raw_output::RawOutput;
 use super::sequence::Tokenizer;
 use super::signals::Signals;
-use super::typed::Typed;
-use super::view::View;
+use super::stream_content::StreamContent;
+use super::typed_line::TypedLine;
 use crate::screen::Size;
-use output::Line;
+use output::OutputLine;
 use std::collections::VecDeque;
 use std::time::Duration;
 use turns::Phase;
 
 /// How soon after output the program is looked at where it says its state by signals.
-const GLANCE: Duration = Duration::from_millis(1);
+const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
-/// Since when the program has been ready, and what said so.
+/// ReadySince when the program has been ready, and what said so.
 #[derive(Debug, Clone, Copy)]
-struct Since {
+struct ReadySince {
     at: Duration,
     signal: Signal,
     /// Whether words were waited for that were not painted yet.
-    waits: bool,
+    waited_for_words: bool,
 }
 
 /// Finds the turns of one session.
 pub struct Detector {
     profile: Profile,
     now: Duration,
-    keys: Keys,
-    enters: Enters,
-    typed: Typed,
+    keys: KeyParser,
+    enters: EnterCounter,
+    typed: TypedLine,
     /// Where the output was when the line began to be typed.
     typed_from: u64,
     tokens: Tokenizer,
@@ -57,19 +57,19 @@ pub struct Detector {
     output_at: Duration,
     tty_at: Duration,
     resized_at: Option<Duration>,
-    look_at: Option<Duration>,
-    line: Line,
+    inspect_at: Option<Duration>,
+    line: OutputLine,
     prompt: String,
-    view: Option<View>,
-    capture: Capture,
-    raw: Option<Raw>,
+    screen: Option<ProfileScreen>,
+    content: StreamContent,
+    raw: Option<RawOutput>,
     /// Watches for a full-screen program where the profile asks for it, and finds its turns.
     full_screen: Option<Box<FullScreen>>,
     /// Whether the program is known to be full-screen.
     is_full_screen: bool,
     phase: Phase,
-    ready: Option<Since>,
-    light_at: Option<Duration>,
+    ready: Option<ReadySince>,
+    reported_ready_at: Option<Duration>,
     interrupt_row: Option<usize>,
     state: State,
     signal: Option<Signal>,
@@ -79,14 +79,16 @@ pub struct Detector {
 impl Detector {
     /// A detector for a session that starts now, in a window of this size.
     pub fn new(profile: Profile, size: Size) -> Self {
-        let view = profile.needs_screen().then(|| View::new(&profile, size));
+        let screen = profile
+            .needs_screen()
+            .then(|| ProfileScreen::new(&profile, size));
         let full_screen = profile.full_screen.then(|| Box::new(FullScreen::new(size)));
         Self {
             profile,
             now: Duration::ZERO,
-            keys: Keys::new(),
-            enters: Enters::new(),
-            typed: Typed::default(),
+            keys: KeyParser::new(),
+            enters: EnterCounter::new(),
+            typed: TypedLine::default(),
             typed_from: 0,
             tokens: Tokenizer::new(),
             signals: Signals::default(),
@@ -96,17 +98,17 @@ impl Detector {
             output_at: Duration::ZERO,
             tty_at: Duration::ZERO,
             resized_at: None,
-            look_at: None,
-            line: Line::default(),
+            inspect_at: None,
+            line: OutputLine::default(),
             prompt: String::new(),
-            view,
-            capture: Capture::new(),
+            screen,
+            content: StreamContent::new(),
             raw: None,
             full_screen,
             is_full_screen: false,
             phase: Phase::Starting(VecDeque::new()),
             ready: None,
-            light_at: None,
+            reported_ready_at: None,
             interrupt_row: None,
             state: State::Starting,
             signal: None,
@@ -117,7 +119,7 @@ impl Detector {
     /// Keeps the program's output of a screen's turn, up to `bytes_max` of it.
     #[must_use]
     pub fn keep_raw(mut self, bytes_max: usize) -> Self {
-        self.raw = Some(Raw::new(bytes_max));
+        self.raw = Some(RawOutput::new(bytes_max));
         if let Some(full_screen) = &mut self.full_screen {
             full_screen.keep_raw(bytes_max);
         }
@@ -131,12 +133,14 @@ impl Detector {
 
     /// What the program does.
     pub fn state(&self) -> State {
-        self.in_charge().map_or(self.state, FullScreen::state)
+        self.active_full_screen()
+            .map_or(self.state, FullScreen::state)
     }
 
     /// The signal that told the last prompt; none before the first.
     pub fn signal(&self) -> Option<Signal> {
-        self.in_charge().map_or(self.signal, FullScreen::signal)
+        self.active_full_screen()
+            .map_or(self.signal, FullScreen::signal)
     }
 
     /// How often Enter was pressed since the last turn: many times, and the profile does not fit.
@@ -147,7 +151,7 @@ impl Detector {
     /// Where the content of its turns comes from: a program without a profile may paint the whole
     /// screen.
     pub fn content(&self) -> ContentKind {
-        if self.in_charge().is_some() {
+        if self.active_full_screen().is_some() {
             ContentKind::Screen
         } else {
             self.profile.content()
@@ -156,13 +160,13 @@ impl Detector {
 
     /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
     pub fn held_bytes(&self) -> usize {
-        let screen = self.view.as_ref().map_or(0, View::held_bytes);
-        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        let screen = self.screen.as_ref().map_or(0, ProfileScreen::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, RawOutput::held_bytes);
         let full_screen = self
             .full_screen
             .as_ref()
             .map_or(0, |full_screen| full_screen.held_bytes());
-        let own = self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes();
+        let own = self.line.held_bytes() + self.content.held_bytes() + self.typed.held_bytes();
         own + screen + raw + full_screen
     }
 
@@ -172,7 +176,7 @@ impl Detector {
             .full_screen
             .as_ref()
             .and_then(|full_screen| full_screen.deadline());
-        if self.in_charge().is_some() {
+        if self.active_full_screen().is_some() {
             return full_screen;
         }
         [self.own_deadline(), full_screen]
@@ -182,21 +186,21 @@ impl Detector {
     }
 
     fn own_deadline(&self) -> Option<Duration> {
-        [self.keys.deadline(), self.look_at]
+        [self.keys.deadline(), self.inspect_at]
             .into_iter()
             .flatten()
             .min()
     }
 
     /// What finds the turns instead of the line rule, once the program is known to be full-screen.
-    fn in_charge(&self) -> Option<&FullScreen> {
+    fn active_full_screen(&self) -> Option<&FullScreen> {
         self.full_screen.as_deref().filter(|_| self.is_full_screen)
     }
 
     /// Takes an event. `now` is the time since the start of the session.
     pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         if let Event::Input(bytes) = event {
-            self.enters.take(now.max(self.now), bytes);
+            self.enters.count_in(now.max(self.now), bytes);
         }
         let mut happened = Vec::new();
         if now > self.now {
@@ -215,7 +219,7 @@ impl Detector {
             .iter()
             .any(|happening| matches!(happening, Happening::Turn(_)))
         {
-            self.enters.answer();
+            self.enters.reset();
         }
         happened
     }
@@ -232,19 +236,19 @@ impl Detector {
         let Some(full_screen) = &mut self.full_screen else {
             return happened;
         };
-        let reads_lines = match full_screen.verdict() {
-            Verdict::FullScreen => false,
-            Verdict::LineProgram => true,
+        let reads_lines = match full_screen.kind() {
+            ProgramKind::FullScreen => false,
+            ProgramKind::LineProgram => true,
             // What stands above other rows is no prompt of a line program, but perhaps a dialog of
             // another.
-            Verdict::Undecided => prompt_seen && full_screen.ends_at_cursor(),
+            ProgramKind::Undecided => prompt_seen && full_screen.ends_at_cursor(),
         };
         if reads_lines {
             self.full_screen = None;
             return happened;
         }
         let found = full_screen.feed(now, Event::Tick);
-        self.is_full_screen = full_screen.verdict() == Verdict::FullScreen;
+        self.is_full_screen = full_screen.kind() == ProgramKind::FullScreen;
         if self.is_full_screen {
             happened.extend(found);
         }
@@ -255,12 +259,12 @@ impl Detector {
     fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         self.advance(now.max(self.now));
         match event {
-            Event::Output(bytes) => self.output(bytes),
-            Event::Input(bytes) => self.input(bytes),
-            Event::TtyMode(mode) => self.tty_mode(mode),
-            Event::Resize(size) => self.resize(size),
-            Event::Interrupt => self.interrupt(),
-            Event::Gap => self.gap(),
+            Event::Output(bytes) => self.handle_output(bytes),
+            Event::Input(bytes) => self.handle_input(bytes),
+            Event::TtyMode(mode) => self.note_tty_mode(mode),
+            Event::Resize(size) => self.handle_resize(size),
+            Event::Interrupt => self.handle_interrupt(),
+            Event::Gap => self.handle_gap(),
             Event::Tick => {}
         }
         std::mem::take(&mut self.out)
@@ -269,64 +273,65 @@ impl Detector {
     /// Lets time pass up to `now`, doing what is due on the way.
     fn advance(&mut self, now: Duration) {
         if now > self.now
-            && let Some(view) = &mut self.view
+            && let Some(screen) = &mut self.screen
         {
-            view.paint();
+            screen.paint();
         }
         while let Some(due) = self.own_deadline().filter(|due| *due <= now) {
             self.now = due.max(self.now);
             if let Some(key) = self.keys.expire(self.now) {
-                self.key(key);
+                self.handle_key(key);
             }
-            if self.look_at.is_some_and(|at| at <= self.now) {
-                self.look_at = None;
-                self.look();
+            if self.inspect_at.is_some_and(|at| at <= self.now) {
+                self.inspect_at = None;
+                self.inspect();
             }
         }
         self.now = now;
     }
 
-    fn tty_mode(&mut self, mode: TtyMode) {
+    fn note_tty_mode(&mut self, mode: TtyMode) {
         self.raw_seen |= !mode.canonical;
         self.canonical_seen |= mode.canonical;
         if self.tty != Some(mode) {
             self.tty = Some(mode);
             self.tty_at = self.now;
-            self.look_soon();
+            self.inspect_soon();
         }
     }
 
-    fn resize(&mut self, size: Size) {
-        if let Some(view) = &mut self.view {
-            view.resize(size);
+    fn handle_resize(&mut self, size: Size) {
+        if let Some(screen) = &mut self.screen {
+            screen.resize(size);
         }
         self.resized_at = Some(self.now);
-        self.look_soon();
+        self.inspect_soon();
     }
 
-    fn gap(&mut self) {
-        if let Some(view) = &mut self.view {
-            view.gap();
+    fn handle_gap(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            screen.note_gap();
         }
         self.tokens = Tokenizer::new();
         self.line.clear();
         self.mark_incomplete();
-        self.look_soon();
+        self.inspect_soon();
     }
 
     /// Sees to it that the program is looked at when the output has settled.
-    fn look_soon(&mut self) {
-        let at = self.now + GLANCE;
-        self.look_at = Some(if self.settles() {
+    fn inspect_soon(&mut self) {
+        let at = self.now + INSPECT_DELAY;
+        self.inspect_at = Some(if self.waits_for_rest() {
             self.now + self.profile.settle
         } else {
-            self.look_at.map_or(at, |look| look.min(at))
+            self.inspect_at.map_or(at, |look| look.min(at))
         });
     }
 
     /// Whether a prompt shows only when the output rests, because no signal tells it.
-    fn settles(&self) -> bool {
-        let is_told = self.signals.authority(false).is_some() || self.profile.rows.is_some();
+    fn waits_for_rest(&self) -> bool {
+        let is_told =
+            self.signals.authoritative_report(false).is_some() || self.profile.rows.is_some();
         !is_told && self.has_weaker_signal()
     }
 

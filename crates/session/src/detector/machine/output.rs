@@ -2,8 +2,8 @@
 
 use super::super::event::Signal;
 use super::super::fill::fill_start;
-use super::super::sequence::{Token, strip};
-use super::super::signals::{Change, Light};
+use super::super::sequence::{Token, strip_sequences};
+use super::super::signals::{ReportedState, SignalChange};
 use super::Detector;
 
 /// How much of a line is looked at: its end.
@@ -17,7 +17,7 @@ const FILLED_LINES_MAX: u8 = 4;
 
 /// The line that the output is on, and where it is in the output.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct OutputLine {
     bytes: Vec<u8>,
     /// The offset of the next byte of output.
     pub(super) offset: u64,
@@ -38,7 +38,7 @@ pub(super) struct Line {
     aside: Option<(Vec<u8>, u64)>,
 }
 
-impl Line {
+impl OutputLine {
     /// The end of the line so far.
     pub(super) fn bytes(&self) -> &[u8] {
         let from = self.bytes.len().saturating_sub(LINE_BYTES_MAX);
@@ -104,7 +104,7 @@ impl Line {
         }
         self.clear();
         let (bytes, start) = self.aside.take().unwrap_or_default();
-        if strip(&bytes).contains(|c: char| !c.is_whitespace()) {
+        if strip_sequences(&bytes).contains(|c: char| !c.is_whitespace()) {
             (self.bytes, self.start) = (bytes, start);
         }
     }
@@ -134,7 +134,7 @@ impl Line {
 }
 
 impl Detector {
-    pub(super) fn output(&mut self, bytes: &[u8]) {
+    pub(super) fn handle_output(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -144,104 +144,108 @@ impl Detector {
             if self.tokens.at_ground() {
                 self.line.sequence = self.line.offset;
             }
-            let step = self.tokens.step(rest);
+            let step = self.tokens.next_token(rest);
             let (used, after) = rest.split_at(step.used.min(rest.len()));
-            self.take(used);
-            self.token(step.token);
+            self.record_output(used);
+            self.apply_token(step.token);
             rest = after;
         }
-        self.look_soon();
+        self.inspect_soon();
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn record_output(&mut self, bytes: &[u8]) {
         self.line.push(bytes);
-        if let Some(view) = &mut self.view {
-            view.push(bytes);
+        if let Some(screen) = &mut self.screen {
+            screen.push(bytes);
         }
         if self.phase.is_open() {
             if self.is_stream() {
-                self.capture.push(bytes);
+                self.content.push(bytes);
             } else if let Some(raw) = &mut self.raw {
                 raw.push(bytes);
             }
         }
     }
 
-    fn token(&mut self, token: Token) {
+    fn apply_token(&mut self, token: Token) {
         let change = match token {
             Token::Control(b'\n') => {
                 self.line_feed();
                 None
             }
-            Token::Csi => self.signals.csi(self.now, self.tokens.csi()),
-            Token::Osc => self.signals.osc(self.now, self.tokens.osc(), &self.profile),
+            Token::Csi => self.signals.read_csi(self.now, self.tokens.csi()),
+            Token::Osc => self
+                .signals
+                .read_osc(self.now, self.tokens.osc(), &self.profile),
             _ => None,
         };
         if let Some(change) = change {
-            self.change(change);
+            self.apply_change(change);
         }
     }
 
-    fn change(&mut self, change: Change) {
+    fn apply_change(&mut self, change: SignalChange) {
         match change {
-            Change::Light(signal, light) if self.heeds(signal) => self.light(light),
-            Change::PasteOn => self.line.paste_on(self.fills()),
-            Change::PasteOff => {
+            SignalChange::Reported(signal, state) if self.is_decisive(signal) => {
+                self.note_reported_state(state)
+            }
+            SignalChange::PasteOn => self.line.paste_on(self.prompt_has_fill()),
+            SignalChange::PasteOff => {
                 self.line.paste_off();
-                self.capture.paste_off(self.line.start);
+                self.content.end_echo_at_paste_off(self.line.start);
             }
-            Change::Screens => self.line.change_screens(self.signals.alternate),
-            Change::OutputBegins => self.output_begins(),
-            Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
-                self.capture.cut_tail(self.line.sequence);
+            SignalChange::ScreenSwitched => self.line.change_screens(self.signals.alternate),
+            SignalChange::OutputBegins => self.begin_marked_output(),
+            SignalChange::PromptBegins if self.is_stream() && self.phase.is_open() => {
+                self.content.cut_tail(self.line.sequence);
             }
-            Change::PromptBegins | Change::Light(..) => {}
+            SignalChange::PromptBegins | SignalChange::Reported(..) => {}
         }
     }
 
-    fn output_begins(&mut self) {
+    fn begin_marked_output(&mut self) {
         if self.is_stream() && self.phase.is_open() {
-            self.capture.cut_head(self.line.offset);
+            self.content.cut_head(self.line.offset);
         }
-        self.light(Light::Working);
+        self.note_reported_state(ReportedState::Working);
     }
 
     /// The program said its state.
-    fn light(&mut self, light: Light) {
-        if light == Light::Ready {
+    fn note_reported_state(&mut self, state: ReportedState) {
+        if state == ReportedState::Ready {
             self.hand_over();
-            self.light_at.get_or_insert(self.now);
+            self.reported_ready_at.get_or_insert(self.now);
             return;
         }
         // A queued prompt may follow a ready state of a few milliseconds: that was the boundary.
-        if let Some(at) = self.light_at
+        if let Some(at) = self.reported_ready_at
             && self.phase.is_queued()
             && self.now > at
         {
             self.begin_hand_over();
         }
-        if light == Light::Working {
-            self.works();
+        if state == ReportedState::Working {
+            self.note_working();
         }
-        self.light_at = None;
+        self.reported_ready_at = None;
         self.ready = None;
         self.phase.busy();
     }
 
     /// Whether the row in front of a prompt is filled with blanks.
-    fn fills(&self) -> bool {
+    fn prompt_has_fill(&self) -> bool {
         self.profile.prompt.as_ref().is_some_and(|rule| rule.fill)
     }
 
     fn line_feed(&mut self) {
         self.phase.line_feed();
-        if self.fills() {
+        if self.prompt_has_fill() {
             self.line.remember_fill();
         }
-        if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
-            self.capture
-                .line_feed(self.line.offset, self.line.bytes(), &self.prompt);
-        } else if !self.took_queued() {
+        if self.is_stream() && self.phase.is_open() && self.content.is_in_echo() {
+            self.content
+                .end_line(self.line.offset, self.line.bytes(), &self.prompt);
+        } else if !self.match_queued_lines() {
             self.complete_line();
         }
         self.line.clear();
@@ -252,18 +256,20 @@ impl Detector {
         let Some(pattern) = &self.profile.line else {
             return;
         };
-        if self.signals.alternate || self.phase.is_idle() || self.signals.authority(false).is_some()
+        if self.signals.alternate
+            || self.phase.is_idle()
+            || self.signals.authoritative_report(false).is_some()
         {
             return;
         }
-        let text = strip(self.line.bytes());
+        let text = strip_sequences(self.line.bytes());
         let Some(end) = pattern.match_end(&text) else {
             return;
         };
-        if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
+        if self.phase.is_open() && self.is_stream() && self.content.is_blank(self.line.start) {
             // Nothing came before it: no turn ends here, and the one that is open goes on behind
             // it.
-            self.capture.cut_head(self.line.offset);
+            self.content.cut_head(self.line.offset);
         } else {
             self.prompt_seen(Signal::Line, self.line.start);
             self.answer_behind_prompt(end);

@@ -1,13 +1,13 @@
 //! Turns: opened by a submit, completed by a prompt.
 
-use super::super::capture::{Capture, Echoing};
 use super::super::event::{Happening, Signal, State, Turn};
-use super::super::raw::Raw;
+use super::super::raw_output::RawOutput;
 use super::super::render::render;
-use super::super::sequence::strip;
-use super::super::typed::Typed;
+use super::super::sequence::strip_sequences;
+use super::super::stream_content::{EchoMode, FinishedContent, StreamContent};
+use super::super::typed_line::TypedLine;
 use super::Detector;
-use super::ahead::Queued;
+use super::type_ahead::QueuedLine;
 use crate::pattern::Pattern;
 use crate::screen::Ending;
 use std::collections::VecDeque;
@@ -19,19 +19,19 @@ const ENDING_MAX: Duration = Duration::from_millis(500);
 /// Where the session is.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first
+    /// No prompt was seen yet: dialogs and banners belong to no turn. ExpectedEcho may wait for the first
     /// prompt.
-    Starting(VecDeque<Queued>),
+    Starting(VecDeque<QueuedLine>),
     /// A prompt was seen and nothing is submitted.
     Idle,
     /// Something is submitted.
-    Open(Open),
+    Open(OpenTurn),
 }
 
 /// A turn that is not complete.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
-pub(super) struct Open {
+pub(super) struct OpenTurn {
     start: Duration,
     /// The program was seen working on it.
     busy: bool,
@@ -39,14 +39,14 @@ pub(super) struct Open {
     pub(super) rows_busy: bool,
     /// The prompt was on the screen when it was submitted.
     prompted: bool,
-    /// How many line feeds came since the submit.
-    pub(super) feeds: u64,
+    /// How many line line_feeds came since the submit.
+    pub(super) line_feeds: u64,
     /// The program wants the rest of the input.
     pub(super) continuing: bool,
     /// Opened by an Enter that was typed before the last boundary.
     by_queue: bool,
     /// Each Enter that was typed meanwhile.
-    pub(super) queued: VecDeque<Queued>,
+    pub(super) queued: VecDeque<QueuedLine>,
     /// Ctrl-C was typed or SIGINT sent.
     pub(super) interrupted: bool,
     /// How often Esc was pressed.
@@ -68,14 +68,14 @@ pub(super) struct Open {
     pub(super) unprompted: bool,
 }
 
-impl Open {
+impl OpenTurn {
     /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
     pub(super) fn is_replaced(&self) -> bool {
         self.prompted && self.busy
     }
 
     /// Esc was pressed, in a dialog or not.
-    pub(super) fn reject(&mut self, in_dialog: bool) {
+    pub(super) fn note_escape(&mut self, in_dialog: bool) {
         if in_dialog {
             (self.rejected, self.works_since) = (true, None);
         }
@@ -92,7 +92,7 @@ impl Open {
 
     /// Whether nothing came yet for an Enter that was typed before the last boundary.
     pub(super) fn is_unanswered_queue(&self) -> bool {
-        self.by_queue && self.feeds == 0
+        self.by_queue && self.line_feeds == 0
     }
 }
 
@@ -113,7 +113,7 @@ impl Phase {
         matches!(self, Self::Open(open) if !open.queued.is_empty() && open.busy)
     }
 
-    pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
+    pub(super) fn open_mut(&mut self) -> Option<&mut OpenTurn> {
         match self {
             Self::Open(open) => Some(open),
             Self::Starting(_) | Self::Idle => None,
@@ -121,7 +121,7 @@ impl Phase {
     }
 
     /// The lines that wait for a prompt, where one is still to come.
-    pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<Queued>> {
+    pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<QueuedLine>> {
         match self {
             Self::Starting(queued) => Some(queued),
             Self::Idle => None,
@@ -137,7 +137,7 @@ impl Phase {
     }
 
     /// The program works: a dialog that was left may not have been rejected.
-    pub(super) fn works_on(&mut self, now: Duration) {
+    pub(super) fn note_work_after_reject(&mut self, now: Duration) {
         if let Self::Open(open) = self
             && open.rejected
         {
@@ -148,7 +148,7 @@ impl Phase {
     /// A line feed came.
     pub(super) fn line_feed(&mut self) {
         if let Self::Open(open) = self {
-            open.feeds += 1;
+            open.line_feeds += 1;
         }
     }
 
@@ -161,7 +161,7 @@ impl Phase {
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
             Self::Open(open) if shows_working => !open.busy,
-            Self::Open(open) => open.feeds == 0 && (open.by_queue || !is_stream),
+            Self::Open(open) => open.line_feeds == 0 && (open.by_queue || !is_stream),
         }
     }
 
@@ -170,49 +170,49 @@ impl Phase {
         let Self::Open(open) = self else { return false };
         match signal {
             Signal::Status | Signal::Title | Signal::Rows => open.busy,
-            Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.feeds > 0,
+            Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.line_feeds > 0,
         }
     }
 }
 
 impl Detector {
     /// Opens a turn with a submit at this time.
-    pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
+    pub(super) fn open_turn(&mut self, start: Duration, typed: &TypedLine, by_queue: bool) {
         let line = self.submitted_line(typed);
         let is_any_of =
             |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
         let is_command = is_any_of(self.profile.command.as_ref());
         let makes_no_turn = is_any_of(self.profile.no_turn.as_ref());
-        self.phase = Phase::Open(Open {
+        self.phase = Phase::Open(OpenTurn {
             start,
             by_queue,
             is_command,
             makes_no_turn,
-            ..Open::default()
+            ..OpenTurn::default()
         });
-        self.signals.submitted();
+        self.signals.note_submit();
         self.ready = None;
         if self.is_stream() {
-            let echoing = Echoing {
+            let echoing = EchoMode {
                 line_editor: self.tty.is_some_and(|mode| !mode.canonical),
                 until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
             };
-            self.capture
+            self.content
                 .begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
-        } else if let Some(view) = self
-            .view
+        } else if let Some(screen) = self
+            .screen
             .as_mut()
-            .filter(|view| !by_queue || !view.is_open())
+            .filter(|screen| !by_queue || !screen.is_open())
         {
-            view.begin(typed, is_command);
+            screen.begin_turn(typed, is_command);
         }
         let boxed = self
             .profile
             .rows
             .as_ref()
             .is_some_and(|rows| rows.edge.is_some());
-        let prompted = boxed && self.signs().ready;
+        let prompted = boxed && self.read_signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
         }
@@ -224,15 +224,15 @@ impl Detector {
     /// The program began to work although nothing was submitted, such as when a background task
     /// ended. What it says is followed like a turn, so that an Enter meanwhile waits for its end.
     pub(super) fn open_unprompted(&mut self) {
-        let Some(view) = self.view.as_mut() else {
+        let Some(screen) = self.screen.as_mut() else {
             return;
         };
-        view.begin(&Typed::default(), false);
-        self.phase = Phase::Open(Open {
+        screen.begin_turn(&TypedLine::default(), false);
+        self.phase = Phase::Open(OpenTurn {
             start: self.now,
             unprompted: true,
             busy: true,
-            ..Open::default()
+            ..OpenTurn::default()
         });
         if let Some(raw) = &mut self.raw {
             raw.clear();
@@ -243,11 +243,11 @@ impl Detector {
     pub(super) fn prompt_seen(&mut self, signal: Signal, end: u64) {
         self.signal = Some(signal);
         match &self.phase {
-            Phase::Starting(_) => self.complete(signal, end),
+            Phase::Starting(_) => self.complete_turn(signal, end),
             Phase::Idle => self.enter_state(State::Ready),
-            Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
+            Phase::Open(_) if self.phase.is_answered(signal) => self.complete_turn(signal, end),
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
-                self.taken()
+                self.discard_taken_line()
             }
             Phase::Open(_) => {}
         }
@@ -255,16 +255,16 @@ impl Detector {
 
     /// The prompt rests without the echo of a line that was typed ahead: the program before it took
     /// it.
-    fn taken(&mut self) {
+    fn discard_taken_line(&mut self) {
         self.phase = Phase::Idle;
-        self.capture = Capture::new();
-        self.typed.prompted();
+        self.content = StreamContent::new();
+        self.typed.note_prompt();
         self.enter_state(State::Ready);
     }
 
     /// Completes the turn, or the start of the program, and goes on with a line that waited for
     /// that.
-    pub(super) fn complete(&mut self, signal: Signal, end: u64) {
+    pub(super) fn complete_turn(&mut self, signal: Signal, end: u64) {
         let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Starting(queued) => (Some(Happening::Ready), queued),
             Phase::Idle => return,
@@ -284,7 +284,7 @@ impl Detector {
         self.signal = Some(signal);
         self.ready = None;
         self.enter_state(State::Ready);
-        self.typed.prompted();
+        self.typed.note_prompt();
         self.open_queued(queued);
     }
 
@@ -303,10 +303,13 @@ impl Detector {
 
     /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was
     /// kept.
-    fn stream_turn(&mut self, open: &Open, signal: Signal, end: u64) -> Option<Turn> {
-        let (content, truncated) = self.capture.finish(end);
-        self.capture = Capture::new();
-        let is_seen = truncated || strip(&content).contains(|c: char| !c.is_whitespace());
+    fn stream_turn(&mut self, open: &OpenTurn, signal: Signal, end: u64) -> Option<Turn> {
+        let FinishedContent {
+            bytes: content,
+            truncated,
+        } = self.content.finish(end);
+        self.content = StreamContent::new();
+        let is_seen = truncated || strip_sequences(&content).contains(|c: char| !c.is_whitespace());
         is_seen.then(|| Turn {
             text: render(&content),
             content,
@@ -324,7 +327,7 @@ impl Detector {
 
     /// The turn of a screen; none when nothing was said in it. Where the text could not be
     /// followed, an empty one proves nothing: then the turn is kept, and it is incomplete.
-    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
+    fn screen_turn(&mut self, open: &OpenTurn, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted {
             Ending::Interrupted
@@ -332,14 +335,14 @@ impl Detector {
             Ending::Complete
         };
         let hands_over = open.handed_over.is_some();
-        let gathered = self.view.as_mut().map(|view| {
+        let gathered = self.screen.as_mut().map(|screen| {
             if hands_over {
-                view.hand_over(ending)
+                screen.hand_over(ending)
             } else {
-                view.text(ending)
+                screen.finish_turn(ending)
             }
         })?;
-        let raw = self.raw.as_mut().map(Raw::take);
+        let raw = self.raw.as_mut().map(RawOutput::take_kept);
         let is_empty = gathered.text.trim().is_empty();
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
         if open.makes_no_turn || (is_empty && may_be_empty) {
@@ -361,7 +364,7 @@ impl Detector {
     }
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
-    fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
+    fn was_interrupted(&mut self, open: &OpenTurn, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else {
             return open.interrupted;
         };
@@ -372,9 +375,9 @@ impl Detector {
         if signal == Signal::Status {
             return self.signals.idle;
         }
-        let row = self.view.as_mut().and_then(|view| {
-            view.paint();
-            view.interrupt_row(&self.profile)
+        let row = self.screen.as_mut().and_then(|screen| {
+            screen.paint();
+            screen.interrupt_row(&self.profile)
         });
         row > open.interrupt_row
     }

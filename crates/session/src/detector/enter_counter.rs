@@ -3,20 +3,20 @@
 //! A wrong or missing profile shows in nothing else: the program answers, and no turn is found.
 //! Enter inside a paste is none.
 
-use super::keys::{Key, Keys};
+use super::keys::{Key, KeyParser};
 use std::time::Duration;
 
 /// Counts presses of Enter.
 #[derive(Debug)]
-pub(super) struct Enters {
-    keys: Keys,
+pub(super) struct EnterCounter {
+    keys: KeyParser,
     count: u32,
 }
 
-impl Enters {
+impl EnterCounter {
     pub(super) fn new() -> Self {
         Self {
-            keys: Keys::new(),
+            keys: KeyParser::new(),
             count: 0,
         }
     }
@@ -27,10 +27,12 @@ impl Enters {
     }
 
     /// Takes input.
-    pub(super) fn take(&mut self, now: Duration, input: &[u8]) {
+    pub(super) fn count_in(&mut self, now: Duration, input: &[u8]) {
         // A lone ESC that time has made a key is of no interest, but what follows it is.
         self.keys.expire(now);
-        let keys = input.iter().filter_map(|byte| self.keys.byte(now, *byte));
+        let keys = input
+            .iter()
+            .filter_map(|byte| self.keys.push_byte(now, *byte));
         let entered = keys
             .filter(|key| matches!(key, Key::Enter | Key::LineFeed))
             .count();
@@ -40,7 +42,7 @@ impl Enters {
     }
 
     /// A turn was found.
-    pub(super) fn answer(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.count = 0;
     }
 }
@@ -51,10 +53,10 @@ mod tests {
 
     #[test]
     fn enter_is_counted_outside_of_pastes_until_a_turn_comes() {
-        let mut enters = Enters::new();
-        enters.take(Duration::ZERO, b"hello\r\x1b[200~a\rb\x1b[201~\r");
+        let mut enters = EnterCounter::new();
+        enters.count_in(Duration::ZERO, b"hello\r\x1b[200~a\rb\x1b[201~\r");
         assert_eq!(enters.count(), 2);
-        enters.answer();
+        enters.reset();
         assert_eq!(enters.count(), 0);
     }
 }

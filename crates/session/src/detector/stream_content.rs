@@ -8,8 +8,8 @@
 //! the rest is only counted.
 
 use super::render::render;
-use super::sequence::strip;
-use super::typed::{Lines, Typed, squeezed};
+use super::sequence::strip_sequences;
+use super::typed_line::{ExpectedEcho, TypedLine, without_blanks};
 
 /// How many bytes of a turn are kept.
 pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -30,60 +30,68 @@ const ECHOES_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Debug, Clone)]
-enum Head {
+enum EchoHead {
     /// The echo is not over: these lines of it are still to come (`None`: not known).
-    Open(Option<Lines>),
+    Pending(Option<ExpectedEcho>),
     /// Content begins here.
-    Done(usize),
+    EndsAt(usize),
 }
 
 /// Something that is echoed behind this place.
 #[derive(Debug)]
 struct Echo {
-    behind: usize,
+    from: usize,
     bytes: Vec<u8>,
-    what: Heard,
+    what: EchoKind,
 }
 
 /// What is echoed in mid-turn, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum EchoKind {
     /// `^C`, by the tty: at once, or behind what was on its way, and then the line ends.
     Interrupt,
     /// A line, by the tty: at once, or behind what was on its way, where a line begins.
-    Ahead,
+    ByTty,
     /// A line, by the program that asked for it: at once.
-    Inside,
+    ByProgram,
 }
 
 /// How a turn's input is echoed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Echoing {
+pub(super) struct EchoMode {
     /// By a line editor, which repaints the line as it likes.
     pub(super) line_editor: bool,
     /// By one that switches bracketed paste off when it has done so.
     pub(super) until_paste_off: bool,
 }
 
-/// The bytes of a turn.
+/// The content of a completed turn.
 #[derive(Debug)]
-pub(super) struct Capture {
+pub(super) struct FinishedContent {
+    pub(super) bytes: Vec<u8>,
+    /// Whether bytes behind the limit were discarded.
+    pub(super) truncated: bool,
+}
+
+/// The bytes of an open turn.
+#[derive(Debug)]
+pub(super) struct StreamContent {
     bytes: Vec<u8>,
     begin: u64,
-    head: Head,
-    echoing: Echoing,
+    head: EchoHead,
+    echoing: EchoMode,
     lines_seen: bool,
     echoes: Vec<Echo>,
     end: Option<u64>,
 }
 
-impl Capture {
+impl StreamContent {
     pub(super) fn new() -> Self {
         Self {
             bytes: Vec::new(),
             begin: 0,
-            head: Head::Done(0),
-            echoing: Echoing::default(),
+            head: EchoHead::EndsAt(0),
+            echoing: EchoMode::default(),
             lines_seen: false,
             echoes: Vec::new(),
             end: None,
@@ -91,13 +99,13 @@ impl Capture {
     }
 
     /// Begins a turn at an offset of the output. `line` is what stands on the line so far.
-    pub(super) fn begin(&mut self, at: u64, typed: &Typed, line: &[u8], echoing: Echoing) {
+    pub(super) fn begin(&mut self, at: u64, typed: &TypedLine, line: &[u8], echoing: EchoMode) {
         *self = Self::new();
         self.begin = at;
         self.echoing = echoing;
-        let mut expected = typed.lines();
-        let shown = squeezed(&strip(line));
-        if let Some(Lines { lines, .. }) = &mut expected
+        let mut expected = typed.expected_echo();
+        let shown = without_blanks(&strip_sequences(line));
+        if let Some(ExpectedEcho { lines, .. }) = &mut expected
             && lines
                 .back()
                 .is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
@@ -105,7 +113,7 @@ impl Capture {
             // Echoed while it was typed: only the line feed is missing.
             lines.drain(..lines.len() - 1);
         }
-        self.head = Head::Open(expected);
+        self.head = EchoHead::Pending(expected);
     }
 
     /// Takes output.
@@ -113,8 +121,8 @@ impl Capture {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes
             .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(_)) {
-            self.head = Head::Done(0);
+        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, EchoHead::Pending(_)) {
+            self.head = EchoHead::EndsAt(0);
         }
     }
 
@@ -123,55 +131,58 @@ impl Capture {
     }
 
     /// The offset of the output at which content begins, as far as that is known.
-    pub(super) fn begins_at(&self) -> u64 {
-        let Head::Done(start) = self.head else {
+    pub(super) fn content_offset(&self) -> u64 {
+        let EchoHead::EndsAt(start) = self.head else {
             return self.begin;
         };
         self.begin.saturating_add(start as u64)
     }
 
     /// Whether the echo is not over yet.
-    pub(super) fn in_head(&self) -> bool {
-        matches!(self.head, Head::Open(_))
+    pub(super) fn is_in_echo(&self) -> bool {
+        matches!(self.head, EchoHead::Pending(_))
     }
 
     /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the
     /// output.
-    pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str) {
-        let after = self.place(at);
+    pub(super) fn end_line(&mut self, at: u64, line: &[u8], prompt: &str) {
+        let after = self.index_of(at);
         let first = !std::mem::replace(&mut self.lines_seen, true);
-        let Head::Open(expected) = &mut self.head else {
+        let EchoHead::Pending(expected) = &mut self.head else {
             return;
         };
-        let since_enter =
-            first.then(|| squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))));
+        let since_enter = first.then(|| {
+            without_blanks(&strip_sequences(
+                self.bytes.get(..after).unwrap_or(&self.bytes),
+            ))
+        });
         let silent = since_enter.as_ref().is_some_and(String::is_empty);
         let Some(expected) = expected.as_mut().filter(|_| !silent) else {
-            self.head = Head::Done(after);
+            self.head = EchoHead::EndsAt(after);
             return;
         };
         let line_editor = self.echoing.line_editor;
         let is_rest = since_enter.is_some_and(|since| expected.is_rest(&since, line, line_editor));
-        if !is_rest && !expected.is_echo(line, &squeezed(prompt), line_editor) {
-            self.head = Head::Done(0);
+        if !is_rest && !expected.is_echo(line, &without_blanks(prompt), line_editor) {
+            self.head = EchoHead::EndsAt(0);
             return;
         }
         expected.lines.pop_front();
-        expected.ahead = 0;
+        expected.ahead_len = 0;
         if expected.lines.is_empty() {
-            self.head = Head::Done(after);
+            self.head = EchoHead::EndsAt(after);
         }
     }
 
     /// Bracketed paste was switched off in the line that began at this offset: a line editor that
     /// had it on is done with its echo.
-    pub(super) fn paste_off(&mut self, line_start: u64) {
+    pub(super) fn end_echo_at_paste_off(&mut self, line_start: u64) {
         if std::mem::take(&mut self.echoing.until_paste_off) {
-            let until = self.place(line_start);
+            let until = self.index_of(line_start);
             self.head = match self.head {
-                Head::Done(start) => Head::Done(start.max(until)),
-                Head::Open(_) if until > 0 => Head::Done(until),
-                Head::Open(_) => return,
+                EchoHead::EndsAt(start) => EchoHead::EndsAt(start.max(until)),
+                EchoHead::Pending(_) if until > 0 => EchoHead::EndsAt(until),
+                EchoHead::Pending(_) => return,
             };
         }
     }
@@ -179,22 +190,22 @@ impl Capture {
     /// Whether nothing can be seen of the content up to an offset of the output. Of what was not
     /// kept nobody knows, so it counts as seen.
     pub(super) fn is_blank(&self, end: u64) -> bool {
-        let Head::Done(start) = self.head else {
+        let EchoHead::EndsAt(start) = self.head else {
             return true;
         };
-        let Some(content) = self.bytes.get(start..self.place(end)) else {
+        let Some(content) = self.bytes.get(start..self.index_of(end)) else {
             return false;
         };
-        !strip(content).contains(|c: char| !c.is_whitespace())
+        !strip_sequences(content).contains(|c: char| !c.is_whitespace())
     }
 
-    fn place(&self, at: u64) -> usize {
+    fn index_of(&self, at: u64) -> usize {
         usize::try_from(at.saturating_sub(self.begin)).unwrap_or(usize::MAX)
     }
 
     /// Content begins here, whatever came before.
     pub(super) fn cut_head(&mut self, at: u64) {
-        self.head = Head::Done(self.place(at));
+        self.head = EchoHead::EndsAt(self.index_of(at));
         self.end = None;
     }
 
@@ -204,21 +215,21 @@ impl Capture {
     }
 
     /// The user interrupted: the `^C` that follows is echo.
-    pub(super) fn interrupted(&mut self, at: u64) {
-        self.echoed(at, b"^C".to_vec(), Heard::Interrupt);
+    pub(super) fn expect_interrupt_echo(&mut self, at: u64) {
+        self.expect_echo(at, b"^C".to_vec(), EchoKind::Interrupt);
     }
 
     /// A line was typed in mid-turn, from this offset of the output on.
-    pub(super) fn typed(&mut self, at: u64, line: &[u8], what: Heard) {
+    pub(super) fn expect_line_echo(&mut self, at: u64, line: &[u8], what: EchoKind) {
         if line.len() <= ECHO_BYTES_MAX {
-            self.echoed(at, [line, b"\r\n"].concat(), what);
+            self.expect_echo(at, [line, b"\r\n"].concat(), what);
         }
     }
 
-    fn echoed(&mut self, at: u64, bytes: Vec<u8>, what: Heard) {
+    fn expect_echo(&mut self, at: u64, bytes: Vec<u8>, what: EchoKind) {
         if self.echoes.len() < ECHOES_MAX {
             self.echoes.push(Echo {
-                behind: self.place(at),
+                from: self.index_of(at),
                 bytes,
                 what,
             });
@@ -232,12 +243,12 @@ impl Capture {
         self.bytes = bytes;
     }
 
-    /// The content up to an offset of the output, and whether it is only the head.
-    pub(super) fn finish(&mut self, end: u64) -> (Vec<u8>, bool) {
-        let end = self.place(self.end.unwrap_or(end));
+    /// Returns the content up to an offset of the output, without echoes, and forgets it.
+    pub(super) fn finish(&mut self, end: u64) -> FinishedContent {
+        let end = self.index_of(self.end.unwrap_or(end));
         let start = match self.head {
-            Head::Done(start) => start,
-            Head::Open(_) => end,
+            EchoHead::EndsAt(start) => start,
+            EchoHead::Pending(_) => end,
         };
         let truncated = end > self.bytes.len();
         let end = end.min(self.bytes.len());
@@ -246,7 +257,10 @@ impl Capture {
             echo.remove(&mut content, start);
         }
         *self = Self::new();
-        (content, truncated)
+        FinishedContent {
+            bytes: content,
+            truncated,
+        }
     }
 }
 
@@ -254,8 +268,8 @@ impl Echo {
     /// Removes it from the content that begins at `start`. The end of a line stays where the
     /// program had begun that line.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
-        let from = self.behind.saturating_sub(start);
-        let reach = if self.what == Heard::Interrupt {
+        let from = self.from.saturating_sub(start);
+        let reach = if self.what == EchoKind::Interrupt {
             INTERRUPT_WINDOW_BYTES
         } else {
             ECHO_WINDOW_BYTES
@@ -265,36 +279,36 @@ impl Echo {
             return;
         };
         let mut places = window.windows(self.bytes.len()).enumerate();
-        let found = places.find(|(at, found)| *found == self.bytes && self.is_there(window, *at));
+        let found = places.find(|(at, found)| *found == self.bytes && self.may_be_at(window, *at));
         let Some((at, _)) = found else { return };
         let at = from + at;
-        let is_asked =
-            self.what != Heard::Interrupt && is_begun(content.get(..at).unwrap_or_default());
+        let is_asked = self.what != EchoKind::Interrupt
+            && is_line_begun(content.get(..at).unwrap_or_default());
         let kept = if is_asked { b"\r\n".len() } else { 0 };
         content.drain(at..at + self.bytes.len() - kept);
     }
 
-    fn is_there(&self, window: &[u8], at: usize) -> bool {
+    fn may_be_at(&self, window: &[u8], at: usize) -> bool {
         let end = at + self.bytes.len();
         at == 0
             || match self.what {
-                Heard::Interrupt => matches!(window.get(end), Some(b'\r' | b'\n' | 0x1b) | None),
-                Heard::Ahead => window.get(at - 1) == Some(&b'\n'),
-                Heard::Inside => false,
+                EchoKind::Interrupt => matches!(window.get(end), Some(b'\r' | b'\n' | 0x1b) | None),
+                EchoKind::ByTty => window.get(at - 1) == Some(&b'\n'),
+                EchoKind::ByProgram => false,
             }
     }
 }
 
 /// Whether something can be seen on the last line.
-fn is_begun(content: &[u8]) -> bool {
+fn is_line_begun(content: &[u8]) -> bool {
     let line = content
         .rsplit(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
-    strip(line).contains(|c: char| !c.is_whitespace())
+    strip_sequences(line).contains(|c: char| !c.is_whitespace())
 }
 
-impl Lines {
+impl ExpectedEcho {
     /// Whether what came since the Enter is the rest of the next expected line, the beginning of
     /// which was echoed while it was typed. It stands there behind any prompt, or a line editor has
     /// painted a preview below it since, which leaves nothing of the line to compare with.
@@ -306,7 +320,7 @@ impl Lines {
         else {
             return false;
         };
-        line_editor || squeezed(&strip(line)).ends_with(front.as_str())
+        line_editor || without_blanks(&strip_sequences(line)).ends_with(front.as_str())
     }
 
     /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is
@@ -317,11 +331,11 @@ impl Lines {
             return false;
         };
         let surely = front
-            .get(self.ahead..)
+            .get(self.ahead_len..)
             .filter(|rest| !rest.is_empty())
             .unwrap_or(front);
-        [strip(line), render(line)].iter().any(|shown| {
-            let shown = squeezed(shown);
+        [strip_sequences(line), render(line)].iter().any(|shown| {
+            let shown = without_blanks(shown);
             let echo = shown.strip_prefix(prompt).unwrap_or(&shown);
             let whole = front.ends_with(echo) && echo.ends_with(surely);
             shown == *front || whole || (line_editor && shown.ends_with(surely))

@@ -39,7 +39,7 @@ pub(super) fn is_stop_notice(text: &str) -> bool {
 }
 
 /// The rules for a turn that asked this, on a screen whose first row was this.
-pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
+pub(super) fn rules_for_turn(asked: Option<&str>, first_row: &str) -> TextRules {
     let mark = |row: String| Mark {
         row,
         ..Mark::default()
@@ -51,14 +51,14 @@ pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
         .filter(|line| !line.is_empty());
     let user = lines
         .next()
-        .map(|line| mark(format!("{LEAD}{}", escape(&head(line)))));
+        .map(|line| mark(format!("{LEAD}{}", escape(&line_head(line)))));
     let rest = lines
         .filter(|line| line.chars().count() >= LINE_CHARS_MIN)
         .take(LINES_MAX);
     TextRules {
         user: user.into_iter().collect(),
         drop: rest
-            .map(|line| mark(format!("{LEAD}{}", escape(&head(line)))))
+            .map(|line| mark(format!("{LEAD}{}", escape(&line_head(line)))))
             .collect(),
         // A header that stays while the transcript scrolls; where it scrolls away nothing is lost.
         pinned: vec![mark(format!("^{}$", escape(first_row)))],
@@ -68,7 +68,7 @@ pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
 }
 
 /// The beginning of a line, without the blanks at which it may be wrapped.
-fn head(line: &str) -> String {
+fn line_head(line: &str) -> String {
     line.chars()
         .take(HEAD_CHARS)
         .collect::<String>()
@@ -77,7 +77,7 @@ fn head(line: &str) -> String {
 }
 
 /// The answer without the program's bullet and margin.
-pub(super) fn cleaned(text: &str) -> String {
+pub(super) fn clean_answer(text: &str) -> String {
     let bare: Vec<String> = text.lines().map(without_bullet).collect();
     // Edges of boxes around the prompt and the input are no part of the answer; those of a table
     // are.
@@ -117,11 +117,11 @@ mod tests {
     #[test]
     fn the_margin_and_the_bullet_are_the_programs() {
         assert_eq!(
-            cleaned(" ● Hello\n\n   • Red\n   • Blue\n"),
+            clean_answer(" ● Hello\n\n   • Red\n   • Blue\n"),
             "Hello\n\n• Red\n• Blue"
         );
-        assert_eq!(cleaned("  a\n    b"), "a\n  b");
-        assert_eq!(cleaned("────────────────\n  a"), "a");
+        assert_eq!(clean_answer("  a\n    b"), "a\n  b");
+        assert_eq!(clean_answer("────────────────\n  a"), "a");
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_prompt_is_known_by_its_beginning() {
-        let rules = rules(Some("What is (this)?\nsecond line"), "");
+        let rules = rules_for_turn(Some("What is (this)?\nsecond line"), "");
         assert_eq!(rules.user.len(), 1);
         assert!(
             regex::Regex::new(&rules.user[0].row)

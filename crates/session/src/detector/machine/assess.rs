@@ -2,11 +2,11 @@
 
 use super::super::event::{Signal, State};
 use super::super::profile::PromptRule;
+use super::super::profile_screen::RowSigns;
 use super::super::render::left_of_cursor;
-use super::super::sequence::strip;
-use super::super::signals::{Light, Word};
-use super::super::view::Signs;
-use super::{Detector, Since};
+use super::super::sequence::strip_sequences;
+use super::super::signals::{ReportedState, SignalReport};
+use super::{Detector, ReadySince};
 use std::time::Duration;
 
 /// How long after a ready signal a busy sign on the screen may still delay the boundary.
@@ -33,7 +33,7 @@ const STUCK_AFTER: Duration = Duration::from_millis(1500);
 
 /// What the program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum Activity {
     /// Nothing can be said.
     Unknown,
     Working,
@@ -45,12 +45,12 @@ enum Level {
 
 /// What confirms a prompt of a line program, and for how long the output must rest then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Confirmed {
+pub(super) struct PromptEvidence {
     pub(super) signal: Signal,
     settle: Duration,
 }
 
-impl Confirmed {
+impl PromptEvidence {
     /// Whether a mode of the terminal confirms it, without doubt.
     pub(super) fn is_sure(self) -> bool {
         self.settle.is_zero()
@@ -59,25 +59,25 @@ impl Confirmed {
 
 impl Detector {
     /// Looks at the program and draws the conclusions.
-    pub(super) fn look(&mut self) {
-        match self.hands_over_at() {
-            Some(due) if self.now < due => self.look_at = Some(due),
+    pub(super) fn inspect(&mut self) {
+        match self.hand_over_due() {
+            Some(due) if self.now < due => self.inspect_at = Some(due),
             Some(_) => self.hand_over(),
             None => {}
         }
-        match self.level() {
-            Level::Unknown => self.ready = None,
-            Level::Working => self.busy(State::Working),
-            Level::Blocked => self.busy(State::Blocked),
-            Level::Continuing => self.continuing(),
-            Level::Ready(signal) => self.is_ready(signal),
+        match self.assess() {
+            Activity::Unknown => self.ready = None,
+            Activity::Working => self.busy(State::Working),
+            Activity::Blocked => self.busy(State::Blocked),
+            Activity::Continuing => self.note_continuation(),
+            Activity::Ready(signal) => self.note_ready(signal),
         }
     }
 
     fn busy(&mut self, state: State) {
         self.ready = None;
         if state == State::Working {
-            self.works();
+            self.note_working();
         }
         self.phase.busy();
         if self.state != State::Starting {
@@ -86,47 +86,47 @@ impl Detector {
     }
 
     /// The program works, on what was submitted or by itself.
-    pub(super) fn works(&mut self) {
+    pub(super) fn note_working(&mut self) {
         if self.phase.is_idle() && self.shows_working() {
             self.open_unprompted();
         }
-        self.phase.works_on(self.now);
+        self.phase.note_work_after_reject(self.now);
     }
 
-    fn continuing(&mut self) {
+    fn note_continuation(&mut self) {
         self.ready = None;
         if let Some(open) = self.phase.open_mut() {
             open.continuing = true;
         }
     }
 
-    fn is_ready(&mut self, signal: Signal) {
+    fn note_ready(&mut self, signal: Signal) {
         let since = match self.ready {
             Some(since) if since.signal == signal => since,
-            _ => Since {
+            _ => ReadySince {
                 at: self.now,
                 signal,
-                waits: false,
+                waited_for_words: false,
             },
         };
         self.ready = Some(since);
-        let due = self.due(since);
+        let due = self.ready_due(since);
         if self.now < due {
-            self.look_at = Some(due);
+            self.inspect_at = Some(due);
             return;
         }
         if let Some(due) = self.words_due(since).filter(|due| self.now < *due) {
-            self.ready = Some(Since {
-                waits: true,
+            self.ready = Some(ReadySince {
+                waited_for_words: true,
                 ..since
             });
             self.wait_for_words(since, due);
             return;
         }
         let rest = (self.output_at + QUIET).min(since.at + WORDS_WAIT_MAX);
-        if since.waits && self.now < rest {
+        if since.waited_for_words && self.now < rest {
             // The first words are there, and others may follow at once.
-            self.look_at = Some(rest);
+            self.inspect_at = Some(rest);
             return;
         }
         let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
@@ -134,26 +134,26 @@ impl Detector {
             self.line.start
         } else {
             self.line
-                .prompt_start(&self.prompt, self.capture.begins_at())
+                .prompt_start(&self.prompt, self.content.content_offset())
         };
         self.remember_prompt();
         self.prompt_seen(signal, end);
     }
 
     /// Until when words are waited for that are not painted yet, although the program is ready.
-    fn words_due(&mut self, since: Since) -> Option<Duration> {
+    fn words_due(&mut self, since: ReadySince) -> Option<Duration> {
         let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
         let is_stopped = self
             .phase
             .open_mut()
             .is_some_and(|open| open.interrupted || open.escapes > 0);
-        let view = self.view.as_mut().filter(|_| is_asked);
-        let (silent, awaits, again) = view.map_or((false, false, false), |view| {
-            let silent = view.is_silent();
+        let screen = self.screen.as_mut().filter(|_| is_asked);
+        let (silent, awaits, again) = screen.map_or((false, false, false), |screen| {
+            let silent = screen.is_silent();
             (
                 silent,
-                view.awaits_words(),
-                silent && !view.answer_again().is_empty(),
+                screen.awaits_words(),
+                silent && !screen.answer_again().is_empty(),
             )
         });
         if silent && !again && !is_stopped {
@@ -164,19 +164,21 @@ impl Detector {
     }
 
     /// Waits on; after a while the program is said to be ready all the same.
-    fn wait_for_words(&mut self, since: Since, due: Duration) {
+    fn wait_for_words(&mut self, since: ReadySince, due: Duration) {
         let ready_at = since.at + SIGN_WAIT_MAX;
         if self.now < ready_at {
-            self.look_at = Some(due.min(ready_at));
+            self.inspect_at = Some(due.min(ready_at));
         } else {
             self.enter_state(State::Ready);
-            self.look_at = Some(due);
+            self.inspect_at = Some(due);
         }
     }
 
     /// Ends the turn of a program that is ready and said nothing: the user goes on.
-    pub(super) fn wait_no_longer(&mut self) {
-        if let Some(since) = self.ready.filter(|since| self.now >= self.due(*since))
+    pub(super) fn stop_waiting(&mut self) {
+        if let Some(since) = self
+            .ready
+            .filter(|since| self.now >= self.ready_due(*since))
             && self.words_due(since).is_some()
         {
             self.prompt_seen(since.signal, self.line.start);
@@ -199,12 +201,12 @@ impl Detector {
         let is_asked = open.escapes >= rule.escapes && !open.interrupted && !open.rejected;
         let before = open.interrupt_row;
         let has_row = rule.row.is_some();
-        let view = self.view.as_mut().filter(|_| is_asked && has_row);
-        view.is_some_and(|view| view.interrupt_row(&self.profile) <= before)
+        let screen = self.screen.as_mut().filter(|_| is_asked && has_row);
+        screen.is_some_and(|screen| screen.interrupt_row(&self.profile) <= before)
     }
 
     /// When a ready state counts: it stood for a while, and the output rests.
-    fn due(&self, since: Since) -> Duration {
+    fn ready_due(&self, since: ReadySince) -> Duration {
         let hold = match since.signal {
             Signal::Rows => self
                 .profile
@@ -227,34 +229,34 @@ impl Detector {
 
     /// The voice with authority decides. Without one the weaker signals do, and where the profile
     /// has none of those, the voice that is there.
-    fn level(&mut self) -> Level {
+    fn assess(&mut self) -> Activity {
         if self.is_stream() && self.signals.alternate {
-            return Level::Unknown;
+            return Activity::Unknown;
         }
-        if let Some(word) = self.signals.authority(self.phase.is_open()) {
-            if !self.is_stuck(word) {
-                return self.word_level(word);
+        if let Some(report) = self.signals.authoritative_report(self.phase.is_open()) {
+            if !self.is_stuck(report) {
+                return self.assess_report(report);
             }
-            self.signals.distrust(word.signal);
-            return self.level();
+            self.signals.distrust(report.signal);
+            return self.assess();
         }
         if self.profile.rows.is_some() {
-            self.rows_level()
+            self.assess_rows()
         } else if self.profile.prompt.is_some() {
-            self.prompt_level()
+            self.assess_prompt()
         } else if self.profile.line.is_some() {
-            self.line_level()
+            self.assess_line()
         } else {
-            let word = self.signals.others(self.phase.is_open()).next();
-            word.map_or(Level::Unknown, |word| self.word_level(word))
+            let report = self.signals.unproven_reports(self.phase.is_open()).next();
+            report.map_or(Activity::Unknown, |report| self.assess_report(report))
         }
     }
 
-    fn word_level(&mut self, word: Word) -> Level {
-        match word.light {
-            Light::Working => Level::Working,
-            Light::Blocked => Level::Blocked,
-            Light::Ready => self.ready_level(word.signal),
+    fn assess_report(&mut self, report: SignalReport) -> Activity {
+        match report.state {
+            ReportedState::Working => Activity::Working,
+            ReportedState::Blocked => Activity::Blocked,
+            ReportedState::Ready => self.confirm_ready(report.signal),
         }
     }
 
@@ -265,22 +267,25 @@ impl Detector {
     /// Worked example: `working` is the last status that arrives. The row `esc to interrupt` goes,
     /// the prompt stands there, nothing is painted for 1.5 s: the status is stuck, and the rows end
     /// the turn.
-    fn is_stuck(&mut self, word: Word) -> bool {
-        if word.light == Light::Ready {
+    fn is_stuck(&mut self, report: SignalReport) -> bool {
+        if report.state == ReportedState::Ready {
             return false;
         }
-        let rest = self.output_at.max(word.at) + STUCK_AFTER;
+        let rest = self.output_at.max(report.at) + STUCK_AFTER;
         let is_due = self.now >= rest;
         if !is_due {
-            self.look_at = Some(self.look_at.map_or(rest, |look| look.min(rest)));
+            self.inspect_at = Some(self.inspect_at.map_or(rest, |look| look.min(rest)));
         }
         let is_open = self.phase.is_open();
         if self.profile.rows.is_none() {
-            let says_ready = |other: Word| other.light == Light::Ready;
-            let is_contradicted = self.signals.below(word.signal, is_open).any(says_ready);
+            let says_ready = |other: SignalReport| other.state == ReportedState::Ready;
+            let is_contradicted = self
+                .signals
+                .weaker_reports(report.signal, is_open)
+                .any(says_ready);
             // Before the first prompt no voice has proved anything: the stronger one counts too.
             let is_starting =
-                self.phase.is_starting() && self.signals.others(false).any(says_ready);
+                self.phase.is_starting() && self.signals.unproven_reports(false).any(says_ready);
             return is_due && (is_contradicted || is_starting);
         }
         // Reading the rows costs something: they are read until they were busy once, and when it is
@@ -289,95 +294,102 @@ impl Detector {
         if was_busy && !is_due {
             return false;
         }
-        let signs = self.signs();
+        let signs = self.read_signs();
         if let Some(open) = self.phase.open_mut() {
             open.rows_busy |= signs.busy;
         }
-        is_due && was_busy && matches!(self.rows_level(), Level::Ready(_))
+        is_due && was_busy && matches!(self.assess_rows(), Activity::Ready(_))
     }
 
     /// Whether what this voice says counts: it has authority, or there is nothing better.
-    pub(super) fn heeds(&self, signal: Signal) -> bool {
+    pub(super) fn is_decisive(&self, signal: Signal) -> bool {
         let is_open = self.phase.is_open();
-        let authority = self.signals.authority(is_open);
+        let authority = self.signals.authoritative_report(is_open);
         let first = || {
             self.signals
-                .others(is_open)
+                .unproven_reports(is_open)
                 .next()
                 .filter(|_| !self.has_weaker_signal())
         };
         authority
             .or_else(first)
-            .is_some_and(|word| word.signal == signal)
+            .is_some_and(|report| report.signal == signal)
     }
 
     /// The signal of the voice that counts now.
-    pub(super) fn loudest(&self) -> Signal {
+    pub(super) fn deciding_signal(&self) -> Signal {
         let is_open = self.phase.is_open();
-        let word = self
+        let report = self
             .signals
-            .authority(is_open)
-            .or_else(|| self.signals.others(is_open).next());
-        word.map_or(Signal::Rows, |word| word.signal)
+            .authoritative_report(is_open)
+            .or_else(|| self.signals.unproven_reports(is_open).next());
+        report.map_or(Signal::Rows, |report| report.signal)
     }
 
-    pub(super) fn signs(&mut self) -> Signs {
-        self.view
+    pub(super) fn read_signs(&mut self) -> RowSigns {
+        self.screen
             .as_mut()
-            .map(|view| view.signs(&self.profile))
+            .map(|screen| screen.read_signs(&self.profile))
             .unwrap_or_default()
     }
 
     /// A signal says ready: is it so on the screen?
-    fn ready_level(&mut self, signal: Signal) -> Level {
-        let signs = self.signs();
+    fn confirm_ready(&mut self, signal: Signal) -> Activity {
+        let signs = self.read_signs();
         // What stands in the place of the prompt asks for something, whatever it says.
         let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
         if (signs.dialog || replaced) && signal == Signal::Title {
-            self.light_at = None;
-            return Level::Blocked;
+            self.reported_ready_at = None;
+            return Activity::Blocked;
         }
         if self.state == State::Starting && self.profile.rows.is_some() && !signs.ready {
-            return self.unread_rows_level(signs);
+            return self.assess_without_rows(signs);
         }
-        let since = *self.light_at.get_or_insert(self.now);
-        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        let since = *self.reported_ready_at.get_or_insert(self.now);
+        let painting = self
+            .screen
+            .as_ref()
+            .is_some_and(super::ProfileScreen::is_half_painted);
         if (signs.busy || painting) && self.now < since + SIGN_WAIT_MAX {
-            self.look_at = Some(since + SIGN_WAIT_MAX);
-            return Level::Unknown;
+            self.inspect_at = Some(since + SIGN_WAIT_MAX);
+            return Activity::Unknown;
         }
-        Level::Ready(signal)
+        Activity::Ready(signal)
     }
 
     /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves
     /// nothing.
-    fn rows_level(&mut self) -> Level {
-        let signs = self.signs();
+    fn assess_rows(&mut self) -> Activity {
+        let signs = self.read_signs();
         let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
-        let painting = repaints || self.view.as_ref().is_some_and(super::View::half_painted);
+        let painting = repaints
+            || self
+                .screen
+                .as_ref()
+                .is_some_and(super::ProfileScreen::is_half_painted);
         match signs {
-            Signs { dialog: true, .. } => Level::Blocked,
-            Signs { busy: true, .. } => match self.unread_rows_level(signs) {
-                Level::Unknown => Level::Working,
+            RowSigns { dialog: true, .. } => Activity::Blocked,
+            RowSigns { busy: true, .. } => match self.assess_without_rows(signs) {
+                Activity::Unknown => Activity::Working,
                 level => level,
             },
-            Signs { ready: true, .. } if painting => Level::Unknown,
-            Signs { ready: true, .. } if self.draft_hides_busy() => Level::Unknown,
-            Signs { ready: true, .. } => Level::Ready(Signal::Rows),
-            Signs { .. } => self.unread_rows_level(signs),
+            RowSigns { ready: true, .. } if painting => Activity::Unknown,
+            RowSigns { ready: true, .. } if self.draft_hides_busy() => Activity::Unknown,
+            RowSigns { ready: true, .. } => Activity::Ready(Signal::Rows),
+            RowSigns { .. } => self.assess_without_rows(signs),
         }
     }
 
     /// Before the first prompt the rows say nothing, or busy although the program rests: perhaps a
     /// new version words its rows otherwise. After [`STUCK_AFTER`] a voice that says ready counts
     /// without them.
-    fn unread_rows_level(&mut self, signs: Signs) -> Level {
+    fn assess_without_rows(&mut self, signs: RowSigns) -> Activity {
         let is_starting = self.state == State::Starting && !signs.dialog;
-        let authority = self.signals.authority(false);
-        let voice = authority.or_else(|| self.signals.others(false).next());
-        match voice.filter(|word| is_starting && word.light == Light::Ready) {
-            Some(word) if self.rested(STUCK_AFTER) => Level::Ready(word.signal),
-            _ => Level::Unknown,
+        let authority = self.signals.authoritative_report(false);
+        let voice = authority.or_else(|| self.signals.unproven_reports(false).next());
+        match voice.filter(|report| is_starting && report.state == ReportedState::Ready) {
+            Some(report) if self.has_rested(STUCK_AFTER) => Activity::Ready(report.signal),
+            _ => Activity::Unknown,
         }
     }
 
@@ -391,43 +403,43 @@ impl Detector {
     }
 
     /// Whether the output and the tty's mode have rested for the settle time.
-    fn rested(&mut self, settle: Duration) -> bool {
+    fn has_rested(&mut self, settle: Duration) -> bool {
         let rest = self.output_at.max(self.tty_at) + settle;
         if self.now < rest {
-            self.look_at = Some(rest);
+            self.inspect_at = Some(rest);
         }
         self.now >= rest
     }
 
-    fn prompt_level(&mut self) -> Level {
+    fn assess_prompt(&mut self) -> Activity {
         let Some(found) = self
             .profile
             .prompt
             .as_ref()
-            .and_then(|rule| self.at_prompt(rule))
+            .and_then(|rule| self.prompt_evidence(rule))
         else {
-            return Level::Unknown;
+            return Activity::Unknown;
         };
-        if !self.rested(self.profile.settle.max(found.settle)) {
-            return Level::Unknown;
+        if !self.has_rested(self.profile.settle.max(found.settle)) {
+            return Activity::Unknown;
         }
-        let left = match &mut self.view {
-            Some(view) => view.left_of_cursor(),
+        let left = match &mut self.screen {
+            Some(screen) => screen.left_of_cursor(),
             None => left_of_cursor(self.line.bytes()),
         };
         let Some(rule) = &self.profile.prompt else {
-            return Level::Unknown;
+            return Activity::Unknown;
         };
         if rule
             .continuation
             .as_ref()
             .is_some_and(|pattern| pattern.matches(&left))
         {
-            Level::Continuing
+            Activity::Continuing
         } else if rule.cursor.matches(&left) {
-            Level::Ready(found.signal)
+            Activity::Ready(found.signal)
         } else {
-            Level::Unknown
+            Activity::Unknown
         }
     }
 
@@ -435,7 +447,7 @@ impl Detector {
     /// text where the program never used either. A mode that never changed confirms little. Where
     /// the two contradict each other, one of them is stuck: the one that changed last counts, after
     /// a longer rest.
-    pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Confirmed> {
+    pub(super) fn prompt_evidence(&self, rule: &PromptRule) -> Option<PromptEvidence> {
         let raw = self
             .tty
             .filter(|_| rule.tty && self.raw_seen)
@@ -445,13 +457,13 @@ impl Detector {
             .paste
             .filter(|on| rule.paste && (*on || self.signals.paste_was_on));
         let by = |signal| {
-            Some(Confirmed {
+            Some(PromptEvidence {
                 signal,
                 settle: Duration::ZERO,
             })
         };
         let stuck = |signal| {
-            Some(Confirmed {
+            Some(PromptEvidence {
                 signal,
                 settle: STUCK_AFTER,
             })
@@ -463,12 +475,12 @@ impl Detector {
             }
             (Some(false), _) | (_, Some(false)) => None,
             (Some(true), _) if self.canonical_seen => by(Signal::Tty),
-            (Some(true), _) => Some(Confirmed {
+            (Some(true), _) => Some(PromptEvidence {
                 signal: Signal::Tty,
                 settle: UNCONFIRMED_SETTLE,
             }),
             (None, Some(true)) => by(Signal::Paste),
-            (None, None) => Some(Confirmed {
+            (None, None) => Some(PromptEvidence {
                 signal: Signal::Line,
                 settle: UNCONFIRMED_SETTLE,
             }),
@@ -476,21 +488,22 @@ impl Detector {
     }
 
     /// The line rule on an unfinished line at rest.
-    fn line_level(&mut self) -> Level {
-        if !self.rested(self.profile.settle)
-            || (self.phase.is_open() && self.is_stream() && self.capture.in_head())
+    fn assess_line(&mut self) -> Activity {
+        if !self.has_rested(self.profile.settle)
+            || (self.phase.is_open() && self.is_stream() && self.content.is_in_echo())
         {
-            return Level::Unknown;
+            return Activity::Unknown;
         }
         let Some(pattern) = &self.profile.line else {
-            return Level::Unknown;
+            return Activity::Unknown;
         };
         let line = self.line.bytes();
-        let matches = pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line));
+        let matches =
+            pattern.matches(&strip_sequences(line)) || pattern.matches(&left_of_cursor(line));
         if matches {
-            Level::Ready(Signal::Line)
+            Activity::Ready(Signal::Line)
         } else {
-            Level::Unknown
+            Activity::Unknown
         }
     }
 }

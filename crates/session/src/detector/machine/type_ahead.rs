@@ -1,4 +1,4 @@
-//! Lines typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits
+//! ExpectedEcho typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits
 //! here for the prompt that takes it.
 //!
 //! A line editor prints its prompt and the line that waited, and goes on without a pause: the
@@ -8,13 +8,13 @@
 //! program that ran; it makes no turn where a prompt rests without it. Nothing here grows:
 //! [`QUEUED_MAX`] lines wait.
 
-use super::super::capture::Heard;
 use super::super::event::Signal;
 use super::super::render::entered_row;
-use super::super::sequence::{strip, unstripped};
-use super::super::typed::{Typed, squeezed};
+use super::super::sequence::{strip_sequences, unstripped_len};
+use super::super::stream_content::EchoKind;
+use super::super::typed_line::{TypedLine, without_blanks};
 use super::Detector;
-use super::level::{QUIET, QUIET_WAIT_MAX};
+use super::assess::{QUIET, QUIET_WAIT_MAX};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -26,28 +26,28 @@ const QUEUED_BYTES_MAX: usize = 4096;
 
 /// An Enter that was typed while the program worked.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedLine {
     pub(super) at: Duration,
-    typed: Typed,
+    typed: TypedLine,
     /// What was typed as text, where it is plain; and without blanks, for lines that are printed in
     /// pieces.
     text: Option<String>,
-    squeezed: String,
+    without_blanks: String,
     /// Whether a prompt that rests makes it the submit of the next turn.
     submits: bool,
 }
 
-impl Queued {
-    fn new(at: Duration, typed: Typed, submits: bool) -> Self {
+impl QueuedLine {
+    fn new(at: Duration, typed: TypedLine, submits: bool) -> Self {
         let text = typed
-            .plain()
+            .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
-        let squeezed = text.as_deref().map(squeezed).unwrap_or_default();
+        let without_blanks = text.as_deref().map(without_blanks).unwrap_or_default();
         Self {
             at,
             typed,
             text,
-            squeezed,
+            without_blanks,
             submits,
         }
     }
@@ -55,27 +55,27 @@ impl Queued {
 
 /// What a line in front of which the program waited turns out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum PromptMatch {
     /// The submit of the next turn; this one ends here.
     Submit { end: u64 },
     /// The rest of this turn's input.
-    Rest,
+    Continuation,
 }
 
 /// A complete line, as it is compared with what was typed.
-struct Shown {
+struct PrintedLine {
     row: String,
-    squeezed: String,
+    without_blanks: String,
     /// The prompt that is known, in the same form.
     prompt: String,
 }
 
-impl Shown {
+impl PrintedLine {
     fn new(line: &[u8], prompt: &str) -> Self {
         Self {
             row: entered_row(line),
-            squeezed: squeezed(&strip(line)),
-            prompt: squeezed(prompt),
+            without_blanks: without_blanks(&strip_sequences(line)),
+            prompt: without_blanks(prompt),
         }
     }
 }
@@ -85,45 +85,48 @@ impl Detector {
     /// it takes up, and only the last Enter is of interest. Before the first prompt dialogs and
     /// questions are answered: there a line waits only where the program itself says whether it
     /// reads one.
-    pub(super) fn queue(&mut self, typed: Typed, submits: bool) {
+    pub(super) fn queue_line(&mut self, typed: TypedLine, submits: bool) {
         let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
         let heard = if submits && self.tty.is_none_or(|mode| mode.echo) {
-            Heard::Ahead
+            EchoKind::ByTty
         } else {
-            Heard::Inside
+            EchoKind::ByProgram
         };
         let (is_stream, is_open) = (self.is_stream(), self.phase.is_open());
         let may_wait = is_open || (is_stream && self.profile.line.is_none());
         let Some(queued) = self.phase.queued_mut().filter(|_| may_wait) else {
             return;
         };
-        if let Some(line) = typed.plain().filter(|_| echoes && is_stream && is_open) {
+        if let Some(line) = typed
+            .known_bytes()
+            .filter(|_| echoes && is_stream && is_open)
+        {
             let from = if line.is_empty() {
                 self.line.offset
             } else {
                 self.typed_from
             };
-            self.capture.typed(from, line, heard);
+            self.content.expect_line_echo(from, line, heard);
         }
         if !is_stream || queued.len() == QUEUED_MAX {
             queued.pop_back();
         }
-        queued.push_back(Queued::new(
+        queued.push_back(QueuedLine::new(
             self.now,
-            typed.up_to(QUEUED_BYTES_MAX),
+            typed.limited_to(QUEUED_BYTES_MAX),
             submits,
         ));
     }
 
     /// Opens the turn of the first input that was typed ahead and may submit.
-    pub(super) fn open_queued(&mut self, mut queued: VecDeque<Queued>) {
+    pub(super) fn open_queued(&mut self, mut queued: VecDeque<QueuedLine>) {
         queued.retain(|line| line.submits);
         let Some(first) = queued.pop_front() else {
             return;
         };
-        self.open(first.at, &first.typed, true);
-        self.put_back(queued);
-        self.look_soon();
+        self.open_turn(first.at, &first.typed, true);
+        self.restore_queue(queued);
+        self.inspect_soon();
     }
 
     /// The program was ready for a moment and works on a prompt that was queued. A screen may not
@@ -131,15 +134,15 @@ impl Detector {
     /// for them.
     pub(super) fn begin_hand_over(&mut self) {
         if self.is_stream() {
-            self.complete(self.loudest(), self.line.start);
+            self.complete_turn(self.deciding_signal(), self.line.start);
         } else if let Some(open) = self.phase.open_mut() {
             open.handed_over.get_or_insert(self.now);
-            self.look_soon();
+            self.inspect_soon();
         }
     }
 
     /// When a turn that is handed over is told at the latest, if one is.
-    pub(super) fn hands_over_at(&mut self) -> Option<Duration> {
+    pub(super) fn hand_over_due(&mut self) -> Option<Duration> {
         let since = self.phase.open_mut()?.handed_over?;
         Some((self.output_at.max(since) + QUIET).min(since + QUIET_WAIT_MAX))
     }
@@ -151,15 +154,18 @@ impl Detector {
             .open_mut()
             .is_some_and(|open| open.handed_over.is_some())
         {
-            self.complete(self.loudest(), self.line.start);
+            self.complete_turn(self.deciding_signal(), self.line.start);
             self.phase.busy();
         }
     }
 
     /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says
     /// whether it was one.
-    pub(super) fn took_queued(&mut self) -> bool {
-        if !self.is_stream() || self.signals.alternate || self.signals.authority(false).is_some() {
+    pub(super) fn match_queued_lines(&mut self) -> bool {
+        if !self.is_stream()
+            || self.signals.alternate
+            || self.signals.authoritative_report(false).is_some()
+        {
             return false;
         }
         if self.uses_paste() && self.line.prompt_from().is_none() {
@@ -173,8 +179,8 @@ impl Detector {
         if queued.is_empty() {
             return false;
         }
-        let shown = Shown::new(self.line.bytes(), &self.prompt);
-        let taken = queued.iter().map(|queued| self.taken_by(&shown, queued));
+        let shown = PrintedLine::new(self.line.bytes(), &self.prompt);
+        let taken = queued.iter().map(|queued| self.match_line(&shown, queued));
         let (found, taken) = taken.enumerate().find(|(_, taken)| taken.is_some()).unzip();
         let taken = taken.flatten();
         if let Some(at) = found {
@@ -182,49 +188,49 @@ impl Detector {
             queued.drain(..at);
         }
         match taken {
-            Some(Taken::Submit { end }) => self.split(queued, end),
-            Some(Taken::Rest) => self.go_on(queued),
-            None => self.put_back(queued),
+            Some(PromptMatch::Submit { end }) => self.split_turn(queued, end),
+            Some(PromptMatch::Continuation) => self.continue_input(queued),
+            None => self.restore_queue(queued),
         }
         taken.is_some()
     }
 
-    fn put_back(&mut self, queued: VecDeque<Queued>) {
+    fn restore_queue(&mut self, queued: VecDeque<QueuedLine>) {
         if let Some(waiting) = self.phase.queued_mut() {
             *waiting = queued;
         }
     }
 
     /// Ends the turn at an offset and opens that of the first line, whose echo has just ended.
-    fn split(&mut self, mut queued: VecDeque<Queued>, end: u64) {
+    fn split_turn(&mut self, mut queued: VecDeque<QueuedLine>, end: u64) {
         let Some(first) = queued.pop_front() else {
             return;
         };
-        self.complete(self.prompt_signal(), end);
-        self.open(first.at, &first.typed, true);
-        self.capture.cut_head(self.line.offset);
+        self.complete_turn(self.prompt_signal(), end);
+        self.open_turn(first.at, &first.typed, true);
+        self.content.cut_head(self.line.offset);
         self.phase.line_feed();
-        self.put_back(queued);
+        self.restore_queue(queued);
     }
 
     /// The line was asked for by a prompt that wants the rest of an input.
-    fn go_on(&mut self, mut queued: VecDeque<Queued>) {
+    fn continue_input(&mut self, mut queued: VecDeque<QueuedLine>) {
         queued.pop_front();
-        if self.capture.is_blank(self.line.start) {
-            self.capture.cut_head(self.line.offset);
+        if self.content.is_blank(self.line.start) {
+            self.content.cut_head(self.line.offset);
         }
-        self.put_back(queued);
+        self.restore_queue(queued);
     }
 
     /// What a line is that shows a line behind a prompt; none when it does not.
-    fn taken_by(&self, shown: &Shown, queued: &Queued) -> Option<Taken> {
+    fn match_line(&self, shown: &PrintedLine, queued: &QueuedLine) -> Option<PromptMatch> {
         let row = shown.row.as_str();
         let Some(typed) = &queued.text else {
             let known = self.uses_paste()
                 && !self.prompt.trim().is_empty()
                 && row.starts_with(&self.prompt);
-            return known.then(|| Taken::Submit {
-                end: self.prompt_place(),
+            return known.then(|| PromptMatch::Submit {
+                end: self.prompt_offset(),
             });
         };
         if let Some(before) = row
@@ -237,22 +243,24 @@ impl Detector {
             } else {
                 before
             };
-            if let Some(taken) = self.asked_by(before) {
+            if let Some(taken) = self.match_prompt(before) {
                 return Some(taken);
             }
         }
         // A line that is wider than the window is printed in pieces.
-        let before = shown.squeezed.strip_suffix(queued.squeezed.as_str());
+        let before = shown
+            .without_blanks
+            .strip_suffix(queued.without_blanks.as_str());
         let wrapped = !shown.prompt.is_empty() && before == Some(&*shown.prompt);
-        wrapped.then(|| Taken::Submit {
-            end: self.prompt_place(),
+        wrapped.then(|| PromptMatch::Submit {
+            end: self.prompt_offset(),
         })
     }
 
     /// What asked for a line: the text before it, as it is shown.
-    fn asked_by(&self, before: &str) -> Option<Taken> {
-        let submit = Taken::Submit {
-            end: self.prompt_place(),
+    fn match_prompt(&self, before: &str) -> Option<PromptMatch> {
+        let submit = PromptMatch::Submit {
+            end: self.prompt_offset(),
         };
         if let Some(pattern) = &self.profile.line {
             let behind = pattern.match_end(before).and_then(|end| before.get(end..));
@@ -266,7 +274,7 @@ impl Detector {
             .as_ref()
             .is_some_and(|pattern| pattern.matches(before))
         {
-            return Some(Taken::Rest);
+            return Some(PromptMatch::Continuation);
         }
         // Without a mode that tells it, a question of the program's own is no prompt.
         let known = self.uses_paste() || self.prompt.is_empty() || before.ends_with(&self.prompt);
@@ -280,21 +288,21 @@ impl Detector {
 
     /// Where the prompt begins in a line that has gone on behind it; for the line rule that is the
     /// line.
-    fn prompt_place(&self) -> u64 {
+    fn prompt_offset(&self) -> u64 {
         if self.profile.line.is_some() {
             return self.line.start;
         }
         if let Some(paste) = self
             .line
             .prompt_from()
-            .filter(|paste| *paste >= self.capture.begins_at())
+            .filter(|paste| *paste >= self.content.content_offset())
         {
             return paste;
         }
         let (line, prompt) = (self.line.bytes(), self.prompt.as_bytes());
         let mut places = line.windows(prompt.len().max(1));
         match places.rposition(|place| place == prompt) {
-            Some(at) if !strip(line).starts_with(&self.prompt) => {
+            Some(at) if !strip_sequences(line).starts_with(&self.prompt) => {
                 self.line.offset - (line.len() - at) as u64
             }
             _ => self.line.start,
@@ -315,15 +323,15 @@ impl Detector {
         let line = self.line.bytes();
         let is_whole = self.line.offset - self.line.start == line.len() as u64;
         let answer = line
-            .get(unstripped(line, end)..)
+            .get(unstripped_len(line, end)..)
             .unwrap_or_default()
             .to_vec();
         let is_open = self
             .phase
             .open_mut()
             .is_some_and(|open| open.is_unanswered_queue());
-        if is_open && is_whole && strip(&answer).contains(|c: char| !c.is_whitespace()) {
-            self.capture.begin_with(self.line.offset, answer);
+        if is_open && is_whole && strip_sequences(&answer).contains(|c: char| !c.is_whitespace()) {
+            self.content.begin_with(self.line.offset, answer);
             self.phase.line_feed();
         }
     }

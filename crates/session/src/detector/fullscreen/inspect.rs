@@ -1,18 +1,18 @@
 //! The look: what the program does now, and the turn that is complete.
 
 use super::super::event::{Happening, Signal, State, Turn};
-use super::super::raw::Raw;
-use super::super::signals::Light;
+use super::super::raw_output::RawOutput;
+use super::super::signals::ReportedState;
 use super::area::InputArea;
 use super::{
-    DIALOG_HOLD, FullScreen, Open, Phase, REST, REST_AFTER_SPINNER, STATUS_HOLD, STATUS_QUIET,
-    STATUS_QUIET_MAX, STOP_MAX, Verdict, WORDS_WAIT_MAX, words,
+    DIALOG_HOLD, FullScreen, OpenTurn, Phase, ProgramKind, REST, REST_AFTER_SPINNER, STATUS_HOLD,
+    STATUS_QUIET, STATUS_QUIET_MAX, STOP_MAX, WORDS_WAIT_MAX, answer,
 };
 use crate::screen::{Ending, Gathered};
 use std::time::Duration;
 
 /// What a look finds.
-enum Finding {
+enum Activity {
     /// The program works; look again then.
     Works {
         again: Option<Duration>,
@@ -23,29 +23,29 @@ enum Finding {
 }
 
 impl FullScreen {
-    pub(super) fn look(&mut self) {
-        if self.verdict != Verdict::FullScreen {
+    pub(super) fn inspect(&mut self) {
+        if self.kind != ProgramKind::FullScreen {
             return;
         }
         if !matches!(self.phase, Phase::Open(_)) {
-            self.look_idle();
+            self.inspect_idle();
             return;
         }
-        match self.finding() {
-            Finding::Works { again } => {
-                self.look_at = again.filter(|at| *at > self.now).or(self.look_at);
+        match self.find_activity() {
+            Activity::Works { again } => {
+                self.inspect_at = again.filter(|at| *at > self.now).or(self.inspect_at);
                 self.enter_state(State::Working);
             }
-            Finding::Asks => self.enter_state(State::Blocked),
-            Finding::Ready(signal) => self.complete(signal),
+            Activity::Asks => self.enter_state(State::Blocked),
+            Activity::Ready(signal) => self.complete_turn(signal),
         }
     }
 
     /// Before the first submit the program is ready when the cursor rests in an input area.
-    fn look_idle(&mut self) {
+    fn inspect_idle(&mut self) {
         let rests_at = self.motion.changed_at.max(self.output_at) + REST_AFTER_SPINNER;
         if self.now < rests_at && matches!(self.phase, Phase::Starting) {
-            self.look_by(rests_at);
+            self.inspect_by(rests_at);
             return;
         }
         let rows = self.screen.rows();
@@ -57,56 +57,57 @@ impl FullScreen {
         }
     }
 
-    fn finding(&self) -> Finding {
+    fn find_activity(&self) -> Activity {
         let Phase::Open(open) = &self.phase else {
-            return Finding::Works { again: None };
+            return Activity::Works { again: None };
         };
         if open.reported {
-            return self.reported_finding();
+            return self.activity_from_status();
         }
-        if self.spot.is_none() {
-            let due = self.spot_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
+        if self.found_area.is_none() {
+            let due = self.area_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
             return if self.now < due {
-                Finding::Works { again: Some(due) }
+                Activity::Works { again: Some(due) }
             } else {
-                Finding::Asks
+                Activity::Asks
             };
         }
-        let due = self.motion.changed_at.max(open.start) + self.rest();
-        let is_real = (open.echoed || (open.asked.is_none() && self.motion.spun)) && open.taken;
+        let due = self.motion.changed_at.max(open.start) + self.required_rest();
+        let is_real =
+            (open.echoed || (open.asked.is_none() && self.motion.spinner_seen)) && open.taken;
         if self.now < due || self.screen.sync_open() {
-            return Finding::Works { again: Some(due) };
+            return Activity::Works { again: Some(due) };
         }
-        if is_real && self.looks_idle() {
-            Finding::Ready(Signal::Rows)
+        if is_real && self.shows_idle_footer() {
+            Activity::Ready(Signal::Rows)
         } else {
-            Finding::Works { again: None }
+            Activity::Works { again: None }
         }
     }
 
-    fn reported_finding(&self) -> Finding {
-        match self.report.light {
-            Some(Light::Ready) => {
+    fn activity_from_status(&self) -> Activity {
+        match self.report.state {
+            Some(ReportedState::Ready) => {
                 let hold = self.report.at + STATUS_HOLD;
                 let quiet = (self.output_at + STATUS_QUIET).min(self.report.at + STATUS_QUIET_MAX);
                 let due = hold.max(quiet);
                 if self.now < due {
-                    Finding::Works { again: Some(due) }
+                    Activity::Works { again: Some(due) }
                 } else {
-                    Finding::Ready(Signal::Status)
+                    Activity::Ready(Signal::Status)
                 }
             }
-            Some(Light::Blocked) => Finding::Asks,
-            Some(Light::Working) | None => Finding::Works { again: None },
+            Some(ReportedState::Blocked) => Activity::Asks,
+            Some(ReportedState::Working) | None => Activity::Works { again: None },
         }
     }
 
-    fn rest(&self) -> Duration {
-        let is_over = self.motion.spun && !self.motion.shows_spinner();
+    fn required_rest(&self) -> Duration {
+        let is_over = self.motion.spinner_seen && !self.motion.shows_spinner();
         if is_over { REST_AFTER_SPINNER } else { REST }
     }
 
-    pub(super) fn complete(&mut self, signal: Signal) {
+    pub(super) fn complete_turn(&mut self, signal: Signal) {
         let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else {
             return;
         };
@@ -114,22 +115,22 @@ impl FullScreen {
             || open
                 .escaped_at
                 .is_some_and(|at| self.was_stopped(at, signal));
-        let gathered = self.text(interrupted);
+        let gathered = self.gathered_text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
-        let said = gathered.text.contains(|c: char| !c.is_whitespace())
-            && !(interrupted && words::is_stop_notice(&gathered.text));
-        let counts = said && (!is_command || self.motion.spun || open.reported);
-        let patience = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
-        if !said && !interrupted && self.now < patience {
+        let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
+            && !(interrupted && answer::is_stop_notice(&gathered.text));
+        let counts = has_answer && (!is_command || self.motion.spinner_seen || open.reported);
+        let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
+        if !has_answer && !interrupted && self.now < words_due {
             open.silent = true;
             self.phase = Phase::Open(open);
-            self.look_by(patience);
+            self.inspect_by(words_due);
             return;
         }
         self.gatherer = None;
         self.signal = Some(signal);
         if counts {
-            let turn = self.turn(&open, gathered, signal, interrupted);
+            let turn = self.make_turn(&open, gathered, signal, interrupted);
             self.out.push(Happening::Turn(Box::new(turn)));
         }
         self.enter_state(State::Ready);
@@ -143,7 +144,7 @@ impl FullScreen {
         }
     }
 
-    fn text(&mut self, interrupted: bool) -> Gathered {
+    fn gathered_text(&mut self, interrupted: bool) -> Gathered {
         let ending = if interrupted {
             Ending::Interrupted
         } else {
@@ -159,13 +160,19 @@ impl FullScreen {
             .as_ref()
             .map_or(empty, |gatherer| gatherer.text(ending));
         Gathered {
-            text: words::cleaned(&gathered.text),
+            text: answer::clean_answer(&gathered.text),
             ..gathered
         }
     }
 
-    fn turn(&mut self, open: &Open, gathered: Gathered, signal: Signal, interrupted: bool) -> Turn {
-        let raw = self.raw.as_mut().map(Raw::take);
+    fn make_turn(
+        &mut self,
+        open: &OpenTurn,
+        gathered: Gathered,
+        signal: Signal,
+        interrupted: bool,
+    ) -> Turn {
+        let raw = self.raw.as_mut().map(RawOutput::take_kept);
         Turn {
             content: gathered.text.clone().into_bytes(),
             text: gathered.text,

@@ -4,13 +4,13 @@
 
 /// The program's output of a turn.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct RawOutput {
     pub(super) bytes: Vec<u8>,
     bytes_max: usize,
     pub(super) truncated: bool,
 }
 
-impl Raw {
+impl RawOutput {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -37,7 +37,7 @@ impl Raw {
     }
 
     /// Hands out what was kept, and begins anew.
-    pub(super) fn take(&mut self) -> Self {
+    pub(super) fn take_kept(&mut self) -> Self {
         let empty = Self::new(self.bytes_max);
         std::mem::replace(self, empty)
     }

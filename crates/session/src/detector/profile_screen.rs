@@ -5,7 +5,7 @@
 //! screen shows between two moments, never what it shows between two reads of the same moment.
 
 use super::profile::{Profile, RowsRule};
-use super::typed::Typed;
+use super::typed_line::TypedLine;
 use crate::pattern::Pattern;
 use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submitted};
 
@@ -13,25 +13,25 @@ use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submi
 const PENDING_BYTES_MAX: usize = 64 * 1024;
 
 /// A screen and what is gathered from it.
-pub(super) struct View {
+pub(super) struct ProfileScreen {
     screen: Screen,
     gatherer: Option<Gatherer>,
     /// What was submitted, where that is known.
-    asked: Option<String>,
+    submitted: Option<String>,
     pending: Vec<u8>,
-    /// The row that [`View::interrupt_row`] found, until the screen changes.
+    /// The row that [`ProfileScreen::interrupt_row`] found, until the screen changes.
     interrupt_row: Option<Option<usize>>,
 }
 
 /// The signs that a profile's patterns find on the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Signs {
+pub(super) struct RowSigns {
     pub(super) busy: bool,
     pub(super) ready: bool,
     pub(super) dialog: bool,
 }
 
-impl View {
+impl ProfileScreen {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
         // The rules were checked when the profile was compiled; without a gatherer the text is
         // empty.
@@ -39,7 +39,7 @@ impl View {
         Self {
             screen: Screen::new(size),
             gatherer,
-            asked: None,
+            submitted: None,
             pending: Vec::new(),
             interrupt_row: None,
         }
@@ -78,19 +78,19 @@ impl View {
 
     /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the
     /// program's own.
-    pub(super) fn begin(&mut self, typed: &Typed, is_command: bool) {
+    pub(super) fn begin_turn(&mut self, typed: &TypedLine, is_command: bool) {
         self.paint();
-        self.asked = typed
-            .plain()
+        self.submitted = typed
+            .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin(&self.screen);
             gatherer.submitted(Submitted {
-                text: self.asked.clone().unwrap_or_default(),
+                text: self.submitted.clone().unwrap_or_default(),
                 is_command,
             });
         }
-        self.asked.take_if(|_| is_command);
+        self.submitted.take_if(|_| is_command);
     }
 
     /// The row on which the cursor is.
@@ -105,7 +105,7 @@ impl View {
     }
 
     /// The text of the turn, which is over.
-    pub(super) fn text(&mut self, ending: Ending) -> Gathered {
+    pub(super) fn finish_turn(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered {
             text: String::new(),
@@ -132,7 +132,7 @@ impl View {
             .gatherer
             .as_mut()
             .and_then(|gatherer| gatherer.hand_over(ending));
-        handed.unwrap_or_else(|| self.text(ending))
+        handed.unwrap_or_else(|| self.finish_turn(ending))
     }
 
     /// Whether a turn is gathered.
@@ -143,9 +143,9 @@ impl View {
     /// What stands below the prompt of a turn that asks the same as the one before, where nothing
     /// is new.
     pub(super) fn answer_again(&self) -> String {
-        let asked = self.asked.as_deref().zip(self.gatherer.as_ref());
-        asked
-            .map(|(asked, gatherer)| gatherer.answer_again(asked))
+        let submitted = self.submitted.as_deref().zip(self.gatherer.as_ref());
+        submitted
+            .map(|(submitted, gatherer)| gatherer.answer_again(submitted))
             .unwrap_or_default()
     }
 
@@ -164,7 +164,7 @@ impl View {
     }
 
     /// Output was lost.
-    pub(super) fn gap(&mut self) {
+    pub(super) fn note_gap(&mut self) {
         self.paint();
         self.screen.reset();
         self.interrupt_row = None;
@@ -180,7 +180,7 @@ impl View {
     }
 
     /// Whether the screen is half painted.
-    pub(super) fn half_painted(&self) -> bool {
+    pub(super) fn is_half_painted(&self) -> bool {
         self.screen.sync_open()
     }
 
@@ -191,10 +191,10 @@ impl View {
     }
 
     /// What the rows say.
-    pub(super) fn signs(&mut self, profile: &Profile) -> Signs {
+    pub(super) fn read_signs(&mut self, profile: &Profile) -> RowSigns {
         self.paint();
         let Some(rule) = &profile.rows else {
-            return Signs::default();
+            return RowSigns::default();
         };
         let rows = self.screen.rows();
         let is_edge = |row: &Row| self.is_edge(rule, row);
@@ -219,7 +219,7 @@ impl View {
         } else {
             rows.iter().any(is_prompt)
         };
-        Signs {
+        RowSigns {
             busy: says(rule.busy.as_ref(), false),
             ready,
             dialog: says(rule.dialog.as_ref(), true),
@@ -256,22 +256,22 @@ mod tests {
     #[test]
     fn the_rows_are_read_for_an_interruption_once_until_the_screen_changes() {
         let profile = crate::detector::presets().get("codex").unwrap();
-        let mut view = View::new(&profile, Size { cols: 40, rows: 6 });
-        assert_eq!(view.interrupt_row(&profile), None);
-        view.push("\r\n■ Conversation interrupted".as_bytes());
+        let mut screen = ProfileScreen::new(&profile, Size { cols: 40, rows: 6 });
+        assert_eq!(screen.interrupt_row(&profile), None);
+        screen.push("\r\n■ Conversation interrupted".as_bytes());
         assert_eq!(
-            view.interrupt_row,
+            screen.interrupt_row,
             Some(None),
             "what waits is not on the screen yet"
         );
-        view.paint();
-        assert_eq!(view.interrupt_row, None);
-        assert_eq!(view.interrupt_row(&profile), Some(1));
-        view.push(b"\x1b[2J");
-        view.paint();
-        assert_eq!(view.interrupt_row(&profile), None);
-        view.interrupt_row(&profile);
-        view.resize(Size { cols: 30, rows: 5 });
-        assert_eq!(view.interrupt_row, None);
+        screen.paint();
+        assert_eq!(screen.interrupt_row, None);
+        assert_eq!(screen.interrupt_row(&profile), Some(1));
+        screen.push(b"\x1b[2J");
+        screen.paint();
+        assert_eq!(screen.interrupt_row(&profile), None);
+        screen.interrupt_row(&profile);
+        screen.resize(Size { cols: 30, rows: 5 });
+        assert_eq!(screen.interrupt_row, None);
     }
 }

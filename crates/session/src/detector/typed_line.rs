@@ -13,24 +13,24 @@ const TYPED_BYTES_MAX: usize = 64 * 1024;
 
 /// The line that is being typed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Typed {
+pub(super) struct TypedLine {
     bytes: Vec<u8>,
     unknown: bool,
     /// How much of it was typed before the prompt was there.
-    ahead: usize,
+    ahead_len: usize,
 }
 
 /// What is to be echoed, without blanks.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lines {
+pub(super) struct ExpectedEcho {
     pub(super) lines: VecDeque<String>,
     /// How much of the first line somebody else may have read.
-    pub(super) ahead: usize,
+    pub(super) ahead_len: usize,
 }
 
-impl Typed {
+impl TypedLine {
     /// Takes a key.
-    pub(super) fn key(&mut self, key: Key) {
+    pub(super) fn apply_key(&mut self, key: Key) {
         match key {
             Key::Text(byte) | Key::Pasted(byte) => self.push(byte),
             Key::Backspace => self.pop(),
@@ -51,35 +51,35 @@ impl Typed {
 
     /// Whether nothing was typed since the prompt was there.
     pub(super) fn is_fresh(&self) -> bool {
-        !self.unknown && self.bytes.len() <= self.ahead
+        !self.unknown && self.bytes.len() <= self.ahead_len
     }
 
     /// A prompt is there: what was typed so far was typed ahead of it.
-    pub(super) fn prompted(&mut self) {
-        self.ahead = self.bytes.len();
+    pub(super) fn note_prompt(&mut self) {
+        self.ahead_len = self.bytes.len();
     }
 
     /// The lines without blanks; none when they are not known.
-    pub(super) fn lines(&self) -> Option<Lines> {
+    pub(super) fn expected_echo(&self) -> Option<ExpectedEcho> {
         let text = String::from_utf8_lossy(&self.bytes);
-        let ahead = String::from_utf8_lossy(self.bytes.get(..self.ahead).unwrap_or_default());
-        (!self.unknown).then(|| Lines {
-            lines: text.split('\n').map(squeezed).collect(),
-            ahead: if ahead.contains('\n') {
+        let ahead = String::from_utf8_lossy(self.bytes.get(..self.ahead_len).unwrap_or_default());
+        (!self.unknown).then(|| ExpectedEcho {
+            lines: text.split('\n').map(without_blanks).collect(),
+            ahead_len: if ahead.contains('\n') {
                 0
             } else {
-                squeezed(&ahead).len()
+                without_blanks(&ahead).len()
             },
         })
     }
 
     /// The bytes that a tty echoes of it at once; none when they are not known.
-    pub(super) fn plain(&self) -> Option<&[u8]> {
+    pub(super) fn known_bytes(&self) -> Option<&[u8]> {
         (!self.unknown).then_some(self.bytes.as_slice())
     }
 
     /// The same, unknown when it is longer than so many bytes.
-    pub(super) fn up_to(self, bytes_max: usize) -> Self {
+    pub(super) fn limited_to(self, bytes_max: usize) -> Self {
         if self.bytes.len() <= bytes_max {
             self
         } else {
@@ -100,12 +100,12 @@ impl Typed {
 
     fn pop(&mut self) {
         while self.bytes.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
-        self.ahead = self.ahead.min(self.bytes.len());
+        self.ahead_len = self.ahead_len.min(self.bytes.len());
     }
 }
 
 /// The text without white space: what survives any wrapping and repainting of a line.
-pub(super) fn squeezed(text: &str) -> String {
+pub(super) fn without_blanks(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_whitespace() && !c.is_control())
         .collect()
