@@ -1,10 +1,10 @@
-//! The detector: `feed(now, event)` gives what happened; `deadline()` says when it wants to be
-//! woken.
+//! Finds the turns of one session in its terminal bytes.
 //!
-//! A [`Profile`] says, as data, by which signals a program shows that it is ready, and where the
-//! content of its turns comes from; [`presets`] has the shipped ones. The [`Detector`] is a state
-//! machine over the bytes of one session: it knows no clock and does no I/O, and no bytes make it
-//! fail. How to write a profile is told in `docs/turn-detection.md`.
+//! The caller feeds events with `Detector::feed(now, event)` and gets back what happened; it sends
+//! the next [`Event::Tick`] when [`Detector::deadline`] is due. A [`Profile`] says, as data, which
+//! signals show that a program is ready and where the content of its turns comes from; [`presets`]
+//! returns the shipped ones. The [`Detector`] reads no clock and does no I/O. Any bytes are valid
+//! input: only a profile can be rejected. `docs/turn-detection.md` explains how to write one.
 
 mod enter_counter;
 mod event;

@@ -1,4 +1,19 @@
-//! The look: what the program does now, by its signals in the order of trust.
+//! Decides what the program is doing now, by its signals in the order of trust.
+//!
+//! A state source with authority decides. Without one the rows decide, then the prompt, then the
+//! line rule. A ready state counts only after it has held for a while and the output rests, so that
+//! the last paragraph is painted when the text is read.
+//!
+//! Worked example, a screen profile with title and rows, a submit at 0 ms:
+//!
+//! ```text
+//!     5 ms  title `⠋ fix the test`        busy: the title has reported ready before, so it has authority
+//!  2310 ms  title `fix the test`          ready since 2310; inspected again when it has held for 50 ms
+//!  2340 ms  last words are painted        the output must rest for 70 ms, so the turn is due at 2410
+//!  2410 ms  nothing more                  no busy row, no dialog, words were said: the turn is complete
+//! ```
+//!
+//! If the title stayed busy for ever, the rows would prove it stuck after 1.5 s without output.
 
 use super::super::event::{Signal, State};
 use super::super::profile::PromptRule;
@@ -9,41 +24,42 @@ use super::super::signals::{ReportedState, SignalReport};
 use super::{Detector, ReadySince};
 use std::time::Duration;
 
-/// How long after a ready signal a busy sign on the screen may still delay the boundary.
+/// How long after a ready signal a busy row on the screen may still delay the boundary.
 const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
 
-/// How long words are waited for where none were painted yet: without them there would be no turn.
+/// How long to wait for the first words of a turn. Without words there would be no turn, so this
+/// wait is longer than others.
 const WORDS_WAIT_MAX: Duration = Duration::from_millis(1500);
 
-/// How long a ready signal must stand.
+/// How long a ready signal must hold. Programs report ready for a moment between two steps.
 const SIGNAL_HOLD: Duration = Duration::from_millis(50);
 
 /// How long the output must rest after a ready signal, so that the last paragraph is painted …
 pub(super) const QUIET: Duration = Duration::from_millis(70);
 
-/// … and how long that is waited for.
+/// … and how long that rest is waited for: a blinking cursor never rests.
 pub(super) const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// How long the output must rest where nothing but its text tells a prompt from an answer.
+/// How long the output must rest where only its text distinguishes a prompt from an answer.
 const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
 
-/// How long a program is silent before a signal that says busy counts as stuck, where a weaker one
-/// says ready.
+/// How long a program must be silent before a busy signal counts as stuck, where a weaker signal
+/// says ready. Programs that work repaint a spinner or a timer more often than this.
 const STUCK_AFTER: Duration = Duration::from_millis(1500);
 
-/// What the program does.
+/// What the program is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
-    /// Nothing can be said.
+    /// The signals do not say, or not yet.
     Unknown,
     Working,
     Blocked,
     Ready(Signal),
-    /// It wants the rest of an input.
+    /// The program wants the rest of an input.
     Continuing,
 }
 
-/// What confirms a prompt of a line program, and for how long the output must rest then.
+/// The signal that confirms a prompt of a line program, and how long the output must rest for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PromptEvidence {
     pub(super) signal: Signal,
@@ -51,15 +67,17 @@ pub(super) struct PromptEvidence {
 }
 
 impl PromptEvidence {
-    /// Whether a mode of the terminal confirms it, without doubt.
+    /// Whether a mode of the terminal confirms the prompt without doubt.
     pub(super) fn is_sure(self) -> bool {
         self.settle.is_zero()
     }
 }
 
 impl Detector {
-    /// Looks at the program and draws the conclusions.
+    /// Assesses the program and changes state, or completes the turn, accordingly.
     pub(super) fn inspect(&mut self) {
+        // A turn that is handed over ends first, so that the assessment below is about the next
+        // one.
         match self.hand_over_due() {
             Some(due) if self.now < due => self.inspect_at = Some(due),
             Some(_) => self.hand_over(),
@@ -67,25 +85,25 @@ impl Detector {
         }
         match self.assess() {
             Activity::Unknown => self.ready = None,
-            Activity::Working => self.busy(State::Working),
-            Activity::Blocked => self.busy(State::Blocked),
+            Activity::Working => self.note_busy(State::Working),
+            Activity::Blocked => self.note_busy(State::Blocked),
             Activity::Continuing => self.note_continuation(),
             Activity::Ready(signal) => self.note_ready(signal),
         }
     }
 
-    fn busy(&mut self, state: State) {
+    fn note_busy(&mut self, state: State) {
         self.ready = None;
         if state == State::Working {
             self.note_working();
         }
-        self.phase.busy();
+        self.phase.note_busy();
         if self.state != State::Starting {
             self.enter_state(state);
         }
     }
 
-    /// The program works, on what was submitted or by itself.
+    /// Notes that the program works, on what was submitted or by itself.
     pub(super) fn note_working(&mut self) {
         if self.phase.is_idle() && self.shows_working() {
             self.open_unprompted();
@@ -100,6 +118,8 @@ impl Detector {
         }
     }
 
+    /// Handles a ready signal: waits until it has held, then until the first words are painted, and
+    /// completes the turn.
     fn note_ready(&mut self, signal: Signal) {
         let since = match self.ready {
             Some(since) if since.signal == signal => since,
@@ -115,6 +135,7 @@ impl Detector {
             self.inspect_at = Some(due);
             return;
         }
+        // Some programs report ready before they paint the answer.
         if let Some(due) = self.words_due(since).filter(|due| self.now < *due) {
             self.ready = Some(ReadySince {
                 waited_for_words: true,
@@ -125,10 +146,11 @@ impl Detector {
         }
         let rest = (self.output_at + QUIET).min(since.at + WORDS_WAIT_MAX);
         if since.waited_for_words && self.now < rest {
-            // The first words are there, and others may follow at once.
+            // The first words are painted, and others may follow at once.
             self.inspect_at = Some(rest);
             return;
         }
+        // The line rule matches a whole line, so the content ends where that line begins.
         let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
         let end = if by_line_rule {
             self.line.start
@@ -140,30 +162,28 @@ impl Detector {
         self.prompt_seen(signal, end);
     }
 
-    /// Until when words are waited for that are not painted yet, although the program is ready.
+    /// Until when to wait for words that are not painted yet, although the program is ready.
     fn words_due(&mut self, since: ReadySince) -> Option<Duration> {
         let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
         let is_stopped = self
             .phase
             .open_mut()
             .is_some_and(|open| open.interrupted || open.escapes > 0);
-        let screen = self.screen.as_mut().filter(|_| is_asked);
-        let (silent, awaits, again) = screen.map_or((false, false, false), |screen| {
-            let silent = screen.is_silent();
-            (
-                silent,
-                screen.awaits_words(),
-                silent && !screen.answer_again().is_empty(),
-            )
-        });
-        if silent && !again && !is_stopped {
+        let (mut is_silent, mut awaits_words, mut repeats_answer) = (false, false, false);
+        if let Some(screen) = self.screen.as_mut().filter(|_| is_asked) {
+            is_silent = screen.is_silent();
+            awaits_words = screen.awaits_words();
+            repeats_answer = is_silent && !screen.answer_again().is_empty();
+        }
+        if is_silent && !repeats_answer && !is_stopped {
             return Some(since.at + WORDS_WAIT_MAX);
         }
-        let waits = silent || awaits || self.may_be_interrupted(since.signal);
+        let waits = is_silent || awaits_words || self.may_be_interrupted(since.signal);
         waits.then_some(since.at + SIGN_WAIT_MAX)
     }
 
-    /// Waits on; after a while the program is said to be ready all the same.
+    /// Waits for words. After a while the session is ready all the same, so that the user is not
+    /// kept waiting.
     fn wait_for_words(&mut self, since: ReadySince, due: Duration) {
         let ready_at = since.at + SIGN_WAIT_MAX;
         if self.now < ready_at {
@@ -174,7 +194,7 @@ impl Detector {
         }
     }
 
-    /// Ends the turn of a program that is ready and said nothing: the user goes on.
+    /// Ends the turn of a program that is ready and said nothing, because the user goes on.
     pub(super) fn stop_waiting(&mut self) {
         if let Some(since) = self
             .ready
@@ -185,7 +205,7 @@ impl Detector {
         }
     }
 
-    /// Whether Esc was pressed and the row is not there by which the program would confirm that.
+    /// Whether the user pressed Esc and the row by which the program confirms it is still missing.
     fn may_be_interrupted(&mut self, signal: Signal) -> bool {
         let Some(rule) = self
             .profile
@@ -205,7 +225,7 @@ impl Detector {
         screen.is_some_and(|screen| screen.interrupt_row(&self.profile) <= before)
     }
 
-    /// When a ready state counts: it stood for a while, and the output rests.
+    /// When a ready state counts: it has held for a while, and the output rests.
     fn ready_due(&self, since: ReadySince) -> Duration {
         let hold = match since.signal {
             Signal::Rows => self
@@ -220,16 +240,17 @@ impl Detector {
         (since.at + hold).max(quiet)
     }
 
-    /// Learns the text of the prompt when it stands on a line of its own.
+    /// Learns the text of the prompt while nothing is typed behind it.
     fn remember_prompt(&mut self) {
         if self.is_stream() && !self.phase.is_open() && self.typed.is_fresh() {
             self.prompt = left_of_cursor(self.line.bytes());
         }
     }
 
-    /// The voice with authority decides. Without one the weaker signals do, and where the profile
-    /// has none of those, the voice that is there.
+    /// Assesses the program. The source with authority decides. Without one the weaker signals do,
+    /// and where the profile has none of those, the most trusted source that has reported.
     fn assess(&mut self) -> Activity {
+        // A pager or an editor runs in the shell: its screen holds no prompt of the shell.
         if self.is_stream() && self.signals.alternate {
             return Activity::Unknown;
         }
@@ -237,6 +258,7 @@ impl Detector {
             if !self.is_stuck(report) {
                 return self.assess_report(report);
             }
+            // The recursion ends: a distrusted source has no authority, so the next one decides.
             self.signals.distrust(report.signal);
             return self.assess();
         }
@@ -260,13 +282,13 @@ impl Detector {
         }
     }
 
-    /// Whether a voice that says busy is stuck: a weaker signal went from busy to ready in the
+    /// Whether a source that reports busy is stuck: a weaker signal went from busy to ready in the
     /// turn, and since then the program has been silent for [`STUCK_AFTER`]. A program that works
     /// repaints its spinner or its timer all the time.
     ///
     /// Worked example: `working` is the last status that arrives. The row `esc to interrupt` goes,
-    /// the prompt stands there, nothing is painted for 1.5 s: the status is stuck, and the rows end
-    /// the turn.
+    /// the prompt is back, nothing is painted for 1.5 s: the status is stuck, and the rows end the
+    /// turn.
     fn is_stuck(&mut self, report: SignalReport) -> bool {
         if report.state == ReportedState::Ready {
             return false;
@@ -283,13 +305,13 @@ impl Detector {
                 .signals
                 .weaker_reports(report.signal, is_open)
                 .any(says_ready);
-            // Before the first prompt no voice has proved anything: the stronger one counts too.
+            // Before the first prompt no source has proved itself, so a stronger one counts too.
             let is_starting =
                 self.phase.is_starting() && self.signals.unproven_reports(false).any(says_ready);
             return is_due && (is_contradicted || is_starting);
         }
-        // Reading the rows costs something: they are read until they were busy once, and when it is
-        // due.
+        // Reading the rows is expensive. They are read until they were busy once, and when the
+        // silence is long enough.
         let was_busy = self.phase.open_mut().is_none_or(|open| open.rows_busy);
         if was_busy && !is_due {
             return false;
@@ -301,7 +323,7 @@ impl Detector {
         is_due && was_busy && matches!(self.assess_rows(), Activity::Ready(_))
     }
 
-    /// Whether what this voice says counts: it has authority, or there is nothing better.
+    /// Whether reports of this source count: it has authority, or the profile has nothing better.
     pub(super) fn is_decisive(&self, signal: Signal) -> bool {
         let is_open = self.phase.is_open();
         let authority = self.signals.authoritative_report(is_open);
@@ -316,7 +338,7 @@ impl Detector {
             .is_some_and(|report| report.signal == signal)
     }
 
-    /// The signal of the voice that counts now.
+    /// The signal of the source that counts now; the rows where no source has reported.
     pub(super) fn deciding_signal(&self) -> Signal {
         let is_open = self.phase.is_open();
         let report = self
@@ -333,11 +355,13 @@ impl Detector {
             .unwrap_or_default()
     }
 
-    /// A signal says ready: is it so on the screen?
+    /// Checks on the screen whether the program is ready, as a signal says.
     fn confirm_ready(&mut self, signal: Signal) -> Activity {
         let signs = self.read_signs();
-        // What stands in the place of the prompt asks for something, whatever it says.
+        // Whatever replaces the prompt in mid-turn asks for a decision, with or without words that
+        // the profile knows.
         let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
+        // Only titles are checked: a status reports `blocked` itself.
         if (signs.dialog || replaced) && signal == Signal::Title {
             self.reported_ready_at = None;
             return Activity::Blocked;
@@ -350,6 +374,7 @@ impl Detector {
             .screen
             .as_ref()
             .is_some_and(super::ProfileScreen::is_half_painted);
+        // The signal may come before the last frame, so the screen gets a limited time to follow.
         if (signs.busy || painting) && self.now < since + SIGN_WAIT_MAX {
             self.inspect_at = Some(since + SIGN_WAIT_MAX);
             return Activity::Unknown;
@@ -357,10 +382,11 @@ impl Detector {
         Activity::Ready(signal)
     }
 
-    /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves
-    /// nothing.
+    /// Assesses the rows. A draft that is typed meanwhile may hide the busy row, so a ready row
+    /// then proves nothing.
     fn assess_rows(&mut self) -> Activity {
         let signs = self.read_signs();
+        // After a resize the rows are laid out for the old size until the program paints again.
         let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
         let painting = repaints
             || self
@@ -380,9 +406,9 @@ impl Detector {
         }
     }
 
-    /// Before the first prompt the rows say nothing, or busy although the program rests: perhaps a
-    /// new version words its rows otherwise. After [`STUCK_AFTER`] a voice that says ready counts
-    /// without them.
+    /// Handles rows that say nothing, or busy although the program rests, before the first prompt:
+    /// perhaps a new version words its rows differently. After [`STUCK_AFTER`] a source that
+    /// reports ready counts without them.
     fn assess_without_rows(&mut self, signs: RowSigns) -> Activity {
         let is_starting = self.state == State::Starting && !signs.dialog;
         let authority = self.signals.authoritative_report(false);
@@ -402,7 +428,8 @@ impl Detector {
         hides && self.phase.is_open() && self.typed.has_text()
     }
 
-    /// Whether the output and the tty's mode have rested for the settle time.
+    /// Whether the output and the tty's mode have rested for the settle time; schedules an
+    /// inspection if not.
     fn has_rested(&mut self, settle: Duration) -> bool {
         let rest = self.output_at.max(self.tty_at) + settle;
         if self.now < rest {
@@ -443,10 +470,10 @@ impl Detector {
         }
     }
 
-    /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the
-    /// text where the program never used either. A mode that never changed confirms little. Where
-    /// the two contradict each other, one of them is stuck: the one that changed last counts, after
-    /// a longer rest.
+    /// The evidence that the program reads a line: its tty mode, its paste mode, or only the text
+    /// where the program never used either. A mode that never changed is weak evidence. Where the
+    /// two modes contradict each other, one of them is stuck: the one that changed last counts,
+    /// after a longer rest.
     pub(super) fn prompt_evidence(&self, rule: &PromptRule) -> Option<PromptEvidence> {
         let raw = self
             .tty
@@ -473,7 +500,9 @@ impl Detector {
             (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => {
                 stuck(Signal::Paste)
             }
+            // Either mode alone proves that the program is not reading a line.
             (Some(false), _) | (_, Some(false)) => None,
+            // A tty that was canonical before shows by its change that the line editor runs.
             (Some(true), _) if self.canonical_seen => by(Signal::Tty),
             (Some(true), _) => Some(PromptEvidence {
                 signal: Signal::Tty,
@@ -487,7 +516,7 @@ impl Detector {
         }
     }
 
-    /// The line rule on an unfinished line at rest.
+    /// Applies the line rule to an unfinished line at rest.
     fn assess_line(&mut self) -> Activity {
         if !self.has_rested(self.profile.settle)
             || (self.phase.is_open() && self.is_stream() && self.content.is_in_echo())

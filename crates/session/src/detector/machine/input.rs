@@ -1,4 +1,7 @@
-//! Input: keys become submits and interruptions.
+//! Reads the program's input: keys become submits and interruptions.
+//!
+//! Input is parsed into keys before anything is decided, so pasted text and reports of the terminal
+//! never submit. Enter in a dialog answers it and submits nothing.
 
 use super::super::event::Signal;
 use super::super::keys::Key;
@@ -21,6 +24,8 @@ impl Detector {
 
     pub(super) fn handle_key(&mut self, key: Key) {
         if matches!(key, Key::Enter | Key::Escape | Key::Interrupt) {
+            // What the user does next concerns the next turn, so the one that is handed over ends
+            // first.
             self.hand_over();
         }
         match key {
@@ -28,6 +33,8 @@ impl Detector {
             Key::LineFeed if self.is_stream() => self.handle_enter(),
             Key::Escape => self.handle_escape(),
             Key::Interrupt => {
+                // Ctrl-C at a ready prompt does not interrupt the turn that is only waiting for its
+                // words.
                 if self.state == super::State::Ready {
                     self.stop_waiting();
                 }
@@ -38,7 +45,7 @@ impl Detector {
         }
     }
 
-    /// A key that changes the line, unless it answers a dialog.
+    /// Applies a key that changes the line, unless it answers a dialog.
     fn edit_line(&mut self, key: Key) {
         if self.state == super::State::Blocked {
             return;
@@ -49,10 +56,11 @@ impl Detector {
         self.typed.apply_key(key);
     }
 
-    /// Ctrl-C was typed, or SIGINT was passed on.
+    /// Handles Ctrl-C, or SIGINT that was passed on.
     pub(super) fn handle_interrupt(&mut self) {
         if let Some(open) = self.phase.open_mut() {
             open.interrupted = true;
+            // The shell discards the unfinished input, so its lines are not part of the content.
             if open.continuing {
                 self.content.cut_head(self.line.offset);
             }
@@ -70,8 +78,9 @@ impl Detector {
         open.interrupt_row = self.interrupt_row;
     }
 
-    /// An ESC byte came. Whether it is the key shows only later, when the program may have
-    /// answered. The screen is taken as it was before this moment: half a frame is none.
+    /// Remembers, at an ESC byte, the row that already shows an interruption. Whether the byte is
+    /// the key Esc is known only later, when the program may have answered. The screen is read as
+    /// painted before this moment, because half a frame is no evidence.
     fn note_interrupt_row(&mut self) {
         if self.phase.is_open()
             && let Some(screen) = &mut self.screen
@@ -80,7 +89,7 @@ impl Detector {
         }
     }
 
-    /// Enter: a submit, the answer to a dialog, or the submit of the next turn.
+    /// Handles Enter: a submit, the answer to a dialog, or the submit of the next turn.
     fn handle_enter(&mut self) {
         let typed = std::mem::take(&mut self.typed);
         if self.state == super::State::Blocked {
@@ -104,8 +113,8 @@ impl Detector {
         }
     }
 
-    /// An Enter ends what the program says unprompted where only rows tell: a draft hides whether
-    /// it works.
+    /// Completes an unprompted text at Enter where only rows show its end: a draft hides whether
+    /// the program works.
     fn complete_unprompted(&mut self) {
         let by_rows = self.signals.authoritative_report(true).is_none();
         if by_rows && self.phase.open_mut().is_some_and(|open| open.unprompted) {
@@ -113,8 +122,8 @@ impl Detector {
         }
     }
 
-    /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the
-    /// cursor stands behind it.
+    /// Detects a prompt behind which the user goes on typing. It never rests, so it is detected at
+    /// the Enter, where the cursor is behind it.
     fn detect_typed_prompt(&mut self) {
         let Some(rule) = self
             .profile
@@ -139,7 +148,8 @@ impl Detector {
         }
     }
 
-    /// The first prompt of the line rule may not have rested yet: it stands before what was typed.
+    /// Detects the first prompt of the line rule, which may not have rested yet: it is in front of
+    /// the typed text.
     fn detect_first_prompt(&mut self, typed: &TypedLine) {
         let Some(pattern) = self
             .profile
@@ -159,7 +169,7 @@ impl Detector {
         }
     }
 
-    /// Whether what is submitted is a command of the program's own, which asks the assistant
+    /// Whether the submitted line is a command of the program's own, which asks the assistant
     /// nothing.
     fn is_command(&mut self, typed: &TypedLine) -> bool {
         let Some(rule) = &self.profile.prompt else {
@@ -178,9 +188,8 @@ impl Detector {
         command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
     }
 
-    /// The first line that is submitted to a screen program, where its profile knows commands. A
-    /// line that was recalled from the history is not known from its keys: then it is the row of
-    /// the cursor.
+    /// The first line that is submitted to a screen program, where its profile knows commands. Keys
+    /// do not show a line that was recalled from the history; then the row of the cursor is used.
     pub(super) fn submitted_line(&mut self, typed: &TypedLine) -> String {
         if self.profile.command.is_none() && self.profile.no_turn.is_none() {
             return String::new();
@@ -197,7 +206,7 @@ impl Detector {
         }
     }
 
-    /// Whether Enter answers a question of a program that reads its input as the prompt does.
+    /// Whether Enter answers a question of a program that reads its input the way the prompt does.
     fn answers_question(&mut self) -> bool {
         let working = self
             .phase
@@ -213,7 +222,8 @@ impl Detector {
     }
 }
 
-/// What stands behind the prompt, if it is there.
+/// The text behind the prompt, if the row begins with one. The shortest match wins, so that typed
+/// text that looks like a prompt stays text.
 fn behind_prompt(row: &str, prompt: &Pattern) -> Option<String> {
     let is_prompt = |at: &usize| row.get(..*at).is_some_and(|head| prompt.matches(head));
     let end = (0..=row.len()).find(is_prompt)?;

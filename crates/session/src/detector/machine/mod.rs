@@ -1,9 +1,14 @@
-//! The machine: events in, happenings out, and the time of the next look.
+//! The state machine of the detector: events in, happenings out, and the time of the next
+//! inspection.
 //!
-//! Time is the session's own (since its start) and never runs backwards. Events of the same moment
-//! are one: the program is looked at only when time has moved on, so that cutting the bytes of a
-//! moment anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a
-//! timeout. Everything that is kept is bounded: the line, the content, the screen, the typed input.
+//! Time is the session's own (since its start) and never runs backwards. Events with the same time
+//! count as one: the machine inspects the program only after time has moved on, so it makes no
+//! difference how the bytes of one moment are cut. A prompt completes a turn; a timeout never does.
+//! Everything kept has a limit: the line, the content, the screen, the typed input. No input makes
+//! the machine fail.
+//!
+//! The parts: `output` and `input` read the bytes, `assess` decides what the program is doing,
+//! `turns` opens and completes turns, `type_ahead` handles lines that were typed too early.
 
 mod assess;
 mod input;
@@ -28,15 +33,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use turns::Phase;
 
-/// How soon after output the program is looked at where it says its state by signals.
+/// The delay between output and inspection where signals report the state. It only has to be longer
+/// than zero, so that all bytes of one moment are read first.
 const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
-/// ReadySince when the program has been ready, and what said so.
+/// The time since which the program has been ready, and the signal that says so.
 #[derive(Debug, Clone, Copy)]
 struct ReadySince {
     at: Duration,
     signal: Signal,
-    /// Whether words were waited for that were not painted yet.
+    /// Whether the machine waited for words that were not painted yet.
     waited_for_words: bool,
 }
 
@@ -47,7 +53,7 @@ pub struct Detector {
     keys: KeyParser,
     enters: EnterCounter,
     typed: TypedLine,
-    /// Where the output was when the line began to be typed.
+    /// The offset of the output at which the user began to type the current line.
     typed_from: u64,
     tokens: Tokenizer,
     signals: Signals,
@@ -63,7 +69,7 @@ pub struct Detector {
     screen: Option<ProfileScreen>,
     content: StreamContent,
     raw: Option<RawOutput>,
-    /// Watches for a full-screen program where the profile asks for it, and finds its turns.
+    /// Watches for a full-screen program where the profile allows one, and finds its turns.
     full_screen: Option<Box<FullScreen>>,
     /// Whether the program is known to be full-screen.
     is_full_screen: bool,
@@ -77,7 +83,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// A detector for a session that starts now, in a window of this size.
+    /// Creates a detector for a session that starts now, in a window of this size.
     pub fn new(profile: Profile, size: Size) -> Self {
         let screen = profile
             .needs_screen()
@@ -116,7 +122,7 @@ impl Detector {
         }
     }
 
-    /// Keeps the program's output of a screen's turn, up to `bytes_max` of it.
+    /// Keeps up to `bytes_max` bytes of the program's output beside each turn of a screen.
     #[must_use]
     pub fn keep_raw(mut self, bytes_max: usize) -> Self {
         self.raw = Some(RawOutput::new(bytes_max));
@@ -126,30 +132,31 @@ impl Detector {
         self
     }
 
-    /// The profile.
+    /// The profile that the session was started with.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// What the program does.
+    /// The current state of the program.
     pub fn state(&self) -> State {
         self.active_full_screen()
             .map_or(self.state, FullScreen::state)
     }
 
-    /// The signal that told the last prompt; none before the first.
+    /// The signal that showed the last prompt; `None` before the first one.
     pub fn signal(&self) -> Option<Signal> {
         self.active_full_screen()
             .map_or(self.signal, FullScreen::signal)
     }
 
-    /// How often Enter was pressed since the last turn: many times, and the profile does not fit.
+    /// How often the user pressed Enter since the last turn. A high number means that the profile
+    /// does not fit the program.
     pub fn unanswered(&self) -> u32 {
         self.enters.count()
     }
 
-    /// Where the content of its turns comes from: a program without a profile may paint the whole
-    /// screen.
+    /// Where the content of the turns comes from. The answer changes when a program without a
+    /// profile turns out to be full-screen.
     pub fn content(&self) -> ContentKind {
         if self.active_full_screen().is_some() {
             ContentKind::Screen
@@ -158,7 +165,8 @@ impl Detector {
         }
     }
 
-    /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
+    /// How many bytes the detector holds, without the emulated screen. The number has an upper
+    /// limit.
     pub fn held_bytes(&self) -> usize {
         let screen = self.screen.as_ref().map_or(0, ProfileScreen::held_bytes);
         let raw = self.raw.as_ref().map_or(0, RawOutput::held_bytes);
@@ -170,7 +178,8 @@ impl Detector {
         own + screen + raw + full_screen
     }
 
-    /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
+    /// When the next [`Event::Tick`] is due. Send the tty's mode before it, so that the tick sees
+    /// the current one.
     pub fn deadline(&self) -> Option<Duration> {
         let full_screen = self
             .full_screen
@@ -192,12 +201,13 @@ impl Detector {
             .min()
     }
 
-    /// What finds the turns instead of the line rule, once the program is known to be full-screen.
+    /// The full-screen detector, once it has replaced the signals of the profile.
     fn active_full_screen(&self) -> Option<&FullScreen> {
         self.full_screen.as_deref().filter(|_| self.is_full_screen)
     }
 
-    /// Takes an event. `now` is the time since the start of the session.
+    /// Applies an event and returns what happened. `now` is the time since the start of the
+    /// session.
     pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         if let Event::Input(bytes) = event {
             self.enters.count_in(now.max(self.now), bytes);
@@ -209,7 +219,8 @@ impl Detector {
         happened.extend(match &mut self.full_screen {
             Some(full_screen) if self.is_full_screen => full_screen.feed(now, event),
             Some(full_screen) => {
-                // It only watches so far: what it finds does not count.
+                // The program is undecided, so the full-screen detector only learns. Its findings
+                // are discarded.
                 full_screen.feed(now, event);
                 self.feed_own(now, event)
             }
@@ -225,12 +236,14 @@ impl Detector {
     }
 
     /// Decides whether the program reads lines or paints the whole screen, from everything that
-    /// came before `now`. It is decided only when time moves on: within a moment the answer would
-    /// depend on how the bytes of that moment were cut.
+    /// came before `now`. It runs only when time moves on: within one moment the answer would
+    /// depend on how the bytes were cut.
     fn decide_kind(&mut self, now: Duration) -> Vec<Happening> {
         if self.full_screen.is_none() || self.is_full_screen {
             return Vec::new();
         }
+        // The profile's own signals come first: a prompt that they see now makes this a line
+        // program.
         let mut happened = self.feed_own(now, Event::Tick);
         let prompt_seen = !self.phase.is_starting();
         let Some(full_screen) = &mut self.full_screen else {
@@ -239,8 +252,7 @@ impl Detector {
         let reads_lines = match full_screen.kind() {
             ProgramKind::FullScreen => false,
             ProgramKind::LineProgram => true,
-            // What stands above other rows is no prompt of a line program, but perhaps a dialog of
-            // another.
+            // A prompt with rows painted below it may be a dialog of a full-screen program.
             ProgramKind::Undecided => prompt_seen && full_screen.ends_at_cursor(),
         };
         if reads_lines {
@@ -255,7 +267,7 @@ impl Detector {
         happened
     }
 
-    /// Takes an event by the profile's own signals.
+    /// Applies an event by the signals of the profile.
     fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         self.advance(now.max(self.now));
         match event {
@@ -270,7 +282,7 @@ impl Detector {
         std::mem::take(&mut self.out)
     }
 
-    /// Lets time pass up to `now`, doing what is due on the way.
+    /// Lets time pass up to `now` and does, in order, everything that is due on the way.
     fn advance(&mut self, now: Duration) {
         if now > self.now
             && let Some(screen) = &mut self.screen
@@ -318,29 +330,33 @@ impl Detector {
         self.inspect_soon();
     }
 
-    /// Sees to it that the program is looked at when the output has settled.
+    /// Schedules an inspection for when the output has settled.
     fn inspect_soon(&mut self) {
         let at = self.now + INSPECT_DELAY;
+        // Without a reporting signal, each output postpones the inspection: only a line at rest is
+        // a prompt. Otherwise the earliest inspection wins, since a spinner would postpone it
+        // forever.
         self.inspect_at = Some(if self.waits_for_rest() {
             self.now + self.profile.settle
         } else {
-            self.inspect_at.map_or(at, |look| look.min(at))
+            self.inspect_at.map_or(at, |earlier| earlier.min(at))
         });
     }
 
-    /// Whether a prompt shows only when the output rests, because no signal tells it.
+    /// Whether a prompt is visible only when the output rests, because no signal reports it.
     fn waits_for_rest(&self) -> bool {
-        let is_told =
+        let is_reported =
             self.signals.authoritative_report(false).is_some() || self.profile.rows.is_some();
-        !is_told && self.has_weaker_signal()
+        !is_reported && self.has_weaker_signal()
     }
 
-    /// Whether the profile has a signal below the voices: rows, a prompt or a line.
+    /// Whether the profile has a signal below the state sources: rows, a prompt or a line.
     fn has_weaker_signal(&self) -> bool {
         self.profile.rows.is_some() || self.profile.prompt.is_some() || self.profile.line.is_some()
     }
 
-    /// Whether the program shows that it works, so that a submit without that makes no turn.
+    /// Whether the program shows that it works. A submit that is not followed by work then makes no
+    /// turn.
     fn shows_working(&self) -> bool {
         !self.is_stream() && self.profile.prompt.is_none()
     }

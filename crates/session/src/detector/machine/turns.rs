@@ -1,4 +1,7 @@
-//! Turns: opened by a submit, completed by a prompt.
+//! Opens turns at a submit and completes them at a prompt.
+//!
+//! [`Phase`] is the one place that knows whether a turn is open. A turn that says nothing visible
+//! is dropped, not returned, unless bytes are missing from which it could have been read.
 
 use super::super::event::{Happening, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
@@ -13,18 +16,19 @@ use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a program may be seen working to end a turn whose dialog was rejected.
+/// How long a program may work on after Esc in a dialog and still count as ending the turn. Without
+/// it, a rejected tool call that the program goes on after would look interrupted.
 const ENDING_MAX: Duration = Duration::from_millis(500);
 
-/// Where the session is.
+/// The phase of the session.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// No prompt was seen yet: dialogs and banners belong to no turn. ExpectedEcho may wait for the first
+    /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first
     /// prompt.
     Starting(VecDeque<QueuedLine>),
     /// A prompt was seen and nothing is submitted.
     Idle,
-    /// Something is submitted.
+    /// A submitted input is not completed yet.
     Open(OpenTurn),
 }
 
@@ -33,56 +37,57 @@ pub(super) enum Phase {
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 pub(super) struct OpenTurn {
     start: Duration,
-    /// The program was seen working on it.
+    /// The program was seen working on the turn.
     busy: bool,
-    /// A row said so.
+    /// A row of the screen showed that work.
     pub(super) rows_busy: bool,
-    /// The prompt was on the screen when it was submitted.
+    /// The prompt was on the screen at the submit.
     prompted: bool,
-    /// How many line line_feeds came since the submit.
+    /// The number of line feeds since the submit.
     pub(super) line_feeds: u64,
     /// The program wants the rest of the input.
     pub(super) continuing: bool,
-    /// Opened by an Enter that was typed before the last boundary.
+    /// The submit was an Enter that was typed before the last boundary.
     by_queue: bool,
-    /// Each Enter that was typed meanwhile.
+    /// The lines that were entered while the turn was open.
     pub(super) queued: VecDeque<QueuedLine>,
-    /// Ctrl-C was typed or SIGINT sent.
+    /// The user typed Ctrl-C or sent SIGINT.
     pub(super) interrupted: bool,
-    /// How often Esc was pressed.
+    /// How often the user pressed Esc.
     pub(super) escapes: u8,
-    /// The lowest row that told an interruption when Esc was pressed.
+    /// The lowest row that confirmed an interruption before Esc was pressed. Only a lower one
+    /// counts.
     pub(super) interrupt_row: Option<usize>,
-    /// Esc was pressed in a dialog.
+    /// The user pressed Esc in a dialog.
     pub(super) rejected: bool,
-    /// When the program was first seen working after that.
+    /// When the program was first seen working after that Esc.
     works_since: Option<Duration>,
     /// When the program was seen working on the prompt that was queued behind this one.
     pub(super) handed_over: Option<Duration>,
     incomplete: bool,
-    /// The submitted line is a command of the program's own, which need not be answered …
+    /// The submitted line is a command of the program's own, which the assistant need not answer.
     is_command: bool,
-    /// … or one that makes no turn, whatever is printed for it.
+    /// The submitted line is a command that never makes a turn, whatever the program prints for it.
     makes_no_turn: bool,
-    /// Nothing was submitted: the program began to work by itself.
+    /// The user submitted nothing: the program began to work by itself.
     pub(super) unprompted: bool,
 }
 
 impl OpenTurn {
-    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+    /// Whether a missing prompt was replaced by something else in mid-turn, such as a dialog.
     pub(super) fn is_replaced(&self) -> bool {
         self.prompted && self.busy
     }
 
-    /// Esc was pressed, in a dialog or not.
+    /// Notes an Esc. In a dialog it rejects what the dialog asks for.
     pub(super) fn note_escape(&mut self, in_dialog: bool) {
         if in_dialog {
             (self.rejected, self.works_since) = (true, None);
         }
     }
 
-    /// Whether a dialog was rejected: the program worked on at most for the moment that it takes to
-    /// end.
+    /// Whether the turn ended because its dialog was rejected: the program worked on for at most
+    /// the moment that it takes to end.
     fn is_rejected(&self, ready_at: Duration) -> bool {
         let worked = self
             .works_since
@@ -90,7 +95,8 @@ impl OpenTurn {
         self.rejected && worked < ENDING_MAX
     }
 
-    /// Whether nothing came yet for an Enter that was typed before the last boundary.
+    /// Whether an Enter from before the last boundary opened the turn and nothing has come for it
+    /// yet.
     pub(super) fn is_unanswered_queue(&self) -> bool {
         self.by_queue && self.line_feeds == 0
     }
@@ -120,7 +126,7 @@ impl Phase {
         }
     }
 
-    /// The lines that wait for a prompt, where one is still to come.
+    /// The lines that wait for a prompt; `None` where the prompt is already shown.
     pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<QueuedLine>> {
         match self {
             Self::Starting(queued) => Some(queued),
@@ -129,14 +135,14 @@ impl Phase {
         }
     }
 
-    /// The program was seen working.
-    pub(super) fn busy(&mut self) {
+    /// Notes that the program was seen working.
+    pub(super) fn note_busy(&mut self) {
         if let Self::Open(open) = self {
             open.busy = true;
         }
     }
 
-    /// The program works: a dialog that was left may not have been rejected.
+    /// Notes that the program works after Esc in a dialog: the dialog may not have ended the turn.
     pub(super) fn note_work_after_reject(&mut self, now: Duration) {
         if let Self::Open(open) = self
             && open.rejected
@@ -145,16 +151,17 @@ impl Phase {
         }
     }
 
-    /// A line feed came.
+    /// Counts a line feed.
     pub(super) fn line_feed(&mut self) {
         if let Self::Open(open) = self {
             open.line_feeds += 1;
         }
     }
 
-    /// Whether Enter submits: at a prompt, or again before the program took the last one up. A
-    /// program that shows itself working is known to have done so; of others a line feed tells. A
-    /// stream takes up every line: a second one before that is only early.
+    /// Whether Enter submits: at a prompt, or again before the program took up the last Enter.
+    ///
+    /// A program that shows its work is known to have taken it up when it works; others show it by
+    /// a line feed. A stream takes up every line, so a second Enter before that is only early.
     pub(super) fn takes_submit(&self, shows_working: bool, is_stream: bool) -> bool {
         match self {
             Self::Starting(_) => false,
@@ -165,7 +172,7 @@ impl Phase {
         }
     }
 
-    /// Whether the program did something for the turn, as far as this kind of signal can tell.
+    /// Whether the program did something for the turn, as far as this kind of signal can show it.
     pub(super) fn is_answered(&self, signal: Signal) -> bool {
         let Self::Open(open) = self else { return false };
         match signal {
@@ -191,6 +198,7 @@ impl Detector {
             ..OpenTurn::default()
         });
         self.signals.note_submit();
+        // What was ready before the submit must not complete the turn.
         self.ready = None;
         if self.is_stream() {
             let echoing = EchoMode {
@@ -212,6 +220,7 @@ impl Detector {
             .rows
             .as_ref()
             .is_some_and(|rows| rows.edge.is_some());
+        // Only a prompt in a box can be missed reliably: its edge shows that something replaced it.
         let prompted = boxed && self.read_signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
@@ -221,8 +230,8 @@ impl Detector {
         }
     }
 
-    /// The program began to work although nothing was submitted, such as when a background task
-    /// ended. What it says is followed like a turn, so that an Enter meanwhile waits for its end.
+    /// Opens a turn although nothing was submitted, such as when a background task ended. Its text
+    /// is followed like a turn, so that an Enter meanwhile waits for its end.
     pub(super) fn open_unprompted(&mut self) {
         let Some(screen) = self.screen.as_mut() else {
             return;
@@ -239,13 +248,15 @@ impl Detector {
         }
     }
 
-    /// A prompt is there: the first makes the session ready, another completes a turn.
+    /// Handles a prompt: the first one makes the session ready, another completes a turn.
     pub(super) fn prompt_seen(&mut self, signal: Signal, end: u64) {
         self.signal = Some(signal);
         match &self.phase {
             Phase::Starting(_) => self.complete_turn(signal, end),
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete_turn(signal, end),
+            // The prompt is back and nothing was printed for the queued line, so an earlier program
+            // read it.
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
                 self.discard_taken_line()
             }
@@ -253,8 +264,8 @@ impl Detector {
         }
     }
 
-    /// The prompt rests without the echo of a line that was typed ahead: the program before it took
-    /// it.
+    /// Drops a turn whose queued line was read by an earlier program: the prompt rests without its
+    /// echo.
     fn discard_taken_line(&mut self) {
         self.phase = Phase::Idle;
         self.content = StreamContent::new();
@@ -262,8 +273,8 @@ impl Detector {
         self.enter_state(State::Ready);
     }
 
-    /// Completes the turn, or the start of the program, and goes on with a line that waited for
-    /// that.
+    /// Completes the turn, or the start of the program, and opens the turn of a line that waited
+    /// for that.
     pub(super) fn complete_turn(&mut self, signal: Signal, end: u64) {
         let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Starting(queued) => (Some(Happening::Ready), queued),
@@ -301,8 +312,8 @@ impl Detector {
         }
     }
 
-    /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was
-    /// kept.
+    /// Builds the turn of a stream; `None` when it shows nothing. A truncated turn counts as
+    /// visible, since its discarded bytes may be.
     fn stream_turn(&mut self, open: &OpenTurn, signal: Signal, end: u64) -> Option<Turn> {
         let FinishedContent {
             bytes: content,
@@ -325,8 +336,8 @@ impl Detector {
         })
     }
 
-    /// The turn of a screen; none when nothing was said in it. Where the text could not be
-    /// followed, an empty one proves nothing: then the turn is kept, and it is incomplete.
+    /// Builds the turn of a screen; `None` when the assistant said nothing in it. Where the text
+    /// could not be followed, an empty text proves nothing: the turn is kept and marked incomplete.
     fn screen_turn(&mut self, open: &OpenTurn, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted {
@@ -363,7 +374,8 @@ impl Detector {
         })
     }
 
-    /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
+    /// Whether the user interrupted the turn. Ctrl-C always does; Esc does where it is the
+    /// program's key for it and the program confirms it.
     fn was_interrupted(&mut self, open: &OpenTurn, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else {
             return open.interrupted;
@@ -372,6 +384,7 @@ impl Detector {
         if open.interrupted || rejected || open.escapes < rule.escapes {
             return open.interrupted || rejected;
         }
+        // A program with a status confirms by `idle` instead of `done`, so no row is needed.
         if signal == Signal::Status {
             return self.signals.idle;
         }
@@ -379,6 +392,7 @@ impl Detector {
             screen.paint();
             screen.interrupt_row(&self.profile)
         });
+        // The row from an earlier interruption may still be visible: only a lower one is new.
         row > open.interrupt_row
     }
 }

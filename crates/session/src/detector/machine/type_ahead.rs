@@ -1,12 +1,20 @@
-//! ExpectedEcho typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits
-//! here for the prompt that takes it.
+//! Lines typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits
+//! here for the prompt that reads it.
 //!
-//! A line editor prints its prompt and the line that waited, and goes on without a pause: the
-//! prompt never rests, but both stand on one complete line, and there the turn is split. Where the
-//! tty echoed the line before, nothing but the pattern of the line rule tells the prompt, and what
-//! stands behind it on its line is the answer already. A line that no prompt takes was read by the
-//! program that ran; it makes no turn where a prompt rests without it. Nothing here grows:
-//! [`QUEUED_MAX`] lines wait.
+//! Worked example, bash with `make` running. The user types `date` and Enter before `make` ends:
+//!
+//! ```text
+//! Building…                    the open turn (`make`); `date` waits in the queue
+//! $ date                       bash prints its prompt and the line in one go, so the prompt never rests
+//! Mon Nov 16 12:00:00 UTC      the output of `date`
+//! $                            a prompt that rests
+//! ```
+//!
+//! The complete line `$ date` is a prompt followed by a queued line: the turn of `make` ends at the
+//! `$`, and the turn of `date` begins behind that line. Where the tty echoed `date` earlier, the
+//! line rule finds a prompt with text behind it, and that text is already the answer. A line for
+//! which no prompt is printed was read by `make` itself; it makes no turn. At most [`QUEUED_MAX`]
+//! lines wait.
 
 use super::super::event::Signal;
 use super::super::render::entered_row;
@@ -18,22 +26,22 @@ use super::assess::{QUIET, QUIET_WAIT_MAX};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many inputs are remembered that were typed ahead.
+/// How many lines may wait.
 const QUEUED_MAX: usize = 64;
 
-/// How many bytes of one of them.
+/// The longest line that is compared with the output; a longer one counts as unknown.
 const QUEUED_BYTES_MAX: usize = 4096;
 
-/// An Enter that was typed while the program worked.
+/// A line that was entered while the program worked.
 #[derive(Debug)]
 pub(super) struct QueuedLine {
     pub(super) at: Duration,
     typed: TypedLine,
-    /// What was typed as text, where it is plain; and without blanks, for lines that are printed in
-    /// pieces.
+    /// The typed text; `None` when a key changed it in a way that only the program knows.
     text: Option<String>,
-    without_blanks: String,
-    /// Whether a prompt that rests makes it the submit of the next turn.
+    /// The text without blanks, for lines that the program prints in pieces.
+    text_without_blanks: String,
+    /// Whether a prompt that rests makes this line the submit of the next turn.
     submits: bool,
 }
 
@@ -42,57 +50,59 @@ impl QueuedLine {
         let text = typed
             .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
-        let without_blanks = text.as_deref().map(without_blanks).unwrap_or_default();
+        let text_without_blanks = text.as_deref().map(without_blanks).unwrap_or_default();
         Self {
             at,
             typed,
             text,
-            without_blanks,
+            text_without_blanks,
             submits,
         }
     }
 }
 
-/// What a line in front of which the program waited turns out to be.
+/// The role of a queued line that was found behind a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PromptMatch {
-    /// The submit of the next turn; this one ends here.
+    /// It is the submit of the next turn; the open one ends at this offset.
     Submit { end: u64 },
-    /// The rest of this turn's input.
+    /// It is the rest of the open turn's input.
     Continuation,
 }
 
-/// A complete line, as it is compared with what was typed.
+/// A complete line of output in the forms that queued lines are compared with.
 struct PrintedLine {
+    /// The line as a terminal shows it.
     row: String,
-    without_blanks: String,
-    /// The prompt that is known, in the same form.
-    prompt: String,
+    /// Its text as printed, without blanks.
+    text_without_blanks: String,
+    /// The known prompt, without blanks.
+    prompt_without_blanks: String,
 }
 
 impl PrintedLine {
     fn new(line: &[u8], prompt: &str) -> Self {
         Self {
             row: entered_row(line),
-            without_blanks: without_blanks(&strip_sequences(line)),
-            prompt: without_blanks(prompt),
+            text_without_blanks: without_blanks(&strip_sequences(line)),
+            prompt_without_blanks: without_blanks(prompt),
         }
     }
 }
 
 impl Detector {
-    /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what
-    /// it takes up, and only the last Enter is of interest. Before the first prompt dialogs and
-    /// questions are answered: there a line waits only where the program itself says whether it
-    /// reads one.
+    /// Queues a line as the submit of the next turn, if a boundary comes first.
     pub(super) fn queue_line(&mut self, typed: TypedLine, submits: bool) {
+        // With echo off in canonical mode (a password) nothing of the line is printed.
         let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
-        let heard = if submits && self.tty.is_none_or(|mode| mode.echo) {
+        let echo_kind = if submits && self.tty.is_none_or(|mode| mode.echo) {
             EchoKind::ByTty
         } else {
             EchoKind::ByProgram
         };
         let (is_stream, is_open) = (self.is_stream(), self.phase.is_open());
+        // Before the first prompt, Enter also answers dialogs and questions. A line waits there
+        // only in a profile whose prompt shows whether the program reads one.
         let may_wait = is_open || (is_stream && self.profile.line.is_none());
         let Some(queued) = self.phase.queued_mut().filter(|_| may_wait) else {
             return;
@@ -101,13 +111,15 @@ impl Detector {
             .known_bytes()
             .filter(|_| echoes && is_stream && is_open)
         {
+            // An empty line has no first key, so its echo can only come from here on.
             let from = if line.is_empty() {
                 self.line.offset
             } else {
                 self.typed_from
             };
-            self.content.expect_line_echo(from, line, heard);
+            self.content.expect_line_echo(from, line, echo_kind);
         }
+        // A screen shows each prompt that it takes up, so only the last Enter is of interest.
         if !is_stream || queued.len() == QUEUED_MAX {
             queued.pop_back();
         }
@@ -118,7 +130,7 @@ impl Detector {
         ));
     }
 
-    /// Opens the turn of the first input that was typed ahead and may submit.
+    /// Opens the turn of the first queued line that may submit.
     pub(super) fn open_queued(&mut self, mut queued: VecDeque<QueuedLine>) {
         queued.retain(|line| line.submits);
         let Some(first) = queued.pop_front() else {
@@ -129,9 +141,9 @@ impl Detector {
         self.inspect_soon();
     }
 
-    /// The program was ready for a moment and works on a prompt that was queued. A screen may not
-    /// show the last words of the turn before yet: it is given the time in which a boundary waits
-    /// for them.
+    /// Handles a program that was ready for a moment and now works on a queued prompt. A screen may
+    /// not show the last words of the turn yet, so the turn waits for them as long as a boundary
+    /// would.
     pub(super) fn begin_hand_over(&mut self) {
         if self.is_stream() {
             self.complete_turn(self.deciding_signal(), self.line.start);
@@ -141,13 +153,13 @@ impl Detector {
         }
     }
 
-    /// When a turn that is handed over is told at the latest, if one is.
+    /// When a turn that is handed over is completed at the latest, if one is.
     pub(super) fn hand_over_due(&mut self) -> Option<Duration> {
         let since = self.phase.open_mut()?.handed_over?;
         Some((self.output_at.max(since) + QUIET).min(since + QUIET_WAIT_MAX))
     }
 
-    /// Tells the turn that is handed over, and goes on with the next.
+    /// Completes the turn that is handed over, and goes on with the next one.
     pub(super) fn hand_over(&mut self) {
         if self
             .phase
@@ -155,12 +167,12 @@ impl Detector {
             .is_some_and(|open| open.handed_over.is_some())
         {
             self.complete_turn(self.deciding_signal(), self.line.start);
-            self.phase.busy();
+            self.phase.note_busy();
         }
     }
 
-    /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says
-    /// whether it was one.
+    /// Splits the turn where a complete line is a prompt followed by a queued line. Returns whether
+    /// it was one.
     pub(super) fn match_queued_lines(&mut self) -> bool {
         if !self.is_stream()
             || self.signals.alternate
@@ -168,6 +180,7 @@ impl Detector {
         {
             return false;
         }
+        // A line editor that uses bracketed paste has it on in every line that it reads.
         if self.uses_paste() && self.line.prompt_from().is_none() {
             return false;
         }
@@ -179,20 +192,26 @@ impl Detector {
         if queued.is_empty() {
             return false;
         }
-        let shown = PrintedLine::new(self.line.bytes(), &self.prompt);
-        let taken = queued.iter().map(|queued| self.match_line(&shown, queued));
-        let (found, taken) = taken.enumerate().find(|(_, taken)| taken.is_some()).unzip();
-        let taken = taken.flatten();
-        if let Some(at) = found {
-            // Those before it were read by the program that ran.
-            queued.drain(..at);
+        let printed = PrintedLine::new(self.line.bytes(), &self.prompt);
+        let mut found = None;
+        for (at, line) in queued.iter().enumerate() {
+            if let Some(role) = self.match_line(&printed, line) {
+                found = Some((at, role));
+                break;
+            }
         }
-        match taken {
-            Some(PromptMatch::Submit { end }) => self.split_turn(queued, end),
-            Some(PromptMatch::Continuation) => self.continue_input(queued),
-            None => self.restore_queue(queued),
+        let Some((at, role)) = found else {
+            self.restore_queue(queued);
+            return false;
+        };
+        // The prompt reads lines in order, so those before the match were read by the program that
+        // ran.
+        queued.drain(..at);
+        match role {
+            PromptMatch::Submit { end } => self.split_turn(queued, end),
+            PromptMatch::Continuation => self.continue_input(queued),
         }
-        taken.is_some()
+        true
     }
 
     fn restore_queue(&mut self, queued: VecDeque<QueuedLine>) {
@@ -201,7 +220,8 @@ impl Detector {
         }
     }
 
-    /// Ends the turn at an offset and opens that of the first line, whose echo has just ended.
+    /// Completes the turn at an offset and opens that of the first queued line, whose echo has just
+    /// ended.
     fn split_turn(&mut self, mut queued: VecDeque<QueuedLine>, end: u64) {
         let Some(first) = queued.pop_front() else {
             return;
@@ -213,19 +233,24 @@ impl Detector {
         self.restore_queue(queued);
     }
 
-    /// The line was asked for by a prompt that wants the rest of an input.
+    /// Handles a queued line that a continuation prompt read.
     fn continue_input(&mut self, mut queued: VecDeque<QueuedLine>) {
         queued.pop_front();
+        // Behind visible output the line stays in the content, because cutting there would drop the
+        // output.
         if self.content.is_blank(self.line.start) {
             self.content.cut_head(self.line.offset);
         }
         self.restore_queue(queued);
     }
 
-    /// What a line is that shows a line behind a prompt; none when it does not.
-    fn match_line(&self, shown: &PrintedLine, queued: &QueuedLine) -> Option<PromptMatch> {
-        let row = shown.row.as_str();
+    /// The role of a queued line in a complete line of output; `None` when that line does not show
+    /// it.
+    fn match_line(&self, printed: &PrintedLine, queued: &QueuedLine) -> Option<PromptMatch> {
+        let row = printed.row.as_str();
         let Some(typed) = &queued.text else {
+            // The text is unknown, so only the paste mode and the known prompt can show that it was
+            // read.
             let known = self.uses_paste()
                 && !self.prompt.trim().is_empty()
                 && row.starts_with(&self.prompt);
@@ -238,6 +263,7 @@ impl Detector {
             .strip_suffix(typed.trim_end())
             .or(row.strip_suffix(typed.as_str()))
         {
+            // An empty line is read by a bare prompt: the whole row is the prompt.
             let before = if typed.trim_end().is_empty() {
                 row
             } else {
@@ -247,17 +273,18 @@ impl Detector {
                 return Some(taken);
             }
         }
-        // A line that is wider than the window is printed in pieces.
-        let before = shown
-            .without_blanks
-            .strip_suffix(queued.without_blanks.as_str());
-        let wrapped = !shown.prompt.is_empty() && before == Some(&*shown.prompt);
+        // A line that is wider than the window is printed in pieces, with blanks in between.
+        let before = printed
+            .text_without_blanks
+            .strip_suffix(queued.text_without_blanks.as_str());
+        let prompt = &printed.prompt_without_blanks;
+        let wrapped = !prompt.is_empty() && before == Some(prompt);
         wrapped.then(|| PromptMatch::Submit {
             end: self.prompt_offset(),
         })
     }
 
-    /// What asked for a line: the text before it, as it is shown.
+    /// The role of a line that follows this text, as a terminal shows it.
     fn match_prompt(&self, before: &str) -> Option<PromptMatch> {
         let submit = PromptMatch::Submit {
             end: self.prompt_offset(),
@@ -276,18 +303,19 @@ impl Detector {
         {
             return Some(PromptMatch::Continuation);
         }
-        // Without a mode that tells it, a question of the program's own is no prompt.
+        // Without a mode that marks the prompt, a question of the program's own could match the
+        // pattern.
         let known = self.uses_paste() || self.prompt.is_empty() || before.ends_with(&self.prompt);
         (known && rule.cursor.matches(before)).then_some(submit)
     }
 
-    /// Whether the program says by bracketed paste where its prompts are.
+    /// Whether the program marks its prompts by bracketed paste.
     fn uses_paste(&self) -> bool {
         self.signals.paste.is_some() && self.profile.prompt.as_ref().is_some_and(|rule| rule.paste)
     }
 
-    /// Where the prompt begins in a line that has gone on behind it; for the line rule that is the
-    /// line.
+    /// The offset at which the prompt begins in a line that has gone on behind it. The line rule
+    /// matches whole lines, so there it is the start of the line.
     fn prompt_offset(&self) -> u64 {
         if self.profile.line.is_some() {
             return self.line.start;
@@ -317,8 +345,9 @@ impl Detector {
         }
     }
 
-    /// A complete line matches the line rule in its first bytes, up to `end` of its stripped text,
-    /// and an input waits whose echo came before: what stands behind the prompt is its answer.
+    /// Begins the content of a queued line with the text behind a prompt. The line rule matches the
+    /// first bytes of a complete line, up to `end` of its stripped text, and the echo of the queued
+    /// line came earlier: the rest of the line is its answer.
     pub(super) fn answer_behind_prompt(&mut self, end: usize) {
         let line = self.line.bytes();
         let is_whole = self.line.offset - self.line.start == line.len() as u64;
