@@ -1,14 +1,14 @@
-//! Patterns: regular expressions that are matched against one line or row at a time.
+//! Patterns: regular expressions that match one line or row at a time.
 //!
-//! A pattern that holds a newline could never match and is refused when it is configured, with a
-//! diagnostic that shows where; so is one that does not compile.
+//! A pattern that contains a newline could never match, so it is rejected when it is configured,
+//! with a message that shows the position. So is one that does not compile.
 
 use regex::Regex;
 use regex_syntax::ast::{self, Ast};
 use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, HirKind};
 
-/// A pattern that can be matched against a line.
+/// A regular expression for one line.
 #[derive(Debug, Clone)]
 pub struct Pattern(Regex);
 
@@ -28,12 +28,11 @@ impl Pattern {
             })
     }
 
-    /// The expression itself.
     pub(crate) fn into_regex(self) -> Regex {
         self.0
     }
 
-    /// Whether it matches anywhere in the line.
+    /// Whether the pattern matches anywhere in the line.
     pub fn matches(&self, line: &str) -> bool {
         self.0.is_match(line)
     }
@@ -49,20 +48,21 @@ impl Pattern {
     }
 }
 
-/// Why a pattern is refused.
+/// The reason why a pattern is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// It holds a newline: literally, as an escape, or as a class that holds nothing else.
+    /// The pattern contains a newline: literally, as an escape, or as a class that holds nothing
+    /// else.
     #[error(
         "a pattern is matched line by line and must not hold a newline (column {column})\n{shown}"
     )]
     Newline {
-        /// The pattern and a mark below the newline.
+        /// The pattern with a mark below the newline.
         shown: String,
-        /// Where the newline is, in characters from 1.
+        /// The position of the newline, in characters from 1.
         column: usize,
     },
-    /// It does not compile; the message shows the pattern and the place.
+    /// The pattern does not compile; the message shows the pattern and the position.
     #[error("{source}")]
     Syntax {
         /// What the compiler says.
@@ -70,7 +70,7 @@ pub enum PatternError {
     },
 }
 
-/// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds
+/// The index of a newline: a literal one anywhere, an escape that means one, or a class that holds
 /// nothing else (`[^\n]` and `\s` are fine).
 fn find_newline(pattern: &str) -> Option<usize> {
     let literal = pattern.find(['\n', '\r']);
@@ -88,7 +88,7 @@ fn find_newline(pattern: &str) -> Option<usize> {
     })
 }
 
-/// Looks through a parsed pattern for the first newline.
+/// Searches a parsed pattern for the first newline.
 struct NewlineSearch<'a> {
     pattern: &'a str,
     found: Option<usize>,

@@ -1,7 +1,7 @@
-//! How often Enter was pressed since the last turn, whether or not a turn came of it.
+//! Counts how often Enter was pressed since the last turn, whether or not a turn came of it.
 //!
-//! A wrong or missing profile shows in nothing else: the program answers, and no turn is found.
-//! Enter inside a paste is none.
+//! Nothing else shows a wrong or missing profile: the program answers, and no turn is found. Enter
+//! inside a paste does not count.
 
 use super::keys::{Key, KeyParser};
 use std::time::Duration;
@@ -21,14 +21,13 @@ impl EnterCounter {
         }
     }
 
-    /// How often Enter was pressed since the last turn.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Takes input.
+    /// Counts the Enters in this input.
     pub(super) fn count_in(&mut self, now: Duration, input: &[u8]) {
-        // A lone ESC that time has made a key is of no interest, but what follows it is.
+        // A lone ESC that has timed out is a key of its own, so it must not swallow the next byte.
         self.keys.expire(now);
         let keys = input
             .iter()
@@ -41,7 +40,7 @@ impl EnterCounter {
             .saturating_add(u32::try_from(entered).unwrap_or(u32::MAX));
     }
 
-    /// A turn was found.
+    /// Starts again from zero, because a turn was found.
     pub(super) fn reset(&mut self) {
         self.count = 0;
     }

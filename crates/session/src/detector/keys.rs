@@ -1,26 +1,24 @@
-//! The input as keys: what a person pressed, told apart from what the terminal reports.
+//! Parses the input into keys, so that a key press is not confused with a report of the terminal.
 //!
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a
 //! paste are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows
-//! it for
-//! [`ESCAPE_WAIT`] or when another ESC does; what begins an answer of the terminal (`ESC ]`) and goes
-//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does
-//! not come is given up, so that the keys after it are keys again. Nothing here grows: of a
-//! sequence
-//! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
+//! it for [`ESCAPE_WAIT`] or when another ESC does. The beginning of a terminal's answer (`ESC ]`)
+//! that goes no further is a key with Alt. Nothing stays open for ever: a string or a paste whose
+//! end does not come is given up, so that later keys count again. Of a sequence,
+//! [`SEQUENCE_BYTES_MAX`] bytes are kept and the rest is skipped. No input fails.
 
 use std::time::Duration;
 
 /// How long a lone ESC byte may still become a sequence.
 pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
-/// How long a string that has begun may pause: an answer of the terminal comes in one piece.
+/// How long a string may pause. A terminal sends an answer in one piece, so this is generous.
 const STRING_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a paste may pause. The program waits for its end as well, and links stall.
+/// How long a paste may pause. The program waits for its end as well, and slow links stall.
 const PASTE_WAIT: Duration = Duration::from_secs(10);
 
-/// How much of a sequence is looked at.
+/// How much of a sequence is kept.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
 const ENTER: u32 = 13;
@@ -29,7 +27,7 @@ const ESCAPE: u32 = 27;
 const BACKSPACE: u32 = 127;
 const CTRL: u32 = 4;
 const SHIFT: u32 = 1;
-/// Shift, alt, ctrl, super, hyper and meta; the locks above them are no modifiers.
+/// Shift, alt, ctrl, super, hyper and meta; the lock keys above them are not modifiers.
 const MODIFIERS: u32 = 0x3f;
 
 /// A key press.
@@ -37,7 +35,7 @@ const MODIFIERS: u32 = 0x3f;
 pub(super) enum Key {
     /// Enter alone.
     Enter,
-    /// Ctrl-J, which line editors take for Enter.
+    /// Ctrl-J, which line editors read as Enter.
     LineFeed,
     /// Esc alone.
     Escape,
@@ -49,7 +47,7 @@ pub(super) enum Key {
     Pasted(u8),
     /// The character before the cursor is erased.
     Backspace,
-    /// The line is erased.
+    /// The whole line is erased (Ctrl-U).
     Kill,
     /// Another key, which may change the line in ways that only the program knows.
     Edit,
@@ -62,16 +60,16 @@ enum State {
     Csi,
     /// After `ESC O`.
     SingleShift,
-    /// The bytes of an old mouse report that are still to come.
+    /// An old mouse report, with the number of bytes still to come.
     Mouse(u8),
-    /// After the introducer of a string, of which nothing came yet.
+    /// Right after the introducer of a string.
     StringStart,
     String,
     StringEscape,
     Paste,
 }
 
-/// Cuts input into keys.
+/// Splits input into keys.
 #[derive(Debug)]
 pub(super) struct KeyParser {
     state: State,
@@ -88,7 +86,7 @@ impl KeyParser {
         }
     }
 
-    /// When an open ESC becomes a key or what else is open is given up.
+    /// When an open ESC becomes a key, or an open sequence is given up.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let wait = match self.state {
             State::Ground => return None,
@@ -99,7 +97,7 @@ impl KeyParser {
         Some(self.last + wait)
     }
 
-    /// Whether nothing is open.
+    /// Whether no sequence is open.
     pub(super) fn at_ground(&self) -> bool {
         self.state == State::Ground
     }
@@ -116,7 +114,7 @@ impl KeyParser {
         }
     }
 
-    /// Takes one byte.
+    /// Reads one byte; returns the key that it completes.
     pub(super) fn push_byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
         self.last = now;
         match self.state {
@@ -161,7 +159,7 @@ impl KeyParser {
             b'O' => State::SingleShift,
             b']' | b'P' | b'_' | b'^' | b'X' => State::StringStart,
             0x1b => {
-                // Two of them: the first was the key, the second may begin anything.
+                // Two in a row: the first was the key, the second may begin anything.
                 return Some(Key::Escape);
             }
             _ => return self.end_sequence(Some(Key::Edit)),
@@ -171,6 +169,7 @@ impl KeyParser {
 
     fn read_csi(&mut self, byte: u8) -> Option<Key> {
         match byte {
+            // An old mouse report carries three raw bytes that would otherwise look like text.
             b'M' if self.sequence.is_empty() => {
                 self.state = State::Mouse(3);
                 None
@@ -197,6 +196,7 @@ impl KeyParser {
                 self.sequence.clear();
                 None
             }
+            // Answers to queries, focus reports and SGR mouse reports are not keys.
             ([b'?' | b'<' | b'>' | b'=', ..], _)
             | ([], b'I' | b'O')
             | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
@@ -223,8 +223,8 @@ impl KeyParser {
         self.state = match byte {
             0x07 | 0x18 | 0x1a => State::Ground,
             0x1b => State::StringEscape,
-            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this
-            // was Alt.
+            // No answer of a terminal holds a line end, and none begins with Ctrl-C: this was a key
+            // with Alt.
             b'\r' | b'\n' => return self.read_as_key(byte),
             0x03 if self.state == State::StringStart => return self.read_as_key(byte),
             _ => State::String,
@@ -254,7 +254,8 @@ impl KeyParser {
                 None
             };
         }
-        // The beginning of an end that was none is dropped: a paste holds no escape sequences.
+        // The beginning of an end mark that turned out not to be one is dropped: a paste holds no
+        // escape sequences.
         self.sequence.clear();
         match byte {
             0x1b => {
@@ -268,7 +269,7 @@ impl KeyParser {
     }
 }
 
-/// The event type of a key that was let go.
+/// The event type of a key release.
 const RELEASE: u32 = 3;
 
 /// The numbers of a sequence, each with its parts after colons.
@@ -298,7 +299,7 @@ fn event_type(numbers: &[Vec<u32>], at: usize) -> u32 {
     number_at(numbers, at, 1)
 }
 
-/// `CSI code ; modifiers : event u`.
+/// Reads `CSI code ; modifiers : event u`.
 fn key_from_csi_u(numbers: &[Vec<u32>]) -> Option<Key> {
     if event_type(numbers, 1) == RELEASE {
         return None;
@@ -309,7 +310,7 @@ fn key_from_csi_u(numbers: &[Vec<u32>]) -> Option<Key> {
     ))
 }
 
-/// `CSI 27 ; modifiers ; code ~`.
+/// Reads `CSI 27 ; modifiers ; code ~`.
 fn key_from_csi_27(numbers: &[Vec<u32>]) -> Key {
     key_from_code(number_at(numbers, 2, 0), number_at(numbers, 1, 0))
 }

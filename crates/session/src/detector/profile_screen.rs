@@ -1,25 +1,25 @@
-//! The emulated screen of a session with its gatherer, fed so that cutting the bytes changes
-//! nothing.
+//! The emulated screen of a session with a screen profile, and the text that is gathered from it.
 //!
-//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the
-//! screen shows between two moments, never what it shows between two reads of the same moment.
+//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came). So a frame is what the
+//! screen shows between two moments, never what it shows between two reads of the same moment, and
+//! cutting the bytes changes nothing. It never fails; without valid text rules the text is empty.
 
 use super::profile::{Profile, RowsRule};
 use super::typed_line::TypedLine;
 use crate::pattern::Pattern;
 use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submitted};
 
-/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+/// How many bytes wait for the screen; more are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// A screen and what is gathered from it.
+/// A screen and the text that is gathered from it.
 pub(super) struct ProfileScreen {
     screen: Screen,
     gatherer: Option<Gatherer>,
-    /// What was submitted, where that is known.
+    /// The submitted text, where it is known and is not a command.
     submitted: Option<String>,
     pending: Vec<u8>,
-    /// The row that [`ProfileScreen::interrupt_row`] found, until the screen changes.
+    /// The cached result of [`ProfileScreen::interrupt_row`], until the screen changes.
     interrupt_row: Option<Option<usize>>,
 }
 
@@ -61,7 +61,7 @@ impl ProfileScreen {
         self.pending.len()
     }
 
-    /// Paints what waits.
+    /// Paints the waiting bytes.
     pub(super) fn paint(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -76,8 +76,7 @@ impl ProfileScreen {
         self.interrupt_row = None;
     }
 
-    /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the
-    /// program's own.
+    /// Begins a turn with the screen as it is now.
     pub(super) fn begin_turn(&mut self, typed: &TypedLine, is_command: bool) {
         self.paint();
         self.submitted = typed
@@ -93,7 +92,7 @@ impl ProfileScreen {
         self.submitted.take_if(|_| is_command);
     }
 
-    /// The row on which the cursor is.
+    /// The text of the row that the cursor is on.
     pub(super) fn cursor_row(&mut self) -> String {
         self.paint();
         let row = self
@@ -104,7 +103,7 @@ impl ProfileScreen {
         row.map(|row| row.text).unwrap_or_default()
     }
 
-    /// The text of the turn, which is over.
+    /// Ends the turn and returns its text.
     pub(super) fn finish_turn(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered {
@@ -125,7 +124,7 @@ impl ProfileScreen {
         gathered
     }
 
-    /// The text of the turn, which is over, where the next one has begun already.
+    /// Ends the turn and returns its text, where the next one has already begun.
     pub(super) fn hand_over(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let handed = self
@@ -140,8 +139,7 @@ impl ProfileScreen {
         self.gatherer.as_ref().is_some_and(Gatherer::is_open)
     }
 
-    /// What stands below the prompt of a turn that asks the same as the one before, where nothing
-    /// is new.
+    /// The text below the prompt of a turn that repeats the submit before it, where nothing is new.
     pub(super) fn answer_again(&self) -> String {
         let submitted = self.submitted.as_deref().zip(self.gatherer.as_ref());
         submitted
@@ -163,7 +161,7 @@ impl ProfileScreen {
         self.gatherer.as_ref().is_some_and(Gatherer::awaits_words)
     }
 
-    /// Output was lost.
+    /// Handles lost output: the screen is unknown until the program repaints it.
     pub(super) fn note_gap(&mut self) {
         self.paint();
         self.screen.reset();
@@ -179,7 +177,7 @@ impl ProfileScreen {
         self.interrupt_row = None;
     }
 
-    /// Whether the screen is half painted.
+    /// Whether a synchronized update is open, so that the screen is half painted.
     pub(super) fn is_half_painted(&self) -> bool {
         self.screen.sync_open()
     }
@@ -190,7 +188,7 @@ impl ProfileScreen {
         self.screen.left_of_cursor()
     }
 
-    /// What the rows say.
+    /// The signs on the rows.
     pub(super) fn read_signs(&mut self, profile: &Profile) -> RowSigns {
         self.paint();
         let Some(rule) = &profile.rows else {
@@ -199,8 +197,8 @@ impl ProfileScreen {
         let rows = self.screen.rows();
         let is_edge = |row: &Row| self.is_edge(rule, row);
         let edge = rows.iter().position(is_edge);
-        // Above a box stand the assistant's words, which are indented and mostly have no colour of
-        // their own.
+        // The assistant's words are above the box. They are indented and mostly have no colour of
+        // their own, so only other rows there can be signs of the program.
         let own = |at: usize, row: &Row, indented: bool| {
             let coloured = row.lead.foreground != Colour::Default;
             edge.is_none_or(|edge| at > edge)
@@ -214,6 +212,8 @@ impl ProfileScreen {
         };
         let is_prompt = |row: &Row| rule.ready.matches(&row.text);
         let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
+        // While a box is visible, only the row below its edge is a prompt: the transcript may show
+        // others.
         let ready = if edge.is_some() {
             rows.windows(2).any(below)
         } else {
@@ -226,7 +226,7 @@ impl ProfileScreen {
         }
     }
 
-    /// Whether a row is the upper edge of a box, from side to side.
+    /// Whether a row is the upper edge of a box that spans the window.
     fn is_edge(&self, rule: &RowsRule, row: &Row) -> bool {
         let matches = rule
             .edge
@@ -235,7 +235,7 @@ impl ProfileScreen {
         matches && row.text.chars().count() >= usize::from(self.screen.size().cols)
     }
 
-    /// The lowest row by which the program says that it was interrupted, as painted so far.
+    /// The lowest row by which the program shows that it was interrupted, as painted so far.
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
         let screen = &self.screen;

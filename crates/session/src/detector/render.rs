@@ -1,18 +1,18 @@
-//! A stream's bytes as the text that they leave behind: no width limit, no colours.
+//! Renders a stream's bytes as the text that they leave behind, with no width limit and no colours.
 //!
-//! Sequences are removed; carriage return, backspace, erase and cursor moves are applied; trailing
-//! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by
-//! the bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`].
-//! So is the work: beyond [`MOVES_PER_BYTE`] sequences that move or blank many cells at once are
-//! left out.
+//! Carriage return, backspace, erase and cursor moves are applied; other sequences are removed and
+//! trailing blanks trimmed. Text on the alternate screen is left out. Memory and work are limited
+//! by the number of bytes: a cursor that jumps far to the right uses at most [`CELLS_PER_BYTE`]
+//! cells per byte, and sequences that move or blank many cells are ignored beyond
+//! [`MOVES_PER_BYTE`]. Example: `10%\r100%\r\n` renders as `100%`.
 
 use super::sequence::{Csi, ModeSwitch, Token, Tokenizer};
 
-/// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
+/// How many cells a rendered stream may use per byte, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;
 const CELLS_FREE: usize = 64 * 1024;
-/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]: more than any
-/// program needs that edits lines of a terminal's width.
+/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]. Programs that edit
+/// lines of a terminal's width need far less; without it, few bytes could cost quadratic time.
 const MOVES_PER_BYTE: usize = 128;
 const MOVES_FREE: usize = 1024 * 1024;
 const TAB_STOP: usize = 8;
@@ -22,15 +22,14 @@ pub(crate) fn render(bytes: &[u8]) -> String {
     TextGrid::from_bytes(bytes).text()
 }
 
-/// The text left of the cursor on its line, blanks kept, after the bytes of that line.
+/// The text left of the cursor after the bytes of one line, blanks kept.
 pub(super) fn left_of_cursor(line: &[u8]) -> String {
     let grid = TextGrid::from_bytes(line);
     grid.row_prefix(grid.col)
 }
 
-/// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was
-/// ended, since a prompt at the right is not part of it. Who moved the cursor to the row's
-/// beginning first means all of it.
+/// The row that a complete line leaves behind, blanks kept, up to the cursor at the line end: a
+/// prompt at the right edge is not part of it. A cursor in the first column means the whole row.
 pub(super) fn entered_row(line: &[u8]) -> String {
     let end = line
         .iter()
@@ -75,7 +74,7 @@ impl TextGrid {
         grid
     }
 
-    /// The first so many cells of the cursor's row.
+    /// The first `cols` cells of the cursor's row.
     fn row_prefix(&self, cols: usize) -> String {
         let cells = self.lines.get(self.row).into_iter().flatten().copied();
         cells.chain(std::iter::repeat(' ')).take(cols).collect()
@@ -207,7 +206,7 @@ impl TextGrid {
         }
     }
 
-    /// Whether so many cells may still be moved or blanked.
+    /// Whether this many cells may still be moved or blanked; counts them if so.
     fn may_move(&mut self, cells: usize) -> bool {
         let left = self.moves_left.checked_sub(cells);
         self.moves_left = left.unwrap_or(self.moves_left);

@@ -1,22 +1,23 @@
-//! The output as tokens: text runs, controls, escape sequences and operating system commands.
+//! Splits the output into tokens: text runs, controls, escape sequences and operating system
+//! commands.
 //!
-//! Invariant: how the bytes are cut into calls makes no difference to the tokens, except that a run
-//! of text may come in pieces. Nothing grows with the input: of an OSC the first [`OSC_BYTES_MAX`]
-//! bytes are kept, of DCS, APC, PM and SOS none, of a control sequence [`PARAMS_MAX`] numbers. It
-//! cannot fail: what is no sequence is dropped as a terminal would drop it.
+//! Cutting the bytes into calls differently changes no token, except that a run of text may come in
+//! pieces. Memory is limited: of an OSC the first [`OSC_BYTES_MAX`] bytes are kept, of DCS, APC, PM
+//! and SOS none, of a control sequence [`PARAMS_MAX`] numbers. It cannot fail: invalid sequences
+//! are dropped as a terminal would drop them.
 
-/// How much of an operating system command is kept: titles and states are short.
+/// How much of an operating system command is kept; titles and states are short.
 pub(super) const OSC_BYTES_MAX: usize = 4096;
 
 /// How many numbers of a control sequence are kept.
 const PARAMS_MAX: usize = 16;
 
-/// What a step found.
+/// The meaning of the bytes that one step used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The bytes that were used are text.
+    /// Text.
     Text,
-    /// A control character, also one inside a sequence, where it acts all the same.
+    /// A control character. Inside a sequence it acts all the same.
     Control(u8),
     /// A control sequence: see [`Tokenizer::csi`].
     Csi,
@@ -24,7 +25,7 @@ pub(super) enum Token {
     Osc,
     /// `ESC` and one more byte.
     Escape(u8),
-    /// Part of something.
+    /// Part of an unfinished sequence.
     Nothing,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct ModeSwitch<'a> {
 }
 
 impl Csi {
-    /// The number at a place; `default` where it is missing or zero.
+    /// The number at an index; `default` where it is missing or zero.
     pub(super) fn param(&self, at: usize, default: u16) -> u16 {
         self.params()
             .get(at)
@@ -89,7 +90,7 @@ impl Csi {
         if self.count < PARAMS_MAX {
             self.count += 1;
         } else if let Some(last) = self.params.last_mut() {
-            // A seventeenth number and those after it share the last place, which nobody reads.
+            // A seventeenth number and those after it share the last place, which no caller reads.
             *last = 0;
         }
     }
@@ -111,16 +112,15 @@ enum State {
     },
 }
 
-/// What a step used and found.
+/// The result of one step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenStep {
-    /// How many bytes were used.
+    /// How many bytes the step used.
     pub(super) used: usize,
-    /// What they are.
     pub(super) token: Token,
 }
 
-/// Cuts output into tokens.
+/// Splits output into tokens.
 #[derive(Debug)]
 pub(super) struct Tokenizer {
     state: State,
@@ -142,12 +142,12 @@ impl Tokenizer {
         self.state == State::Ground
     }
 
-    /// The sequence that the last step found.
+    /// The control sequence that the last step completed.
     pub(super) fn csi(&self) -> &Csi {
         &self.csi
     }
 
-    /// The command that the last step found.
+    /// The operating system command that the last step completed.
     pub(super) fn osc(&self) -> &[u8] {
         &self.osc
     }
@@ -267,12 +267,12 @@ impl Tokenizer {
     }
 }
 
-/// Whether a byte is a control character (DEL counts, bytes of UTF-8 do not).
+/// Whether a byte is a control character. DEL is one; bytes of UTF-8 are not.
 fn is_control(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f
 }
 
-/// The bytes without escape sequences and without controls other than the tabulator.
+/// The text of the bytes, without escape sequences and without controls other than the tabulator.
 pub(super) fn strip_sequences(bytes: &[u8]) -> String {
     let mut text = Vec::with_capacity(bytes.len());
     for_each_text(bytes, |_, piece| {
@@ -283,7 +283,7 @@ pub(super) fn strip_sequences(bytes: &[u8]) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Where the first `length` bytes of the stripped text end in the bytes.
+/// How many of the bytes the first `length` bytes of their stripped text take.
 pub(super) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
     let (mut left, mut end) = (length, 0);
     for_each_text(bytes, |at, piece| {
@@ -295,7 +295,8 @@ pub(super) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
     end
 }
 
-/// Gives each piece of the stripped text with its place in the bytes, until the reader has enough.
+/// Calls `read` with each piece of the stripped text and its index in the bytes, until it returns
+/// `false`.
 fn for_each_text(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
     let mut tokens = Tokenizer::new();
     let mut rest = bytes;

@@ -1,11 +1,20 @@
-//! The content of a stream's turn: the raw bytes from the submit to the prompt line, without the
-//! echo.
+//! The content of a stream's turn: the raw bytes from the submit to the prompt line, without
+//! echoes.
 //!
-//! The echo is the head: what the tty or the line editor prints of the submitted input, up to and
-//! including the line feed that ends it. The same words later on stay. `^C` that answers an
-//! interrupt is echo too, and so is a line that was typed in mid-turn, where it stands right behind
-//! the place at which it was typed. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and
-//! the rest is only counted.
+//! Worked example, `ls` submitted at a bash prompt. The tty echoes the keys, then the program
+//! answers:
+//!
+//! ```text
+//! ls\r\n                  the echo of the submitted line, up to its line feed: removed
+//! notes.txt\r\n           content
+//! ^C\r\n                  the echo of an interrupt: `^C` removed
+//! bash-5.2$               the prompt line: the content ends before it
+//! ```
+//!
+//! The same words later on stay. An echo in mid-turn is removed only right behind the place at
+//! which the line was typed, or where the tty would have put it. The first [`CONTENT_BYTES_MAX`]
+//! bytes are kept and the rest is only counted. Nothing here fails: an echo that is not recognised
+//! stays in the content.
 
 use super::render::render;
 use super::sequence::strip_sequences;
@@ -14,54 +23,58 @@ use super::typed_line::{ExpectedEcho, TypedLine, without_blanks};
 /// How many bytes of a turn are kept.
 pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How far behind the place where a line was typed its echo is looked for.
+/// How far behind the place where a line was typed its echo is searched.
 const ECHO_WINDOW_BYTES: usize = 4096;
 
-/// How far the `^C` of an interrupt may be behind it: a flood that was on its way comes first.
+/// How far behind an interrupt its `^C` is searched: output that was already on its way comes
+/// first.
 const INTERRUPT_WINDOW_BYTES: usize = 128 * 1024;
 
-/// How long a line that is typed in mid-turn may be to be looked for.
+/// The longest line typed in mid-turn whose echo is searched.
 const ECHO_BYTES_MAX: usize = 1024;
 
-/// How many echoes inside of a turn are removed.
+/// How many echoes inside a turn are removed.
 const ECHOES_MAX: usize = 64;
 
-/// How long an echo may be; longer heads are content.
+/// The longest echo of the submitted input; a longer one counts as content, so that a turn without
+/// an echo is not held back for ever.
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
+/// The echo of the submitted input, at the head of the bytes.
 #[derive(Debug, Clone)]
 enum EchoHead {
-    /// The echo is not over: these lines of it are still to come (`None`: not known).
+    /// The echo is not over: these lines of it are expected (`None`: the input is not known).
     Pending(Option<ExpectedEcho>),
-    /// Content begins here.
+    /// The echo is over and content begins at this index.
     EndsAt(usize),
 }
 
-/// Something that is echoed behind this place.
+/// An echo that is expected in mid-turn.
 #[derive(Debug)]
 struct Echo {
+    /// The index from which on it may be.
     from: usize,
     bytes: Vec<u8>,
     what: EchoKind,
 }
 
-/// What is echoed in mid-turn, and by whom.
+/// What is echoed in mid-turn, and by which side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EchoKind {
-    /// `^C`, by the tty: at once, or behind what was on its way, and then the line ends.
+    /// `^C`, by the tty: at once, or behind output that was on its way. A line end follows.
     Interrupt,
-    /// A line, by the tty: at once, or behind what was on its way, where a line begins.
+    /// A line, by the tty: at once, or behind output that was on its way, at the start of a line.
     ByTty,
     /// A line, by the program that asked for it: at once.
     ByProgram,
 }
 
-/// How a turn's input is echoed.
+/// How the input of a turn is echoed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EchoMode {
-    /// By a line editor, which repaints the line as it likes.
+    /// A line editor echoes it and may repaint the line in any way.
     pub(super) line_editor: bool,
-    /// By one that switches bracketed paste off when it has done so.
+    /// The line editor switches bracketed paste off when the echo is complete.
     pub(super) until_paste_off: bool,
 }
 
@@ -98,7 +111,7 @@ impl StreamContent {
         }
     }
 
-    /// Begins a turn at an offset of the output. `line` is what stands on the line so far.
+    /// Begins a turn at an offset of the output. `line` is the current line so far.
     pub(super) fn begin(&mut self, at: u64, typed: &TypedLine, line: &[u8], echoing: EchoMode) {
         *self = Self::new();
         self.begin = at;
@@ -110,13 +123,13 @@ impl StreamContent {
                 .back()
                 .is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
         {
-            // Echoed while it was typed: only the line feed is missing.
+            // The line was echoed while it was typed, so only its line feed is missing.
             lines.drain(..lines.len() - 1);
         }
         self.head = EchoHead::Pending(expected);
     }
 
-    /// Takes output.
+    /// Adds output, up to the limit.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes
@@ -130,7 +143,7 @@ impl StreamContent {
         self.bytes.len()
     }
 
-    /// The offset of the output at which content begins, as far as that is known.
+    /// The offset of the output at which content begins, as far as it is known.
     pub(super) fn content_offset(&self) -> u64 {
         let EchoHead::EndsAt(start) = self.head else {
             return self.begin;
@@ -138,25 +151,27 @@ impl StreamContent {
         self.begin.saturating_add(start as u64)
     }
 
-    /// Whether the echo is not over yet.
+    /// Whether the echo of the input is still expected.
     pub(super) fn is_in_echo(&self) -> bool {
         matches!(self.head, EchoHead::Pending(_))
     }
 
-    /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the
-    /// output.
+    /// Handles the line feed that ended `line` at an offset of the output. `line` is the whole
+    /// line, with the prompt before the echo.
     pub(super) fn end_line(&mut self, at: u64, line: &[u8], prompt: &str) {
         let after = self.index_of(at);
         let first = !std::mem::replace(&mut self.lines_seen, true);
         let EchoHead::Pending(expected) = &mut self.head else {
             return;
         };
+        // Only the first line feed can follow directly on the Enter.
         let since_enter = first.then(|| {
             without_blanks(&strip_sequences(
                 self.bytes.get(..after).unwrap_or(&self.bytes),
             ))
         });
         let silent = since_enter.as_ref().is_some_and(String::is_empty);
+        // Nothing visible came since the Enter: the tty or the editor only ended the line.
         let Some(expected) = expected.as_mut().filter(|_| !silent) else {
             self.head = EchoHead::EndsAt(after);
             return;
@@ -164,6 +179,7 @@ impl StreamContent {
         let line_editor = self.echoing.line_editor;
         let is_rest = since_enter.is_some_and(|since| expected.is_rest(&since, line, line_editor));
         if !is_rest && !expected.is_echo(line, &without_blanks(prompt), line_editor) {
+            // The line is no echo, so everything since the Enter is content.
             self.head = EchoHead::EndsAt(0);
             return;
         }
@@ -174,8 +190,8 @@ impl StreamContent {
         }
     }
 
-    /// Bracketed paste was switched off in the line that began at this offset: a line editor that
-    /// had it on is done with its echo.
+    /// Ends the echo where a line editor switched bracketed paste off in the line that began at
+    /// this offset.
     pub(super) fn end_echo_at_paste_off(&mut self, line_start: u64) {
         if std::mem::take(&mut self.echoing.until_paste_off) {
             let until = self.index_of(line_start);
@@ -187,8 +203,8 @@ impl StreamContent {
         }
     }
 
-    /// Whether nothing can be seen of the content up to an offset of the output. Of what was not
-    /// kept nobody knows, so it counts as seen.
+    /// Whether the content up to an offset of the output shows nothing. Discarded bytes count as
+    /// visible.
     pub(super) fn is_blank(&self, end: u64) -> bool {
         let EchoHead::EndsAt(start) = self.head else {
             return true;
@@ -199,27 +215,28 @@ impl StreamContent {
         !strip_sequences(content).contains(|c: char| !c.is_whitespace())
     }
 
+    /// The index in `bytes` of an offset of the output.
     fn index_of(&self, at: u64) -> usize {
         usize::try_from(at.saturating_sub(self.begin)).unwrap_or(usize::MAX)
     }
 
-    /// Content begins here, whatever came before.
+    /// Begins the content here and drops everything before.
     pub(super) fn cut_head(&mut self, at: u64) {
         self.head = EchoHead::EndsAt(self.index_of(at));
         self.end = None;
     }
 
-    /// Content ends here, wherever the prompt line begins.
+    /// Ends the content here, wherever the prompt line begins. The first call counts.
     pub(super) fn cut_tail(&mut self, at: u64) {
         self.end.get_or_insert(at);
     }
 
-    /// The user interrupted: the `^C` that follows is echo.
+    /// Expects the `^C` of an interrupt.
     pub(super) fn expect_interrupt_echo(&mut self, at: u64) {
         self.expect_echo(at, b"^C".to_vec(), EchoKind::Interrupt);
     }
 
-    /// A line was typed in mid-turn, from this offset of the output on.
+    /// Expects the echo of a line that is typed in mid-turn, from this offset of the output on.
     pub(super) fn expect_line_echo(&mut self, at: u64, line: &[u8], what: EchoKind) {
         if line.len() <= ECHO_BYTES_MAX {
             self.expect_echo(at, [line, b"\r\n"].concat(), what);
@@ -236,7 +253,7 @@ impl StreamContent {
         }
     }
 
-    /// Begins a turn of which these bytes came already, up to an offset of the output.
+    /// Begins a turn whose first bytes came already, up to an offset of the output.
     pub(super) fn begin_with(&mut self, at: u64, bytes: Vec<u8>) {
         *self = Self::new();
         self.begin = at - bytes.len() as u64;
@@ -248,11 +265,13 @@ impl StreamContent {
         let end = self.index_of(self.end.unwrap_or(end));
         let start = match self.head {
             EchoHead::EndsAt(start) => start,
+            // The echo never ended, so there is no content.
             EchoHead::Pending(_) => end,
         };
         let truncated = end > self.bytes.len();
         let end = end.min(self.bytes.len());
         let mut content = self.bytes.get(start..end).unwrap_or_default().to_vec();
+        // From the back, so that a removal does not move the places of the echoes before it.
         for echo in self.echoes.iter().rev() {
             echo.remove(&mut content, start);
         }
@@ -265,7 +284,7 @@ impl StreamContent {
 }
 
 impl Echo {
-    /// Removes it from the content that begins at `start`. The end of a line stays where the
+    /// Removes the echo from the content that begins at `start`. The line end stays where the
     /// program had begun that line.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.from.saturating_sub(start);
@@ -288,6 +307,7 @@ impl Echo {
         content.drain(at..at + self.bytes.len() - kept);
     }
 
+    /// Whether the match at this index can be the echo. At the start of the window it always can.
     fn may_be_at(&self, window: &[u8], at: usize) -> bool {
         let end = at + self.bytes.len();
         at == 0
@@ -299,7 +319,7 @@ impl Echo {
     }
 }
 
-/// Whether something can be seen on the last line.
+/// Whether the last line shows something.
 fn is_line_begun(content: &[u8]) -> bool {
     let line = content
         .rsplit(|byte| *byte == b'\n')
@@ -309,9 +329,9 @@ fn is_line_begun(content: &[u8]) -> bool {
 }
 
 impl ExpectedEcho {
-    /// Whether what came since the Enter is the rest of the next expected line, the beginning of
-    /// which was echoed while it was typed. It stands there behind any prompt, or a line editor has
-    /// painted a preview below it since, which leaves nothing of the line to compare with.
+    /// Whether the bytes since the Enter are the rest of the expected line, whose beginning was
+    /// echoed while it was typed. The line then ends with the expected text, unless a line editor
+    /// has painted a preview below it, which leaves nothing to compare with.
     fn is_rest(&self, since_enter: &str, line: &[u8], line_editor: bool) -> bool {
         let Some(front) = self
             .lines
@@ -323,13 +343,14 @@ impl ExpectedEcho {
         line_editor || without_blanks(&strip_sequences(line)).ends_with(front.as_str())
     }
 
-    /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is
-    /// compared as it was printed, which survives wrapping, and as it is shown, which survives
-    /// editing.
+    /// Whether a line is the expected echo, with or without the prompt in front. It is compared as
+    /// printed, which survives wrapping, and as shown, which survives editing.
     fn is_echo(&self, line: &[u8], prompt: &str, line_editor: bool) -> bool {
         let Some(front) = self.lines.front().filter(|front| !front.is_empty()) else {
             return false;
         };
+        // Another program may have read what was typed before the prompt, so only the rest must
+        // match.
         let surely = front
             .get(self.ahead_len..)
             .filter(|rest| !rest.is_empty())

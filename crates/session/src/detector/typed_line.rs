@@ -1,14 +1,14 @@
-//! What was typed since the last Enter, as far as it can be known from the keys.
+//! The text typed since the last Enter, as far as the keys show it.
 //!
-//! It is used only to tell the echo of an input from an answer. Once a key edits the line in a way
-//! that only the program knows (completion, history, arrows), the line is unknown until the next
-//! Enter. What was typed before the last prompt may have been for the program that ran then, or for
-//! this prompt.
+//! It serves only to distinguish the echo of an input from an answer. Once a key edits the line in
+//! a way that only the program knows (completion, history, arrows), the line is unknown until the
+//! next Enter. Text typed before the last prompt may have been for the program that ran then, or
+//! for this prompt. A line longer than [`TYPED_BYTES_MAX`] is unknown.
 
 use super::keys::Key;
 use std::collections::VecDeque;
 
-/// How much of a typed line is remembered; a longer one is unknown.
+/// The longest typed line that is remembered.
 const TYPED_BYTES_MAX: usize = 64 * 1024;
 
 /// The line that is being typed.
@@ -16,20 +16,20 @@ const TYPED_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct TypedLine {
     bytes: Vec<u8>,
     unknown: bool,
-    /// How much of it was typed before the prompt was there.
+    /// How many bytes were typed before the prompt was shown.
     ahead_len: usize,
 }
 
-/// What is to be echoed, without blanks.
+/// The lines whose echo is expected, without blanks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ExpectedEcho {
     pub(super) lines: VecDeque<String>,
-    /// How much of the first line somebody else may have read.
+    /// How much of the first line another program may have read.
     pub(super) ahead_len: usize,
 }
 
 impl TypedLine {
-    /// Takes a key.
+    /// Applies a key to the line.
     pub(super) fn apply_key(&mut self, key: Key) {
         match key {
             Key::Text(byte) | Key::Pasted(byte) => self.push(byte),
@@ -44,22 +44,21 @@ impl TypedLine {
         self.bytes.len()
     }
 
-    /// Whether text stands in the line.
     pub(super) fn has_text(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Whether nothing was typed since the prompt was there.
+    /// Whether nothing was typed since the prompt was shown.
     pub(super) fn is_fresh(&self) -> bool {
         !self.unknown && self.bytes.len() <= self.ahead_len
     }
 
-    /// A prompt is there: what was typed so far was typed ahead of it.
+    /// Notes a prompt: everything typed so far was typed ahead of it.
     pub(super) fn note_prompt(&mut self) {
         self.ahead_len = self.bytes.len();
     }
 
-    /// The lines without blanks; none when they are not known.
+    /// The lines without blanks; `None` when the text is unknown.
     pub(super) fn expected_echo(&self) -> Option<ExpectedEcho> {
         let text = String::from_utf8_lossy(&self.bytes);
         let ahead = String::from_utf8_lossy(self.bytes.get(..self.ahead_len).unwrap_or_default());
@@ -73,12 +72,12 @@ impl TypedLine {
         })
     }
 
-    /// The bytes that a tty echoes of it at once; none when they are not known.
+    /// The typed bytes, which a tty echoes at once; `None` when they are unknown.
     pub(super) fn known_bytes(&self) -> Option<&[u8]> {
         (!self.unknown).then_some(self.bytes.as_slice())
     }
 
-    /// The same, unknown when it is longer than so many bytes.
+    /// The same line, unknown when it is longer than `bytes_max`.
     pub(super) fn limited_to(self, bytes_max: usize) -> Self {
         if self.bytes.len() <= bytes_max {
             self
@@ -99,12 +98,13 @@ impl TypedLine {
     }
 
     fn pop(&mut self) {
+        // Backspace removes a whole character, so continuation bytes of UTF-8 go with it.
         while self.bytes.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
         self.ahead_len = self.ahead_len.min(self.bytes.len());
     }
 }
 
-/// The text without white space: what survives any wrapping and repainting of a line.
+/// The text without white space, which survives any wrapping and repainting of a line.
 pub(super) fn without_blanks(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_whitespace() && !c.is_control())

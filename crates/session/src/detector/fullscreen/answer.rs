@@ -1,35 +1,35 @@
 //! The text of a turn of a program without a profile: which rows are the prompt, and the answer as
 //! read.
 //!
-//! The gatherer of screen profiles does the work. Its rules are made anew for each turn, because
-//! the only thing that is known about the transcript is what was typed: the rows that show it are
-//! the user's, and every other row that was added is the answer.
+//! The gatherer of screen profiles does the work. Its rules are made for each turn, because the
+//! typed text is all that is known about the transcript: the rows that show it are the user's, and
+//! every other new row is the answer.
 
 use crate::screen::{Mark, TextRules};
 use regex::escape;
 
-/// How much of the prompt's first line marks its row: the rest may be wrapped.
+/// How much of the prompt's first line identifies its row: the rest may be wrapped.
 const HEAD_CHARS: usize = 24;
 
-/// The shortest line of a prompt of several lines that is recognised by itself.
+/// The shortest line that is recognised by itself in a prompt of several lines.
 const LINE_CHARS_MIN: usize = 4;
 
 /// How many lines of a prompt are recognised.
 const LINES_MAX: usize = 64;
 
-/// What may stand in front of the prompt in the transcript, and of a line of it.
+/// The characters that may precede the prompt, or a line of it, in the transcript.
 const LEAD: &str = r"^[^\p{L}\p{N}]{0,8}";
 
 /// The signs that programs put in front of an answer.
 const BULLETS: [char; 9] = ['●', '•', '◆', '✦', '⏺', '◇', '✧', '○', '▪'];
 
-/// The cells of which scroll bars are made.
+/// The characters of scroll bars.
 const SCROLLBARS: &str = "┃█▐▓░▕";
 
-/// The words with which programs say that they were stopped.
+/// The words by which programs report that they were stopped.
 const STOPPED: [&str; 5] = ["interrupted", "cancelled", "canceled", "aborted", "stopped"];
 
-/// Whether a text is nothing but the notice that the program was stopped.
+/// Whether a text is only the notice that the program was stopped.
 pub(super) fn is_stop_notice(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let mut words = text
@@ -38,7 +38,7 @@ pub(super) fn is_stop_notice(text: &str) -> bool {
     !text.contains('\n') && words.by_ref().take(3).any(|word| STOPPED.contains(&word))
 }
 
-/// The rules for a turn that asked this, on a screen whose first row was this.
+/// The rules for a turn with this prompt, on a screen with this first row.
 pub(super) fn rules_for_turn(asked: Option<&str>, first_row: &str) -> TextRules {
     let mark = |row: String| Mark {
         row,
@@ -98,7 +98,7 @@ pub(super) fn clean_answer(text: &str) -> String {
     cut.join("\n")
 }
 
-/// A row whose bullet is a blank; a list's own bullet stays, since it is indented.
+/// The row with its bullet replaced by blanks. A list's own bullet stays, since it is indented.
 fn without_bullet(line: &str) -> String {
     let blanks = line.len() - line.trim_start_matches(' ').len();
     let mut rest = line.get(blanks..).unwrap_or_default().chars();

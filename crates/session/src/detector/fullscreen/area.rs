@@ -1,25 +1,26 @@
-//! The input area of a full-screen program: where typed text appears and where the cursor rests.
+//! Finds the input area of a full-screen program: where typed text appears and where the cursor
+//! rests.
 //!
-//! The area is learned, not configured. When the first letter of a draft is typed, the cursor
-//! stands in the empty area; what is left of it there (`❯ `, `│ > `, or nothing below a rule) is
-//! how the area is recognised from then on. A text editor and a shell have no such place: the row
-//! above their cursor is text, so [`InputArea::learn`] returns nothing for them.
+//! The area is learned, not configured. When the user types the first letter of a draft, the cursor
+//! is in the empty area; the text left of it (`❯ `, `│ > `, or nothing below a rule) identifies the
+//! area from then on. A text editor and a shell have no such place, because the row above their
+//! cursor is text: [`InputArea::learn`] returns `None` for them.
 
 use crate::screen::{Row, Screen};
 
 /// The longest text left of the cursor in an empty input area, in characters.
 const LEFT_CHARS_MAX: usize = 8;
 
-/// How many rows a draft may take before its first row is no longer looked for.
+/// How many rows a draft may take before the search for its first row stops.
 const DRAFT_ROWS_MAX: usize = 24;
 
 /// The shortest row that counts as a horizontal rule, in characters.
 const RULE_CHARS_MIN: usize = 10;
 
-/// How far from the cursor the edges of the area are looked for, in rows.
+/// How far from the cursor the edges of the area are searched, in rows.
 const EDGE_ROWS_MAX: usize = 6;
 
-/// The shortest draft by which an area is found where no cursor shows it, in characters.
+/// The shortest draft by which an area is found without a cursor, in characters.
 const DRAFT_CHARS_MIN: usize = 3;
 
 /// The shortest draft that may take several rows, in characters.
@@ -30,9 +31,9 @@ const LONG_DRAFT_CHARS: usize = 20;
 pub(super) struct InputArea {
     /// The text in front of the draft, without the margin.
     left: String,
-    /// Whether a horizontal rule stands right above.
+    /// Whether a horizontal rule is right above.
     ruled: bool,
-    /// Whether the cursor stands in it; some programs draw their own and leave the terminal's
+    /// Whether the cursor is in the area. Some programs draw their own and leave the terminal's
     /// elsewhere.
     has_cursor: bool,
 }
@@ -44,19 +45,19 @@ pub(super) struct FoundArea {
     pub(super) top: usize,
     /// The last row of the draft.
     pub(super) row: usize,
-    /// What stands between the beginning of the area and the cursor.
+    /// The text between the beginning of the area and the cursor.
     pub(super) draft: String,
 }
 
 impl InputArea {
-    /// The area in which the cursor stands now, if it stands in one.
+    /// The area that the cursor is in now, if it is in one.
     pub(super) fn learn(screen: &Screen, rows: &[Row]) -> Option<Self> {
         let row = usize::from(screen.cursor().0);
         let left = screen.left_of_cursor().trim_start().to_owned();
         Self::at_row(rows, row, left, true)
     }
 
-    /// The area that shows this draft, lowest first, where the cursor does not tell.
+    /// The lowest area that shows this draft, where the cursor does not mark it.
     pub(super) fn learn_from_draft(rows: &[Row], draft: &str) -> Option<Self> {
         if draft.chars().count() < DRAFT_CHARS_MIN {
             return None;
@@ -85,8 +86,8 @@ impl InputArea {
         })
     }
 
-    /// Whether the cursor stands in an area with something painted below it: a line editor leaves
-    /// no such screen.
+    /// Whether the cursor is in an area with something painted below it. A line editor leaves no
+    /// such screen.
     pub(super) fn is_framed(screen: &Screen, rows: &[Row]) -> bool {
         let row = usize::from(screen.cursor().0);
         let near = rows
@@ -99,8 +100,8 @@ impl InputArea {
         is_painted_below(screen, rows) && (ruled || Self::learn(screen, rows).is_some())
     }
 
-    /// Where the area is in a frame; none while a dialog or half a frame is shown in its place.
-    /// `typed` is what may stand in it.
+    /// Finds the area in a frame; `None` while a dialog or half a frame replaces it. `typed` is the
+    /// text that may be in it.
     pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<FoundArea> {
         let cursor = usize::from(screen.cursor().0);
         let from = if self.has_cursor {
@@ -109,7 +110,8 @@ impl InputArea {
             rows.len().checked_sub(1)?
         };
         let first = self.first_row(rows, from)?;
-        // Half a frame leaves the cursor anywhere: only a long draft has a second row.
+        // Half a frame leaves the cursor anywhere, so only a long draft may begin above the
+        // cursor's row.
         let is_long = typed.contains('\n') || typed.chars().count() >= LONG_DRAFT_CHARS;
         if self.has_cursor && first != from && !is_long {
             return None;
@@ -152,7 +154,8 @@ impl InputArea {
     }
 }
 
-/// As much of a text as was typed; the rest is a placeholder, a drawn cursor or the edge of a box.
+/// The part of a text that was typed; the rest is a placeholder, a drawn cursor or the edge of a
+/// box.
 fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
     let same = shown
         .chars()

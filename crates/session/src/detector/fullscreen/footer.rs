@@ -1,9 +1,8 @@
-//! What stands around the input area while the program is idle, and what else stands there while it
-//! works.
+//! Compares the rows around the input area with those of an idle program.
 //!
-//! A dialog may look like the input area, but it has another footer. And nearly every agent says
+//! A dialog may look like the input area, but it has another footer. And nearly every agent shows
 //! beside its spinner which key stops it (`esc to interrupt`, `ctrl+c to cancel`): where an idle
-//! screen does not say so, a screen that does is at work, even when nothing on it moves.
+//! screen shows no such hint, a screen that does is at work, even when nothing on it moves.
 
 use crate::screen::Row;
 use regex::Regex;
@@ -13,23 +12,23 @@ use std::sync::OnceLock;
 /// The shortest word that counts, in characters.
 const WORD_CHARS_MIN: usize = 3;
 
-/// One of so many words must be there again: hints come and go, and a dialog has hardly any of
-/// them.
+/// One of this many idle words must be there again. Hints come and go, and a dialog has hardly any
+/// of them.
 const WORDS_SHARE: usize = 4;
 
-/// How many rows above the input area may say which key stops the program.
+/// How many rows above the input area may show which key stops the program.
 const HINT_ROWS: usize = 4;
 
 /// The rows near an idle input area.
 #[derive(Debug, Default)]
 pub(super) struct Footer {
-    /// The words below it.
+    /// The words below the area.
     below: HashSet<String>,
-    /// Whether the idle screen itself names a key that stops something.
+    /// Whether the idle screen itself shows a key that stops something.
     hints: bool,
 }
 
-/// Where the input area is: its first row and its last.
+/// The first and the last row of the input area.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AreaRows {
     pub(super) top: usize,
@@ -45,14 +44,14 @@ impl Footer {
         }
     }
 
-    /// Whether enough of the idle words stand below the area again.
+    /// Whether enough of the idle words are below the area again.
     pub(super) fn is_idle(&self, rows: &[Row], area: AreaRows) -> bool {
         let now = words_below(rows, area);
         let known = self.below.intersection(&now).count();
         known * WORDS_SHARE >= self.below.len()
     }
 
-    /// Whether the screen says which key stops the program, and did not while it was idle.
+    /// Whether the screen shows which key stops the program, and did not while it was idle.
     pub(super) fn says_busy(&self, rows: &[Row], area: AreaRows) -> bool {
         !self.hints && shows_hint(rows, area)
     }
@@ -83,7 +82,7 @@ fn shows_hint(rows: &[Row], area: AreaRows) -> bool {
         .any(|row| pattern.is_match(&row.text))
 }
 
-/// A key, and that it stops the program.
+/// A pattern for a key followed by a word for stopping.
 fn stop_hint_pattern() -> Option<&'static Regex> {
     static HINT: OnceLock<Option<Regex>> = OnceLock::new();
     let pattern = r"(?i)\b(?:esc|escape|ctrl[+-]c|\^c)\b.{0,12}\b(?:interrupt|cancel|stop|abort)\b";

@@ -1,4 +1,6 @@
-//! Input: keys become submits and interruptions.
+//! Reads the input of a full-screen program: keys become submits and interruptions.
+//!
+//! Enter submits only where an input area is known and holds a draft. Enter in a dialog answers it.
 
 use super::super::event::{Happening, Signal, State};
 use super::super::keys::Key;
@@ -42,7 +44,7 @@ impl FullScreen {
         }
     }
 
-    /// A key of a draft. Its first one shows where the empty input area is.
+    /// Applies a key to the draft. The first key shows where the empty input area is.
     fn edit_draft(&mut self, key: Key) {
         if self.state == State::Blocked {
             return;
@@ -65,8 +67,8 @@ impl FullScreen {
         })
     }
 
-    /// A draft is begun in an empty area while nothing moves: the user takes the answer for
-    /// complete.
+    /// Completes the turn when the user begins a draft in an empty area while nothing moves: the
+    /// user considers the answer complete.
     fn complete_before_draft(&mut self) {
         let rested = self.now >= self.motion.changed_at + REST_BEFORE_DRAFT;
         let is_empty = self
@@ -79,14 +81,14 @@ impl FullScreen {
         if !rested || !is_empty || !open.taken || open.reported || self.motion.shows_spinner() {
             return;
         }
-        // What is typed now is a prompt of its own, whatever becomes of this turn.
+        // The text typed now is a prompt of its own, whatever becomes of this turn.
         open.silent = true;
         if open.echoed && self.shows_idle_footer() {
             self.complete_turn(Signal::Rows);
         }
     }
 
-    /// Whether what stands around the input area is what stood there while the program was idle.
+    /// Whether the rows around the input area are those of an idle program.
     pub(super) fn shows_idle_footer(&self) -> bool {
         let rows = self.screen.rows();
         let is_idle =
@@ -106,7 +108,8 @@ impl FullScreen {
         }
     }
 
-    /// A draft that is no longer in the area was erased by a key that only the program knows.
+    /// Forgets a draft that is no longer in the area: a key that only the program knows has erased
+    /// it.
     fn forget_erased_draft(&mut self) {
         let is_empty = self
             .found_area
@@ -123,10 +126,13 @@ impl FullScreen {
         let draft = std::mem::take(&mut self.draft);
         let has_text = draft.typed.has_text() || draft.typed.known_bytes().is_none();
         if self.kind == ProgramKind::Undecided && draft.typed.has_text() {
+            // A line was entered and nothing showed a full-screen program: it is a line program for
+            // good.
             self.kind = ProgramKind::LineProgram;
         }
         let may_submit = match &self.phase {
             Phase::Starting | Phase::Idle => true,
+            // Before the program has taken the text, or after an empty answer, Enter submits again.
             Phase::Open(open) => open.silent || (!open.taken && !open.reported),
         };
         let knows_area = self.area.is_some() && self.kind == ProgramKind::FullScreen;

@@ -1,4 +1,7 @@
-//! The look: what the program does now, and the turn that is complete.
+//! Inspects the screen: decides what the program does now, and completes its turn.
+//!
+//! A turn without words is not returned; the inspection waits for words up to [`WORDS_WAIT_MAX`]
+//! and then drops it.
 
 use super::super::event::{Happening, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
@@ -11,13 +14,13 @@ use super::{
 use crate::screen::{Ending, Gathered};
 use std::time::Duration;
 
-/// What a look finds.
+/// What the program is doing.
 enum Activity {
-    /// The program works; look again then.
+    /// The program works; inspect again at this time.
     Works {
         again: Option<Duration>,
     },
-    /// Something else stands in the place of the input area.
+    /// Something else has replaced the input area.
     Asks,
     Ready(Signal),
 }
@@ -41,7 +44,7 @@ impl FullScreen {
         }
     }
 
-    /// Before the first submit the program is ready when the cursor rests in an input area.
+    /// Detects the first prompt: the program is ready when the cursor rests in an input area.
     fn inspect_idle(&mut self) {
         let rests_at = self.motion.changed_at.max(self.output_at) + REST_AFTER_SPINNER;
         if self.now < rests_at && matches!(self.phase, Phase::Starting) {
@@ -73,8 +76,11 @@ impl FullScreen {
             };
         }
         let due = self.motion.changed_at.max(open.start) + self.required_rest();
+        // A submit is real when the area showed the text and then gave it up. Where the keys do not
+        // show the text, a spinner proves it.
         let is_real =
             (open.echoed || (open.asked.is_none() && self.motion.spinner_seen)) && open.taken;
+        // The screen still moves, or is half painted.
         if self.now < due || self.screen.sync_open() {
             return Activity::Works { again: Some(due) };
         }
@@ -119,8 +125,11 @@ impl FullScreen {
         let is_command = open.asked.as_deref().is_some_and(is_command);
         let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
             && !(interrupted && answer::is_stop_notice(&gathered.text));
+        // A command of the program's own prints words without asking the model, so it needs a sign
+        // of work.
         let counts = has_answer && (!is_command || self.motion.spinner_seen || open.reported);
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
+        // The answer may be painted after the screen has rested: wait before the turn is dropped.
         if !has_answer && !interrupted && self.now < words_due {
             open.silent = true;
             self.phase = Phase::Open(open);
@@ -136,7 +145,7 @@ impl FullScreen {
         self.enter_state(State::Ready);
     }
 
-    /// Whether the turn ended because of Esc at this time.
+    /// Whether the turn ended because of an Esc at this time.
     fn was_stopped(&self, escaped_at: Duration, signal: Signal) -> bool {
         match signal {
             Signal::Status => self.report.stopped,
@@ -189,8 +198,8 @@ impl FullScreen {
     }
 }
 
-/// Whether a prompt is a command of the program's own, which asks the model nothing unless it works
-/// on it.
+/// Whether a prompt is a command of the program's own, which asks the model nothing unless the
+/// program works on it.
 fn is_command(asked: &str) -> bool {
     asked.trim_start().starts_with(['/', '!', ':'])
 }

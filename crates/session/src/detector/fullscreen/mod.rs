@@ -8,7 +8,7 @@
 //! Worked example, with the rows that matter:
 //!
 //! ```text
-//!  2.0 s  idle      ────────────          the cursor stands behind `❯ `: that is the empty input area
+//!  2.0 s  idle      ────────────          the cursor is behind `❯ `: that is the empty input area
 //!                   ❯
 //!                   ────────────
 //!  2.4 s  typed     ❯ Name a colour.      the text appears there: Enter will submit it
@@ -22,9 +22,9 @@
 //! ```
 //!
 //! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A
-//! dialog in the place of the area, or a draft that stayed in it, completes nothing. A program that
-//! reports OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept
-//! is bounded.
+//! dialog that replaces the area, or a draft that stays in it, completes nothing. The status of a
+//! program that reports OSC 7501 is used instead of its screen. No bytes make this fail, and
+//! everything kept has a limit.
 
 mod answer;
 mod area;
@@ -47,59 +47,59 @@ use motion::Motion;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+/// How many bytes wait for the screen; more are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// How long the screen rests before a turn ends in which a spinner turned that is gone now.
+/// How long the screen must rest before a turn ends whose spinner is gone.
 const REST_AFTER_SPINNER: Duration = Duration::from_millis(600);
 
-/// How long it rests otherwise: longer than a timer that counts seconds.
+/// How long the screen must rest otherwise: longer than a timer that counts seconds.
 const REST: Duration = Duration::from_millis(1500);
 
-/// How long an answer without words is waited for before the turn is given up.
+/// How long to wait for the words of an answer before the turn is given up.
 const WORDS_WAIT_MAX: Duration = Duration::from_secs(4);
 
-/// How long a ready status stands, and how long the output is given to end after it.
+/// How long a ready status must hold, and how long the output gets to end after it.
 const STATUS_HOLD: Duration = Duration::from_millis(50);
 const STATUS_QUIET: Duration = Duration::from_millis(70);
 const STATUS_QUIET_MAX: Duration = Duration::from_millis(250);
 
-/// How long something else stands in the place of the input area before it is a dialog.
+/// How long the input area must be missing before its replacement counts as a dialog.
 const DIALOG_HOLD: Duration = Duration::from_millis(500);
 
-/// How long a program may go on after Esc and still be stopped by it.
+/// How long a program may go on after Esc and still count as stopped by it.
 const STOP_MAX: Duration = Duration::from_millis(1500);
 
-/// How long the empty area rests before a draft counts as erased.
+/// How long the area must be empty before a draft counts as erased.
 const ERASED_HOLD: Duration = Duration::from_millis(300);
 
-/// How long the screen rests before a draft that is begun tells that the answer is over.
+/// How long the screen must rest before a new draft shows that the answer is over.
 const REST_BEFORE_DRAFT: Duration = Duration::from_millis(500);
 
-/// How many repaints of the main screen tell a full-screen program.
+/// How many repaints of the main screen make a program full-screen.
 const REPAINTS_MIN: u32 = 3;
 
 /// How many rows above the input area may belong to it.
 const STICKY_ROWS_MAX: usize = 4;
 
-/// How many of them are remembered in all.
+/// How many such rows are remembered in all.
 const STICKY_MAX: usize = 64;
 
-/// How soon after output the screen is looked at.
+/// The delay between output and inspection, so that all bytes of one moment are painted first.
 const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
-/// What kind of program this is.
+/// The kind of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramKind {
-    /// Nothing tells yet.
+    /// Neither kind is proved yet.
     Undecided,
-    /// It paints the whole screen: its turns are found here.
+    /// The program paints the whole screen: its turns are found here.
     FullScreen,
-    /// It reads lines: its turns are found by the line rule.
+    /// The program reads lines: the line rule finds its turns.
     LineProgram,
 }
 
-/// Where the session is.
+/// The phase of the session.
 #[derive(Debug)]
 enum Phase {
     /// No empty input area was seen yet.
@@ -114,11 +114,11 @@ enum Phase {
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 struct OpenTurn {
     start: Duration,
-    /// What was typed, where the keys tell.
+    /// The typed text, where the keys show it.
     asked: Option<String>,
     /// The typed text was seen in the input area.
     echoed: bool,
-    /// The input area was empty after the submit.
+    /// The input area was empty after the submit, so the program took the text.
     taken: bool,
     /// The program reported by OSC 7501 that it works.
     reported: bool,
@@ -127,26 +127,26 @@ struct OpenTurn {
     incomplete: bool,
     /// The rows right above the input area at the submit.
     above: Vec<String>,
-    /// The rows that stay there were told from the transcript.
+    /// The rows that stay there were separated from the transcript.
     sorted: bool,
     /// The screen rests, and nothing was said.
     silent: bool,
 }
 
-/// The text that is being typed.
+/// The text that the user is typing.
 #[derive(Debug, Default)]
 struct Draft {
     typed: TypedLine,
-    /// It was seen in the input area.
+    /// The text was seen in the input area.
     echoed: bool,
     key_at: Duration,
 }
 
-/// The program's own report of its state.
+/// The last state that the program reported by OSC 7501.
 #[derive(Debug, Default)]
 struct StatusReport {
     state: Option<ReportedState>,
-    /// The program says that it stopped, not that it is done.
+    /// The program reported `idle`, not `done`: it was stopped.
     stopped: bool,
     at: Duration,
 }
@@ -167,11 +167,11 @@ pub(super) struct FullScreen {
     area: Option<InputArea>,
     found_area: Option<FoundArea>,
     area_lost_at: Duration,
-    /// What stands around the area while the program is idle.
+    /// The rows around the input area while the program is idle.
     footer: Footer,
     motion: Motion,
     gatherer: Option<Gatherer>,
-    /// Rows above the input area that are no part of the transcript.
+    /// Rows above the input area that are not part of the transcript.
     sticky: HashSet<String>,
     output_at: Duration,
     inspect_at: Option<Duration>,
@@ -213,7 +213,7 @@ impl FullScreen {
         }
     }
 
-    /// Keeps the program's output of a turn, up to `bytes_max` of it.
+    /// Keeps up to `bytes_max` bytes of the program's output beside each turn.
     pub(super) fn keep_raw(&mut self, bytes_max: usize) {
         self.raw = Some(RawOutput::new(bytes_max));
     }
@@ -222,7 +222,7 @@ impl FullScreen {
         self.kind
     }
 
-    /// Whether the cursor stands below everything that is painted, as in a line program.
+    /// Whether nothing is painted below the cursor, as in a line program.
     pub(super) fn ends_at_cursor(&self) -> bool {
         !is_painted_below(&self.screen, &self.screen.rows())
     }
@@ -248,7 +248,7 @@ impl FullScreen {
         }
     }
 
-    /// Takes an event. What it returns counts only for a program that is known to be full-screen.
+    /// Applies an event. The result counts only for a program that is known to be full-screen.
     pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         self.advance(now.max(self.now));
         match event {
@@ -281,7 +281,7 @@ impl FullScreen {
     }
 
     fn inspect_by(&mut self, at: Duration) {
-        self.inspect_at = Some(self.inspect_at.map_or(at, |look| look.min(at)));
+        self.inspect_at = Some(self.inspect_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     fn tty_mode(&mut self, mode: TtyMode) {
@@ -308,7 +308,8 @@ impl FullScreen {
     }
 }
 
-/// Whether what stands in the input area is what was typed. A paste may be shown in another form.
+/// Whether the text in the input area is the typed text, or a part that scrolled. A paste may be
+/// shown in another form, so any text counts for it.
 fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
     let Some(typed) = typed
         .map(String::from_utf8_lossy)
@@ -321,7 +322,7 @@ fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
         || typed.trim_end().ends_with(shown)
 }
 
-/// A row without its numbers, which count while it stays.
+/// The row with its digits masked, because counters change while the row stays.
 fn mask_digits(row: &str) -> String {
     row.chars()
         .map(|c| if c.is_numeric() { '0' } else { c })

@@ -1,11 +1,11 @@
-//! What moves on the screen: when a row last changed, and which rows are spinners, timers or
+//! Tracks what moves on the screen: when a row last changed, and which rows are spinners, timers or
 //! decoration.
 //!
-//! A row that changes while its letters_of stay the same (`⠋ Working 3s`, then `⠙ Working 4s`)
-//! *ticks*. What ticks in a turn is a sign of work, and when it is gone the work is done. What
-//! ticks while nothing was asked (an animated logo) is decoration, and its changes mean nothing.
-//! Both are known by their letters_of, and a row is what it was first: a spinner stays one, whatever
-//! it does later. Nothing here grows: [`KEYS_MAX`] rows are remembered.
+//! A row that changes while its letters stay the same (`⠋ Working 3s`, then `⠙ Working 4s`)
+//! *ticks*. A row that ticks in a turn is a sign of work, and when it is gone the work is done. A
+//! row that ticks while nothing was asked (an animated logo) is decoration, and its changes mean
+//! nothing. Rows are recognised by their letters and keep their first classification. At most
+//! [`KEYS_MAX`] rows are remembered.
 
 use super::footer::AreaRows;
 use crate::screen::Row;
@@ -24,11 +24,10 @@ const DECORATION_TICKS: u32 = 8;
 /// The cells of which scroll bars and boxes are made: they come and go at the end of a row.
 const BARS: [char; 8] = [' ', '│', '┃', '█', '▐', '▓', '░', '▕'];
 
-/// What a ticking row is.
+/// The classification of a ticking row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RowKind {
-    /// It has not ticked often enough to tell: so often in turns, and so often while nothing was
-    /// asked.
+    /// The row has not ticked often enough; counts its ticks in turns and outside of them.
     Unknown {
         asked: u32,
         unasked: u32,
@@ -62,13 +61,13 @@ impl RowKind {
 pub(super) struct Motion {
     rows: Vec<String>,
     kinds: HashMap<String, RowKind>,
-    /// When something changed that means something.
+    /// When something meaningful last changed.
     pub(super) changed_at: Duration,
     /// Whether a spinner turned since the turn began.
     pub(super) spinner_seen: bool,
 }
 
-/// A frame, as far as movement is concerned.
+/// The circumstances of a frame that decide what its changes mean.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FrameContext {
     pub(super) now: Duration,
@@ -79,7 +78,8 @@ pub(super) struct FrameContext {
 }
 
 impl Motion {
-    /// Takes the rows of a frame; says whether something changed that means something.
+    /// Compares the rows of a frame with those of the last one. Returns whether a meaningful row
+    /// changed.
     pub(super) fn observe_rows(&mut self, frame: FrameContext, rows: &[Row]) -> bool {
         let rows = rows
             .iter()
@@ -91,15 +91,15 @@ impl Motion {
                 .input
                 .is_some_and(|area| (area.top..=area.row).contains(&at))
         };
-        let changed: Vec<(String, String)> = (0..before.len().max(self.rows.len()))
-            .filter(|at| !is_input(*at))
-            .filter_map(|at| Some((before.get(at)?.clone(), self.rows.get(at)?.clone())))
-            .filter(|(before, now)| before != now)
-            .collect();
         let resized = before.len() != self.rows.len();
         let mut moved = resized;
-        for (before, now) in changed {
-            moved |= self.note_row_change(frame, &before, &now);
+        for (at, old) in before.iter().enumerate() {
+            let Some(new) = self.rows.get(at).cloned() else {
+                break;
+            };
+            if *old != new && !is_input(at) {
+                moved |= self.note_row_change(frame, old, &new);
+            }
         }
         if moved {
             self.changed_at = frame.now;
@@ -107,14 +107,14 @@ impl Motion {
         moved
     }
 
-    /// Takes the change of one row; says whether it means something.
+    /// Classifies the change of one row. Returns whether it is meaningful.
     fn note_row_change(&mut self, frame: FrameContext, before: &str, now: &str) -> bool {
         let key = letters_of(now);
         if key != letters_of(before) {
             return !(self.is_decoration(&key) && self.is_decoration(&letters_of(before)));
         }
         if key.is_empty() {
-            // A row without letters_of is like any other of its kind: it is not known again.
+            // Rows without letters all look alike, so such a row cannot be recognised again.
             return true;
         }
         if self.kinds.len() < KEYS_MAX || self.kinds.contains_key(&key) {
@@ -128,28 +128,27 @@ impl Motion {
         !self.is_decoration(&key)
     }
 
-    /// The title changed: programs turn spinners there too.
+    /// Notes a change of the title: programs turn spinners there too.
     pub(super) fn title_changed(&mut self, now: Duration) {
         self.changed_at = now;
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(super) fn begin(&mut self, now: Duration) {
         self.changed_at = now;
         self.spinner_seen = false;
-        // What ticked now and then is forgotten: a spinner ticks often in one turn.
+        // Rows that ticked only now and then are forgotten: a spinner ticks often within one turn.
         self.kinds
             .retain(|_, kind| !matches!(kind, RowKind::Unknown { unasked: 0, .. }));
     }
 
-    /// Whether a spinner stands on the screen, turning or not.
+    /// Whether a spinner is on the screen, turning or not.
     pub(super) fn shows_spinner(&self) -> bool {
         self.rows
             .iter()
             .any(|row| self.is_spinner(&letters_of(row)))
     }
 
-    /// Whether a row is a spinner.
     pub(super) fn is_spinner_row(&self, row: &str) -> bool {
         self.is_spinner(&letters_of(row))
     }
@@ -163,7 +162,7 @@ impl Motion {
     }
 }
 
-/// The letters_of of a row, by which it is known while it ticks.
+/// The letters of a row, by which it is recognised while it ticks.
 fn letters_of(row: &str) -> String {
     row.chars().filter(|c| c.is_alphabetic()).collect()
 }

@@ -1,4 +1,8 @@
-//! Output: tokens tell the kind of program, and frames tell what it does.
+//! Reads the output of a possibly full-screen program: tokens show its kind, frames show what it
+//! does.
+//!
+//! Bytes are painted when time moves on, so that a frame never depends on how they were cut. Until
+//! the tty leaves canonical mode, an undecided program is not painted at all.
 
 use super::super::sequence::Token;
 use super::super::signals::{ReportedState, Status, parse_status};
@@ -30,8 +34,8 @@ impl FullScreen {
         self.inspect_by(self.now + INSPECT_DELAY);
     }
 
-    /// Takes bytes for the screen. A program that has not touched its tty is no full-screen program
-    /// yet: its bytes wait unpainted, and only the last ones, so that a stream costs nothing.
+    /// Takes bytes for the screen. A program that has not touched its tty is not full-screen yet:
+    /// only its last bytes wait, unpainted, so that a stream costs nothing.
     fn push_bytes(&mut self, bytes: &[u8]) {
         let waits = self.kind == ProgramKind::Undecided && self.is_canonical();
         let mut rest = bytes;
@@ -100,7 +104,7 @@ impl FullScreen {
         }
     }
 
-    /// Paints what waits, and looks at what it shows.
+    /// Paints the waiting bytes and observes the frame.
     pub(super) fn paint(&mut self) {
         if self.pending.is_empty() || (self.kind == ProgramKind::Undecided && self.is_canonical()) {
             return;
@@ -123,6 +127,7 @@ impl FullScreen {
     }
 
     fn observe_frame(&mut self) {
+        // Half a frame proves nothing.
         if self.screen.sync_open() {
             return;
         }
@@ -152,7 +157,7 @@ impl FullScreen {
         );
     }
 
-    /// Decides what kind of program it is, where the alternate screen does not tell.
+    /// Decides the kind of program where the alternate screen does not show it.
     fn decide_kind(&mut self, rows: &[Row]) {
         let may_be = self.kind == ProgramKind::Undecided && !self.is_canonical();
         if may_be && self.repaints >= REPAINTS_MIN && InputArea::is_framed(&self.screen, rows) {
@@ -160,7 +165,7 @@ impl FullScreen {
         }
     }
 
-    /// Learns the area from a draft that the cursor did not show.
+    /// Learns the input area from a draft that the cursor did not show.
     fn learn_from_draft(&mut self, rows: &[Row]) {
         let may_be =
             !self.draft.echoed && !matches!(self.phase, Phase::Open(_)) && !self.is_canonical();
@@ -182,7 +187,7 @@ impl FullScreen {
         }
     }
 
-    /// What may stand in the input area: the draft, or the prompt that was just submitted.
+    /// The text that may be in the input area: the draft, or the prompt that was just submitted.
     fn expected_draft(&self) -> String {
         let submitted = match &self.phase {
             Phase::Open(open) if !open.taken => open.asked.clone(),
@@ -197,7 +202,7 @@ impl FullScreen {
         submitted.or_else(typed).unwrap_or_default()
     }
 
-    /// Takes note of typed text in the input area, and of its leaving it.
+    /// Notes when typed text appears in the input area and when it leaves.
     fn note_draft(&mut self) {
         let Some(area) = &self.found_area else { return };
         let typed = &self.draft.typed;
@@ -211,8 +216,8 @@ impl FullScreen {
         }
     }
 
-    /// Tells the rows that stay above the input area (a path, a hint) from the transcript: they
-    /// stood there before the prompt, and stand below it now.
+    /// Separates the rows that stay above the input area (a path, a hint) from the transcript: they
+    /// were there before the prompt, and are below it now.
     fn learn_sticky_rows(&mut self, rows: &[Row]) {
         let (Phase::Open(open), Some(area)) = (&mut self.phase, &self.found_area) else {
             return;
@@ -245,8 +250,8 @@ fn is_alternate(mode: u16) -> bool {
     matches!(mode, 47 | 1047 | 1049)
 }
 
-/// Where the transcript ends above the input area: spinners and rows that stay there do not belong
-/// to it.
+/// The row at which the transcript ends above the input area. Spinners and sticky rows do not
+/// belong to it.
 pub(super) fn transcript_end(
     rows: &[Row],
     top: usize,
