@@ -99,7 +99,7 @@ impl ProfileScreen {
             .screen
             .rows()
             .into_iter()
-            .nth(self.screen.cursor().0.into());
+            .nth(self.screen.cursor().row.into());
         row.map(|row| row.text).unwrap_or_default()
     }
 

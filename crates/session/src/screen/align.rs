@@ -46,22 +46,22 @@ const LAYOUT_ROWS_MAX: usize = 400;
 pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
     let from = near.saturating_sub(frame.len().saturating_mul(FRAMES_BACK));
     let window = rows.get(from..).unwrap_or_default();
-    let shift = shifted(window, frame, near - from).map(|at| top_row(window, frame, at));
+    let shift = find_shift(window, frame, near - from).map(|at| adjust_top(window, frame, at));
     shift
-        .or_else(|| laid_out_anew(window, frame))
+        .or_else(|| find_new_layout(window, frame))
         .map(|at| from + at)
 }
 
 /// Where the first row of the frame stands, which a shift puts at `at`: further down where rows
 /// were inserted below it. A match above `at` would be an earlier row with the same words.
-fn top_row(rows: &[Row], frame: &[Row], at: usize) -> usize {
+fn adjust_top(rows: &[Row], frame: &[Row], at: usize) -> usize {
     if frame.len() > LAYOUT_ROWS_MAX || rows.get(at) == frame.first() {
         return at;
     }
     let below = rows.get(at..).unwrap_or_default();
     let below = below.get(..frame.len()).unwrap_or(below);
-    match common_rows(below, frame).last() {
-        Some((old, 0)) => at + old,
+    match find_common_rows(below, frame).last() {
+        Some(CommonRow { old, new: 0 }) => at + old,
         _ => at,
     }
 }
@@ -69,8 +69,8 @@ fn top_row(rows: &[Row], frame: &[Row], at: usize) -> usize {
 /// The shift at which the frame agrees best with the rows. At least half of what overlaps must
 /// agree, or a quarter on a screen that did not scroll; and a rare row must be among them, because
 /// pages of code agree in all others.
-fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
-    let rare = rare(rows, frame);
+fn find_shift(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
+    let rare = find_rare_rows(rows, frame);
     let overlaps = (0..rows.len()).filter_map(|at| Some((at, rows.get(at..)?)));
     overlaps
         .map(|(at, below)| (at, Agreement::new(below, frame, &rare)))
@@ -81,22 +81,29 @@ fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
 
 /// Which rows of the frame stand nowhere else in it, and at most once in the rows. Code repeats its
 /// small rows, and a shift by one repetition agrees in all of them but the rare ones.
-fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
-    let mut seen: HashMap<Cow<'_, str>, (u32, u32)> = HashMap::new();
+fn find_rare_rows(rows: &[Row], frame: &[Row]) -> Vec<bool> {
+    let mut seen: HashMap<Cow<'_, str>, Occurrences> = HashMap::new();
     for row in rows {
-        seen.entry(row.key()).or_default().0 += 1;
+        seen.entry(row.comparison_key()).or_default().before += 1;
     }
     for row in frame {
-        seen.entry(row.key()).or_default().1 += 1;
+        seen.entry(row.comparison_key()).or_default().now += 1;
     }
     let rare = |row: &Row| {
-        seen.get(&row.key())
-            .is_some_and(|(before, now)| *before <= 1 && *now == 1)
+        seen.get(&row.comparison_key())
+            .is_some_and(|seen| seen.before <= 1 && seen.now == 1)
     };
     frame
         .iter()
         .map(|row| !row.is_blank() && rare(row))
         .collect()
+}
+
+/// How often a row occurs in the rows before a frame, and in the frame.
+#[derive(Default)]
+struct Occurrences {
+    before: u32,
+    now: u32,
 }
 
 /// How well a frame agrees with the rows from one place on.
@@ -145,22 +152,22 @@ impl Agreement {
 
 /// Whether a row was the bare mark of a list's item and has its words now.
 fn is_filled(old: &Row, new: &Row) -> bool {
-    let mark = old.key();
+    let mark = old.comparison_key();
     let number = mark.strip_suffix('.').unwrap_or(&mark);
     let is_numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let has_words = |row: &str| {
         row.strip_prefix(number)
             .is_some_and(|words| words.starts_with(". "))
     };
-    is_numbered && has_words(&new.key())
+    is_numbered && has_words(&new.comparison_key())
 }
 
 /// Whether a row was half written and has more words now: `On tides and the` and `On tides and the
 /// people`.
 fn is_begun(old: &Row, new: &Row) -> bool {
-    let begun = old.key();
+    let begun = old.comparison_key();
     begun.chars().filter(|c| c.is_alphanumeric()).count() >= BEGUN_LETTERS_MIN
-        && new.key().starts_with(&*begun)
+        && new.comparison_key().starts_with(&*begun)
 }
 
 /// Where a frame begins in rows that were broken for a window of another width.
@@ -182,7 +189,7 @@ pub(super) struct Reflowed {
 /// 1 weeks of paper. Later         historians       and the head of row 1 have left the screen.
 /// 2 historians blamed a strike.   blamed a strike.
 /// ```
-pub(super) fn reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<Reflowed> {
+pub(super) fn find_reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<Reflowed> {
     let wanted: Vec<char> = letters_of(frame).collect();
     let from = near.saturating_sub(frame.len().saturating_mul(FRAMES_BACK));
     let known = rows.get(from..).unwrap_or_default();
@@ -213,21 +220,28 @@ fn letters_of(rows: &[Row]) -> impl Iterator<Item = char> {
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.
-fn laid_out_anew(rows: &[Row], frame: &[Row]) -> Option<usize> {
+fn find_new_layout(rows: &[Row], frame: &[Row]) -> Option<usize> {
     if frame.len() > LAYOUT_ROWS_MAX {
         return None;
     }
     let printed = frame.iter().filter(|row| !row.is_blank()).count();
-    let common = common_rows(rows, frame);
-    let rare = rare(rows, frame);
-    let telling = common.iter().any(|(_, new)| rare.get(*new) == Some(&true));
-    let (old, new) = common.last()?;
-    (telling && common.len() * 3 >= printed).then(|| old.saturating_sub(*new))
+    let common = find_common_rows(rows, frame);
+    let rare = find_rare_rows(rows, frame);
+    let telling = common.iter().any(|row| rare.get(row.new) == Some(&true));
+    let first = common.last()?;
+    (telling && common.len() * 3 >= printed).then(|| first.old.saturating_sub(first.new))
+}
+
+/// A row that the rows and a frame have in common, by its index in each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CommonRow {
+    old: usize,
+    new: usize,
 }
 
 /// The longest common subsequence of printed rows, as pairs of places, last pair first and each as
 /// near to the one below it as it can be.
-fn common_rows(rows: &[Row], frame: &[Row]) -> Vec<(usize, usize)> {
+fn find_common_rows(rows: &[Row], frame: &[Row]) -> Vec<CommonRow> {
     let width = frame.len() + 1;
     let mut lengths = vec![0u32; (rows.len() + 1) * width];
     let length = |lengths: &[u32], old: usize, new: usize| {
@@ -249,19 +263,21 @@ fn common_rows(rows: &[Row], frame: &[Row]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     while old > 0 && new > 0 {
         let here = length(&lengths, old, new);
-        if length(&lengths, old - 1, new) == here && !agree(rows, frame, old - 1, new - 1) {
+        if length(&lengths, old - 1, new) == here && !is_common_row(rows, frame, old - 1, new - 1) {
             old -= 1;
-        } else if length(&lengths, old, new - 1) == here && !agree(rows, frame, old - 1, new - 1) {
+        } else if length(&lengths, old, new - 1) == here
+            && !is_common_row(rows, frame, old - 1, new - 1)
+        {
             new -= 1;
         } else {
             (old, new) = (old - 1, new - 1);
-            pairs.push((old, new));
+            pairs.push(CommonRow { old, new });
         }
     }
     pairs
 }
 
-fn agree(rows: &[Row], frame: &[Row], old: usize, new: usize) -> bool {
+fn is_common_row(rows: &[Row], frame: &[Row], old: usize, new: usize) -> bool {
     rows.get(old)
         .is_some_and(|row| !row.is_blank() && frame.get(new) == Some(row))
 }

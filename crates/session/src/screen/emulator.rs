@@ -16,8 +16,8 @@
 
 mod reading;
 
-use super::intake::{Intake, Notice};
 use super::row::Row;
+use super::sequence_filter::{Filtered, SequenceFilter, SequenceNotice};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
@@ -49,6 +49,15 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// The position of a cell, from zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellPosition {
+    /// The row, from the top.
+    pub row: u16,
+    /// The column, from the left.
+    pub col: u16,
+}
+
 /// How often each of the two screens started anew.
 #[derive(Debug, Clone, Copy, Default)]
 struct Epochs {
@@ -59,7 +68,7 @@ struct Epochs {
 /// An emulated terminal.
 pub struct Screen {
     parser: vt100::Parser,
-    intake: Intake,
+    filter: SequenceFilter,
     size: Size,
     sync_open: bool,
     epochs: Epochs,
@@ -77,10 +86,10 @@ pub struct Screen {
 impl Screen {
     /// An empty screen. A side of zero cells counts as one, an absurd one is limited.
     pub fn new(size: Size) -> Self {
-        let (rows, cols) = sides(size);
+        let Sides { rows, cols } = clamp_sides(size);
         Self {
             parser: vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX),
-            intake: Intake::new(),
+            filter: SequenceFilter::new(),
             size: Size {
                 cols: cols.get(),
                 rows: rows.get(),
@@ -105,20 +114,20 @@ impl Screen {
         let mut rest = bytes;
         while !rest.is_empty() {
             let chunk = rest.get(..CHUNK_BYTES).unwrap_or(rest);
-            let taken = self.feed_chunk(chunk, &mut frame);
-            rest = rest.get(taken..).unwrap_or_default();
-            if self.unseen() > SCROLLED_ROWS_MAX / 2 {
-                self.show(&mut frame);
+            let used = self.feed_chunk(chunk, &mut frame);
+            rest = rest.get(used..).unwrap_or_default();
+            if self.unseen_rows() > SCROLLED_ROWS_MAX / 2 {
+                self.deliver_frame(&mut frame);
             }
         }
         if !self.sync_open {
-            self.show(&mut frame);
+            self.deliver_frame(&mut frame);
         }
     }
 
     /// Changes the size of the window.
     pub fn resize(&mut self, size: Size) {
-        let (rows, cols) = sides(size);
+        let Sides { rows, cols } = clamp_sides(size);
         let before = self.size;
         self.parser.set_size(rows, cols);
         // Rows that this pushed out are read in pages of the new height, and still have their old
@@ -127,7 +136,7 @@ impl Screen {
             cols: cols.get().max(before.cols),
             rows: rows.get(),
         };
-        self.collect();
+        self.collect_scrolled();
         self.size = Size {
             cols: cols.get(),
             rows: rows.get(),
@@ -137,13 +146,13 @@ impl Screen {
 
     /// Forgets everything, as after a gap in the bytes: the screen is empty until it is repainted.
     pub fn reset(&mut self) {
-        let (rows, cols) = sides(self.size);
+        let Sides { rows, cols } = clamp_sides(self.size);
         let alternate = self.alternate();
         self.parser = vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX);
         if alternate {
             self.parser.process(b"\x1b[?1049h");
         }
-        self.intake = Intake::new();
+        self.filter = SequenceFilter::new();
         self.sync_open = false;
         self.epochs.alternate += 1;
         self.restart_main();
@@ -233,17 +242,22 @@ impl Screen {
         self.size
     }
 
-    /// The cursor's row and column, from zero.
-    pub fn cursor(&self) -> (u16, u16) {
-        self.parser.screen().cursor_position()
+    /// The position of the cursor.
+    pub fn cursor(&self) -> CellPosition {
+        let (row, col) = self.parser.screen().cursor_position();
+        CellPosition { row, col }
     }
 
     /// The text left of the cursor on its row, blanks kept.
     pub fn left_of_cursor(&self) -> String {
-        let (row, col) = self.cursor();
+        let cursor = self.cursor();
         let mut text = String::new();
-        for at in 0..col {
-            self.read_cell((row, at), &mut text);
+        for col in 0..cursor.col {
+            let cell = CellPosition {
+                row: cursor.row,
+                col,
+            };
+            self.read_cell(cell, &mut text);
         }
         text
     }
@@ -251,46 +265,55 @@ impl Screen {
     fn feed_chunk(&mut self, chunk: &[u8], frame: &mut impl FnMut(&Self)) -> usize {
         self.buffer.clear();
         let mut buffer = std::mem::take(&mut self.buffer);
-        let (taken, notice) = self.intake.take(chunk, &mut buffer);
+        let Filtered { used, notice } = self.filter.filter(chunk, &mut buffer);
         match (notice, buffer.split_last()) {
-            (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
-            (Some(Notice::Screens), Some((last, before))) => self.change_screens(before, *last),
-            (Some(Notice::Wide(c)), _) => self.print_wide(c, &buffer),
+            (Some(SequenceNotice::Up(count)), Some((last, before))) => {
+                self.move_up(count, before, *last)
+            }
+            (Some(SequenceNotice::Screens), Some((last, before))) => {
+                self.change_screens(before, *last)
+            }
+            (Some(SequenceNotice::Wide(c)), _) => self.print_wide(c, &buffer),
             _ => self.parser.process(&buffer),
         }
         self.buffer = buffer;
-        self.collect();
+        self.collect_scrolled();
         match notice {
-            Some(Notice::SyncBegin) => self.sync_open = true,
-            Some(Notice::SyncEnd) => {
+            Some(SequenceNotice::SyncBegin) => self.sync_open = true,
+            Some(SequenceNotice::SyncEnd) => {
                 self.sync_open = false;
-                self.show(frame);
+                self.deliver_frame(frame);
             }
-            Some(Notice::Restart) => self.restart(),
-            Some(Notice::Erased) => self.erased(),
-            Some(Notice::RowsErased(rows)) if rows == self.size.rows => self.erased(),
-            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_))
+            Some(SequenceNotice::Restart) => self.restart(),
+            Some(SequenceNotice::Erased) => self.note_erasure(),
+            Some(SequenceNotice::RowsErased(rows)) if rows == self.size.rows => self.note_erasure(),
+            Some(
+                SequenceNotice::Up(_)
+                | SequenceNotice::Screens
+                | SequenceNotice::Wide(_)
+                | SequenceNotice::RowsErased(_),
+            )
             | None => {}
         }
-        taken
+        used
     }
 
     fn print_wide(&mut self, c: char, before: &[u8]) {
         self.parser.process(before);
-        if self.cursor().1 + 1 == self.size.cols && self.size.cols > 1 {
-            self.print(FILLER);
+        if self.cursor().col + 1 == self.size.cols && self.size.cols > 1 {
+            self.print_char(FILLER);
         }
-        self.print(c);
+        self.print_char(c);
     }
 
-    fn print(&mut self, c: char) {
+    fn print_char(&mut self, c: char) {
         self.parser.process(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
         self.parser.process(before);
-        self.collect();
-        let beyond = count.saturating_sub(self.cursor().0);
+        self.collect_scrolled();
+        let beyond = count.saturating_sub(self.cursor().row);
         self.parser.process(&[last]);
         if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
             self.take_back(usize::from(beyond));
@@ -300,7 +323,7 @@ impl Screen {
     /// Processes bytes of which the last may show the other screen, whose scrollback is another.
     fn change_screens(&mut self, before: &[u8], last: u8) {
         self.parser.process(before);
-        self.collect();
+        self.collect_scrolled();
         self.parser.process(&[last]);
     }
 
@@ -312,7 +335,7 @@ impl Screen {
         self.collected_total = self.collected_total.min(self.scrolled_total);
     }
 
-    fn erased(&mut self) {
+    fn note_erasure(&mut self) {
         self.erasures += 1;
         self.erased_scrolled = self.scrolled_total;
     }
@@ -332,18 +355,18 @@ impl Screen {
         self.scrolled.clear();
     }
 
-    fn show(&mut self, frame: &mut impl FnMut(&Self)) {
+    fn deliver_frame(&mut self, frame: &mut impl FnMut(&Self)) {
         frame(self);
         self.collected_total = self.scrolled_total;
         self.scrolled_low = self.scrolled_total;
     }
 
-    fn unseen(&self) -> usize {
+    fn unseen_rows(&self) -> usize {
         usize::try_from(self.scrolled_total - self.collected_total).unwrap_or(usize::MAX)
     }
 
     /// Moves what scrolled off from the emulator into the numbered rows.
-    fn collect(&mut self) {
+    fn collect_scrolled(&mut self) {
         let held = self.parser.screen().scrollback_len();
         if held == 0 {
             return;
@@ -371,7 +394,16 @@ impl Screen {
     }
 }
 
-fn sides(size: Size) -> (NonZeroU16, NonZeroU16) {
+/// The sides of a window, within the limits of the emulator.
+struct Sides {
+    rows: NonZeroU16,
+    cols: NonZeroU16,
+}
+
+fn clamp_sides(size: Size) -> Sides {
     let side = |cells: u16| NonZeroU16::new(cells.min(SIDE_MAX)).unwrap_or(NonZeroU16::MIN);
-    (side(size.rows), side(size.cols))
+    Sides {
+        rows: side(size.rows),
+        cols: side(size.cols),
+    }
 }

@@ -5,7 +5,7 @@
 //! that the terminal wrapped joined. It decides nothing by itself: every distinction is a rule.
 
 use super::row::{Colour, Row};
-use super::rules::{Compiled, Marker, Scene};
+use super::rules::{CompiledMark, CompiledRules, RowContext};
 
 /// The longest run of lines that is recognised as a repeat: what a tall window shows.
 const REPEATED_LINES_MAX: usize = 256;
@@ -29,55 +29,68 @@ enum Block {
 
 /// One row of a message.
 #[derive(Default)]
-struct Line {
+struct MessageLine {
     text: String,
     /// Whether the terminal wrapped it.
     wrapped: bool,
     /// How many leading blanks are the program's.
     indent: usize,
     /// The line number in front, and where it ends.
-    number: Option<(usize, usize)>,
+    number: Option<LineNumber>,
 }
 
-type Message = Vec<Line>;
+/// The number in a gutter of line numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LineNumber {
+    number: usize,
+    /// The byte at which the gutter ends.
+    end: usize,
+}
 
-/// The messages in `rows`, separated by one blank line; `eye` is how rows are looked at.
-pub(super) fn text(rules: &Compiled, rows: &[Row], eye: Scene, ending: Ending) -> String {
-    let mut reader = Reader::new(rules, eye);
+type Message = Vec<MessageLine>;
+
+/// The messages in `rows`, separated by one blank line; `context` is how rows are looked at.
+pub(super) fn extract_text(
+    rules: &CompiledRules,
+    rows: &[Row],
+    context: RowContext,
+    ending: Ending,
+) -> String {
+    let mut reader = BlockReader::new(rules, context);
     for row in rows {
-        reader.row(row);
+        reader.read_row(row);
     }
     let written = reader
         .messages
         .into_iter()
-        .map(|lines| write(rules, lines, ending));
+        .map(|lines| write_message(rules, lines, ending));
     let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
     messages.join("\n\n")
 }
 
-struct Reader<'a> {
-    rules: &'a Compiled,
+struct BlockReader<'a> {
+    rules: &'a CompiledRules,
     block: Block,
-    eye: Scene,
+    context: RowContext,
     messages: Vec<Message>,
     /// Whether the next row of a message begins a new one.
     apart: bool,
     /// The row that ends what is hidden.
-    hidden: Option<&'a Marker>,
+    hidden: Option<&'a CompiledMark>,
     /// Whether nothing came yet behind the user's prompt.
     asked: bool,
     /// Whether the row above is blank.
     above_blank: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn new(rules: &'a Compiled, eye: Scene) -> Self {
-        let block = outside(rules);
+impl<'a> BlockReader<'a> {
+    fn new(rules: &'a CompiledRules, context: RowContext) -> Self {
+        let block = default_block(rules);
         let (messages, above_blank) = (Vec::new(), true);
         Self {
             rules,
             block,
-            eye,
+            context,
             messages,
             apart: true,
             hidden: None,
@@ -86,26 +99,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn row(&mut self, row: &Row) {
+    fn read_row(&mut self, row: &Row) {
         let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
-        let scene = Scene { apart, ..self.eye };
-        let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
-        if self.hides(row) {
+        let context = RowContext {
+            apart,
+            ..self.context
+        };
+        let found =
+            |marks: &'a [CompiledMark]| marks.iter().find(|mark| mark.matches(row, context));
+        if self.is_hidden(row) {
             self.apart = true;
         } else if row.gap {
-            self.resume(row);
+            self.resume_after_gap(row);
         } else if row.is_blank() {
-            self.blank();
+            self.read_blank_row();
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.eye.quiet = row.quiet().or(self.eye.quiet);
-            self.leave(Block::User {
+            self.context.prompt_colour = row.distinct_lead_colour().or(self.context.prompt_colour);
+            self.start_block(Block::User {
                 shade: row.lead.background,
             });
             self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
-            self.leave(Block::Chrome);
+            self.start_block(Block::Chrome);
             self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
             (self.apart, self.asked) = (true, false);
@@ -114,36 +131,36 @@ impl<'a> Reader<'a> {
             };
             let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
             let text = row.text.get(prefix..).unwrap_or_default().to_owned();
-            self.line(Line {
+            self.push_line(MessageLine {
                 text,
                 wrapped: row.wrapped,
-                ..Line::default()
+                ..MessageLine::default()
             });
         } else {
-            self.go_on(row);
+            self.continue_block(row);
         }
     }
 
     /// Whether a row is hidden, and takes note of where that begins and ends.
-    fn hides(&mut self, row: &Row) -> bool {
-        let scene = self.eye;
+    fn is_hidden(&mut self, row: &Row) -> bool {
+        let context = self.context;
         if let Some(last) = self.hidden {
-            self.hidden = Some(last).filter(|last| !last.matches(row, scene));
+            self.hidden = Some(last).filter(|last| !last.matches(row, context));
             return true;
         }
         let begins = self
             .rules
             .hidden
             .iter()
-            .find(|(first, _)| first.matches(row, scene));
-        self.hidden = begins.map(|(_, last)| last);
+            .find(|part| part.from.matches(row, context));
+        self.hidden = begins.map(|part| &part.to);
         begins.is_some()
     }
 
     /// Rows are missing here. What follows goes on with the message above; right behind the prompt
     /// it is taken for the middle of an answer, because no mark says what it is. The output of a
     /// tool call goes on as such.
-    fn resume(&mut self, row: &Row) {
+    fn resume_after_gap(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {
             let indent = self
@@ -151,41 +168,43 @@ impl<'a> Reader<'a> {
                 .message
                 .first()
                 .map_or(self.rules.indent, |mark| mark.indent);
-            self.leave(Block::Message { indent });
+            self.start_block(Block::Message { indent });
             self.asked = false;
         }
         if matches!(self.block, Block::Message { .. }) {
-            self.line(Line {
+            self.push_line(MessageLine {
                 text: row.text.clone(),
-                ..Line::default()
+                ..MessageLine::default()
             });
         }
     }
 
-    fn blank(&mut self) {
+    fn read_blank_row(&mut self) {
         match self.block {
-            Block::Message { .. } if !self.apart => self.line(Line::default()),
-            Block::Chrome if self.rules.message.is_empty() => self.block = outside(self.rules),
+            Block::Message { .. } if !self.apart => self.push_line(MessageLine::default()),
+            Block::Chrome if self.rules.message.is_empty() => {
+                self.block = default_block(self.rules)
+            }
             Block::User {
                 shade: Colour::Default,
-            } => self.leave(outside(self.rules)),
+            } => self.start_block(default_block(self.rules)),
             _ => {}
         }
     }
 
-    fn go_on(&mut self, row: &Row) {
+    fn continue_block(&mut self, row: &Row) {
         if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
-            self.leave(outside(self.rules));
+            self.start_block(default_block(self.rules));
         }
-        let number = self.number(row);
+        let number = self.read_line_number(row);
         // Flat rows have no blank one below the prompt; the code of an answer is coloured.
         let is_flat = self.block
             == Block::User {
                 shade: Colour::Default,
             };
-        let is_below =
-            self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
-        if is_below && self.asked && matches!(number, Some((1, _))) {
+        let is_below = self.block == Block::Chrome
+            || (is_flat && row.second_word.foreground != Colour::Default);
+        if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
             // An answer that begins with code has no room for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
@@ -195,9 +214,9 @@ impl<'a> Reader<'a> {
             let text = if number.is_some() {
                 row.text.clone()
             } else {
-                self.rewritten(row)
+                self.rewrite_row(row)
             };
-            self.line(Line {
+            self.push_line(MessageLine {
                 text,
                 wrapped: row.wrapped,
                 indent,
@@ -206,39 +225,42 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rewritten(&self, row: &Row) -> String {
-        let scene = self.eye;
+    fn rewrite_row(&self, row: &Row) -> String {
+        let context = self.context;
         let rule = self
             .rules
             .rewrite
             .iter()
-            .find(|(mark, _)| mark.matches(row, scene));
+            .find(|rule| rule.row.matches(row, context));
         rule.map_or_else(
             || row.text.clone(),
-            |(mark, with)| mark.pattern.replace(&row.text, with.as_str()).into_owned(),
+            |rule| {
+                let replaced = rule.row.pattern.replace(&row.text, rule.with.as_str());
+                replaced.into_owned()
+            },
         )
     }
 
-    fn leave(&mut self, block: Block) {
+    fn start_block(&mut self, block: Block) {
         self.block = block;
         self.apart = true;
     }
 
-    fn number(&self, row: &Row) -> Option<(usize, usize)> {
-        let scene = self.eye;
+    fn read_line_number(&self, row: &Row) -> Option<LineNumber> {
+        let context = self.context;
         let mark = self
             .rules
             .gutter
             .iter()
-            .find(|mark| mark.matches(row, scene))?;
+            .find(|mark| mark.matches(row, context))?;
         let found = mark.pattern.captures(&row.text)?;
-        Some((
-            found.get(1)?.as_str().trim().parse().ok()?,
-            found.get(0)?.end(),
-        ))
+        Some(LineNumber {
+            number: found.get(1)?.as_str().trim().parse().ok()?,
+            end: found.get(0)?.end(),
+        })
     }
 
-    fn line(&mut self, line: Line) {
+    fn push_line(&mut self, line: MessageLine) {
         if std::mem::take(&mut self.apart) {
             self.messages.push(Message::new());
         }
@@ -249,7 +271,7 @@ impl<'a> Reader<'a> {
 }
 
 /// What rows belong to that nothing claims.
-fn outside(rules: &Compiled) -> Block {
+fn default_block(rules: &CompiledRules) -> Block {
     if rules.message.is_empty() {
         Block::Message {
             indent: rules.indent,
@@ -259,7 +281,7 @@ fn outside(rules: &Compiled) -> Block {
     }
 }
 
-fn unindented(line: &str, indent: usize) -> &str {
+fn remove_indent(line: &str, indent: usize) -> &str {
     let blanks = line
         .bytes()
         .take(indent)
@@ -268,9 +290,9 @@ fn unindented(line: &str, indent: usize) -> &str {
     line.get(blanks..).unwrap_or_default()
 }
 
-fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
+fn write_message(rules: &CompiledRules, mut lines: Message, ending: Ending) -> String {
     remove_gutters(&mut lines);
-    let mut lines = joined(lines);
+    let mut lines = join_wrapped(lines);
     if rules.repeats && ending == Ending::Interrupted {
         remove_repeats(&mut lines);
     }
@@ -284,13 +306,13 @@ fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
 }
 
 /// Joins the rows that the terminal wrapped.
-fn joined(lines: Message) -> Vec<String> {
+fn join_wrapped(lines: Message) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in lines {
         match joined.last_mut() {
             Some(last) if goes_on => last.push_str(&line.text),
-            _ => joined.push(unindented(&line.text, line.indent).to_owned()),
+            _ => joined.push(remove_indent(&line.text, line.indent).to_owned()),
         }
         goes_on = line.wrapped;
     }
@@ -298,24 +320,24 @@ fn joined(lines: Message) -> Vec<String> {
 }
 
 /// Removes gutters of line numbers: runs that count from 1, rows without a number in between.
-fn remove_gutters(lines: &mut [Line]) {
+fn remove_gutters(lines: &mut [MessageLine]) {
     let (mut next, mut width) = (1, 0);
     let mut goes_on = false;
     for line in lines {
         let goes_on_here = std::mem::replace(&mut goes_on, line.wrapped);
         match line.number {
             _ if goes_on_here => {}
-            Some((number, end)) if number == next || number == 1 => {
+            Some(LineNumber { number, end }) if number == next || number == 1 => {
                 (next, width) = (number + 1, end);
-                cut(line, end);
+                cut_gutter(line, end);
             }
-            _ if width > 0 && is_indented(&line.text, width) => cut(line, width),
+            _ if width > 0 && is_indented(&line.text, width) => cut_gutter(line, width),
             _ => (next, width) = (1, 0),
         }
     }
 }
 
-fn cut(line: &mut Line, width: usize) {
+fn cut_gutter(line: &mut MessageLine, width: usize) {
     line.text.drain(..width);
     line.indent = 0;
 }

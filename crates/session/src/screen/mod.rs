@@ -17,19 +17,19 @@ mod align;
 mod emulator;
 mod extract;
 mod gather;
-mod intake;
 mod mirror;
 mod presets;
 mod row;
 mod rules;
+mod sequence_filter;
 
 #[cfg(test)]
 mod tests;
 
-pub use emulator::{SCROLLED_ROWS_MAX, Screen, Size};
+pub use emulator::{CellPosition, SCROLLED_ROWS_MAX, Screen, Size};
 pub use extract::Ending;
 pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer, Submitted};
-pub use intake::STRING_BYTES_MAX;
 pub use mirror::Mirror;
-pub use row::{Colour, Lead, Row};
+pub use row::{CellStyle, Colour, Row};
 pub use rules::{Begin, Hidden, Look, Mark, Rewrite, RulesError, TextRules};
+pub use sequence_filter::STRING_BYTES_MAX;

@@ -54,7 +54,7 @@ impl Colour {
     clippy::struct_excessive_bools,
     reason = "each is an attribute of a cell by itself"
 )]
-pub struct Lead {
+pub struct CellStyle {
     /// Its foreground.
     pub foreground: Colour,
     /// Its background.
@@ -77,9 +77,9 @@ pub struct Row {
     /// Whether the terminal (not the program) broke the line at the end of this row.
     pub wrapped: bool,
     /// The look of its first printed cell.
-    pub lead: Lead,
+    pub lead: CellStyle,
     /// The look of the first cell of its second word.
-    pub word: Lead,
+    pub second_word: CellStyle,
     /// It stands where rows are missing; the program has not painted it.
     pub gap: bool,
 }
@@ -92,9 +92,10 @@ impl Row {
 
     /// Whether it begins with something that is not as the terminal paints by itself.
     pub(super) fn is_coloured(&self) -> bool {
-        let own =
-            |look: &Lead| look.foreground != Colour::Default || look.background != Colour::Default;
-        own(&self.lead) || own(&self.word)
+        let own = |look: &CellStyle| {
+            look.foreground != Colour::Default || look.background != Colour::Default
+        };
+        own(&self.lead) || own(&self.second_word)
     }
 
     /// Whether it begins on a background of its own, as a prompt of the user does.
@@ -103,8 +104,8 @@ impl Row {
     }
 
     /// The foreground of its first word, where that is not the one of the next.
-    pub(super) fn quiet(&self) -> Option<Colour> {
-        Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
+    pub(super) fn distinct_lead_colour(&self) -> Option<Colour> {
+        Some(self.lead.foreground).filter(|foreground| *foreground != self.second_word.foreground)
     }
 
     /// The text by which it is known again: without what blinks in front of it, and of a table only
@@ -115,11 +116,11 @@ impl Row {
     /// | Engine | Language |       and │Engine│Language│ are both │Engine│Language│
     /// ├────────┼────────┤         and |:-----|---|    are both   ├
     /// ```
-    pub(super) fn key(&self) -> Cow<'_, str> {
+    pub(super) fn comparison_key(&self) -> Cow<'_, str> {
         let text = self.text.trim_start_matches(is_decoration);
         match text.chars().next() {
             Some('│' | '|') if is_source_rule(text) => Cow::Borrowed("├"),
-            Some('│' | '|') => Cow::Owned(cells(text).collect::<Vec<_>>().join("│")),
+            Some('│' | '|') => Cow::Owned(table_cells(text).collect::<Vec<_>>().join("│")),
             Some('├') if is_drawn_rule(text) => Cow::Borrowed("├"),
             Some('┌') if is_drawn_rule(text) => Cow::Borrowed("┌"),
             Some('└') if is_drawn_rule(text) => Cow::Borrowed("└"),
@@ -133,8 +134,8 @@ impl Row {
         if !is_row(self) || !is_row(before) {
             return false;
         }
-        let (old, new) = (cells(&before.text), cells(&self.text));
-        let has_words = cells(&before.text).any(|cell| !cell.is_empty());
+        let (old, new) = (table_cells(&before.text), table_cells(&self.text));
+        let has_words = table_cells(&before.text).any(|cell| !cell.is_empty());
         let same_count = old.clone().count() == new.clone().count();
         has_words && same_count && old.zip(new).all(|(old, new)| new.starts_with(old))
     }
@@ -146,7 +147,7 @@ fn is_decoration(c: char) -> bool {
 }
 
 /// The words of a table's cells, in order.
-fn cells(text: &str) -> impl Iterator<Item = &str> + Clone {
+fn table_cells(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(['│', '|']).map(str::trim)
 }
 
@@ -163,7 +164,7 @@ fn is_drawn_rule(text: &str) -> bool {
 
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.comparison_key() == other.comparison_key()
     }
 }
 

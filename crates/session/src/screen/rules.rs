@@ -190,9 +190,9 @@ pub enum RulesError {
     clippy::struct_excessive_bools,
     reason = "each is another sight of a row"
 )]
-pub(super) struct Scene {
+pub(super) struct RowContext {
     /// The foreground in front of the user's prompt, once seen.
-    pub(super) quiet: Option<Colour>,
+    pub(super) prompt_colour: Option<Colour>,
     /// Whether the cursor is on the row.
     pub(super) cursor: bool,
     /// Whether the row reaches the right edge of the window.
@@ -205,101 +205,125 @@ pub(super) struct Scene {
 
 /// A mark, compiled.
 #[derive(Debug)]
-pub(super) struct Marker {
+pub(super) struct CompiledMark {
     pub(super) pattern: Regex,
     pub(super) indent: usize,
     look: Look,
 }
 
-impl Marker {
-    pub(super) fn matches(&self, row: &Row, scene: Scene) -> bool {
-        self.look.fits(row, scene) && self.pattern.is_match(&row.text)
+impl CompiledMark {
+    pub(super) fn matches(&self, row: &Row, context: RowContext) -> bool {
+        self.look.matches_row(row, context) && self.pattern.is_match(&row.text)
     }
 }
 
 impl Look {
-    fn fits(self, row: &Row, scene: Scene) -> bool {
+    fn matches_row(self, row: &Row, context: RowContext) -> bool {
         let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
         let foreground = row.lead.foreground;
         wants(self.dim, row.lead.dim)
             && wants(self.bold, row.lead.bold)
-            && wants(self.word_bold, row.word.bold)
-            && wants(self.word_dim, row.word.dim)
-            && (scene.plain || wants(self.coloured, foreground != Colour::Default))
+            && wants(self.word_bold, row.second_word.bold)
+            && wants(self.word_dim, row.second_word.dim)
+            && (context.plain || wants(self.coloured, foreground != Colour::Default))
             && wants(self.grey, foreground.is_grey())
-            && (scene.plain || wants(self.shaded, row.lead.background != Colour::Default))
+            && (context.plain || wants(self.shaded, row.lead.background != Colour::Default))
             && wants(self.inverse, row.lead.inverse)
-            && wants(self.cursor, scene.cursor)
-            && wants(self.right, scene.right)
-            && wants(self.apart, scene.apart)
+            && wants(self.cursor, context.cursor)
+            && wants(self.right, context.right)
+            && wants(self.apart, context.apart)
             && wants(
                 self.uniform,
-                foreground != Colour::Default && row.word.foreground == foreground,
+                foreground != Colour::Default && row.second_word.foreground == foreground,
             )
             && wants(
                 self.quiet,
-                foreground != Colour::Default && scene.quiet == Some(foreground),
+                foreground != Colour::Default && context.prompt_colour == Some(foreground),
             )
     }
 }
 
+/// A hidden part of a message, compiled.
+#[derive(Debug)]
+pub(super) struct CompiledHidden {
+    pub(super) from: CompiledMark,
+    pub(super) to: CompiledMark,
+}
+
+/// A rewritten row, compiled.
+#[derive(Debug)]
+pub(super) struct CompiledRewrite {
+    pub(super) row: CompiledMark,
+    pub(super) with: String,
+}
+
 /// All rules, compiled.
 #[derive(Debug)]
-pub(super) struct Compiled {
-    pub(super) end: Vec<Marker>,
-    pub(super) end_last: Vec<Marker>,
-    pub(super) end_alone: Vec<Marker>,
-    pub(super) input: Vec<Marker>,
-    pub(super) floats: Vec<Marker>,
+pub(super) struct CompiledRules {
+    pub(super) end: Vec<CompiledMark>,
+    pub(super) end_last: Vec<CompiledMark>,
+    pub(super) end_alone: Vec<CompiledMark>,
+    pub(super) input: Vec<CompiledMark>,
+    pub(super) floats: Vec<CompiledMark>,
     pub(super) edge: Option<Regex>,
     pub(super) scrollbar: String,
-    pub(super) pinned: Vec<Marker>,
-    pub(super) drop: Vec<Marker>,
-    pub(super) user: Vec<Marker>,
-    pub(super) chrome: Vec<Marker>,
-    pub(super) hidden: Vec<(Marker, Marker)>,
-    pub(super) message: Vec<Marker>,
-    pub(super) unfinished: Vec<Marker>,
-    pub(super) rewrite: Vec<(Marker, String)>,
-    pub(super) gutter: Vec<Marker>,
+    pub(super) pinned: Vec<CompiledMark>,
+    pub(super) drop: Vec<CompiledMark>,
+    pub(super) user: Vec<CompiledMark>,
+    pub(super) chrome: Vec<CompiledMark>,
+    pub(super) hidden: Vec<CompiledHidden>,
+    pub(super) message: Vec<CompiledMark>,
+    pub(super) unfinished: Vec<CompiledMark>,
+    pub(super) rewrite: Vec<CompiledRewrite>,
+    pub(super) gutter: Vec<CompiledMark>,
     pub(super) indent: usize,
     pub(super) begin: Begin,
     pub(super) repeats: bool,
 }
 
-impl Compiled {
+impl CompiledRules {
     pub(super) fn new(rules: &TextRules) -> Result<Self, RulesError> {
         let rewrite = rules
             .rewrite
             .iter()
-            .map(|rule| Ok((compile("rewrite", &rule.row)?, rule.with.clone())))
+            .map(|rule| {
+                Ok(CompiledRewrite {
+                    row: compile_mark("rewrite", &rule.row)?,
+                    with: rule.with.clone(),
+                })
+            })
             .collect::<Result<_, RulesError>>()?;
         let hidden = rules
             .hidden
             .iter()
-            .map(|rule| Ok((compile("hidden", &rule.from)?, compile("hidden", &rule.to)?)))
+            .map(|rule| {
+                Ok(CompiledHidden {
+                    from: compile_mark("hidden", &rule.from)?,
+                    to: compile_mark("hidden", &rule.to)?,
+                })
+            })
             .collect::<Result<_, RulesError>>()?;
         Ok(Self {
-            end: compile_all("end", &rules.end)?,
-            end_last: compile_all("end_last", &rules.end_last)?,
-            input: compile_all("input", &rules.input)?,
-            end_alone: compile_all("end_alone", &rules.end_alone)?,
-            floats: compile_all("floats", &rules.floats)?,
+            end: compile_marks("end", &rules.end)?,
+            end_last: compile_marks("end_last", &rules.end_last)?,
+            input: compile_marks("input", &rules.input)?,
+            end_alone: compile_marks("end_alone", &rules.end_alone)?,
+            floats: compile_marks("floats", &rules.floats)?,
             edge: rules
                 .edge
                 .as_deref()
-                .map(|edge| regex("edge", edge))
+                .map(|edge| compile_regex("edge", edge))
                 .transpose()?,
             scrollbar: rules.scrollbar.clone(),
             hidden,
-            pinned: compile_all("pinned", &rules.pinned)?,
-            drop: compile_all("drop", &rules.drop)?,
-            user: compile_all("user", &rules.user)?,
-            chrome: compile_all("chrome", &rules.chrome)?,
-            message: compile_all("message", &rules.message)?,
-            unfinished: compile_all("unfinished", &rules.unfinished)?,
+            pinned: compile_marks("pinned", &rules.pinned)?,
+            drop: compile_marks("drop", &rules.drop)?,
+            user: compile_marks("user", &rules.user)?,
+            chrome: compile_marks("chrome", &rules.chrome)?,
+            message: compile_marks("message", &rules.message)?,
+            unfinished: compile_marks("unfinished", &rules.unfinished)?,
             rewrite,
-            gutter: compile_all("gutter", &rules.gutter)?,
+            gutter: compile_marks("gutter", &rules.gutter)?,
             indent: rules.indent,
             begin: rules.begin,
             repeats: rules.repeats,
@@ -307,19 +331,19 @@ impl Compiled {
     }
 }
 
-fn compile_all(field: &'static str, marks: &[Mark]) -> Result<Vec<Marker>, RulesError> {
-    marks.iter().map(|mark| compile(field, mark)).collect()
+fn compile_marks(field: &'static str, marks: &[Mark]) -> Result<Vec<CompiledMark>, RulesError> {
+    marks.iter().map(|mark| compile_mark(field, mark)).collect()
 }
 
-fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
-    Ok(Marker {
-        pattern: regex(field, &mark.row)?,
+fn compile_mark(field: &'static str, mark: &Mark) -> Result<CompiledMark, RulesError> {
+    Ok(CompiledMark {
+        pattern: compile_regex(field, &mark.row)?,
         indent: mark.indent,
         look: mark.look,
     })
 }
 
-fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
+fn compile_regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
     Pattern::new(pattern)
         .map(Pattern::into_regex)
         .map_err(|source| RulesError::Pattern { field, source })

@@ -52,7 +52,7 @@ pub(super) struct FoundArea {
 impl InputArea {
     /// The area that the cursor is in now, if it is in one.
     pub(super) fn learn(screen: &Screen, rows: &[Row]) -> Option<Self> {
-        let row = usize::from(screen.cursor().0);
+        let row = usize::from(screen.cursor().row);
         let left = screen.left_of_cursor().trim_start().to_owned();
         Self::at_row(rows, row, left, true)
     }
@@ -89,7 +89,7 @@ impl InputArea {
     /// Whether the cursor is in an area with something painted below it. A line editor leaves no
     /// such screen.
     pub(super) fn is_framed(screen: &Screen, rows: &[Row]) -> bool {
-        let row = usize::from(screen.cursor().0);
+        let row = usize::from(screen.cursor().row);
         let near = rows
             .get(row.saturating_sub(EDGE_ROWS_MAX)..)
             .unwrap_or_default();
@@ -103,7 +103,7 @@ impl InputArea {
     /// Finds the area in a frame; `None` while a dialog or half a frame replaces it. `typed` is the
     /// text that may be in it.
     pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<FoundArea> {
-        let cursor = usize::from(screen.cursor().0);
+        let cursor = usize::from(screen.cursor().row);
         let from = if self.has_cursor {
             cursor
         } else {
@@ -167,7 +167,7 @@ fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
 
 /// Whether something is painted below the cursor.
 pub(super) fn is_painted_below(screen: &Screen, rows: &[Row]) -> bool {
-    let row = usize::from(screen.cursor().0);
+    let row = usize::from(screen.cursor().row);
     rows.get(row + 1..)
         .unwrap_or_default()
         .iter()

@@ -1,9 +1,9 @@
 //! Reads the rows of the emulated screen: their text as it was printed, and the look of their first
 //! words.
 
-use super::super::intake::EMOJI_FORM;
-use super::super::row::{Colour, Lead, Row};
-use super::{FILLER, Screen};
+use super::super::row::{CellStyle, Colour, Row};
+use super::super::sequence_filter::EMOJI_FORM;
+use super::{CellPosition, FILLER, Screen};
 
 /// How many blanks may stand where a line is wrapped.
 const WRAP_BLANKS_MAX: u16 = 8;
@@ -15,7 +15,7 @@ impl Screen {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
         texts.map(move |(text, row)| {
             if text.is_ascii() {
-                self.plain_row(row, cols, text)
+                self.read_plain_row(row, cols, text)
             } else {
                 self.read_row(row, cols)
             }
@@ -23,7 +23,7 @@ impl Screen {
     }
 
     /// A row of characters of one cell and one byte each.
-    fn plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
+    fn read_plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
         let wrapped = self.is_wrapped(row, cols);
         if !wrapped {
             text.truncate(text.trim_end().len());
@@ -35,18 +35,18 @@ impl Screen {
         let second =
             gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
         let screen = self.parser.screen();
-        let look_at = |at: Option<usize>| {
+        let style_at = |at: Option<usize>| {
             let col = at.and_then(|at| u16::try_from(at).ok());
             col.and_then(|col| screen.cell(row, col))
-                .map(look)
+                .map(cell_style)
                 .unwrap_or_default()
         };
-        let (lead, word) = (look_at(first), look_at(second));
+        let (lead, second_word) = (style_at(first), style_at(second));
         Row {
             text,
             wrapped,
             lead,
-            word,
+            second_word,
             gap: false,
         }
     }
@@ -57,10 +57,10 @@ impl Screen {
         let mut words = Vec::with_capacity(2);
         let mut blank = true;
         for col in 0..cols {
-            self.read_cell((row, col), &mut text);
+            self.read_cell(CellPosition { row, col }, &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
             if printed && blank && words.len() < 2 {
-                words.extend(screen.cell(row, col).map(look));
+                words.extend(screen.cell(row, col).map(cell_style));
             }
             blank = !printed;
         }
@@ -69,7 +69,7 @@ impl Screen {
             text.truncate(text.trim_end().len());
         }
         let mut words = words.into_iter();
-        let (lead, word) = (
+        let (lead, second_word) = (
             words.next().unwrap_or_default(),
             words.next().unwrap_or_default(),
         );
@@ -77,7 +77,7 @@ impl Screen {
             text,
             wrapped,
             lead,
-            word,
+            second_word,
             gap: false,
         }
     }
@@ -98,7 +98,7 @@ impl Screen {
             && (all.saturating_sub(WRAP_BLANKS_MAX)..all).any(printed)
     }
 
-    pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
+    pub(super) fn read_cell(&self, CellPosition { row, col }: CellPosition, text: &mut String) {
         let Some(cell) = self.parser.screen().cell(row, col) else {
             return;
         };
@@ -106,7 +106,7 @@ impl Screen {
             return;
         }
         if cell.has_contents() && cell.contents() != " " {
-            text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
+            text.extend(cell.contents().chars().map(|c| self.filter.restore_char(c)));
         } else if !(self.alternate() && self.is_second_half(row, col)) {
             text.push(' ');
         }
@@ -119,14 +119,14 @@ impl Screen {
             .checked_sub(1)
             .and_then(|col| self.parser.screen().cell(row, col));
         let last = before.and_then(|cell| cell.contents().chars().last());
-        last.is_some_and(|last| self.intake.original(last) == EMOJI_FORM)
+        last.is_some_and(|last| self.filter.restore_char(last) == EMOJI_FORM)
     }
 }
 
-fn look(cell: &vt100::Cell) -> Lead {
-    Lead {
-        foreground: colour(cell.fgcolor()),
-        background: colour(cell.bgcolor()),
+fn cell_style(cell: &vt100::Cell) -> CellStyle {
+    CellStyle {
+        foreground: convert_colour(cell.fgcolor()),
+        background: convert_colour(cell.bgcolor()),
         dim: cell.dim(),
         bold: cell.bold(),
         italic: cell.italic(),
@@ -134,7 +134,7 @@ fn look(cell: &vt100::Cell) -> Lead {
     }
 }
 
-fn colour(colour: vt100::Color) -> Colour {
+fn convert_colour(colour: vt100::Color) -> Colour {
     match colour {
         vt100::Color::Default => Colour::Default,
         vt100::Color::Idx(index) => Colour::Index(index),

@@ -26,7 +26,7 @@ pub(super) const EMOJI_FORM: char = '\u{fe0f}';
 
 /// What the tokenizer found at a place in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notice {
+pub(super) enum SequenceNotice {
     /// A synchronized update begins.
     SyncBegin,
     /// A synchronized update ends: the screen is a whole frame.
@@ -45,17 +45,39 @@ pub(super) enum Notice {
     Up(u16),
 }
 
+/// The result of [`SequenceFilter::filter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Filtered {
+    /// How many bytes were read.
+    pub(super) used: usize,
+    pub(super) notice: Option<SequenceNotice>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ground,
     Escape,
     Control,
-    /// In a string; `escaped` when the byte before was ESC.
-    Text {
-        bytes: usize,
-        escaped: bool,
-        bell_ends: bool,
-    },
+    String(StringState),
+}
+
+/// A string (OSC, DCS, APC, PM or SOS) that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StringState {
+    bytes: usize,
+    /// Whether the byte before was ESC.
+    escaped: bool,
+    bell_ends: bool,
+}
+
+impl StringState {
+    fn new(bell_ends: bool) -> Self {
+        Self {
+            bytes: 0,
+            escaped: false,
+            bell_ends,
+        }
+    }
 }
 
 /// Whether a character surely takes two cells: the scripts that are written without blanks, whose
@@ -66,29 +88,29 @@ fn is_wide(code: u32) -> bool {
         | 0xac00..=0xd7a3 | 0xf900..=0xfa6d | 0xff01..=0xff60 | 0x20000..=0x2fffd)
 }
 
-fn mode_notice(modes: &[u8], set: bool) -> Option<Notice> {
+fn mode_notice(modes: &[u8], set: bool) -> Option<SequenceNotice> {
     let has = |mode: &[u8]| modes.split(|byte| *byte == b';').any(|other| other == mode);
     if has(b"2026") {
         Some(if set {
-            Notice::SyncBegin
+            SequenceNotice::SyncBegin
         } else {
-            Notice::SyncEnd
+            SequenceNotice::SyncEnd
         })
     } else {
-        (has(b"1049") || has(b"47")).then_some(Notice::Screens)
+        (has(b"1049") || has(b"47")).then_some(SequenceNotice::Screens)
     }
 }
 
-fn number(digits: &[u8]) -> u16 {
+fn parse_count(digits: &[u8]) -> u16 {
     let number = std::str::from_utf8(digits)
         .ok()
         .and_then(|digits| digits.parse().ok());
     number.unwrap_or(1)
 }
 
-/// The tokenizer: [`Intake::take`] gives the bytes up to the next notice.
+/// The tokenizer: [`SequenceFilter::take`] gives the bytes up to the next notice.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub(super) struct SequenceFilter {
     state: State,
     sequence: Vec<u8>,
     partial: Vec<u8>,
@@ -99,7 +121,7 @@ pub(super) struct Intake {
     marks: Vec<char>,
 }
 
-impl Intake {
+impl SequenceFilter {
     pub(super) fn new() -> Self {
         Self {
             state: State::Ground,
@@ -113,17 +135,23 @@ impl Intake {
 
     /// Reads bytes into `out` until they end or something is to be noticed; says how many were
     /// read.
-    pub(super) fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Notice>) {
+    pub(super) fn filter(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Filtered {
         for (at, byte) in bytes.iter().enumerate() {
-            if let Some(notice) = self.step(*byte, out) {
-                return (at + 1, Some(notice));
+            if let Some(notice) = self.read_byte(*byte, out) {
+                return Filtered {
+                    used: at + 1,
+                    notice: Some(notice),
+                };
             }
         }
-        (bytes.len(), None)
+        Filtered {
+            used: bytes.len(),
+            notice: None,
+        }
     }
 
     /// The character that a mark stands for; other characters stand for themselves.
-    pub(super) fn original(&self, c: char) -> char {
+    pub(super) fn restore_char(&self, c: char) -> char {
         match u32::from(c) {
             code @ MARK_FIRST..=MARK_LAST => self
                 .marks
@@ -134,24 +162,20 @@ impl Intake {
         }
     }
 
-    fn step(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_byte(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         match self.state {
-            State::Ground => self.ground(byte, out),
-            State::Escape => self.escape(byte, out),
-            State::Control => self.control(byte, out),
-            State::Text {
-                bytes,
-                escaped,
-                bell_ends,
-            } => self.string(byte, (bytes, escaped, bell_ends), out),
+            State::Ground => self.read_ground(byte, out),
+            State::Escape => self.read_escape(byte, out),
+            State::Control => self.read_control(byte, out),
+            State::String(string) => self.read_string(byte, string, out),
         }
     }
 
-    fn ground(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_ground(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         if byte >= 0x80 {
-            return self.encoded(byte, out);
+            return self.read_utf8(byte, out);
         }
-        self.give_up_partial(out);
+        self.flush_partial(out);
         self.joins = false;
         if byte == 0x1b {
             self.state = State::Escape;
@@ -162,33 +186,25 @@ impl Intake {
         None
     }
 
-    fn escape(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_escape(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         out.push(byte);
         self.sequence.clear();
         self.state = match byte {
             b'[' => State::Control,
-            b']' => State::Text {
-                bytes: 0,
-                escaped: false,
-                bell_ends: true,
-            },
-            b'P' | b'X' | b'^' | b'_' => State::Text {
-                bytes: 0,
-                escaped: false,
-                bell_ends: false,
-            },
+            b']' => State::String(StringState::new(true)),
+            b'P' | b'X' | b'^' | b'_' => State::String(StringState::new(false)),
             0x1b => State::Escape,
             _ => State::Ground,
         };
-        (byte == b'c').then_some(Notice::Restart)
+        (byte == b'c').then_some(SequenceNotice::Restart)
     }
 
-    fn control(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_control(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         out.push(byte);
         match byte {
             0x40..=0x7e => {
                 self.state = State::Ground;
-                return self.meaning(byte);
+                return self.notice_for_sequence(byte);
             }
             0x1b => self.state = State::Escape,
             0x18 | 0x1a => self.state = State::Ground,
@@ -198,40 +214,40 @@ impl Intake {
         None
     }
 
-    fn meaning(&mut self, last: u8) -> Option<Notice> {
+    fn notice_for_sequence(&mut self, last: u8) -> Option<SequenceNotice> {
         match (self.sequence.as_slice(), last) {
-            (b"3", b'J') => Some(Notice::Restart),
-            (b"2", b'J') => Some(Notice::Erased),
-            (b"" | b"0", b'J') if self.erased == Some(0) => Some(Notice::Erased),
+            (b"3", b'J') => Some(SequenceNotice::Restart),
+            (b"2", b'J') => Some(SequenceNotice::Erased),
+            (b"" | b"0", b'J') if self.erased == Some(0) => Some(SequenceNotice::Erased),
             (b"" | b"1" | b"1;1", b'H') => {
                 self.erased = Some(0);
                 None
             }
             (b"2", b'K') => {
                 self.erased = self.erased.map(|rows| rows.saturating_add(1));
-                self.erased.map(Notice::RowsErased)
+                self.erased.map(SequenceNotice::RowsErased)
             }
-            (count, b'A') => Some(Notice::Up(number(count))),
+            (count, b'A') => Some(SequenceNotice::Up(parse_count(count))),
             ([b'?', modes @ ..], b'h' | b'l') => mode_notice(modes, last == b'h'),
             _ => None,
         }
     }
 
-    fn string(
+    fn read_string(
         &mut self,
         byte: u8,
-        (bytes, escaped, bell_ends): (usize, bool, bool),
+        string: StringState,
         out: &mut Vec<u8>,
-    ) -> Option<Notice> {
-        let ends = matches!(byte, 0x18 | 0x1a) || (byte == 0x07 && bell_ends);
-        if escaped && byte != b'\\' {
+    ) -> Option<SequenceNotice> {
+        let ends = matches!(byte, 0x18 | 0x1a) || (byte == 0x07 && string.bell_ends);
+        if string.escaped && byte != b'\\' {
             // ESC ends a string whatever follows it: the rest is a sequence of its own.
             out.push(0x1b);
             self.state = State::Escape;
-            return self.escape(byte, out);
+            return self.read_escape(byte, out);
         }
-        if ends || escaped {
-            out.extend_from_slice(if escaped {
+        if ends || string.escaped {
+            out.extend_from_slice(if string.escaped {
                 b"\x1b\\"
             } else {
                 std::slice::from_ref(&byte)
@@ -240,50 +256,50 @@ impl Intake {
             return None;
         }
         let escaped = byte == 0x1b;
-        if !escaped && bytes < STRING_BYTES_MAX {
+        if !escaped && string.bytes < STRING_BYTES_MAX {
             out.push(byte);
         }
-        self.state = State::Text {
-            bytes: bytes.saturating_add(1),
+        self.state = State::String(StringState {
+            bytes: string.bytes.saturating_add(1),
             escaped,
-            bell_ends,
-        };
+            ..string
+        });
         None
     }
 
-    fn encoded(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_utf8(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         self.erased = None;
         if byte >= 0xc0 {
-            self.give_up_partial(out);
+            self.flush_partial(out);
         }
         self.partial.push(byte);
         match std::str::from_utf8(&self.partial) {
             Ok(text) => {
                 let c = text.chars().next();
                 self.partial.clear();
-                return self.character(c?, out);
+                return self.read_char(c?, out);
             }
-            Err(error) if error.error_len().is_some() => self.give_up_partial(out),
+            Err(error) if error.error_len().is_some() => self.flush_partial(out),
             Err(_) => {}
         }
         None
     }
 
-    fn give_up_partial(&mut self, out: &mut Vec<u8>) {
+    fn flush_partial(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.partial);
     }
 
-    fn character(&mut self, c: char, out: &mut Vec<u8>) -> Option<Notice> {
+    fn read_char(&mut self, c: char, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         let code = u32::from(c);
         let tone = (0x1f3fb..=0x1f3ff).contains(&code);
         let mark = (MARK_FIRST..=MARK_LAST).contains(&code);
         let joined = self.joins && code >= 0x2000;
         self.joins = c == ZERO_WIDTH_JOINER;
         if is_wide(code) && !joined {
-            return Some(Notice::Wide(c));
+            return Some(SequenceNotice::Wide(c));
         }
         let printed = if joined || tone || mark || c == EMOJI_FORM {
-            self.mark(c)
+            self.mark_for(c)
         } else {
             Some(c)
         };
@@ -294,7 +310,7 @@ impl Intake {
     }
 
     /// The mark for a character; none when all are in use, and the glyph then lacks that part.
-    fn mark(&mut self, c: char) -> Option<char> {
+    fn mark_for(&mut self, c: char) -> Option<char> {
         let at = self
             .marks
             .iter()
