@@ -1,4 +1,4 @@
-//! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be
+//! The screen: an emulated terminal whose rows can be read and whose scrolled rows can be
 //! collected.
 //!
 //! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay
@@ -7,12 +7,11 @@
 //!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
-//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset
-//! begin a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what
-//! follows is a repaint; going to the other screen and back does not. A program that repaints more
-//! rows than the window has moves the cursor up beyond its top: so many scrolled rows are about to
-//! be printed again, and are taken back ([`Screen::scrolled_low`]). It never fails: bytes that mean
-//! nothing to a terminal change nothing.
+//! screen has no scrollback, as in a terminal. An erased scrollback and a reset begin a new
+//! [`Screen::epoch`] of the visible screen, so that a reader knows that a repaint follows;
+//! switching screens does not. A program that repaints more rows than the window has moves the
+//! cursor beyond its top: that many scrolled rows are about to be printed again, and are taken back
+//! ([`Screen::scrolled_low`]). It never fails: bytes without a meaning change nothing.
 
 mod reading;
 
@@ -21,20 +20,20 @@ use super::sequence_filter::{Filtered, SequenceFilter, SequenceNotice};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// How many rows that scrolled off the main screen are kept for whoever reads them.
+/// How many rows that scrolled off the main screen are kept.
 pub const SCROLLED_ROWS_MAX: usize = 8192;
 
-/// How many bytes the emulator gets at once: few enough that its own scrollback cannot overflow
-/// by line feeds before it is collected.
+/// How many bytes the emulator gets at once: few enough that line feeds cannot overflow its
+/// scrollback before it is collected.
 const CHUNK_BYTES: usize = 4096;
 
-/// What the emulator holds between two collections.
+/// The size of the emulator's scrollback between two collections.
 const COLLECTED_ROWS_MAX: usize = CHUNK_BYTES + 1;
 
 /// A move up by this many rows or more means "to the top", not a repaint of so many rows.
 const TO_THE_TOP: u16 = 500;
 
-/// Stands in the last cell of a row that was broken before a character of two cells; never read.
+/// Fills the last cell of a row that was broken before a character of two cells; never read.
 const FILLER: char = '\u{10fffd}';
 
 /// The largest window that is emulated, in either direction.
@@ -84,7 +83,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// An empty screen. A side of zero cells counts as one, an absurd one is limited.
+    /// Creates an empty screen. A side of zero cells counts as one, a huge one is limited.
     pub fn new(size: Size) -> Self {
         let Sides { rows, cols } = clamp_sides(size);
         Self {
@@ -108,8 +107,8 @@ impl Screen {
         }
     }
 
-    /// Feeds bytes; `frame` is called at the end of each synchronized update in them, before rows
-    /// that nobody saw would be dropped, and after the last byte unless an update is still open.
+    /// Feeds bytes. Calls `frame` at the end of each synchronized update, before rows that no frame
+    /// showed would be dropped, and after the last byte unless an update is still open.
     pub fn feed(&mut self, bytes: &[u8], mut frame: impl FnMut(&Self)) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -130,8 +129,8 @@ impl Screen {
         let Sides { rows, cols } = clamp_sides(size);
         let before = self.size;
         self.parser.set_size(rows, cols);
-        // Rows that this pushed out are read in pages of the new height, and still have their old
-        // width.
+        // Rows that the resize pushed out are read in pages of the new height, and still have their
+        // old width.
         self.size = Size {
             cols: cols.get().max(before.cols),
             rows: rows.get(),
@@ -144,7 +143,8 @@ impl Screen {
         self.resizes += 1;
     }
 
-    /// Forgets everything, as after a gap in the bytes: the screen is empty until it is repainted.
+    /// Forgets everything after a gap in the bytes: the screen is empty until the program repaints
+    /// it.
     pub fn reset(&mut self) {
         let Sides { rows, cols } = clamp_sides(self.size);
         let alternate = self.alternate();
@@ -163,7 +163,7 @@ impl Screen {
         self.rows_to(self.size.cols)
     }
 
-    /// The same, of which only the first columns are read.
+    /// The visible rows, of which only the first columns are read.
     pub fn rows_to(&self, cols: u16) -> Vec<Row> {
         self.read_rows(self.size.rows, cols).collect()
     }
@@ -176,7 +176,7 @@ impl Screen {
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
-    /// some of them are gone.
+    /// some of them are no longer kept.
     pub fn scrolled_since(&self, since: u64) -> (impl Iterator<Item = &Row>, bool) {
         let wanted =
             usize::try_from(self.scrolled_total.saturating_sub(since)).unwrap_or(usize::MAX);
@@ -192,13 +192,13 @@ impl Screen {
         self.scrolled_total
     }
 
-    /// The lowest that [`Screen::scrolled_total`] has been since the last frame: rows above it were
+    /// The lowest value of [`Screen::scrolled_total`] since the last frame: rows above it were
     /// taken back and printed again.
     pub fn scrolled_low(&self) -> u64 {
         self.scrolled_low
     }
 
-    /// Grows when the screen that is shown starts anew: scrollback erased, terminal reset.
+    /// Grows when the visible screen starts anew: scrollback erased, terminal reset.
     pub fn epoch(&self) -> u64 {
         if self.alternate() {
             self.epochs.alternate
@@ -217,7 +217,7 @@ impl Screen {
         self.resizes
     }
 
-    /// How often every row was erased: what follows is a repaint.
+    /// How often every row was erased; a repaint follows each time.
     pub fn erasures(&self) -> u64 {
         self.erasures
     }
@@ -300,6 +300,7 @@ impl Screen {
 
     fn print_wide(&mut self, c: char, before: &[u8]) {
         self.parser.process(before);
+        // The filler makes the emulator wrap the row itself, so that it remembers the wrap.
         if self.cursor().col + 1 == self.size.cols && self.size.cols > 1 {
             self.print_char(FILLER);
         }
@@ -313,6 +314,7 @@ impl Screen {
     fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
         self.parser.process(before);
         self.collect_scrolled();
+        // Rows that already scrolled off can only be reached by printing them again.
         let beyond = count.saturating_sub(self.cursor().row);
         self.parser.process(&[last]);
         if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
@@ -320,7 +322,7 @@ impl Screen {
         }
     }
 
-    /// Processes bytes of which the last may show the other screen, whose scrollback is another.
+    /// Processes bytes whose last one may switch the screen, which has a scrollback of its own.
     fn change_screens(&mut self, before: &[u8], last: u8) {
         self.parser.process(before);
         self.collect_scrolled();
@@ -365,15 +367,15 @@ impl Screen {
         usize::try_from(self.scrolled_total - self.collected_total).unwrap_or(usize::MAX)
     }
 
-    /// Moves what scrolled off from the emulator into the numbered rows.
+    /// Moves scrolled rows from the emulator into the numbered rows.
     fn collect_scrolled(&mut self) {
         let held = self.parser.screen().scrollback_len();
         if held == 0 {
             return;
         }
         if held == COLLECTED_ROWS_MAX {
-            // Few bytes can scroll many rows (a repeated character): nobody knows how many are
-            // gone.
+            // Few bytes can scroll many rows (a repeated character), so the number of lost rows is
+            // unknown.
             self.scrolled.clear();
             self.scrolled_total += SCROLLED_ROWS_MAX as u64;
         }

@@ -1,16 +1,28 @@
-//! From the rows of a turn to the assistant's words.
+//! Reads the assistant's words from the rows of a turn.
 //!
-//! One pass over the rows, in which each row either begins a block or goes on with the one above;
-//! then the blocks that are messages are written: prefix and indent removed, gutters removed, rows
-//! that the terminal wrapped joined. It decides nothing by itself: every distinction is a rule.
+//! One pass over the rows: each row begins a block (the user's prompt, a message, chrome) or
+//! continues the one above. Then each message is written: prefix and indent removed, gutters
+//! removed, rows that the terminal wrapped joined. Every distinction is a rule of the profile. It
+//! cannot fail.
+//!
+//! Worked example with `user = '^> '`, `message = { row = '^● ', indent = 2 }` and `chrome = '^
+//! ⎿'`:
+//!
+//! ```text
+//! > Name two colours.     begins the user's prompt: left out
+//! ● Red and               begins a message; `● ` is its prefix and is removed
+//!   blue.                 continues it; two blanks of indent are removed
+//!   ⎿ Read 3 files        begins chrome: left out
+//!     a.txt               continues the chrome: left out
+//! ```
 
 use super::row::{Colour, Row};
 use super::rules::{CompiledMark, CompiledRules, RowContext};
 
-/// The longest run of lines that is recognised as a repeat: what a tall window shows.
+/// The longest run of lines that is recognised as a repeat: about what a tall window shows.
 const REPEATED_LINES_MAX: usize = 256;
 
-/// How the turn ended, as far as the text is concerned.
+/// How the turn ended, as far as its text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The program finished its answer.
@@ -19,7 +31,7 @@ pub enum Ending {
     Interrupted,
 }
 
-/// What a row belongs to.
+/// The block that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
     Message { indent: usize },
@@ -31,11 +43,10 @@ enum Block {
 #[derive(Default)]
 struct MessageLine {
     text: String,
-    /// Whether the terminal wrapped it.
+    /// Whether the terminal wrapped the line at the end of this row.
     wrapped: bool,
-    /// How many leading blanks are the program's.
+    /// How many leading blanks the program added.
     indent: usize,
-    /// The line number in front, and where it ends.
     number: Option<LineNumber>,
 }
 
@@ -49,7 +60,7 @@ struct LineNumber {
 
 type Message = Vec<MessageLine>;
 
-/// The messages in `rows`, separated by one blank line; `context` is how rows are looked at.
+/// The messages in `rows`, separated by one blank line.
 pub(super) fn extract_text(
     rules: &CompiledRules,
     rows: &[Row],
@@ -73,11 +84,11 @@ struct BlockReader<'a> {
     block: Block,
     context: RowContext,
     messages: Vec<Message>,
-    /// Whether the next row of a message begins a new one.
+    /// Whether the next row of a message begins a new message.
     apart: bool,
-    /// The row that ends what is hidden.
+    /// The mark that ends the hidden part, inside of one.
     hidden: Option<&'a CompiledMark>,
-    /// Whether nothing came yet behind the user's prompt.
+    /// Whether nothing has come yet behind the user's prompt.
     asked: bool,
     /// Whether the row above is blank.
     above_blank: bool,
@@ -141,7 +152,7 @@ impl<'a> BlockReader<'a> {
         }
     }
 
-    /// Whether a row is hidden, and takes note of where that begins and ends.
+    /// Whether a row is hidden. Remembers where a hidden part begins and ends.
     fn is_hidden(&mut self, row: &Row) -> bool {
         let context = self.context;
         if let Some(last) = self.hidden {
@@ -157,9 +168,9 @@ impl<'a> BlockReader<'a> {
         begins.is_some()
     }
 
-    /// Rows are missing here. What follows goes on with the message above; right behind the prompt
-    /// it is taken for the middle of an answer, because no mark says what it is. The output of a
-    /// tool call goes on as such.
+    /// Handles a row that stands for missing rows. What follows continues the message above. Right
+    /// behind the prompt it counts as the middle of an answer, because no mark says what it is. The
+    /// output of a tool call continues as such.
     fn resume_after_gap(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {
@@ -197,7 +208,8 @@ impl<'a> BlockReader<'a> {
             self.start_block(default_block(self.rules));
         }
         let number = self.read_line_number(row);
-        // Flat rows have no blank one below the prompt; the code of an answer is coloured.
+        // Without a box there is no blank row below the prompt, and only the code of an answer is
+        // coloured.
         let is_flat = self.block
             == Block::User {
                 shade: Colour::Default,
@@ -205,12 +217,12 @@ impl<'a> BlockReader<'a> {
         let is_below = self.block == Block::Chrome
             || (is_flat && row.second_word.foreground != Colour::Default);
         if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
-            // An answer that begins with code has no room for its mark.
+            // An answer that begins with code has no place for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
         if let Block::Message { indent } = self.block {
-            // A gutter is cut by the width that it has on the row.
+            // A gutter is cut by its width on the row, so the row must not be rewritten before.
             let text = if number.is_some() {
                 row.text.clone()
             } else {
@@ -270,7 +282,7 @@ impl<'a> BlockReader<'a> {
     }
 }
 
-/// What rows belong to that nothing claims.
+/// The block of rows that no mark claims.
 fn default_block(rules: &CompiledRules) -> Block {
     if rules.message.is_empty() {
         Block::Message {
@@ -308,29 +320,32 @@ fn write_message(rules: &CompiledRules, mut lines: Message, ending: Ending) -> S
 /// Joins the rows that the terminal wrapped.
 fn join_wrapped(lines: Message) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
-    let mut goes_on = false;
+    let mut wraps = false;
     for line in lines {
         match joined.last_mut() {
-            Some(last) if goes_on => last.push_str(&line.text),
+            Some(last) if wraps => last.push_str(&line.text),
             _ => joined.push(remove_indent(&line.text, line.indent).to_owned()),
         }
-        goes_on = line.wrapped;
+        wraps = line.wrapped;
     }
     joined
 }
 
-/// Removes gutters of line numbers: runs that count from 1, rows without a number in between.
+/// Removes gutters of line numbers: runs that count from 1, with rows without a number in between.
 fn remove_gutters(lines: &mut [MessageLine]) {
     let (mut next, mut width) = (1, 0);
-    let mut goes_on = false;
+    let mut wraps = false;
     for line in lines {
-        let goes_on_here = std::mem::replace(&mut goes_on, line.wrapped);
+        let is_continued = std::mem::replace(&mut wraps, line.wrapped);
         match line.number {
-            _ if goes_on_here => {}
+            // The rest of a wrapped line has no gutter.
+            _ if is_continued => {}
             Some(LineNumber { number, end }) if number == next || number == 1 => {
                 (next, width) = (number + 1, end);
                 cut_gutter(line, end);
             }
+            // A row without a number inside the code is the rest of a line that the program broke
+            // itself.
             _ if width > 0 && is_indented(&line.text, width) => cut_gutter(line, width),
             _ => (next, width) = (1, 0),
         }
@@ -351,6 +366,7 @@ fn remove_repeats(lines: &mut Vec<String>) {
     let all = std::mem::take(lines);
     let mut next = 0;
     while let Some(line) = all.get(next) {
+        // The shortest repeat first: a run of equal lines is removed one by one.
         let repeat = (1..=lines.len().min(REPEATED_LINES_MAX)).find(|len| {
             let run = all.get(next..next + len);
             run.is_some() && run == lines.get(lines.len() - len..)

@@ -1,17 +1,17 @@
 //! The emulated screen, and the text that is gathered from it as it scrolls away.
 //!
-//! [`Screen`] turns bytes into rows; [`Gatherer`] compares its frames and keeps what leaves the
-//! top; [`TextRules`] say, as data, which of those rows are the assistant's words. Use:
+//! [`Screen`] turns bytes into rows. [`Gatherer`] compares its frames and keeps the rows that leave
+//! the top. [`TextRules`] say, as data, which of those rows are the assistant's words. Use:
 //!
 //! ```text
 //! screen.feed(bytes, |screen| gatherer.frame(screen));   // each whole frame
 //! gatherer.begin(&screen);                               // at the submit, before its output
-//! let said = gatherer.text(Ending::Complete);            // at the boundary
+//! let gathered = gatherer.text(Ending::Complete);        // at the boundary
 //! ```
 //!
-//! Everything is bounded: strings are cut before the emulator, rows that nobody collected are
-//! dropped (and the gatherer then says `incomplete`), and a turn has a largest number of rows.
-//! Nothing here fails on any bytes.
+//! Everything has a limit: long strings are cut before the emulator, scrolled rows that no caller
+//! collected are dropped (the gatherer then reports `incomplete`), and a turn has a largest number
+//! of bytes. No bytes make this module fail.
 
 mod align;
 mod emulator;

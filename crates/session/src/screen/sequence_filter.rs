@@ -1,47 +1,51 @@
-//! What stands between the bytes and the emulator: a small tokenizer that bounds and repairs.
+//! Filters the bytes on their way to the emulator: a small tokenizer that limits, repairs and
+//! reports.
 //!
-//! It owns three repairs. Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because
-//! the emulator's parser would grow with them. Emoji that are joined by U+200D, and skin tones, are
-//! turned into marks of no width, because programs count such a cluster as one glyph of two cells
-//! and the emulator would count each part; so is U+FE0F, on whose width programs disagree.
-//! Characters of two cells are reported, because a terminal that breaks a line before one leaves
-//! the last cell empty, and the emulator then forgets that it broke the line. Sequences that change
-//! how frames are compared (mode 2026, `CSI 3 J`, reset, all rows erased) are reported where they
-//! stand. Everything else passes unchanged, and how the bytes were cut into calls makes no
-//! difference. It cannot fail: bytes that are no sequence are text.
+//! Everything that it does not name passes unchanged, and cutting the bytes differently changes
+//! nothing. It cannot fail: invalid sequences are text.
+//!
+//! - Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because the emulator's
+//!   parser would grow with them.
+//! - Emoji joined by U+200D, and skin tones, become marks without width, because programs count
+//!   such a cluster as one glyph of two cells and the emulator would count each part. So does
+//!   U+FE0F, whose width programs disagree on.
+//! - Characters of two cells are reported. A terminal that breaks a line before one leaves the last
+//!   cell empty, and the emulator then forgets that it broke the line.
+//! - Sequences that change how frames are compared (mode 2026, `CSI 3 J`, reset, all rows erased)
+//!   are reported where they occur.
 
 /// How much of an OSC, DCS, APC, PM or SOS string reaches the emulator.
 pub const STRING_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of a control sequence is looked at; longer ones pass, but are never reported.
+/// How much of a control sequence is examined; longer ones pass, but are never reported.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
-/// The first mark of no width that stands for a joined character (240 of them follow one another).
+/// The first of 240 marks without width that stand for a joined character.
 const MARK_FIRST: u32 = 0xE0100;
 const MARK_LAST: u32 = 0xE01EF;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// Asks for the emoji form of the character before it.
+/// Selects the emoji form of the character before it.
 pub(super) const EMOJI_FORM: char = '\u{fe0f}';
 
-/// What the tokenizer found at a place in the bytes.
+/// A sequence that the emulator's owner must handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SequenceNotice {
     /// A synchronized update begins.
     SyncBegin,
     /// A synchronized update ends: the screen is a whole frame.
     SyncEnd,
-    /// The scrollback is erased: what follows is a repaint from the first row.
+    /// The scrollback is erased: a repaint from the first row follows.
     Restart,
-    /// A character of two cells comes next; it is not among the bytes taken.
+    /// A character of two cells comes next; it is not among the filtered bytes.
     Wide(char),
-    /// Perhaps another screen is shown.
+    /// The program may have switched screens.
     Screens,
-    /// Everything is erased.
+    /// Every row is erased.
     Erased,
-    /// So many rows are erased, one by one from the first, with nothing printed in between.
+    /// This many rows are erased, one by one from the first, with nothing printed in between.
     RowsErased(u16),
-    /// The cursor goes up so many rows; the last byte taken is the one that moves it.
+    /// The cursor moves up this many rows; the last filtered byte moves it.
     Up(u16),
 }
 
@@ -80,7 +84,7 @@ impl StringState {
     }
 }
 
-/// Whether a character surely takes two cells: the scripts that are written without blanks, whose
+/// Whether a character surely takes two cells: the scripts without blanks between words, whose
 /// lines the terminal breaks anywhere.
 fn is_wide(code: u32) -> bool {
     matches!(code,
@@ -108,14 +112,14 @@ fn parse_count(digits: &[u8]) -> u16 {
     number.unwrap_or(1)
 }
 
-/// The tokenizer: [`SequenceFilter::take`] gives the bytes up to the next notice.
+/// The filter. [`SequenceFilter::filter`] returns at the next notice.
 #[derive(Debug)]
 pub(super) struct SequenceFilter {
     state: State,
     sequence: Vec<u8>,
     partial: Vec<u8>,
     joins: bool,
-    /// How many rows were erased since the cursor went to the first cell; none when something was
+    /// How many rows were erased since the cursor went to the first cell; `None` once something was
     /// printed.
     erased: Option<u16>,
     marks: Vec<char>,
@@ -133,8 +137,7 @@ impl SequenceFilter {
         }
     }
 
-    /// Reads bytes into `out` until they end or something is to be noticed; says how many were
-    /// read.
+    /// Filters bytes into `out` until they end or there is a notice.
     pub(super) fn filter(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Filtered {
         for (at, byte) in bytes.iter().enumerate() {
             if let Some(notice) = self.read_byte(*byte, out) {
@@ -240,8 +243,8 @@ impl SequenceFilter {
         out: &mut Vec<u8>,
     ) -> Option<SequenceNotice> {
         let ends = matches!(byte, 0x18 | 0x1a) || (byte == 0x07 && string.bell_ends);
+        // ESC ends a string whatever follows it: the rest is a sequence of its own.
         if string.escaped && byte != b'\\' {
-            // ESC ends a string whatever follows it: the rest is a sequence of its own.
             out.push(0x1b);
             self.state = State::Escape;
             return self.read_escape(byte, out);
@@ -309,7 +312,7 @@ impl SequenceFilter {
         None
     }
 
-    /// The mark for a character; none when all are in use, and the glyph then lacks that part.
+    /// The mark for a character; `None` when all are in use, and the glyph then lacks that part.
     fn mark_for(&mut self, c: char) -> Option<char> {
         let at = self
             .marks

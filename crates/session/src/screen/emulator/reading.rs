@@ -1,16 +1,18 @@
-//! Reads the rows of the emulated screen: their text as it was printed, and the look of their first
-//! words.
+//! Reads the rows of the emulated screen: their text as it was printed, and the style of their
+//! first words.
+//!
+//! Plain ASCII rows are read as a whole, which is much faster than cell by cell. Nothing here
+//! changes the screen or fails.
 
 use super::super::row::{CellStyle, Colour, Row};
 use super::super::sequence_filter::EMOJI_FORM;
 use super::{CellPosition, FILLER, Screen};
 
-/// How many blanks may stand where a line is wrapped.
+/// How many blanks may end a row that is wrapped.
 const WRAP_BLANKS_MAX: u16 = 8;
 
 impl Screen {
-    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by
-    /// cell.
+    /// The first rows that the emulator shows.
     pub(super) fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
         texts.map(move |(text, row)| {
@@ -22,7 +24,7 @@ impl Screen {
         })
     }
 
-    /// A row of characters of one cell and one byte each.
+    /// Reads a row in which each character is one cell and one byte.
     fn read_plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
         let wrapped = self.is_wrapped(row, cols);
         if !wrapped {
@@ -82,9 +84,9 @@ impl Screen {
         }
     }
 
-    /// Whether a line goes on in the next row; then a blank at its end is part of it. Something
-    /// stands near the end of such a row: a program that does not know the window's new size yet
-    /// fills rows with blanks up to the old one.
+    /// Whether a line goes on in the next row; a blank at its end is then part of it. Such a row
+    /// has text near its end: a program that does not know the window's new size yet fills rows
+    /// with blanks up to the old one.
     fn is_wrapped(&self, row: u16, cols: u16) -> bool {
         let screen = self.parser.screen();
         let all = screen.size().1.get();
@@ -113,7 +115,7 @@ impl Screen {
     }
 
     /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
-    /// their place leave it blank because terminals differ in the width of U+FE0F.
+    /// position leave it blank, because terminals differ in the width of U+FE0F.
     fn is_second_half(&self, row: u16, col: u16) -> bool {
         let before = col
             .checked_sub(1)

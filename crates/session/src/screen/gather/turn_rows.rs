@@ -167,8 +167,8 @@ impl TurnRows {
             .before_resize
             .take_if(|before| erased || before.frames == 0)
             .filter(|_| erased);
-        // The repaint after a resize starts from the rows before it, because the frames in between
-        // were laid out for neither size.
+        // The repaint after a resize continues the rows from before it, because the frames in
+        // between may be laid out for the old size.
         let resized = resized || before.is_some();
         if let Some(before) = before {
             self.shown = before.rows;
@@ -209,33 +209,37 @@ impl TurnRows {
         let (above, _) = screen.scrolled_since(self.scrolled);
         let above: Vec<Row> = above.cloned().collect();
         let (scrolled, lost) = screen.scrolled_since(since);
-        let (mut page, bytes_max): (Vec<Row>, usize) =
-            (scrolled.cloned().collect(), self.bytes_limit());
+        let mut page: Vec<Row> = scrolled.cloned().collect();
+        let bytes_max = self.bytes_limit();
         self.scrolled = screen.scrolled_total();
-        let (shown, printed) = (visible.len(), leading_blanks(&visible));
+        let visible_len = visible.len();
+        let mut blanks = leading_blanks(&visible);
         page.extend(visible);
-        // Blank rows at the top count only where the page did not scroll: otherwise they are real
-        // rows.
-        let printed = if page.len() == shown { printed } else { 0 };
-        let known = page.get(printed..).unwrap_or_default();
+        // If the repaint scrolled, the page begins with the rows that scrolled off, so the blank
+        // rows are in its middle and stay.
+        if page.len() > visible_len {
+            blanks = 0;
+        }
+        let known = page.get(blanks..).unwrap_or_default();
         // Without a common row the repaint follows what is known. After a resize that may be a
         // loss.
         let Some(at) = align(&self.shown.rows, known, self.shown.top) else {
             self.rows_lost |= lost | (resized && !self.shown.rows.is_empty());
-            let visible = page.split_off(page.len() - shown);
+            let visible = page.split_off(page.len() - visible_len);
             self.rows_lost |=
                 self.shown
                     .replace_exactly(if resized { page } else { above }, visible, bytes_max);
             return;
         };
-        if let Some(more) = printed.checked_sub(at) {
-            page.drain(..more);
+        // Blank rows above the first known row would push it down.
+        if let Some(extra) = blanks.checked_sub(at) {
+            page.drain(..extra);
         }
         self.rows_lost |= lost
             | self
                 .shown
-                .repaint(at.saturating_sub(printed), page, resized, bytes_max);
-        self.shown.top = self.shown.rows.len().saturating_sub(shown);
+                .repaint(at.saturating_sub(blanks), page, resized, bytes_max);
+        self.shown.top = self.shown.rows.len().saturating_sub(visible_len);
     }
 
     /// Takes back rows that had left the main screen and are printed again.
