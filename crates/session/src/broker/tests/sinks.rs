@@ -193,7 +193,7 @@ fn each_sink_gets_the_content_and_the_turn() {
             Effect::Inject { .. } => panic!("not asked for"),
         };
         assert_eq!(
-            (delivery.bytes, delivery.turn.found().info.turn_id),
+            (delivery.bytes, delivery.turn.to_found_turn().info.turn_id),
             ("body".into(), "s:1".to_owned())
         );
     }

@@ -72,7 +72,7 @@ fn only_a_session_that_was_shared_is_watched_and_only_by_clients() {
     let listed: Vec<_> = bench
         .broker
         .table
-        .list(ListSessions::default())
+        .list_sessions(ListSessions::default())
         .into_iter()
         .map(|info| info.shared)
         .collect();
