@@ -1,13 +1,13 @@
 //! A key combination as a person writes it: `Super+Shift+C`.
 //!
-//! Modifiers in any order, any case, then one key. At least one modifier is required, because a
-//! bare key that is taken from every program would be lost for typing. The text form is canonical:
-//! parsing what is displayed gives the same binding.
+//! Modifiers in any order and case, then one key. At least one modifier is required, because a bare
+//! key that is taken from every program would be lost for typing. The text form is canonical:
+//! parsing the displayed text gives the same binding.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which modifier keys are held.
+/// The held modifier keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Modifiers(u8);
 
@@ -33,7 +33,7 @@ impl Modifiers {
         self.0 & other.0 == other.0
     }
 
-    /// These and those.
+    /// Both sets of modifiers together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -57,11 +57,11 @@ pub enum Key {
     Char(char),
     /// F1 to F24.
     Function(u8),
-    /// A key with a name, by its place in the table of names.
+    /// A key with a name.
     Named(NamedKey),
 }
 
-/// A key that has a name rather than a character.
+/// A key that has a name instead of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NamedKey {
     name: &'static str,
@@ -181,13 +181,13 @@ impl Key {
 /// A key with at least one modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Binding {
-    /// What is held.
+    /// The keys to hold.
     pub modifiers: Modifiers,
-    /// What is pressed.
+    /// The key to press.
     pub key: Key,
 }
 
-/// A text that is no binding.
+/// The reason why a text is not a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
     /// No modifier.
@@ -195,7 +195,7 @@ pub enum BindingError {
         "`{0}` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C"
     )]
     NoModifier(String),
-    /// A word before the last that is no modifier.
+    /// A word before the last is not a modifier.
     #[error("`{word}` in `{text}` is no modifier: expected Super, Ctrl, Alt or Shift")]
     UnknownModifier {
         /// The word.
@@ -211,7 +211,7 @@ pub enum BindingError {
         /// The whole text.
         text: String,
     },
-    /// The last word is no key.
+    /// The last word is not a key.
     #[error(
         "`{word}` in `{text}` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus"
     )]
@@ -279,7 +279,7 @@ impl fmt::Display for Binding {
 }
 
 impl Binding {
-    /// The name by which tmux knows the combination, or what it lacks.
+    /// The name of the combination in tmux, or what a terminal lacks for it.
     pub(super) fn tmux_name(&self) -> Result<String, &'static str> {
         if self.modifiers.contains(Modifiers::SUPER) {
             return Err("Super");

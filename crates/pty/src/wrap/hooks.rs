@@ -1,10 +1,11 @@
 //! The program's own hooks, which hand over a turn's last message as the model wrote it.
 //!
-//! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a
-//! thread reads it and keeps the newest messages. A message replaces the end of the text from the
-//! screen where both agree in most lines, by their letters and digits: rows may have scrolled away
-//! unseen, but a program may also call its hook for a turn of its own that it does not show, or
-//! hand over something else than it showed. Nothing is written to a disk.
+//! A named pipe in the user's runtime directory receives what the hook sends; a thread reads it and
+//! keeps the newest messages. A message replaces the end of the screen's text where both agree in
+//! most lines, by their letters and digits. Rows may have scrolled away unseen, so the message is
+//! better; but a program may also call its hook for a turn of its own that it does not show, or
+//! send other text than it showed, so agreement is required. Nothing but gemini's settings file is
+//! written to a disk. Without a message the screen's text stays.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,25 +19,25 @@ use serde_json::{Value, json};
 
 /// How long a completed turn waits for its message.
 pub(super) const HOOK_PAUSE: Duration = Duration::from_millis(500);
-/// How often it looks meanwhile.
-pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
-/// Messages that are kept for the turn to come.
+/// How often it checks meanwhile.
+pub(super) const HOOK_CHECK_PAUSE: Duration = Duration::from_millis(10);
+/// How many messages are kept for the next turn.
 const MESSAGES_MAX: usize = 8;
-/// Letters of its first piece that a doubled message may leave out the second time.
+/// How many letters of its first piece a repeated message may leave out the second time.
 const DOUBLED_SHIFT_MAX: usize = 256;
-/// Letters of a line below which it proves nothing: `2.` or `ok` stand in many messages.
+/// Lines with fewer letters prove nothing: `2.` or `ok` occur in many messages.
 const TELLING_LETTERS_MIN: usize = 3;
-/// The line that stands in a text where rows are missing.
+/// The line that marks missing rows in a text.
 pub(super) const GAP: &str = "[…]";
-/// Longest message that is believed.
+/// The longest message that is accepted.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
-/// What gemini calls the end of a turn.
+/// gemini's name for the end of a turn.
 const GEMINI_EVENT: &str = "AfterAgent";
-/// By which a hook in the person's own settings finds the pipe.
+/// The variable by which a hook in the user's own settings finds the pipe.
 const PIPE_VARIABLE: &str = "TURNKEEP_HOOK";
 
-/// What the program is started with beside what the user gave.
+/// What the program is started with beside the user's own arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSetup {
     /// Arguments right after the program.
@@ -45,19 +46,19 @@ pub struct HookSetup {
     pub environment: Vec<(String, String)>,
 }
 
-/// The pipe and what came through it. Dropping it removes the pipe.
+/// The pipe and the messages that came through it. Dropping it removes the pipe.
 #[derive(Debug)]
 pub struct Hooks {
     dir: PathBuf,
-    messages: Messages,
+    messages: HookMessages,
 }
 
 /// The newest messages; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Messages(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct HookMessages(Arc<Mutex<VecDeque<String>>>);
 
 impl Hooks {
-    /// Makes the pipe in a new directory with this name below the user's runtime directory.
+    /// Creates the pipe in a new directory of this name below the user's runtime directory.
     pub fn open(runtime_dir: &Path, session: &str) -> io::Result<Self> {
         let dir = runtime_dir
             .join("turnkeep")
@@ -68,7 +69,7 @@ impl Hooks {
             .create(&dir)?;
         let hooks = Self {
             dir,
-            messages: Messages::default(),
+            messages: HookMessages::default(),
         };
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(
@@ -78,12 +79,12 @@ impl Hooks {
             mode,
             0,
         )?;
-        // Open for both directions, so that it never ends while we are here.
+        // Open in both directions, so that it never ends while we run.
         let file = File::options().read(true).write(true).open(hooks.pipe())?;
         let messages = hooks.messages.clone();
         std::thread::Builder::new()
             .name("hooks".to_owned())
-            .spawn(move || listen(file, &messages))?;
+            .spawn(move || read_pipe(file, &messages))?;
         Ok(hooks)
     }
 
@@ -91,11 +92,11 @@ impl Hooks {
         self.dir.join("pipe")
     }
 
-    pub(super) fn messages(&self) -> Messages {
+    pub(super) fn messages(&self) -> HookMessages {
         self.messages.clone()
     }
 
-    /// How the program of this profile is made to call us; nothing for one that has no hooks.
+    /// The setup by which the program of this profile calls its hook; empty for one without hooks.
     pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
         let pipe = format!(
             "'{}'",
@@ -117,18 +118,18 @@ impl Hooks {
                     ..HookSetup::default()
                 })
             }
-            "gemini" => self.gemini(&take_input),
+            "gemini" => self.setup_gemini(&take_input),
             _ => Ok(HookSetup::default()),
         }
     }
 }
 
 impl Hooks {
-    /// gemini has no argument for hooks. It reads a settings file of our own only where root alone
-    /// may write; everybody else has its hook in the settings of the home directory, once, and is
-    /// only told the pipe.
-    fn gemini(&self, take_input: &str) -> io::Result<HookSetup> {
-        let environment = if is_roots(&self.dir)? {
+    /// The setup of gemini, which has no argument for hooks. It reads a settings file of ours only
+    /// where root alone may write. Other users have the hook in their own settings, once, and get
+    /// only the pipe's path.
+    fn setup_gemini(&self, take_input: &str) -> io::Result<HookSetup> {
+        let environment = if is_root_only(&self.dir)? {
             let file = self.dir.join("settings.json");
             std::fs::write(&file, hooks_json(GEMINI_EVENT, take_input).to_string())?;
             (
@@ -139,7 +140,9 @@ impl Hooks {
             let home = ["GEMINI_CLI_HOME", "HOME"]
                 .into_iter()
                 .find_map(std::env::var_os);
-            has_own_hook(&PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"))?;
+            require_own_hook(
+                &PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"),
+            )?;
             (PIPE_VARIABLE.to_owned(), self.pipe().display().to_string())
         };
         Ok(HookSetup {
@@ -149,8 +152,8 @@ impl Hooks {
     }
 }
 
-/// Whether root owns a directory and all above it, and nobody else may write there.
-fn is_roots(dir: &Path) -> io::Result<bool> {
+/// Whether root owns a directory and all above it, and no other user may write there.
+fn is_root_only(dir: &Path) -> io::Result<bool> {
     let dir = dir.canonicalize()?;
     for dir in dir.ancestors() {
         let facts = dir.metadata()?;
@@ -161,8 +164,8 @@ fn is_roots(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Refuses, with what to do, where the settings do not name our pipe.
-fn has_own_hook(settings: &Path) -> io::Result<()> {
+/// Rejects settings that do not name our pipe, with what to do.
+fn require_own_hook(settings: &Path) -> io::Result<()> {
     if std::fs::read_to_string(settings).is_ok_and(|text| text.contains(PIPE_VARIABLE)) {
         return Ok(());
     }
@@ -184,27 +187,27 @@ fn hooks_json(event: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
 }
 
-/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away,
-/// with what the pipe holds behind it: a hook that was killed in mid-message must not stop those
-/// after it.
-fn listen(mut pipe: File, messages: &Messages) {
+/// Reads the JSON objects that the hooks send. Invalid input is discarded, with everything behind
+/// it in the pipe: a hook that was killed in mid-message must not stop those after it.
+fn read_pipe(mut pipe: File, messages: &HookMessages) {
     let mut held = Vec::new();
     let mut chunk = vec![0; 64 << 10];
     while let Ok(read @ 1..) = pipe.read(&mut chunk) {
         held.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        let used = take_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
+        let used =
+            add_whole_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
         held.drain(..used.unwrap_or(held.len()));
     }
 }
 
-/// Takes up the objects that are whole and says how many bytes they have; none if what follows is
-/// no JSON.
-fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
+/// Adds the messages of all complete objects and returns how many bytes they took; `None` if the
+/// rest is not JSON.
+fn add_whole_objects(held: &[u8], messages: &HookMessages) -> Option<usize> {
     let mut objects = serde_json::Deserializer::from_slice(held).into_iter::<Value>();
     let mut used = 0;
     while let Some(object) = objects.next() {
         match object {
-            Ok(object) => messages.take_up(&object),
+            Ok(object) => messages.add_from_object(&object),
             Err(error) => return error.is_eof().then_some(used),
         }
         used = objects.byte_offset();
@@ -212,7 +215,7 @@ fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
     Some(held.len())
 }
 
-/// The last message of a turn, in whichever program's words.
+/// The last message of a turn, by the field names of the known programs.
 fn message_of(object: &Value) -> Option<&str> {
     let names = [
         "last_assistant_message",
@@ -222,8 +225,8 @@ fn message_of(object: &Value) -> Option<&str> {
     names.iter().find_map(|name| object.get(name)?.as_str())
 }
 
-impl Messages {
-    fn take_up(&self, object: &Value) {
+impl HookMessages {
+    fn add_from_object(&self, object: &Value) {
         if let Some(message) =
             message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX)
         {
@@ -237,13 +240,13 @@ impl Messages {
         messages.push_front(message);
     }
 
-    /// The text with its end as the program itself gave it, if a message fits. One that says
-    /// exactly the same is preferred to one that agrees in most lines.
-    pub(super) fn exact(&self, text: &str) -> Option<String> {
+    /// The text with its end as the program itself sent it, if a message fits. An exact match is
+    /// preferred to one that agrees in most lines.
+    pub(super) fn with_hook_text(&self, text: &str) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let exact = messages.iter().find_map(|message| {
             let once = with_exact_end(text, message);
-            once.or_else(|| with_exact_end(text, undoubled(message)?))
+            once.or_else(|| with_exact_end(text, without_repeat(message)?))
         });
         let exact = exact.or_else(|| {
             messages
@@ -259,15 +262,15 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Whether a line is all there is of a code block's beginning or end, which hardly a screen shows.
+/// Whether a line only begins or ends a code block; screens rarely show such lines.
 fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// The first part of a message whose second part says the end of it again: gemini hands over what
-/// it received, and then the pieces in which it came.
-fn undoubled(message: &str) -> Option<&str> {
+/// The first part of a message whose second part repeats its end: gemini sends what it received,
+/// and then the pieces in which it came.
+fn without_repeat(message: &str) -> Option<&str> {
     let places: Vec<(usize, char)> = message
         .char_indices()
         .filter(|(_, c)| c.is_alphanumeric())
@@ -288,9 +291,9 @@ fn undoubled(message: &str) -> Option<&str> {
 /// that a code block names may be shown or not.
 fn with_exact_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let at = end_that_says(&lines, message, |_| true);
-    let at = at.or_else(|| end_that_says(&lines, message, |line| !is_fence(line)))?;
-    Some(joined(lines.get(..at).unwrap_or_default(), message))
+    let at = find_matching_end(&lines, message, |_| true);
+    let at = at.or_else(|| find_matching_end(&lines, message, |line| !is_fence(line)))?;
+    Some(join_message(lines.get(..at).unwrap_or_default(), message))
 }
 
 /// Replaces the last lines of a text by a message that agrees with most of them.
@@ -318,15 +321,15 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
         if let Some(found) = said.get(..until).and_then(|before| before.rfind(&*shown)) {
             until = found;
             agreed += 1;
-            // What comes first in the message is also the first line of it.
-            end = Some(End {
+            // The topmost line that agrees is where the message begins.
+            end = Some(LikelyEnd {
                 at,
                 agreed,
                 counted,
             });
         }
     }
-    let End {
+    let LikelyEnd {
         mut at,
         agreed,
         counted,
@@ -334,7 +337,7 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
     if agreed * 2 <= counted {
         return None;
     }
-    // Rows that are missing in front of the first line are the head of the message.
+    // Rows that are missing in front of the first line belong to the head of the message.
     while at > 0
         && until > 0
         && lines
@@ -343,19 +346,18 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
     {
         at -= 1;
     }
-    Some(joined(lines.get(..at).unwrap_or_default(), message))
+    Some(join_message(lines.get(..at).unwrap_or_default(), message))
 }
 
-/// From which line on a text may be a message, and how many of the lines from there on agree with
-/// it.
-struct End {
+/// The line from which on a text may be a message, and how many lines from there on agree with it.
+struct LikelyEnd {
     at: usize,
     agreed: usize,
     counted: usize,
 }
 
-/// The lines, and the message behind them.
-fn joined(lines: &[&str], message: &str) -> String {
+/// The lines with the message behind them.
+fn join_message(lines: &[&str], message: &str) -> String {
     let before = lines.join("\n");
     let (before, message) = (before.trim_end(), message.trim_end());
     if before.is_empty() {
@@ -365,8 +367,8 @@ fn joined(lines: &[&str], message: &str) -> String {
     }
 }
 
-/// From which line on the text says what the message says, of the lines that count.
-fn end_that_says(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
+/// The line from which on the text says what the message says, by the lines that count.
+fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
     let said: String = message
         .lines()
         .filter(|line| counts(line))
@@ -396,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_replaces_the_end_that_says_the_same() {
+    fn a_message_replaces_the_find_matching_end_the_same() {
         let check = |text: &str, message: &str, expect: Option<&str>| {
             assert_eq!(
                 with_exact_end(text, message).as_deref(),
@@ -433,10 +435,10 @@ mod tests {
     #[test]
     fn a_message_wins_when_it_agrees_with_the_screen_in_most_lines() {
         let check = |text: &str, message: &str, expect: Option<&str>| {
-            let messages = Messages::default();
+            let messages = HookMessages::default();
             messages.add(message.to_owned());
             assert_eq!(
-                messages.exact(text).as_deref(),
+                messages.with_hook_text(text).as_deref(),
                 expect,
                 "{text:?} {message:?}"
             );
@@ -468,20 +470,20 @@ mod tests {
     #[test]
     fn a_message_that_says_its_end_again_counts_once() {
         let doubled = "The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`. colours:\n \n -  **Red**\n -  **Blue**\n \n Mixed:  `x`. ";
-        let messages = Messages::default();
+        let messages = HookMessages::default();
         messages.add(doubled.to_owned());
-        let exact = messages.exact("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
+        let exact = messages.with_hook_text("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
         assert_eq!(
             exact.as_deref(),
             Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`.")
         );
         messages.add("ha ha".to_owned());
-        assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
+        assert_eq!(messages.with_hook_text("ha ha").as_deref(), Some("ha ha"));
     }
 
     #[test]
     fn a_message_may_come_in_pieces() {
-        let messages = Messages::default();
+        let messages = HookMessages::default();
         let said = br#"{"last_assistant_message":"one"} {"last_assistant_message":"two"}"#;
         for end in 1..said.len() {
             let whole = if end < 32 {
@@ -490,14 +492,14 @@ mod tests {
                 32 + usize::from(end == 33)
             };
             assert_eq!(
-                take_objects(&said[..end], &Messages::default()),
+                add_whole_objects(&said[..end], &HookMessages::default()),
                 Some(whole),
                 "{end}"
             );
         }
-        assert_eq!(take_objects(said, &messages), Some(said.len()));
-        assert_eq!(messages.exact("two").as_deref(), Some("two"));
-        assert_eq!(take_objects(b"{bad", &messages), None);
+        assert_eq!(add_whole_objects(said, &messages), Some(said.len()));
+        assert_eq!(messages.with_hook_text("two").as_deref(), Some("two"));
+        assert_eq!(add_whole_objects(b"{bad", &messages), None);
     }
 
     #[test]
@@ -525,7 +527,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut found = None;
         while found.is_none() && Instant::now() < deadline {
-            found = hooks.messages().exact("Hi");
+            found = hooks.messages().with_hook_text("Hi");
         }
         assert_eq!(found.as_deref(), Some("*Hi*"));
         // One that was killed in mid-message, and the next one.
@@ -537,7 +539,7 @@ mod tests {
             pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#)
                 .unwrap();
             std::thread::yield_now();
-            found = hooks.messages().exact("Again");
+            found = hooks.messages().with_hook_text("Again");
         }
         assert_eq!(found.as_deref(), Some("**Again**"));
         assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
@@ -550,13 +552,13 @@ mod tests {
     fn gemini_is_told_the_pipe_where_its_own_settings_ask_for_it() {
         let dir = tempfile::tempdir().unwrap();
         let settings = dir.path().join("settings.json");
-        let said = has_own_hook(&settings).unwrap_err().to_string();
+        let said = require_own_hook(&settings).unwrap_err().to_string();
         let (_, advice) = said.split_once("leave --hooks out: ").unwrap();
         std::fs::write(&settings, "{}").unwrap();
-        has_own_hook(&settings).unwrap_err();
+        require_own_hook(&settings).unwrap_err();
         // What is advised is what is asked for, and hands its input to the pipe.
         std::fs::write(&settings, advice).unwrap();
-        has_own_hook(&settings).unwrap();
+        require_own_hook(&settings).unwrap();
         let advice: Value = serde_json::from_str(advice).unwrap();
         let command = advice["hooks"][GEMINI_EVENT][0]["hooks"][0]["command"]
             .as_str()
@@ -575,10 +577,10 @@ mod tests {
 
     #[test]
     fn a_place_where_others_may_write_is_not_roots_alone() {
-        assert!(is_roots(Path::new("/")).unwrap());
+        assert!(is_root_only(Path::new("/")).unwrap());
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(!is_roots(dir.path()).unwrap());
-        is_roots(&dir.path().join("absent")).unwrap_err();
+        assert!(!is_root_only(dir.path()).unwrap());
+        is_root_only(&dir.path().join("absent")).unwrap_err();
     }
 }

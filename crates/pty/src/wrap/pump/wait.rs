@@ -1,5 +1,8 @@
-//! What the byte path waits for: everything that it could do something about now, and no longer
-//! than until something is due by itself.
+//! What the byte path waits for: everything that it could handle now, and no longer than until
+//! something is due by itself.
+//!
+//! A source is polled only while its bytes have somewhere to go, so a full buffer never becomes a
+//! busy loop.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,16 +12,16 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::super::end_of_input::END_PAUSE;
-use super::super::errors::Errors;
-use super::super::typed::SEQUENCE_PAUSE;
-use super::Pump;
+use super::super::error_stream::ErrorStream;
+use super::super::key_boundary::SEQUENCE_PAUSE;
+use super::BytePump;
 
-/// What can be waited for.
+/// A reason to wake up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     Signals,
-    News,
-    Bell,
+    ChildChange,
+    Injection,
     User,
     UserOut,
     Child,
@@ -26,8 +29,8 @@ pub(super) enum Wake {
     ErrorsOut,
 }
 
-impl Pump {
-    /// Waits until something can be done, and says what.
+impl BytePump {
+    /// Waits until something can be done, and returns what.
     pub(super) fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
         let wakes = self.wakes();
         let mut fds: Vec<PollFd<'_>> = wakes
@@ -51,14 +54,18 @@ impl Pump {
     /// What to wait for now, urgent things first.
     fn wakes(&self) -> Vec<(Wake, PollFlags)> {
         let mut wakes = vec![(Wake::Signals, PollFlags::IN)];
+        // A suspended wrapper must not touch the terminal, so only signals count.
         if self.state.suspended {
             return wakes;
         }
-        wakes.extend([(Wake::News, PollFlags::IN), (Wake::Bell, PollFlags::IN)]);
-        if !self.state.input_ended && !self.state.inbox.is_full() && self.user.is_ours() {
+        wakes.extend([
+            (Wake::ChildChange, PollFlags::IN),
+            (Wake::Injection, PollFlags::IN),
+        ]);
+        if !self.state.input_ended && !self.state.input.is_full() && self.user.is_foreground() {
             wakes.push((Wake::User, PollFlags::IN));
         }
-        if !self.state.out.is_empty() {
+        if !self.state.output.is_empty() {
             wakes.push((Wake::UserOut, PollFlags::OUT));
         }
         if let Some(errors) = &self.errors {
@@ -70,8 +77,8 @@ impl Pump {
             }
         }
         let mut child = PollFlags::empty();
-        child.set(PollFlags::IN, !self.state.out.is_full());
-        child.set(PollFlags::OUT, self.is_keys_turn());
+        child.set(PollFlags::IN, !self.state.output.is_full());
+        child.set(PollFlags::OUT, self.may_write_keys());
         if self.master.is_some() && !child.is_empty() {
             wakes.push((Wake::Child, child));
         }
@@ -81,19 +88,19 @@ impl Pump {
     fn poll_fd(&self, wake: Wake, flags: PollFlags) -> PollFd<'_> {
         let fd = match wake {
             Wake::Signals => self.signals.fd(),
-            Wake::News => self.running.news_fd(),
-            Wake::Bell => self.injected.fd(),
+            Wake::ChildChange => self.running.changes_fd(),
+            Wake::Injection => self.injected.fd(),
             Wake::User => rustix::stdio::stdin(),
             Wake::UserOut => self.user.output(),
             // Waited for only where standard error is apart.
             Wake::Errors => self
                 .errors
                 .as_ref()
-                .map_or(self.signals.fd(), Errors::master),
+                .map_or(self.signals.fd(), ErrorStream::master),
             Wake::ErrorsOut => self
                 .errors
                 .as_ref()
-                .map_or(self.signals.fd(), Errors::output),
+                .map_or(self.signals.fd(), ErrorStream::output),
             // Waited for only while there is a master.
             Wake::Child => self
                 .master
@@ -111,8 +118,9 @@ impl Pump {
             .state
             .suspend_at
             .map(|at| at.saturating_duration_since(Instant::now()));
+        // A half-typed sequence counts as complete after this pause, and then the gap is there.
         let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
-        let paste = self.state.inbox.paste_pause(Instant::now());
+        let paste = self.state.input.paste_pause(Instant::now());
         let mode = self.master.is_some().then(|| self.state.mode.due_in());
         let end = self.state.end_of_input.is_some().then_some(END_PAUSE);
         [suspend, gap, paste, mode, end].into_iter().flatten().min()

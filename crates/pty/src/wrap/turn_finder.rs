@@ -1,7 +1,8 @@
-//! The observer that finds turns: feeds the detector and hands what it says to the outlets.
+//! The observer that finds turns: feeds the detector and hands the results to the outlets.
 //!
 //! Turns are numbered from 1 in the order of their completion. An outlet never waits, so a slow
-//! broker or store does not slow detection down.
+//! broker or store does not slow detection down. A turn may wait up to [`HOOK_PAUSE`] for its text
+//! from the program's hook; state changes wait behind it, so that outlets see both in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,74 +13,81 @@ use turnkeep_session::detector::{
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 use turnkeep_types::{Clock, Timestamp};
 
-use super::hooks::{GAP, HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
+use super::hooks::{GAP, HOOK_CHECK_PAUSE, HOOK_PAUSE, HookMessages, Hooks};
 use super::mode::TtyMode;
 use super::observer::Observer;
-use super::share::Share;
-use super::tally::Tally;
-use super::tap::Sight;
+use super::session_counts::SessionCounts;
+use super::share::SharedTerminal;
+use super::tap::TapEvent;
 
-/// Where turns go. Nothing here may wait.
-pub trait Outlet: Send {
+/// A destination of turns. None of its functions may wait.
+pub trait TurnOutlet: Send {
     /// The child runs; this is its process id.
     fn start(&mut self, child: u32);
-    /// The program does something else now.
+    /// Handles a change of the program's state.
     fn state(&mut self, change: &StateChange);
-    /// A turn is complete.
+    /// Handles a completed turn.
     fn turn(&mut self, turn: &CompletedTurn);
-    /// The terminal shows something else now.
-    fn shown(&mut self) {}
+    /// Handles new content of the shared terminal.
+    fn screen_changed(&mut self) {}
     /// The child has ended.
     fn end(&mut self);
 }
 
-/// What a session is captured as.
-pub struct Captured {
+/// The session to observe.
+pub struct TurnFinderOptions {
     /// The session's id.
     pub session: String,
-    /// How its turns are told.
+    /// The profile that finds its turns.
     pub profile: Profile,
-    /// So many bytes that painted a turn are kept beside its text.
+    /// How many bytes of each turn's output are kept beside its text.
     pub raw_bytes_max: Option<usize>,
     /// The program's hooks, if they are used.
     pub hooks: Option<Hooks>,
-    /// What the time is.
+    /// The source of timestamps.
     pub clock: Arc<dyn Clock>,
-    /// What others may watch, if they may.
-    pub share: Option<Share>,
-    /// Where the session's counts are kept.
-    pub tally: Tally,
+    /// The shared terminal, if the user allowed others to watch.
+    pub share: Option<SharedTerminal>,
+    /// The counters of the session.
+    pub tally: SessionCounts,
     /// Where the turns go.
-    pub outlets: Vec<Box<dyn Outlet>>,
+    pub outlets: Vec<Box<dyn TurnOutlet>>,
 }
 
 /// Finds the turns of one session.
-pub struct Capture {
+pub struct TurnFinder {
     session: String,
     detector: Detector,
     clock: Arc<dyn Clock>,
-    outlets: Vec<Box<dyn Outlet>>,
+    outlets: Vec<Box<dyn TurnOutlet>>,
     turns: u64,
     hooks: Option<Hooks>,
-    waiting: Option<Waiting>,
-    share: Option<Share>,
-    tally: Tally,
-    /// What was told last, and since when it is so.
-    told: Option<(AgentState, Timestamp)>,
+    waiting: Option<WaitingTurn>,
+    share: Option<SharedTerminal>,
+    tally: SessionCounts,
+    /// The last state that was sent.
+    last_state: Option<StateSince>,
 }
 
-/// A turn that waits for its message from the program's hook.
-struct Waiting {
+/// A state that was sent, and since when it holds.
+#[derive(Debug, Clone, Copy)]
+struct StateSince {
+    state: AgentState,
+    since: Timestamp,
+}
+
+/// A turn that waits for its text from the program's hook.
+struct WaitingTurn {
     turn: CompletedTurn,
-    look_at: Duration,
+    check_at: Duration,
     until: Duration,
-    /// What the program does since; told behind the turn.
+    /// The newest state since; sent behind the turn.
     state: Option<StateChange>,
 }
 
-impl Capture {
-    /// An observer for a session in a window of the user's size.
-    pub fn new(captured: Captured) -> Self {
+impl TurnFinder {
+    /// Creates an observer for a session in a window of the user's size.
+    pub fn new(captured: TurnFinderOptions) -> Self {
         let size = super::terminal::UserTerminal::screen_size();
         let size = Size {
             cols: size.ws_col,
@@ -90,7 +98,7 @@ impl Capture {
             Some(bytes_max) => detector.keep_raw(bytes_max),
             None => detector,
         };
-        let Captured {
+        let TurnFinderOptions {
             session,
             clock,
             outlets,
@@ -109,49 +117,51 @@ impl Capture {
             waiting: None,
             share,
             tally,
-            told: None,
+            last_state: None,
         }
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
         for happening in self.detector.feed(at, event) {
             match happening {
-                // The state says it too.
+                // A change of state follows and says the same.
                 Happening::Ready => {}
-                Happening::State(state) => self.tell_state(state),
-                Happening::Turn(turn) => self.take_turn(at, *turn),
+                Happening::State(state) => self.send_state(state),
+                Happening::Turn(turn) => self.complete_turn(at, *turn),
             }
         }
         self.count_enters();
     }
 
-    /// Tells how often Enter was pressed without a turn, from the second time on: the first may be
-    /// at work.
+    /// Reports how often Enter was pressed without a turn, from the second time on: the program may
+    /// be working on the first.
     fn count_enters(&mut self) {
         let unanswered = self.detector.unanswered();
         if unanswered != self.tally.unanswered() {
             self.tally.set_unanswered(unanswered);
             if unanswered > 1 {
-                self.tell_state(self.detector.state());
+                self.send_state(self.detector.state());
             }
         }
     }
 
-    /// Shows to those who watch what was seen.
-    fn show(&mut self, sight: &Sight) {
+    /// Passes an event on to the shared terminal.
+    fn show_to_watchers(&mut self, event: &TapEvent) {
         let Some(share) = &self.share else { return };
-        let is_watched = match sight {
-            Sight::Output(bytes) => share.output(bytes),
-            Sight::Lost => share.lose(),
-            Sight::Resize { cols, rows } => share.resize(*cols, *rows),
-            Sight::Input(_) | Sight::Interrupt | Sight::Mode(_) => false,
+        let is_watched = match event {
+            TapEvent::Output(bytes) => share.output(bytes),
+            TapEvent::Lost => share.note_gap(),
+            TapEvent::Resize { cols, rows } => share.resize(*cols, *rows),
+            TapEvent::Input(_) | TapEvent::Interrupt | TapEvent::Mode(_) => false,
         };
         if is_watched {
-            self.outlets.iter_mut().for_each(|outlet| outlet.shown());
+            self.outlets
+                .iter_mut()
+                .for_each(|outlet| outlet.screen_changed());
         }
     }
 
-    fn tell_state(&mut self, state: State) {
+    fn send_state(&mut self, state: State) {
         let state = match state {
             State::Starting => return,
             State::Ready => AgentState::Ready,
@@ -159,7 +169,8 @@ impl Capture {
             State::Blocked => AgentState::Blocked,
         };
         let signal = self.detector.signal().map(|signal| signal.to_string());
-        let (session, since) = (self.session.clone(), self.since(state));
+        let session = self.session.clone();
+        let since = self.state_since(state);
         let unanswered = self.detector.unanswered();
         let change = StateChange {
             session,
@@ -170,28 +181,28 @@ impl Capture {
         };
         match &mut self.waiting {
             Some(waiting) => waiting.state = Some(change),
-            None => self.tell_change(&change),
+            None => self.send_change(&change),
         }
     }
 
-    /// Since when the program does this.
-    fn since(&mut self, state: AgentState) -> Timestamp {
+    /// The time since which the program has been in this state.
+    fn state_since(&mut self, state: AgentState) -> Timestamp {
         let now = self.clock.now();
         let since = self
-            .told
-            .filter(|(told, _)| *told == state)
-            .map_or(now, |(_, since)| since);
-        self.told = Some((state, since));
+            .last_state
+            .filter(|last| last.state == state)
+            .map_or(now, |last| last.since);
+        self.last_state = Some(StateSince { state, since });
         since
     }
 
-    fn tell_change(&mut self, change: &StateChange) {
+    fn send_change(&mut self, change: &StateChange) {
         for outlet in &mut self.outlets {
             outlet.state(change);
         }
     }
 
-    /// Where the text of a turn comes from that no hook gave.
+    /// The source of the text of a turn without a hook.
     fn text_source(&self) -> &'static str {
         match self.detector.content() {
             ContentKind::Stream => "stream",
@@ -199,9 +210,9 @@ impl Capture {
         }
     }
 
-    /// A turn is complete: it waits for its hook, or goes out at once.
-    fn take_turn(&mut self, at: Duration, turn: Turn) {
-        self.tell_waiting();
+    /// Handles a completed turn: it waits for its hook, or goes out at once.
+    fn complete_turn(&mut self, at: Duration, turn: Turn) {
+        self.send_waiting();
         self.turns += 1;
         self.tally.count_turn();
         let interrupted = turn.interrupted;
@@ -225,52 +236,52 @@ impl Capture {
             } else {
                 Duration::ZERO
             };
-        self.waiting = Some(Waiting {
+        self.waiting = Some(WaitingTurn {
             turn: completed,
-            look_at: at,
+            check_at: at,
             until,
             state: None,
         });
-        self.look_for_message(at);
+        self.check_for_message(at);
     }
 
-    /// Sends the waiting turn out if its message is there or does not come any more.
-    fn look_for_message(&mut self, at: Duration) {
+    /// Sends the waiting turn if its text has come or the wait is over.
+    fn check_for_message(&mut self, at: Duration) {
         let messages = self.hooks.as_ref().map(Hooks::messages);
         let Some(waiting) = &mut self.waiting else {
             return;
         };
-        if messages.is_some_and(|messages| waiting.take_message(&messages)) || waiting.until <= at {
-            self.tell_waiting();
+        if messages.is_some_and(|messages| waiting.use_message(&messages)) || waiting.until <= at {
+            self.send_waiting();
         } else {
-            waiting.look_at = (at + HOOK_LOOK).min(waiting.until);
+            waiting.check_at = (at + HOOK_CHECK_PAUSE).min(waiting.until);
         }
     }
 
-    fn tell_waiting(&mut self) {
-        let Some(Waiting { turn, state, .. }) = self.waiting.take() else {
+    fn send_waiting(&mut self) {
+        let Some(WaitingTurn { turn, state, .. }) = self.waiting.take() else {
             return;
         };
         for outlet in &mut self.outlets {
             outlet.turn(&turn);
         }
         if let Some(change) = state {
-            self.tell_change(&change);
+            self.send_change(&change);
         }
     }
 }
 
-impl Waiting {
-    /// Takes the exact text, if it is there. The content of a screen's turn is its text.
-    fn take_message(&mut self, messages: &Messages) -> bool {
+impl WaitingTurn {
+    /// Uses the exact text, if it has come. The content of a screen's turn is its text.
+    fn use_message(&mut self, messages: &HookMessages) -> bool {
         let text = self.turn.text.as_deref().unwrap_or_default();
-        let Some(exact) = messages.exact(text) else {
+        let Some(exact) = messages.with_hook_text(text) else {
             return false;
         };
         if self.turn.content == text.as_bytes() {
             self.turn.content = exact.clone().into();
         }
-        // What the screen had lost is there again.
+        // The hook's text restores rows that the screen had lost.
         let had_gap = text.contains(GAP);
         self.turn.incomplete &= !had_gap || exact.contains(GAP);
         self.turn.text = Some(exact);
@@ -279,42 +290,42 @@ impl Waiting {
     }
 }
 
-impl Observer for Capture {
+impl Observer for TurnFinder {
     fn start(&mut self, child: u32) {
         for outlet in &mut self.outlets {
             outlet.start(child);
         }
     }
 
-    fn see(&mut self, at: Duration, sight: Sight) {
-        self.show(&sight);
-        match sight {
-            Sight::Output(bytes) => self.feed(at, Event::Output(&bytes)),
-            Sight::Input(bytes) => self.feed(at, Event::Input(&bytes)),
-            Sight::Lost => self.feed(at, Event::Gap),
-            Sight::Interrupt => self.feed(at, Event::Interrupt),
-            Sight::Resize { cols, rows } => self.feed(at, Event::Resize(Size { cols, rows })),
-            Sight::Mode(TtyMode { canonical, echo }) => {
+    fn observe(&mut self, at: Duration, event: TapEvent) {
+        self.show_to_watchers(&event);
+        match event {
+            TapEvent::Output(bytes) => self.feed(at, Event::Output(&bytes)),
+            TapEvent::Input(bytes) => self.feed(at, Event::Input(&bytes)),
+            TapEvent::Lost => self.feed(at, Event::Gap),
+            TapEvent::Interrupt => self.feed(at, Event::Interrupt),
+            TapEvent::Resize { cols, rows } => self.feed(at, Event::Resize(Size { cols, rows })),
+            TapEvent::Mode(TtyMode { canonical, echo }) => {
                 self.feed(at, Event::TtyMode(DetectorMode { canonical, echo }));
             }
         }
     }
 
     fn tick(&mut self, at: Duration) {
-        self.look_for_message(at);
+        self.check_for_message(at);
         self.feed(at, Event::Tick);
     }
 
     fn deadline(&self) -> Option<Duration> {
-        let look_at = self.waiting.as_ref().map(|waiting| waiting.look_at);
-        [self.detector.deadline(), look_at]
+        let check_at = self.waiting.as_ref().map(|waiting| waiting.check_at);
+        [self.detector.deadline(), check_at]
             .into_iter()
             .flatten()
             .min()
     }
 
     fn end(&mut self, _at: Duration) {
-        self.tell_waiting();
+        self.send_waiting();
         for outlet in &mut self.outlets {
             outlet.end();
         }
