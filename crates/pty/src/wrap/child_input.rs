@@ -248,22 +248,13 @@ impl ChildInput {
         let held = usize::try_from(bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(self.unseen);
-        let free = PASTE_HELD_MAX.saturating_sub(held);
-        let rest = chunk.rest();
-        let piece = rest.get(..free).unwrap_or(rest);
-        let line_end = piece
-            .iter()
-            .rposition(|byte| matches!(byte, b'\r' | b'\n'))
-            .map(|at| at + 1);
-        let is_cut = piece.len() < rest.len();
-        let piece_bytes = line_end.filter(|_| is_cut).unwrap_or(piece.len());
+        let piece = choose_piece(chunk.rest(), PASTE_HELD_MAX.saturating_sub(held));
         // Where lines are collected, a part of a line is not counted as held. It is written only
         // when no line waits before it, because then the terminal cannot be full.
-        let is_part = is_cut && line_end.is_none();
-        if piece_bytes == 0 || (is_part && by_lines && held > 0) {
+        if piece.bytes == 0 || (piece.is_part_of_line && by_lines && held > 0) {
             return None;
         }
-        let taken = write_chunk(master, chunk, piece_bytes)?;
+        let taken = write_chunk(master, chunk, piece.bytes)?;
         self.pasted_at = now;
         self.unseen += taken.len();
         if chunk.rest().is_empty() {
@@ -273,6 +264,31 @@ impl ChildInput {
             source: InputSource::Injected,
             bytes: taken,
         })
+    }
+}
+
+/// The next piece of a paste.
+struct PastePiece {
+    bytes: usize,
+    /// Whether the piece ends in the middle of a line.
+    is_part_of_line: bool,
+}
+
+/// Chooses the next piece: all of the rest if it fits, else up to the last line end that fits.
+fn choose_piece(rest: &[u8], free: usize) -> PastePiece {
+    let Some(piece) = rest.get(..free).filter(|piece| piece.len() < rest.len()) else {
+        return PastePiece {
+            bytes: rest.len(),
+            is_part_of_line: false,
+        };
+    };
+    let line_end = piece
+        .iter()
+        .rposition(|byte| matches!(byte, b'\r' | b'\n'))
+        .map(|at| at + 1);
+    PastePiece {
+        bytes: line_end.unwrap_or(piece.len()),
+        is_part_of_line: line_end.is_none(),
     }
 }
 

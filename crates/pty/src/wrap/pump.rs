@@ -410,38 +410,46 @@ impl BytePump {
 
     /// Waits until the user has everything. Stops early at a signal that requests our end.
     fn wait_for_user(&mut self) {
-        loop {
-            let errors = self.errors.as_ref().filter(|errors| !errors.is_empty());
-            if self.state.output.is_empty() && errors.is_none() {
-                return;
-            }
-            let mut fds = vec![PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN)];
-            if !self.state.output.is_empty() {
-                fds.push(PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT));
-            }
-            fds.extend(
-                errors.map(|errors| PollFd::from_borrowed_fd(errors.output(), PollFlags::OUT)),
-            );
-            let polled = rustix::event::poll(&mut fds, None);
-            let is_signalled = fds
-                .first()
-                .is_some_and(|signals| !signals.revents().is_empty());
-            drop(fds);
-            let came = if is_signalled {
+        while !self.state.output.is_empty() || self.waiting_errors().is_some() {
+            let polled = self.poll_outputs();
+            let received = if polled.is_signalled {
                 self.signals.take_received()
             } else {
                 Vec::new()
             };
-            let asked_to_end = came.iter().copied().any(requests_end);
-            for signal in came {
+            let must_end = received.iter().copied().any(requests_end);
+            for signal in received {
                 self.handle_signal(signal);
             }
-            if asked_to_end || polled.is_err_and(|error| error != Errno::INTR) {
+            if must_end || polled.has_failed {
                 self.errors.iter_mut().for_each(ErrorStream::discard);
                 return self.state.output.discard();
             }
             self.errors.iter_mut().for_each(ErrorStream::write);
             self.write_user();
+        }
+    }
+
+    /// The separate standard error, while bytes of it wait.
+    fn waiting_errors(&self) -> Option<&ErrorStream> {
+        self.errors.as_ref().filter(|errors| !errors.is_empty())
+    }
+
+    /// Waits until waiting output can be written or a signal comes.
+    fn poll_outputs(&self) -> PolledOutputs {
+        let mut fds = vec![PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN)];
+        if !self.state.output.is_empty() {
+            fds.push(PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT));
+        }
+        if let Some(errors) = self.waiting_errors() {
+            fds.push(PollFd::from_borrowed_fd(errors.output(), PollFlags::OUT));
+        }
+        let polled = rustix::event::poll(&mut fds, None);
+        PolledOutputs {
+            is_signalled: fds
+                .first()
+                .is_some_and(|signals| !signals.revents().is_empty()),
+            has_failed: polled.is_err_and(|error| error != Errno::INTR),
         }
     }
 
@@ -457,6 +465,12 @@ impl BytePump {
             recorder.mode(now, mode);
         }
     }
+}
+
+/// The result of [`BytePump::poll_outputs`].
+struct PolledOutputs {
+    is_signalled: bool,
+    has_failed: bool,
 }
 
 /// Calls itself until the stack overflows.

@@ -80,54 +80,37 @@ impl StoreOutlet {
     pub fn start(
         label: SessionLabel,
         answers: Option<StoreAnswers>,
-        mut keep: impl FnMut(&FoundTurn) -> Result<(), String> + Send + 'static,
+        keep: impl FnMut(&FoundTurn) -> Result<(), String> + Send + 'static,
     ) -> io::Result<(Self, StoreProblems)> {
         let (queue, turns) = sync_channel::<NumberedTurn>(QUEUE_TURNS_MAX);
         let (tell, done) = sync_channel(1);
         let problems = StoreProblems::default();
-        let reported = problems.clone();
-        let ending = Arc::new(EndSignal::default());
-        let end = Arc::clone(&ending);
+        let end = Arc::new(EndSignal::default());
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
-        let waiting = waiting_bytes.clone();
+        let mut thread = StoreThread {
+            keep,
+            answers,
+            problems: problems.clone(),
+            end: Arc::clone(&end),
+            waiting_bytes: Arc::clone(&waiting_bytes),
+        };
         let body = move || {
-            for NumberedTurn { seq, turn } in turns {
-                let attempt = || {
-                    // An unprompted text is not a turn; it only passes through, so that its number
-                    // is answered.
-                    let kept = if turn.info.unprompted {
-                        Ok(())
-                    } else {
-                        keep(&turn)
-                    };
-                    if let Some(answers) = &answers {
-                        answers.up_to(seq);
-                    }
-                    kept
-                };
-                if let Err(why) = keep_with_retries(attempt, &ending) {
-                    reported.add(format!("turn {} is not kept: {why}", turn.info.turn_id));
-                }
-                waiting.fetch_sub(turn_bytes(&turn), Ordering::Relaxed);
-            }
+            thread.keep_all(turns);
             tell.send(()).ok();
         };
         std::thread::Builder::new()
             .name("keep".to_owned())
             .spawn(body)?;
-        let returned = problems.clone();
-        Ok((
-            Self {
-                label,
-                queue: Some(queue),
-                waiting_bytes,
-                done,
-                end,
-                lost: 0,
-                problems,
-            },
-            returned,
-        ))
+        let outlet = Self {
+            label,
+            queue: Some(queue),
+            waiting_bytes,
+            done,
+            end,
+            lost: 0,
+            problems: problems.clone(),
+        };
+        Ok((outlet, problems))
     }
 
     /// Queues a turn; returns whether it fit.
@@ -170,6 +153,43 @@ impl StoreOutlet {
             text_source: turn.text_source.clone(),
             raw: turn.raw.clone(),
             raw_truncated: turn.raw_truncated,
+        }
+    }
+}
+
+/// The thread's side.
+struct StoreThread<K> {
+    keep: K,
+    answers: Option<StoreAnswers>,
+    problems: StoreProblems,
+    end: Arc<EndSignal>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl<K: FnMut(&FoundTurn) -> Result<(), String>> StoreThread<K> {
+    fn keep_all(&mut self, turns: Receiver<NumberedTurn>) {
+        for NumberedTurn { seq, turn } in turns {
+            let attempt = || {
+                // An unprompted text is not a turn; it only passes through, so that its number is
+                // answered.
+                let kept = if turn.info.unprompted {
+                    Ok(())
+                } else {
+                    (self.keep)(&turn)
+                };
+                // Answered after the first attempt, kept or not: the broker must not wait for the
+                // retries.
+                if let Some(answers) = &self.answers {
+                    answers.up_to(seq);
+                }
+                kept
+            };
+            if let Err(why) = keep_with_retries(attempt, &self.end) {
+                self.problems
+                    .add(format!("turn {} is not kept: {why}", turn.info.turn_id));
+            }
+            self.waiting_bytes
+                .fetch_sub(turn_bytes(&turn), Ordering::Relaxed);
         }
     }
 }

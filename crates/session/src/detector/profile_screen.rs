@@ -195,34 +195,21 @@ impl ProfileScreen {
             return RowSigns::default();
         };
         let rows = self.screen.rows();
-        let is_edge = |row: &Row| self.is_edge(rule, row);
-        let edge = rows.iter().position(is_edge);
-        // The assistant's words are above the box. They are indented and mostly have no colour of
-        // their own, so only other rows there can be signs of the program.
-        let own = |at: usize, row: &Row, indented: bool| {
-            let coloured = row.lead.foreground != Colour::Default;
-            edge.is_none_or(|edge| at > edge)
-                || (coloured && (indented || !row.text.starts_with(' ')))
-        };
-        let says = |pattern: Option<&Pattern>, indented: bool| {
-            let mut printed = rows.iter().enumerate().filter(|(_, row)| !row.is_blank());
-            pattern.is_some_and(|pattern| {
-                printed.any(|(at, row)| pattern.matches(&row.text) && own(at, row, indented))
-            })
-        };
+        let edge = rows.iter().position(|row| self.is_edge(rule, row));
         let is_prompt = |row: &Row| rule.ready.matches(&row.text);
-        let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
         // While a box is visible, only the row below its edge is a prompt: the transcript may show
         // others.
         let ready = if edge.is_some() {
-            rows.windows(2).any(below)
+            rows.windows(2).any(
+                |pair| matches!(pair, [above, row] if self.is_edge(rule, above) && is_prompt(row)),
+            )
         } else {
             rows.iter().any(is_prompt)
         };
         RowSigns {
-            busy: says(rule.busy.as_ref(), false),
+            busy: shows_sign(&rows, edge, rule.busy.as_ref(), Indented::No),
             ready,
-            dialog: says(rule.dialog.as_ref(), true),
+            dialog: shows_sign(&rows, edge, rule.dialog.as_ref(), Indented::Yes),
         }
     }
 
@@ -247,6 +234,34 @@ impl ProfileScreen {
         };
         *self.interrupt_row.get_or_insert_with(find)
     }
+}
+
+/// Whether a sign above the box may be indented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indented {
+    Yes,
+    No,
+}
+
+/// Whether a printed row shows the sign that a pattern describes. `edge` is the row of the box.
+fn shows_sign(
+    rows: &[Row],
+    edge: Option<usize>,
+    pattern: Option<&Pattern>,
+    indented: Indented,
+) -> bool {
+    let Some(pattern) = pattern else { return false };
+    // Above the box are the assistant's words. They are indented and mostly have no colour of their
+    // own, so only other rows there can be signs of the program.
+    let may_be_sign = |at: usize, row: &Row| {
+        let is_coloured = row.lead.foreground != Colour::Default;
+        edge.is_none_or(|edge| at > edge)
+            || (is_coloured && (indented == Indented::Yes || !row.text.starts_with(' ')))
+    };
+    rows.iter()
+        .enumerate()
+        .filter(|(_, row)| !row.is_blank())
+        .any(|(at, row)| pattern.matches(&row.text) && may_be_sign(at, row))
 }
 
 #[cfg(test)]

@@ -254,33 +254,16 @@ struct CommonRow {
 /// The longest common subsequence of printed rows, last pair first, each pair as near as possible
 /// to the one below it.
 fn find_common_rows(rows: &[Row], frame: &[Row]) -> Vec<CommonRow> {
-    let width = frame.len() + 1;
-    let mut lengths = vec![0u32; (rows.len() + 1) * width];
-    let length = |lengths: &[u32], old: usize, new: usize| {
-        lengths.get(old * width + new).copied().unwrap_or_default()
-    };
-    for (old, row) in rows.iter().enumerate() {
-        for (new, other) in frame.iter().enumerate() {
-            let best = if row == other && !row.is_blank() {
-                length(&lengths, old, new) + 1
-            } else {
-                length(&lengths, old, new + 1).max(length(&lengths, old + 1, new))
-            };
-            if let Some(cell) = lengths.get_mut((old + 1) * width + new + 1) {
-                *cell = best;
-            }
-        }
-    }
+    let lengths = CommonLengths::new(rows, frame);
     // Read back from the end, so that a row that occurs twice is matched at its lower place.
     let (mut old, mut new) = (rows.len(), frame.len());
     let mut pairs = Vec::new();
     while old > 0 && new > 0 {
-        let here = length(&lengths, old, new);
-        if length(&lengths, old - 1, new) == here && !is_common_row(rows, frame, old - 1, new - 1) {
+        let here = lengths.get(old, new);
+        let is_common = is_common_row(rows, frame, old - 1, new - 1);
+        if !is_common && lengths.get(old - 1, new) == here {
             old -= 1;
-        } else if length(&lengths, old, new - 1) == here
-            && !is_common_row(rows, frame, old - 1, new - 1)
-        {
+        } else if !is_common && lengths.get(old, new - 1) == here {
             new -= 1;
         } else {
             (old, new) = (old - 1, new - 1);
@@ -288,6 +271,43 @@ fn find_common_rows(rows: &[Row], frame: &[Row]) -> Vec<CommonRow> {
         }
     }
     pairs
+}
+
+/// The lengths of the longest common subsequences of `rows[..old]` and `frame[..new]`, for all
+/// `old` and `new`.
+struct CommonLengths {
+    lengths: Vec<u32>,
+    width: usize,
+}
+
+impl CommonLengths {
+    fn new(rows: &[Row], frame: &[Row]) -> Self {
+        let width = frame.len() + 1;
+        let mut table = Self {
+            lengths: vec![0; (rows.len() + 1) * width],
+            width,
+        };
+        for (old, row) in rows.iter().enumerate() {
+            for (new, other) in frame.iter().enumerate() {
+                let best = if row == other && !row.is_blank() {
+                    table.get(old, new) + 1
+                } else {
+                    table.get(old, new + 1).max(table.get(old + 1, new))
+                };
+                if let Some(cell) = table.lengths.get_mut((old + 1) * width + new + 1) {
+                    *cell = best;
+                }
+            }
+        }
+        table
+    }
+
+    fn get(&self, old: usize, new: usize) -> u32 {
+        self.lengths
+            .get(old * self.width + new)
+            .copied()
+            .unwrap_or_default()
+    }
 }
 
 fn is_common_row(rows: &[Row], frame: &[Row], old: usize, new: usize) -> bool {

@@ -110,6 +110,7 @@ impl<'a> BlockReader<'a> {
         }
     }
 
+    /// Reads the next row: it begins a block, or continues the one above.
     fn read_row(&mut self, row: &Row) {
         let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
         let context = RowContext {
@@ -118,6 +119,8 @@ impl<'a> BlockReader<'a> {
         };
         let found =
             |marks: &'a [CompiledMark]| marks.iter().find(|mark| mark.matches(row, context));
+        // The order decides between marks that match the same row: a dropped row begins nothing,
+        // and chrome wins over messages because tool calls often carry the same bullet.
         if self.is_hidden(row) {
             self.apart = true;
         } else if row.gap {
@@ -127,29 +130,37 @@ impl<'a> BlockReader<'a> {
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.context.prompt_colour = row.distinct_lead_colour().or(self.context.prompt_colour);
-            self.start_block(Block::User {
-                shade: row.lead.background,
-            });
-            self.asked = true;
+            self.begin_prompt(row);
         } else if found(&self.rules.chrome).is_some() {
             self.start_block(Block::Chrome);
             self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
-            (self.apart, self.asked) = (true, false);
-            self.block = Block::Message {
-                indent: mark.indent,
-            };
-            let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
-            let text = row.text.get(prefix..).unwrap_or_default().to_owned();
-            self.push_line(MessageLine {
-                text,
-                wrapped: row.wrapped,
-                ..MessageLine::default()
-            });
+            self.begin_message(mark, row);
         } else {
             self.continue_block(row);
         }
+    }
+
+    fn begin_prompt(&mut self, row: &Row) {
+        self.context.prompt_colour = row.distinct_lead_colour().or(self.context.prompt_colour);
+        self.start_block(Block::User {
+            shade: row.lead.background,
+        });
+        self.asked = true;
+    }
+
+    fn begin_message(&mut self, mark: &CompiledMark, row: &Row) {
+        (self.apart, self.asked) = (true, false);
+        self.block = Block::Message {
+            indent: mark.indent,
+        };
+        let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
+        let text = row.text.get(prefix..).unwrap_or_default().to_owned();
+        self.push_line(MessageLine {
+            text,
+            wrapped: row.wrapped,
+            ..MessageLine::default()
+        });
     }
 
     /// Whether a row is hidden. Remembers where a hidden part begins and ends.

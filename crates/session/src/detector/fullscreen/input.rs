@@ -11,7 +11,7 @@ use super::{
     Draft, ERASED_HOLD, FullScreen, OpenTurn, Phase, ProgramKind, REST, REST_BEFORE_DRAFT,
     STICKY_ROWS_MAX, answer, mask_digits,
 };
-use crate::screen::Gatherer;
+use crate::screen::{Gatherer, Row};
 
 impl FullScreen {
     pub(super) fn handle_input(&mut self, bytes: &[u8]) {
@@ -151,15 +151,7 @@ impl FullScreen {
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         let rows = self.screen.rows();
         let end = self.found_area.as_ref().map_or(rows.len(), |area| area.top);
-        let first_row = rows
-            .first()
-            .map(|row| row.text.as_str())
-            .unwrap_or_default();
-        self.gatherer = Gatherer::new(&answer::rules_for_turn(asked.as_deref(), first_row)).ok();
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.set_end(Some(transcript_end(&rows, end, &self.sticky, &self.motion)));
-            gatherer.begin(&self.screen);
-        }
+        self.begin_gathering(asked.as_deref(), &rows, end);
         let above = rows
             .iter()
             .take(end)
@@ -179,6 +171,19 @@ impl FullScreen {
         self.motion.begin(self.now);
         self.enter_state(State::Working);
         self.inspect_by(self.now + REST);
+    }
+
+    /// Begins to gather the text of a turn; `end` is the row of the input area.
+    fn begin_gathering(&mut self, asked: Option<&str>, rows: &[Row], end: usize) {
+        let first_row = rows
+            .first()
+            .map(|row| row.text.as_str())
+            .unwrap_or_default();
+        self.gatherer = Gatherer::new(&answer::rules_for_turn(asked, first_row)).ok();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.set_end(Some(transcript_end(rows, end, &self.sticky, &self.motion)));
+            gatherer.begin(&self.screen);
+        }
     }
 
     pub(super) fn enter_state(&mut self, state: State) {

@@ -483,37 +483,22 @@ impl Detector {
             .signals
             .paste
             .filter(|on| rule.paste && (*on || self.signals.paste_was_on));
-        let by = |signal| {
-            Some(PromptEvidence {
-                signal,
-                settle: Duration::ZERO,
-            })
-        };
-        let stuck = |signal| {
-            Some(PromptEvidence {
-                signal,
-                settle: STUCK_AFTER,
-            })
-        };
-        match (raw, paste) {
-            (Some(true), Some(false)) if self.tty_at > self.signals.paste_at => stuck(Signal::Tty),
+        let (signal, settle) = match (raw, paste) {
+            (Some(true), Some(false)) if self.tty_at > self.signals.paste_at => {
+                (Signal::Tty, STUCK_AFTER)
+            }
             (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => {
-                stuck(Signal::Paste)
+                (Signal::Paste, STUCK_AFTER)
             }
             // Either mode alone proves that the program is not reading a line.
-            (Some(false), _) | (_, Some(false)) => None,
+            (Some(false), _) | (_, Some(false)) => return None,
             // A tty that was canonical before shows by its change that the line editor runs.
-            (Some(true), _) if self.canonical_seen => by(Signal::Tty),
-            (Some(true), _) => Some(PromptEvidence {
-                signal: Signal::Tty,
-                settle: UNCONFIRMED_SETTLE,
-            }),
-            (None, Some(true)) => by(Signal::Paste),
-            (None, None) => Some(PromptEvidence {
-                signal: Signal::Line,
-                settle: UNCONFIRMED_SETTLE,
-            }),
-        }
+            (Some(true), _) if self.canonical_seen => (Signal::Tty, Duration::ZERO),
+            (Some(true), _) => (Signal::Tty, UNCONFIRMED_SETTLE),
+            (None, Some(true)) => (Signal::Paste, Duration::ZERO),
+            (None, None) => (Signal::Line, UNCONFIRMED_SETTLE),
+        };
+        Some(PromptEvidence { signal, settle })
     }
 
     /// Applies the line rule to an unfinished line at rest.

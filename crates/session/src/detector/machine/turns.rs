@@ -201,12 +201,7 @@ impl Detector {
         // What was ready before the submit must not complete the turn.
         self.ready = None;
         if self.is_stream() {
-            let echoing = EchoMode {
-                line_editor: self.tty.is_some_and(|mode| !mode.canonical),
-                until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
-            };
-            self.content
-                .begin(self.line.offset, typed, self.line.bytes(), echoing);
+            self.begin_stream_content(typed);
             self.enter_state(State::Working);
         } else if let Some(screen) = self
             .screen
@@ -215,6 +210,23 @@ impl Detector {
         {
             screen.begin_turn(typed, is_command);
         }
+        self.note_visible_prompt();
+        if let Some(raw) = &mut self.raw {
+            raw.clear();
+        }
+    }
+
+    fn begin_stream_content(&mut self, typed: &TypedLine) {
+        let echo_mode = EchoMode {
+            line_editor: self.tty.is_some_and(|mode| !mode.canonical),
+            until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
+        };
+        self.content
+            .begin(self.line.offset, typed, self.line.bytes(), echo_mode);
+    }
+
+    /// Notes whether the prompt is on the screen at the submit.
+    fn note_visible_prompt(&mut self) {
         let boxed = self
             .profile
             .rows
@@ -224,9 +236,6 @@ impl Detector {
         let prompted = boxed && self.read_signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
-        }
-        if let Some(raw) = &mut self.raw {
-            raw.clear();
         }
     }
 

@@ -445,30 +445,14 @@ impl ScreenRows {
 
     /// Keeps the rows before a place, and the head of the row that holds it; the frame follows.
     fn cut_at_reflow(&mut self, place: Reflowed, frame: &[Row]) {
-        let is_letter = |c: &char| c.is_alphanumeric();
-        let letters = |rows: &[Row]| {
-            rows.iter()
-                .flat_map(|row| row.text.chars())
-                .filter(is_letter)
-                .count()
-        };
         // The beginning of the turn moves with the text: it is found again by counting letters.
-        let until = self.start.filter(|start| *start > place.row);
-        let before =
-            until.map(|start| letters(self.rows.get(place.row..start).unwrap_or_default()));
+        let start = self.start.filter(|start| *start > place.row);
+        let letters_to_start =
+            start.map(|start| count_letters(self.rows.get(place.row..start).unwrap_or_default()));
         let head = self.rows.get(place.row).cloned().unwrap_or_default();
         self.truncate(place.row);
         if place.letters_before > 0 {
-            let mut places = head.text.char_indices().filter(|(_, c)| is_letter(c));
-            let end = places
-                .nth(place.letters_before)
-                .map_or(head.text.len(), |(at, _)| at);
-            let text = head
-                .text
-                .get(..end)
-                .unwrap_or_default()
-                .trim_end()
-                .to_owned();
+            let text = first_letters(&head.text, place.letters_before).to_owned();
             self.text_bytes += text.len();
             self.rows.push(Row {
                 text,
@@ -477,10 +461,9 @@ impl ScreenRows {
             });
         }
         self.move_top(self.rows.len());
-        if let Some(before) = before.map(|before| before.saturating_sub(place.letters_before)) {
-            let rows = (0..=frame.len())
-                .find(|rows| letters(frame.get(..*rows).unwrap_or_default()) >= before);
-            self.start = Some(self.top + rows.unwrap_or(frame.len()));
+        if let Some(letters) = letters_to_start {
+            let letters_in_frame = letters.saturating_sub(place.letters_before);
+            self.start = Some(self.top + rows_with_letters(frame, letters_in_frame));
             self.below_prompt = self.below_prompt.min(self.top);
         }
         self.lowest_len = self.lowest_len.min(self.top);
@@ -544,6 +527,28 @@ impl ScreenRows {
         }
         false
     }
+}
+
+/// How many letters and digits the rows hold. Breaking lines for another width does not change it.
+fn count_letters(rows: &[Row]) -> usize {
+    rows.iter()
+        .flat_map(|row| row.text.chars())
+        .filter(|c| c.is_alphanumeric())
+        .count()
+}
+
+/// The beginning of a text that holds its first `count` letters.
+fn first_letters(text: &str, count: usize) -> &str {
+    let mut letters = text.char_indices().filter(|(_, c)| c.is_alphanumeric());
+    let end = letters.nth(count).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default().trim_end()
+}
+
+/// How many rows of a frame it takes to hold `count` letters; all of them if they hold fewer.
+fn rows_with_letters(frame: &[Row], count: usize) -> usize {
+    (0..=frame.len())
+        .find(|rows| count_letters(frame.get(..*rows).unwrap_or_default()) >= count)
+        .unwrap_or(frame.len())
 }
 
 /// The last printed rows, oldest first.
