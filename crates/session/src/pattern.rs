@@ -65,7 +65,7 @@ pub enum PatternError {
     /// The pattern does not compile; the message shows the pattern and the position.
     #[error("{source}")]
     Syntax {
-        /// What the compiler says.
+        /// The compiler's error.
         source: Box<regex::Error>,
     },
 }

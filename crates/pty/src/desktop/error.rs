@@ -162,7 +162,7 @@ pub enum ClipboardError {
 /// A combination that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedBinding {
-    /// Its place in what was asked for.
+    /// Its index in the registered bindings.
     pub index: usize,
     /// The combination.
     pub binding: Binding,

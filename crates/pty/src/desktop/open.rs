@@ -95,7 +95,7 @@ impl Adapter {
     }
 }
 
-/// What the environment says about desktops.
+/// The environment variables and paths that lead to a desktop.
 #[derive(Debug, Clone, Default)]
 pub struct DesktopEnvironment {
     /// `DISPLAY`.
@@ -241,6 +241,7 @@ fn open_first<T: ?Sized>(
     what: &'static str,
     open: impl Fn(Adapter) -> Result<Box<T>, DesktopError>,
 ) -> Result<Opened<T>, DesktopError> {
+    // A named adapter is not replaced silently by another.
     if named != Adapter::Detect {
         return Ok(Opened {
             adapter: named,

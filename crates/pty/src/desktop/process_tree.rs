@@ -44,6 +44,7 @@ pub(super) fn session_below(
         .filter(|session| ancestors(session.pid).any(|pid| pid == process));
     let mut below: Vec<String> = below.map(|session| session.session.clone()).collect();
     below.sort();
+    // The wrapper and its child are two processes of one session.
     below.dedup();
     match below.len() {
         0 => Err(FocusError::NoSession { process }),

@@ -206,6 +206,7 @@ impl OutletThread {
             AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WAIT_MAX).await?;
         let register = self.shared.queue().register.clone();
         connection.register(register).await?;
+        // A new connection has no watchers until the broker says so.
         self.set_watched(false);
         self.shared.queue().restart();
         Ok(connection)
@@ -224,6 +225,7 @@ impl OutletThread {
         pause: &mut Duration,
     ) -> Result<(), Error> {
         loop {
+            // Interrupted pastes must be gone before new ones are accepted.
             if self.injector.is_dropping() {
                 self.drop_interrupted_pastes(&mut connection).await?;
             }
@@ -234,6 +236,7 @@ impl OutletThread {
             if connection.unasked_bytes() < PASTES_BYTES_MAX {
                 match self.send_next(&mut connection).await? {
                     SendOutcome::Sent => continue,
+                    // The broker has everything, so a later failure is a new one.
                     SendOutcome::Idle => *pause = RETRY_FIRST,
                     SendOutcome::Held(until) => held = Some(until),
                     SendOutcome::Ended => return Ok(()),
@@ -319,6 +322,7 @@ impl OutletThread {
     ) -> Result<(), Error> {
         let seq = turn.seq.unwrap_or_default();
         let mut sent = connection.turn_completed(turn.clone()).await;
+        // A truncated turn is better than none.
         if matches!(sent, Err(Error::TooLong(_))) {
             sent = connection.turn_completed(shorten_turn(turn)).await;
         }

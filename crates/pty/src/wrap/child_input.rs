@@ -150,6 +150,7 @@ impl ChildInput {
         let Some(Chunk { bytes, sent, .. }) = self.paste.take() else {
             return;
         };
+        // The child has seen no start mark, so it needs no end mark.
         if !self.is_framed || sent == 0 {
             return;
         }
@@ -221,6 +222,8 @@ impl ChildInput {
         let source = chunk.source;
         if chunk.rest().is_empty() {
             self.keys.pop_front();
+            // Only the rest of a dropped paste is injected among the keys: its end mark must be
+            // read first.
             self.marked_at = (source == InputSource::Injected).then_some(now);
         }
         Some(WrittenInput {
@@ -238,6 +241,7 @@ impl ChildInput {
         now: Instant,
     ) -> Option<WrittenInput> {
         let chunk = self.paste.as_mut()?;
+        // By now the terminal counts everything that was written before.
         if now.saturating_duration_since(self.unseen_since) >= PIECE_PAUSE {
             (self.unseen, self.unseen_since) = (0, now);
         }
@@ -330,7 +334,7 @@ mod tests {
         }
     }
 
-    /// What a paste becomes in pieces, when the terminal holds so many bytes each time.
+    /// The lengths of the pieces of a paste, when the terminal always holds this much.
     fn pieces(paste: &'static [u8], held: HeldInput) -> Vec<usize> {
         let (_reader, writer) = std::io::pipe().unwrap();
         let mut input = ChildInput::new();
@@ -383,7 +387,7 @@ mod tests {
     #[test]
     fn of_a_framed_paste_that_is_dropped_the_end_mark_goes_out_in_front_of_the_keys() {
         const PASTE: &[u8] = b"\x1b[200~text\x1b[201~";
-        /// What the child gets when a paste is dropped after so many bytes.
+        /// Checks the child's input when a paste is dropped after `sent` bytes.
         fn check(paste: &PasteContent, sent: usize, expect: &[u8]) {
             let (mut reader, writer) = std::io::pipe().unwrap();
             let mut input = ChildInput::new();

@@ -29,6 +29,7 @@ impl EndDeadline {
     /// Waits for the result of a thread.
     pub(super) fn wait_for<T>(&mut self, result: &Receiver<T>) -> Result<T, RecvTimeoutError> {
         loop {
+            // The user does not want to wait any longer.
             if self.signals.take_received().into_iter().any(requests_end) {
                 self.until = Instant::now();
             }

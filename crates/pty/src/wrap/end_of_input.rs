@@ -61,6 +61,7 @@ impl EndOfInput {
         self.pause = (self.pause * 2).min(AGAIN_LAST);
         let end = settings.special_codes[SpecialCodeIndex::VEOF];
         let end = if lines && end != 0 { end } else { END_OF_INPUT };
+        // The first character only ends the unfinished line, the second one the input.
         let count = 1 + usize::from(lines && std::mem::take(&mut self.in_line));
         Some(vec![end; count])
     }

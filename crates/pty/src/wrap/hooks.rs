@@ -194,6 +194,7 @@ fn read_pipe(mut pipe: File, messages: &HookMessages) {
     let mut chunk = vec![0; 64 << 10];
     while let Ok(read @ 1..) = pipe.read(&mut chunk) {
         held.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        // An endless object must not grow the buffer, so it is discarded too.
         let used =
             add_whole_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
         held.drain(..used.unwrap_or(held.len()));
@@ -253,6 +254,7 @@ impl HookMessages {
                 .iter()
                 .find_map(|message| with_likely_end(text, message))
         })?;
+        // Older messages belong to earlier turns.
         messages.clear();
         Some(exact)
     }
@@ -334,6 +336,7 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
         agreed,
         counted,
     } = end?;
+    // Half of the lines or fewer: the message is about something else.
     if agreed * 2 <= counted {
         return None;
     }
@@ -367,7 +370,7 @@ fn join_message(lines: &[&str], message: &str) -> String {
     }
 }
 
-/// The line from which on the text says what the message says, by the lines that count.
+/// The line at which the text begins to agree with the message, by the lines that count.
 fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
     let said: String = message
         .lines()

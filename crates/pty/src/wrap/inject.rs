@@ -167,6 +167,7 @@ impl Injector {
         if queue.ended {
             return Err(InjectError::Ended);
         }
+        // Accepted and dropped: the sender cannot know that the user has interrupted.
         if queue.dropping {
             return Ok(());
         }

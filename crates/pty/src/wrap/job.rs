@@ -32,6 +32,7 @@ impl BytePump {
             Signal::INT => self.tap.add(self.tap.now(), TapEvent::Interrupt),
             _ => {}
         }
+        // The kernel sends WINCH to the child itself when its terminal is resized.
         if signal != Signal::WINCH {
             self.forward_signal(signal);
         }
@@ -63,6 +64,7 @@ impl BytePump {
     /// Stops us and our whole job with the child, unless there is no terminal or no process could
     /// ever resume us. There the kernel would not have let the keyboard stop the child either.
     pub(super) fn handle_child_stop(&mut self, signal: i32) {
+        // We were asked to stop, and only waited for the child.
         if self.state.suspend_at.is_some() {
             self.suspend(SuspendScope::Process);
         } else if self.user.is_terminal() && !is_orphaned() {
@@ -84,6 +86,7 @@ impl BytePump {
 
     fn suspend(&mut self, scope: SuspendScope) {
         self.state.suspend_at = None;
+        // The child's last output must be visible before the shell writes its prompt.
         self.drain();
         restore();
         self.state.suspended = true;

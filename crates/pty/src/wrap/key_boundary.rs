@@ -77,7 +77,9 @@ impl KeyBoundary {
 
     fn has_broken_off(&self, now: Instant) -> bool {
         let pause = match self.state {
+            // A paste may pause for long, and text inserted into it would be pasted too.
             State::Paste(_) => return false,
+            // These may be a key by themselves, so a short pause ends them.
             State::Ground | State::Escape | State::Begun(_) => SEQUENCE_PAUSE,
             _ => HALF_PAUSE,
         };
@@ -106,6 +108,7 @@ impl KeyBoundary {
                 self.parameters.clear();
                 self.in_csi(byte)
             }
+            // `ESC O` takes exactly one more byte.
             b'O' => State::Ground,
             _ => in_text(byte),
         }
@@ -157,6 +160,7 @@ fn in_paste(seen: usize, byte: u8) -> State {
     match PASTE_END.get(seen) {
         Some(expected) if *expected == byte && seen + 1 == PASTE_END.len() => State::Ground,
         Some(expected) if *expected == byte => State::Paste(seen + 1),
+        // A broken end mark may be followed directly by a real one.
         _ => State::Paste(usize::from(byte == ESC)),
     }
 }

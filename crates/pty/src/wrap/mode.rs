@@ -62,6 +62,7 @@ impl ModeWatch {
         if !self.due_in().is_zero() {
             return None;
         }
+        // Doubling keeps an idle session cheap.
         self.pause = (self.pause * 2).min(PAUSE_LAST);
         self.again_at = Instant::now() + self.pause;
         self.read(master)

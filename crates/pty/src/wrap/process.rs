@@ -124,7 +124,8 @@ impl ChildProcess {
         // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock.
         unsafe { command.pre_exec(move || enter_session(changes_out.as_fd())) };
         let monitor = command.spawn()?;
-        // Our copies of the slave and of the pipe's end go with the command.
+        // The command holds copies of the slave and of the pipe's end, which must close now:
+        // otherwise their ends would never be seen.
         drop(command);
         let started = read_change(&mut changes)?;
         let child = Pid::from_raw(started.value).filter(|_| started.kind == STARTED);

@@ -106,6 +106,7 @@ impl BytePump {
     /// made.
     pub(super) fn take_terminal(&mut self) -> io::Result<()> {
         self.user.enter_raw()?;
+        // The window may have been resized between the two calls.
         self.resize();
         Ok(())
     }
@@ -186,6 +187,7 @@ impl BytePump {
         self.check_mode(ModeWatch::read_after_activity);
         self.drop_interrupted_pastes(&bytes);
         self.state.keys.feed(Instant::now(), &bytes);
+        // Needed at the end of a pipe, which must end an unfinished line first.
         self.state.last_typed = bytes.last().copied();
         self.state.input.push(InputSource::Typed, bytes);
         self.write_child();
@@ -267,10 +269,13 @@ impl BytePump {
         };
         while let Some(WrittenInput { source, bytes }) = self.write_next(&master) {
             let now = self.tap.now();
+            // Space in the paste queue is freed only when the terminal has the bytes.
             if source == InputSource::Injected {
                 self.injected.note_written(bytes.len());
             }
             if let Some(recorder) = &mut self.recording {
+                // An answer of the wrapper is recorded like one of the terminal, so that a replay
+                // is the same.
                 let from = if source == InputSource::Answer {
                     InputOrigin::Terminal
                 } else {
@@ -312,6 +317,7 @@ impl BytePump {
         if !matches!(filled, ReadOutcome::Bytes(_)) {
             return filled;
         }
+        // The user comes first: the copy for the observer must not delay the byte.
         self.write_user();
         let now = self.tap.now();
         let fresh = self.state.output.fresh();
@@ -375,6 +381,7 @@ impl BytePump {
             } else {
                 Signal::HUP
             };
+            // Kept for the report: the user should learn why the output ended.
             self.state.refused = Some(error);
             self.state.output.discard();
             self.forward_signal(signal);
@@ -398,6 +405,7 @@ impl BytePump {
 
     fn drain_stream(&mut self, read: fn(&mut Self) -> ReadOutcome) {
         let mut drained = 0;
+        // A background process may keep writing to the terminal for ever.
         while drained < DRAIN_BYTES_MAX {
             match read(self) {
                 ReadOutcome::Bytes(bytes) => drained += bytes,

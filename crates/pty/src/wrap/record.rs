@@ -72,6 +72,7 @@ impl Recorder {
     pub(super) fn create(path: &Path, size: Size, argv: &[String]) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
+            // A recording may hold secrets, so it never replaces or follows another file.
             .create_new(true)
             .mode(0o600)
             .open(path)?;

@@ -65,6 +65,7 @@ impl SharedTerminal {
         state.mirror.feed(bytes);
         if state.is_watched {
             state.unseen.extend_from_slice(bytes);
+            // A repaint is smaller than a long backlog.
             let is_too_much = state.unseen.len() > UNSEEN_BYTES_MAX;
             state.request_paint(if is_too_much {
                 PendingPaint::Lost
@@ -149,6 +150,7 @@ impl SharedState {
             }
             (Some(PendingPaint::Bytes) | None, PendingPaint::Bytes) => Some(PendingPaint::Bytes),
         };
+        // The repaint replaces these bytes.
         if self.due == Some(PendingPaint::Lost) {
             self.unseen = Vec::new();
         }

@@ -73,6 +73,7 @@ impl Signals {
             .map(|signal| signal.as_raw())
             .chain(REAL_TIME);
         let streams: Vec<(i32, tokio::signal::unix::Signal)> = all
+            // Handling an ignored signal would undo `nohup`.
             .filter(|number| ignored & (1 << (number - 1)) == 0)
             .map(|number| {
                 Ok((

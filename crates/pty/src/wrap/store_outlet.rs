@@ -120,6 +120,7 @@ impl StoreOutlet {
         let Some(queue) = self
             .queue
             .as_ref()
+            // A single turn may be larger than the limit.
             .filter(|_| waiting == 0 || waiting + bytes <= QUEUE_BYTES_MAX)
         else {
             return false;
@@ -244,6 +245,8 @@ fn keep_with_retries(
             return Err(why);
         }
         if ending.is_set() {
+            // After the end, `wait_before_retry` returns at once, so this pause prevents a busy
+            // loop.
             std::thread::sleep(RETRY_FIRST);
         } else {
             pause = (pause * 2).min(RETRY_LAST);

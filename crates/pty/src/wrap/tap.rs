@@ -97,6 +97,7 @@ impl Tap {
         queue.output_bytes += bytes.len();
         let crowded = queue.events.len() >= EVENTS_APART_MAX;
         match queue.events.back_mut() {
+            // Joining loses times, so it happens only when the observer is far behind.
             Some((at, TapEvent::Output(before))) if crowded => {
                 *at = now;
                 before.extend_from_slice(bytes);
@@ -146,6 +147,7 @@ impl Tap {
                     std::thread::sleep(BATCH_PAUSE);
                     queue = self.queue();
                 }
+                // The whole queue is taken at once, so the lock is held only for a moment.
                 (queue.output_bytes, queue.input_bytes) = (0, 0);
                 return TapRead::Events(std::mem::take(&mut queue.events));
             }
@@ -224,6 +226,7 @@ impl Queue {
                         kept.push_front((at, TapEvent::Lost));
                     }
                 }
+                // One mark is enough for adjacent gaps.
                 TapEvent::Lost if lost_marked => {}
                 other => kept.push_front((at, other)),
             }

@@ -174,6 +174,7 @@ fn restore_settings(before: &mut Option<Termios>) {
 pub(super) fn reopen(stream: BorrowedFd<'_>, path: &str) -> rustix::io::Result<OwnedFd> {
     let stat = rustix::fs::fstat(stream)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
+    // A regular file opened again would start at its beginning, and a socket cannot be.
     if !matches!(kind, FileType::CharacterDevice | FileType::Fifo) {
         return Err(rustix::io::Errno::INVAL);
     }
@@ -187,6 +188,7 @@ pub(super) fn guard_against_panic() {
     let main = std::thread::current().id();
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+        // The main thread runs the byte path; after its panic the terminal is free.
         if std::thread::current().id() == main {
             restore();
             tell(panic);

@@ -212,6 +212,7 @@ impl TurnFinder {
 
     /// Handles a completed turn: it waits for its hook, or goes out at once.
     fn complete_turn(&mut self, at: Duration, turn: Turn) {
+        // The turn before has waited long enough: turns must stay in order.
         self.send_waiting();
         self.turns += 1;
         self.tally.count_turn();
@@ -231,6 +232,7 @@ impl TurnFinder {
             unprompted: turn.unprompted,
         };
         let until = at
+            // The hook of an interrupted turn may never be called.
             + if self.hooks.is_some() && !interrupted {
                 HOOK_PAUSE
             } else {
@@ -278,6 +280,7 @@ impl WaitingTurn {
         let Some(exact) = messages.with_hook_text(text) else {
             return false;
         };
+        // The content of a stream is its raw bytes, which a hook does not know.
         if self.turn.content == text.as_bytes() {
             self.turn.content = exact.clone().into();
         }

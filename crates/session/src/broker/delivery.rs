@@ -92,6 +92,7 @@ impl Broker {
             .table
             .owner(&paste.session)
             .ok_or(Reason::SessionNotFound)?;
+        // Before the check of the connection: see the order at the top of this file.
         let turn = self.relay_buffer()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
         if paste.unless_blocked && self.table.may_show_dialog(&paste.session) {

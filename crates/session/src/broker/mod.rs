@@ -95,6 +95,7 @@ impl Broker {
         let greeted = self.peers.contains_key(&conn);
         match message.0 {
             Ok(Command::Other(Request::Hello(hello))) if !greeted => self.handle_hello(conn, hello),
+            // A malformed hello is answered as a hello, so that the client can read the reason.
             Err(BadRequest {
                 hello: true,
                 refusal,

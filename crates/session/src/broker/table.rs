@@ -113,6 +113,7 @@ impl SessionTable {
         check_names([("preset", register.preset.as_deref())])?;
         match self.sessions.get(id.as_str()) {
             Some(session) if session.owner.is_some() => return Err(Reason::DuplicateSession.into()),
+            // The session is gone and registers again: its ring and numbers stay.
             Some(_) => {}
             None => self.make_room()?,
         }
@@ -133,6 +134,7 @@ impl SessionTable {
             .sessions
             .iter()
             .filter(|(_, session)| session.owner.is_none());
+        // A connected session is never removed for a new one.
         let oldest = gone
             .min_by_key(|(_, session)| session.since)
             .map(|(id, _)| id.clone());
@@ -159,6 +161,7 @@ impl SessionTable {
 
     /// Removes the sessions that have been gone for long enough.
     pub(super) fn expire(&mut self, now: Timestamp) {
+        // Called with every message, so the common case must not walk all sessions.
         if self.next_expiry.is_none_or(|next| now < next) {
             return;
         }
@@ -221,6 +224,7 @@ impl SessionTable {
             AssignedNumber::Known(seq) => (seq, true),
         };
         let turn_id = format!("{}:{seq}", session.label.session);
+        // The wrapper sends its turns again after a reconnect.
         if is_known {
             return Ok(Reply::Kept { turn_id });
         }
@@ -250,6 +254,7 @@ impl SessionTable {
             .iter()
             .enumerate()
             .map(|(at, session)| (session.ring.bytes(), at));
+        // A heap, so that each eviction does not search thousands of sessions again.
         let mut largest: BinaryHeap<(usize, usize)> = sizes.collect();
         while self.held_bytes > self.settings.memory_bytes_max {
             let Some((before, at)) = largest.pop() else {

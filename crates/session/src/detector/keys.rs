@@ -108,6 +108,7 @@ impl KeyParser {
             return None;
         }
         match std::mem::replace(&mut self.state, State::Ground) {
+            // Nothing followed the ESC in time, so it was the key.
             State::Escape => Some(Key::Escape),
             State::Csi | State::SingleShift | State::StringStart | State::String => Some(Key::Edit),
             State::Ground | State::Mouse(_) | State::StringEscape | State::Paste => None,
@@ -147,6 +148,7 @@ impl KeyParser {
             0x03 => Some(Key::Interrupt),
             0x08 | 0x7f => Some(Key::Backspace),
             0x15 => Some(Key::Kill),
+            // Every other control key may edit the line in a way that only the program knows.
             0x00..=0x1f => Some(Key::Edit),
             _ => Some(Key::Text(byte)),
         }
@@ -180,6 +182,7 @@ impl KeyParser {
                 None
             }
             _ => {
+                // Bytes beyond the limit are skipped, not misread as keys.
                 if self.sequence.len() < SEQUENCE_BYTES_MAX {
                     self.sequence.push(byte);
                 }
@@ -200,6 +203,7 @@ impl KeyParser {
             ([b'?' | b'<' | b'>' | b'=', ..], _)
             | ([], b'I' | b'O')
             | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
+            // The kitty protocol (`u`) and xterm's modifyOtherKeys (`27;`) report keys as numbers.
             (sequence, b'u') => key_from_csi_u(&parse_numbers(sequence)),
             (sequence, b'~') if sequence.starts_with(b"27;") => {
                 Some(key_from_csi_27(&parse_numbers(sequence)))
@@ -262,6 +266,7 @@ impl KeyParser {
                 self.sequence.push(byte);
                 None
             }
+            // Terminals send pasted line ends as CR, editors as LF; both are one line end here.
             b'\r' | b'\n' => Some(Key::Pasted(b'\n')),
             0x00..=0x1f => None,
             byte => Some(Key::Pasted(byte)),
@@ -323,6 +328,7 @@ fn key_from_code(code: u32, modifiers: u32) -> Key {
         (99 | 67, CTRL) => Key::Interrupt,
         (106, CTRL) => Key::LineFeed,
         (117, CTRL) => Key::Kill,
+        // Alt, Ctrl or Super with a letter is a command, not text.
         (0x20..=0x7e, 0 | SHIFT) => u8::try_from(code).map_or(Key::Edit, Key::Text),
         _ => Key::Edit,
     }

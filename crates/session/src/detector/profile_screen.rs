@@ -89,6 +89,7 @@ impl ProfileScreen {
                 is_command,
             });
         }
+        // A repeated command may print nothing new, so its old answer must not be returned again.
         self.submitted.take_if(|_| is_command);
     }
 
@@ -115,6 +116,7 @@ impl ProfileScreen {
             .gatherer
             .as_ref()
             .map_or(empty, |gatherer| gatherer.text(ending));
+        // The same question again may leave the same page, on which nothing is new.
         if gathered.text.is_empty() && ending == Ending::Complete {
             gathered.text = self.answer_again();
         }

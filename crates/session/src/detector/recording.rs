@@ -43,7 +43,7 @@ pub enum RecordingError {
     Json {
         /// The row, from 1.
         row: usize,
-        /// What the parser says.
+        /// The parser's error.
         source: serde_json::Error,
     },
     /// The bytes are not base64.
@@ -51,7 +51,7 @@ pub enum RecordingError {
     Base64 {
         /// The row, from 1.
         row: usize,
-        /// What the decoder says.
+        /// The decoder's error.
         source: base64::DecodeError,
     },
     /// The time is not a time since the start.

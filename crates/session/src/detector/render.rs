@@ -130,6 +130,7 @@ impl TextGrid {
     fn print_char(&mut self, c: char) {
         let length = self.current_line().len();
         if self.col > length {
+            // The gap is paid from the budget, so a far jump cannot allocate without limit.
             let gap = (self.col - length).min(self.cells_left);
             self.cells_left -= gap;
             self.current_line().resize(length + gap, ' ');
@@ -172,6 +173,7 @@ impl TextGrid {
             b'C' => self.col = self.col.saturating_add(count),
             b'D' => self.col = self.col.saturating_sub(count),
             b'G' | b'`' => self.col = count - 1,
+            // A stream has no fixed rows, so only the column of a position counts.
             b'H' | b'f' => self.col = usize::from(csi.param(1, 1)) - 1,
             b'J' => self.erase_below(csi.param(0, 0)),
             b'K' => self.erase_in_line(csi.param(0, 0)),
@@ -186,6 +188,7 @@ impl TextGrid {
     }
 
     fn erase_below(&mut self, what: u16) {
+        // Erasing everything starts the text over, as it would on a screen.
         if what >= 2 {
             self.lines = vec![Vec::new()];
             self.row = 0;

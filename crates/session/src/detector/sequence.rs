@@ -102,7 +102,7 @@ enum State {
     Escape,
     EscapeIntermediate,
     Csi,
-    /// In a string; `osc` says whether it is one that is kept.
+    /// In a string; the content of an OSC is kept.
     String {
         osc: bool,
     },
@@ -199,6 +199,7 @@ impl Tokenizer {
             0x20..=0x2f => (State::EscapeIntermediate, Token::Nothing),
             0x1b => (State::Escape, Token::Nothing),
             0x18 | 0x1a => (State::Ground, Token::Nothing),
+            // A control character acts inside of a sequence, and the sequence goes on behind it.
             byte if is_control(byte) => (State::Escape, Token::Control(byte)),
             byte => (State::Ground, Token::Escape(byte)),
         };
@@ -225,6 +226,8 @@ impl Tokenizer {
     fn read_csi(&mut self, byte: u8) -> Token {
         match byte {
             b'0'..=b'9' => self.csi.push_digit(byte),
+            // Parts of a number (after colons) count as numbers of their own; no sequence that
+            // matters here has any.
             b';' | b':' => self.csi.start_next_param(),
             b'<'..=b'?' => self.csi.private = byte,
             0x20..=0x2f => self.csi.intermediate = true,
@@ -244,6 +247,7 @@ impl Tokenizer {
     fn read_string(&mut self, byte: u8, osc: bool) -> Token {
         match byte {
             0x1b => self.state = State::StringEscape { osc },
+            // Only an OSC may end with BEL; in other strings BEL is content.
             0x07 if osc => return self.end_string(osc),
             0x18 | 0x1a => self.state = State::Ground,
             byte if osc && self.osc.len() < OSC_BYTES_MAX => self.osc.push(byte),

@@ -134,6 +134,7 @@ impl StreamContent {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes
             .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        // An echo cannot be this long, so what came is content.
         if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, EchoHead::Pending(_)) {
             self.head = EchoHead::EndsAt(0);
         }
@@ -193,6 +194,7 @@ impl StreamContent {
     /// Ends the echo where a line editor switched bracketed paste off in the line that began at
     /// this offset.
     pub(super) fn end_echo_at_paste_off(&mut self, line_start: u64) {
+        // Only the first switch ends the echo; later ones belong to the next prompt.
         if std::mem::take(&mut self.echoing.until_paste_off) {
             let until = self.index_of(line_start);
             self.head = match self.head {
@@ -223,6 +225,7 @@ impl StreamContent {
     /// Begins the content here and drops everything before.
     pub(super) fn cut_head(&mut self, at: u64) {
         self.head = EchoHead::EndsAt(self.index_of(at));
+        // A new beginning makes an end that came before it invalid.
         self.end = None;
     }
 
@@ -262,6 +265,7 @@ impl StreamContent {
 
     /// Returns the content up to an offset of the output, without echoes, and forgets it.
     pub(super) fn finish(&mut self, end: u64) -> FinishedContent {
+        // A mark (OSC 133) is exact, so it wins over the place of the prompt.
         let end = self.index_of(self.end.unwrap_or(end));
         let start = match self.head {
             EchoHead::EndsAt(start) => start,
@@ -303,6 +307,7 @@ impl Echo {
         let at = from + at;
         let is_asked = self.what != EchoKind::Interrupt
             && is_line_begun(content.get(..at).unwrap_or_default());
+        // The program began the line, so its line end is content.
         let kept = if is_asked { b"\r\n".len() } else { 0 };
         content.drain(at..at + self.bytes.len() - kept);
     }

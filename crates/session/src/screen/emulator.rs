@@ -115,6 +115,7 @@ impl Screen {
             let chunk = rest.get(..CHUNK_BYTES).unwrap_or(rest);
             let used = self.feed_chunk(chunk, &mut frame);
             rest = rest.get(used..).unwrap_or_default();
+            // A flood may scroll more rows than are kept, so the reader sees them in time.
             if self.unseen_rows() > SCROLLED_ROWS_MAX / 2 {
                 self.deliver_frame(&mut frame);
             }
@@ -149,6 +150,7 @@ impl Screen {
         let Sides { rows, cols } = clamp_sides(self.size);
         let alternate = self.alternate();
         self.parser = vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX);
+        // The program does not know about the gap and still paints the alternate screen.
         if alternate {
             self.parser.process(b"\x1b[?1049h");
         }
@@ -286,6 +288,7 @@ impl Screen {
             }
             Some(SequenceNotice::Restart) => self.restart(),
             Some(SequenceNotice::Erased) => self.note_erasure(),
+            // Some programs clear the screen row by row instead of at once.
             Some(SequenceNotice::RowsErased(rows)) if rows == self.size.rows => self.note_erasure(),
             Some(
                 SequenceNotice::Up(_)
@@ -317,6 +320,7 @@ impl Screen {
         // Rows that already scrolled off can only be reached by printing them again.
         let beyond = count.saturating_sub(self.cursor().row);
         self.parser.process(&[last]);
+        // Only the main screen scrolls rows away, and a huge count means the top, not a repaint.
         if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
             self.take_back(usize::from(beyond));
         }

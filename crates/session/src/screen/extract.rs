@@ -179,9 +179,9 @@ impl<'a> BlockReader<'a> {
         begins.is_some()
     }
 
-    /// Handles a row that stands for missing rows. What follows continues the message above. Right
-    /// behind the prompt it counts as the middle of an answer, because no mark says what it is. The
-    /// output of a tool call continues as such.
+    /// Handles a row that stands for missing rows. The rows behind it continue the message above.
+    /// Right behind the prompt they count as the middle of an answer, because no mark identifies
+    /// them. The output of a tool call continues as such.
     fn resume_after_gap(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {
@@ -204,6 +204,7 @@ impl<'a> BlockReader<'a> {
     fn read_blank_row(&mut self) {
         match self.block {
             Block::Message { .. } if !self.apart => self.push_line(MessageLine::default()),
+            // Without message marks, only a blank row can end a block of chrome.
             Block::Chrome if self.rules.message.is_empty() => {
                 self.block = default_block(self.rules)
             }
@@ -215,6 +216,7 @@ impl<'a> BlockReader<'a> {
     }
 
     fn continue_block(&mut self, row: &Row) {
+        // A prompt keeps its background, so another background ends it.
         if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
             self.start_block(default_block(self.rules));
         }
@@ -351,6 +353,8 @@ fn remove_gutters(lines: &mut [MessageLine]) {
         match line.number {
             // The rest of a wrapped line has no gutter.
             _ if is_continued => {}
+            // A number that does not count on belongs to the text, except 1, which starts a new
+            // block of code.
             Some(LineNumber { number, end }) if number == next || number == 1 => {
                 (next, width) = (number + 1, end);
                 cut_gutter(line, end);

@@ -118,6 +118,8 @@ impl Row {
     pub(super) fn comparison_key(&self) -> Cow<'_, str> {
         let text = self.text.trim_start_matches(is_decoration);
         match text.chars().next() {
+            // A program shows the markdown source first and draws the table later: both must be one
+            // row.
             Some('│' | '|') if is_source_rule(text) => Cow::Borrowed("├"),
             Some('│' | '|') => Cow::Owned(table_cells(text).collect::<Vec<_>>().join("│")),
             Some('├') if is_drawn_rule(text) => Cow::Borrowed("├"),

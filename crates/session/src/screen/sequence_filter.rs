@@ -221,6 +221,7 @@ impl SequenceFilter {
         match (self.sequence.as_slice(), last) {
             (b"3", b'J') => Some(SequenceNotice::Restart),
             (b"2", b'J') => Some(SequenceNotice::Erased),
+            // Erasing from the first cell to the end erases everything.
             (b"" | b"0", b'J') if self.erased == Some(0) => Some(SequenceNotice::Erased),
             (b"" | b"1" | b"1;1", b'H') => {
                 self.erased = Some(0);
@@ -272,6 +273,7 @@ impl SequenceFilter {
 
     fn read_utf8(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
         self.erased = None;
+        // A new character begins, so the one before was incomplete.
         if byte >= 0xc0 {
             self.flush_partial(out);
         }
@@ -296,6 +298,7 @@ impl SequenceFilter {
         let code = u32::from(c);
         let tone = (0x1f3fb..=0x1f3ff).contains(&code);
         let mark = (MARK_FIRST..=MARK_LAST).contains(&code);
+        // A joiner before ordinary text joins nothing.
         let joined = self.joins && code >= 0x2000;
         self.joins = c == ZERO_WIDTH_JOINER;
         if is_wide(code) && !joined {

@@ -170,6 +170,7 @@ fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
     let lines: Vec<u8> = unread.drain(..end).collect();
+    // Another process may write garbage into the pipe.
     if unread.len() > LINE_BYTES_MAX {
         unread.clear();
     }

@@ -21,7 +21,7 @@ const FINISHING_MAX: usize = 8;
 pub struct X11Clipboard {
     display: String,
     serving: Option<OwnerThread>,
-    /// Those before, which have lost the selection and finish what was begun.
+    /// Earlier owners, which have lost the selection and finish their transfers.
     finishing: VecDeque<OwnerThread>,
 }
 

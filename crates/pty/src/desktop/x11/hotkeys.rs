@@ -89,6 +89,7 @@ impl X11Hotkeys {
             match asked.check() {
                 Ok(()) => {}
                 Err(ReplyError::X11Error(error)) if error.error_kind == ErrorKind::Access => {
+                    // A binding that works only without NumLock would confuse the user.
                     self.release(chord)?;
                     return Ok(false);
                 }

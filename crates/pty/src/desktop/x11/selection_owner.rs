@@ -62,6 +62,7 @@ impl SelectionOwner {
                     .owner,
             )
         })()?;
+        // Another program may have claimed it with a later time.
         if claimed != window {
             return Err(ClipboardError::NotOwner);
         }
@@ -288,6 +289,7 @@ impl SelectionOwner {
         let (to, property) = (event.window, event.atom);
         self.connection
             .change_property8(PropMode::REPLACE, to, property, kind, piece)?;
+        // Another transfer to the same window still needs its events.
         if is_last && !self.transfers.has_window(to) {
             let ignore = x11rb::protocol::xproto::ChangeWindowAttributesAux::new()
                 .event_mask(EventMask::NO_EVENT);

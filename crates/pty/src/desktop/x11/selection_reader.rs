@@ -30,6 +30,7 @@ pub(super) fn read_clipboard(display: &str) -> Result<Vec<u8>, ClipboardError> {
         window,
         atoms,
     };
+    // `STRING` is Latin-1, so it is only the second choice.
     for target in [reader.atoms.UTF8_STRING, AtomEnum::STRING.into()] {
         if let Some(content) = reader.convert(target)? {
             return Ok(content);
@@ -63,7 +64,7 @@ impl SelectionReader {
         if answered == 0 {
             return Ok(None);
         }
-        // Deleting the property tells the owner to go on, if it goes piece by piece.
+        // Deleting the property tells the owner to send the next piece.
         let reply = self.take_property()?;
         if reply.type_ == self.atoms.INCR {
             self.read_pieces().map(Some)
@@ -102,7 +103,7 @@ impl SelectionReader {
             .map_err(DesktopError::from)?
             .reply()
             .map_err(DesktopError::from)?;
-        // The server deletes only what was read to its end.
+        // The server deletes the property only if it was read to its end.
         let left = usize::try_from(reply.bytes_after).unwrap_or(usize::MAX);
         check_size(reply.value.len().saturating_add(left))?;
         Ok(reply)

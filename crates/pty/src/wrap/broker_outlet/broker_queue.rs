@@ -101,6 +101,7 @@ impl BrokerQueue {
             completed_at: now,
             turn,
         });
+        // The newest turn stays whatever its size, because it is the one that users want.
         while self.ring.len() > RING_TURNS_MAX
             || (self.ring_bytes > RING_BYTES_MAX && self.ring.len() > 1)
         {
@@ -112,6 +113,7 @@ impl BrokerQueue {
     }
 
     pub(super) fn next(&self, now: Instant) -> Option<BrokerMessage> {
+        // In order of their numbers: the broker rejects a number below one that it has skipped.
         let unsent = self
             .ring
             .iter()

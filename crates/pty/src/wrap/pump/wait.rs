@@ -62,6 +62,7 @@ impl BytePump {
             (Wake::ChildChange, PollFlags::IN),
             (Wake::Injection, PollFlags::IN),
         ]);
+        // In the background a read would stop us (SIGTTIN).
         if !self.state.input_ended && !self.state.input.is_full() && self.user.is_foreground() {
             wakes.push((Wake::User, PollFlags::IN));
         }
@@ -78,6 +79,7 @@ impl BytePump {
         }
         let mut child = PollFlags::empty();
         child.set(PollFlags::IN, !self.state.output.is_full());
+        // Polled for writing only while keys wait, since a terminal is nearly always writable.
         child.set(PollFlags::OUT, self.may_write_keys());
         if self.master.is_some() && !child.is_empty() {
             wakes.push((Wake::Child, child));
@@ -120,7 +122,9 @@ impl BytePump {
             .map(|at| at.saturating_duration_since(Instant::now()));
         // A half-typed sequence counts as complete after this pause, and then the gap is there.
         let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
+        // The kernel does not report when the child has read, so a paste is checked by time.
         let paste = self.state.input.paste_pause(Instant::now());
+        // A change of the mode wakes no poll.
         let mode = self.master.is_some().then(|| self.state.mode.due_in());
         let end = self.state.end_of_input.is_some().then_some(END_PAUSE);
         [suspend, gap, paste, mode, end].into_iter().flatten().min()

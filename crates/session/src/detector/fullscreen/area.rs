@@ -77,7 +77,9 @@ impl InputArea {
         let above = rows.get(row.checked_sub(1)?)?;
         let ruled = is_rule(&above.text);
         let marked = left.contains(|c: char| !c.is_whitespace());
+        // A prompt sign is short and has no letters: `user@host:~$` is a shell's.
         let short = left.chars().count() <= LEFT_CHARS_MAX && !left.contains(char::is_alphanumeric);
+        // Without a rule above, the sign must be visible and the row above must hold no words.
         let boxed = ruled || (marked && is_bare(&above.text));
         (short && boxed).then_some(Self {
             left,

@@ -46,6 +46,7 @@ impl FullScreen {
 
     /// Applies a key to the draft. The first key shows where the empty input area is.
     fn edit_draft(&mut self, key: Key) {
+        // Keys in a dialog choose an answer and are no draft.
         if self.state == State::Blocked {
             return;
         }
@@ -124,6 +125,7 @@ impl FullScreen {
         self.paint();
         self.forget_erased_draft();
         let draft = std::mem::take(&mut self.draft);
+        // Unknown keys (history, completion) may have put text there.
         let has_text = draft.typed.has_text() || draft.typed.known_bytes().is_none();
         if self.kind == ProgramKind::Undecided && draft.typed.has_text() {
             // A line was entered and nothing showed a full-screen program: it is a line program for

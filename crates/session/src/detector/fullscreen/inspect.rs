@@ -64,9 +64,11 @@ impl FullScreen {
         let Phase::Open(open) = &self.phase else {
             return Activity::Works { again: None };
         };
+        // The program reports its own state, which is more reliable than its screen.
         if open.reported {
             return self.activity_from_status();
         }
+        // Something replaced the input area; if it stays, it is a dialog.
         if self.found_area.is_none() {
             let due = self.area_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
             return if self.now < due {

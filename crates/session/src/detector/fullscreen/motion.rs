@@ -83,6 +83,7 @@ impl Motion {
     pub(super) fn observe_rows(&mut self, frame: FrameContext, rows: &[Row]) -> bool {
         let rows = rows
             .iter()
+            // Scroll bars move while the text stays, so they must not count as changes.
             .map(|row| row.text.trim_end_matches(BARS).to_owned())
             .collect();
         let before = std::mem::replace(&mut self.rows, rows);
@@ -117,6 +118,7 @@ impl Motion {
             // Rows without letters all look alike, so such a row cannot be recognised again.
             return true;
         }
+        // A full table learns no new rows, but those in it go on.
         if self.kinds.len() < KEYS_MAX || self.kinds.contains_key(&key) {
             let kind = self.kinds.entry(key.clone()).or_insert(RowKind::Unknown {
                 asked: 0,

@@ -37,6 +37,7 @@ impl FullScreen {
     /// Takes bytes for the screen. A program that has not touched its tty is not full-screen yet:
     /// only its last bytes wait, unpainted, so that a stream costs nothing.
     fn push_bytes(&mut self, bytes: &[u8]) {
+        // A stream that never touches its tty must not pay for an emulated screen.
         let waits = self.kind == ProgramKind::Undecided && self.is_canonical();
         let mut rest = bytes;
         while !waits && self.pending.len() + rest.len() >= PENDING_BYTES_MAX {
@@ -92,6 +93,7 @@ impl FullScreen {
     }
 
     fn note_status(&mut self, Status { state, is_idle }: Status) {
+        // A repeated report must not restart the hold time.
         if self.report.state != Some(state) {
             self.report = StatusReport {
                 state: Some(state),
@@ -140,6 +142,8 @@ impl FullScreen {
             .area
             .as_ref()
             .and_then(|area| area.find(&self.screen, &rows, &typed));
+        // The time of the loss counts: half a frame loses the area for a moment, a dialog for
+        // longer.
         if had_area && self.found_area.is_none() {
             self.area_lost_at = self.now;
         }
@@ -178,6 +182,7 @@ impl FullScreen {
             .area
             .as_ref()
             .and_then(|area| area.find(&self.screen, rows, &typed));
+        // An area that already shows the draft needs no new definition.
         let is_known = area.is_some_and(|area| !area.draft.is_empty());
         if let Some(area) = InputArea::learn_from_draft(rows, shown).filter(|_| !is_known) {
             self.area = Some(area);
@@ -210,6 +215,7 @@ impl FullScreen {
             self.draft.echoed = true;
         }
         if let Phase::Open(open) = &mut self.phase {
+            // Once empty after the submit, the text was taken, whatever is typed next.
             open.taken |= area.draft.is_empty();
             let asked = open.asked.as_deref().map(str::as_bytes);
             open.echoed |= !open.taken && is_echo(asked, &area.draft);

@@ -91,6 +91,7 @@ impl Detector {
 
     /// Handles Enter: a submit, the answer to a dialog, or the submit of the next turn.
     fn handle_enter(&mut self) {
+        // Enter ends the typed line in every case, also in a dialog.
         let typed = std::mem::take(&mut self.typed);
         if self.state == super::State::Blocked {
             return;
@@ -108,6 +109,8 @@ impl Detector {
             if !self.is_command(&typed) {
                 self.open_turn(self.now, &typed, false);
             }
+        // A screen shows the answer to its question itself; in a stream the line's echo must be
+        // removed.
         } else if !asked || self.is_stream() {
             self.queue_line(typed, !asked);
         }

@@ -284,6 +284,7 @@ impl Detector {
 
     /// Lets time pass up to `now` and does, in order, everything that is due on the way.
     fn advance(&mut self, now: Duration) {
+        // Bytes of the last moment are complete now, so they can be painted as one frame.
         if now > self.now
             && let Some(screen) = &mut self.screen
         {
@@ -305,6 +306,7 @@ impl Detector {
     fn note_tty_mode(&mut self, mode: TtyMode) {
         self.raw_seen |= !mode.canonical;
         self.canonical_seen |= mode.canonical;
+        // A repeated mode must not postpone the rest of the output.
         if self.tty != Some(mode) {
             self.tty = Some(mode);
             self.tty_at = self.now;
@@ -324,6 +326,7 @@ impl Detector {
         if let Some(screen) = &mut self.screen {
             screen.note_gap();
         }
+        // The gap may have cut a sequence in half.
         self.tokens = Tokenizer::new();
         self.line.clear();
         self.mark_incomplete();

@@ -176,7 +176,9 @@ impl Phase {
     pub(super) fn is_answered(&self, signal: Signal) -> bool {
         let Self::Open(open) = self else { return false };
         match signal {
+            // These signals show work, so a turn without work was never answered.
             Signal::Status | Signal::Title | Signal::Rows => open.busy,
+            // Line programs show no work; their first line feed is the answer's beginning.
             Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.line_feeds > 0,
         }
     }
@@ -304,6 +306,7 @@ impl Detector {
         self.signal = Some(signal);
         self.ready = None;
         self.enter_state(State::Ready);
+        // Text typed so far was typed before this prompt.
         self.typed.note_prompt();
         self.open_queued(queued);
     }
@@ -329,6 +332,7 @@ impl Detector {
             truncated,
         } = self.content.finish(end);
         self.content = StreamContent::new();
+        // Only escape sequences and blanks are no answer.
         let is_seen = truncated || strip_sequences(&content).contains(|c: char| !c.is_whitespace());
         is_seen.then(|| Turn {
             text: render(&content),
@@ -364,6 +368,7 @@ impl Detector {
         })?;
         let raw = self.raw.as_mut().map(RawOutput::take_kept);
         let is_empty = gathered.text.trim().is_empty();
+        // In these cases silence is normal, so an empty text is no lost one.
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
         if open.makes_no_turn || (is_empty && may_be_empty) {
             return None;
@@ -379,6 +384,7 @@ impl Detector {
             unprompted: open.unprompted,
             signal,
             start: open.start,
+            // The turn ended when the next one began, not when its last words were painted.
             end: open.handed_over.unwrap_or(self.now),
         })
     }
