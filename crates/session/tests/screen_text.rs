@@ -1,6 +1,7 @@
-//! The text of every recorded turn of a screen profile, gathered with the truth's own times.
+//! The text of every recorded turn of a screen profile, gathered with the times of the ground
+//! truth.
 //!
-//! No detector takes part: the turn begins when the truth says that Enter was pressed and is read
+//! No detector takes part: the turn begins when the truth says that Enter was pressed, and is read
 //! when the truth says that the program was ready. So a wrong line here is the screen's fault.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

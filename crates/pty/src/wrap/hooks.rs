@@ -277,13 +277,13 @@ fn without_repeat(message: &str) -> Option<&str> {
         .char_indices()
         .filter(|(_, c)| c.is_alphanumeric())
         .collect();
-    let said: Vec<char> = places.iter().map(|(_, c)| *c).collect();
-    let half = said.len().div_ceil(2);
+    let message_letters: Vec<char> = places.iter().map(|(_, c)| *c).collect();
+    let half = message_letters.len().div_ceil(2);
     let is_again = |at: &usize| {
-        let (first, again) = said.split_at(*at);
+        let (first, again) = message_letters.split_at(*at);
         !again.is_empty() && first.ends_with(again)
     };
-    let at = (half..(half + DOUBLED_SHIFT_MAX).min(said.len())).find(is_again)?;
+    let at = (half..(half + DOUBLED_SHIFT_MAX).min(message_letters.len())).find(is_again)?;
     message
         .get(..places.get(at)?.0)
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
@@ -303,15 +303,15 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
 /// Worked example: the row `- Blue` scrolled away unseen.
 ///
 /// ```text
-/// text             message          From the end upwards, `Mixed` and `Red` are found in the message one
-/// I look.          - **Red**        before the other, `I look.` is not: the message begins at `- Red`, and
-/// - Red            - **Blue**       two of two lines agree. The result is `I look.`, a blank line and the
-/// Mixed            Mixed            message.
+/// text             message          Read upwards, `Mixed` and `Red` are found in the message,
+/// I look.          - **Red**        one before the other, and `I look.` is not. So the message
+/// - Red            - **Blue**       begins at `- Red`, and two of two lines agree. The result is
+/// Mixed            Mixed            `I look.`, a blank line and the message.
 /// ```
 fn with_likely_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let said = letters(message);
-    let mut until = said.len();
+    let message_letters = letters(message);
+    let mut until = message_letters.len();
     let (mut agreed, mut counted) = (0, 0);
     let mut end = None;
     for (at, line) in lines.iter().enumerate().rev() {
@@ -320,7 +320,10 @@ fn with_likely_end(text: &str, message: &str) -> Option<String> {
             continue;
         }
         counted += 1;
-        if let Some(found) = said.get(..until).and_then(|before| before.rfind(&*shown)) {
+        if let Some(found) = message_letters
+            .get(..until)
+            .and_then(|before| before.rfind(&*shown))
+        {
             until = found;
             agreed += 1;
             // The topmost line that agrees is where the message begins.
@@ -372,12 +375,12 @@ fn join_message(lines: &[&str], message: &str) -> String {
 
 /// The line at which the text begins to agree with the message, by the lines that count.
 fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
-    let said: String = message
+    let message_letters: String = message
         .lines()
         .filter(|line| counts(line))
         .map(letters)
         .collect();
-    let mut left = Some(&*said).filter(|said| !said.is_empty())?;
+    let mut left = Some(&*message_letters).filter(|message_letters| !message_letters.is_empty())?;
     for (at, line) in lines
         .iter()
         .enumerate()

@@ -228,9 +228,9 @@ fn collect_notes(
     let observed = match observed {
         ObserverEnd::All => None,
         ObserverEnd::Panicked => {
-            let said = terminal::take_panic().unwrap_or_default();
+            let message = terminal::take_panic().unwrap_or_default();
             Some(format!(
-                "detection stopped early, no turns were found after that: {said}"
+                "detection stopped early, no turns were found after that: {message}"
             ))
         }
         ObserverEnd::Late => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turnkeep_session::detector::{
-    ContentKind, Detector, Event, Happening, Profile, Size, State, TtyMode as DetectorMode, Turn,
+    ContentKind, Detection, Detector, Event, Profile, Size, State, TtyMode as DetectorMode, Turn,
 };
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 use turnkeep_types::{Clock, Timestamp};
@@ -122,12 +122,12 @@ impl TurnFinder {
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
-        for happening in self.detector.feed(at, event) {
-            match happening {
+        for detection in self.detector.feed(at, event) {
+            match detection {
                 // A change of state follows and says the same.
-                Happening::Ready => {}
-                Happening::State(state) => self.send_state(state),
-                Happening::Turn(turn) => self.complete_turn(at, *turn),
+                Detection::Ready => {}
+                Detection::State(state) => self.send_state(state),
+                Detection::Turn(turn) => self.complete_turn(at, *turn),
             }
         }
         self.count_enters();

@@ -1,4 +1,4 @@
-//! The tmux adapters under real servers: panes, keys, buffers, and what OSC 52 does to them.
+//! The tmux adapters under real servers: panes, keys, buffers, and the effect of OSC 52 on them.
 
 use turnkeep_pty::desktop::{
     Binding, ClipboardProvider, HotkeyProvider, Osc52, Osc52Framing, Press, RefusalReason,

@@ -1,4 +1,4 @@
-//! Requests that `xclip` never makes: several at once, old ones, stale ones, spoken in the protocol
+//! Requests that `xclip` never makes: several at once, old ones, stale ones, sent by the protocol
 //! itself.
 
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! The contract of the turn registry and of the broker, clause by clause, with no socket and no
-//! clock.
+//! The rules of the turn registry and of the broker, one by one, with no socket and no clock.
 
 mod limits;
 mod registry;

@@ -34,7 +34,7 @@ pub struct TtyMode {
 
 /// An output of the detector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
+pub enum Detection {
     /// The first prompt was seen: from here on, input makes turns.
     Ready,
     /// The program's state changed.

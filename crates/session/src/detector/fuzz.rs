@@ -4,7 +4,7 @@
 //! The first byte chooses a profile. Then each step is a kind, a length and, for output and input,
 //! that many bytes. A step that is cut short plays the bytes it has.
 
-use super::{Detector, Event, Happening, Presets, Profile, Size, TtyMode, presets};
+use super::{Detection, Detector, Event, Presets, Profile, Size, TtyMode, presets};
 use crate::screen::Mirror;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn play_mirror(script: &[u8]) {
     other.feed(&repaint);
 }
 
-fn play_script(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {
+fn play_script(profile: Profile, script: &[u8], piece: usize) -> Vec<Detection> {
     let mut detector = Detector::new(profile, Size { cols: 20, rows: 6 });
     let mut now = Duration::ZERO;
     let mut out = Vec::new();

@@ -4,7 +4,7 @@
 //! `s` the tty's mode. Marks and unknown rows are skipped, so that the expected turns can be
 //! recorded beside the bytes. An invalid row is an error that names the row.
 
-use super::{Detector, Event, Happening, Profile, Size, TtyMode, Turn};
+use super::{Detection, Detector, Event, Profile, Size, TtyMode, Turn};
 use base64::Engine as _;
 use serde::Deserialize;
 use std::time::Duration;
@@ -156,9 +156,9 @@ pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
     turns
 }
 
-fn completed_turn(happening: Happening) -> Option<Turn> {
-    match happening {
-        Happening::Turn(turn) => Some(*turn),
-        Happening::Ready | Happening::State(_) => None,
+fn completed_turn(detection: Detection) -> Option<Turn> {
+    match detection {
+        Detection::Turn(turn) => Some(*turn),
+        Detection::Ready | Detection::State(_) => None,
     }
 }

@@ -1,12 +1,12 @@
 //! Reads the signals that a program writes into its output: status, title, shell marks and modes.
 //!
 //! Status (OSC 7501), marks (OSC 133) and title are *state sources*: each reports a state (working,
-//! blocked or ready) as often as the program likes. A source overrides the weaker ones only while it
-//! has **authority**: it has reported both busy and ready, so it is known to change. Example: claude
-//! inside tmux prints the title `✳ Claude Code` once and never another one. That title has no
-//! authority, and the rows of the screen decide. A source loses its authority when it turns out to be
-//! stuck ([`Signals::distrust`]) and regains it with its next ready report. Unknown sequences are
-//! ignored; nothing here fails.
+//! blocked or ready) as often as the program likes. A source overrides the weaker ones only while
+//! it has **authority**: it has reported both busy and ready, so it is known to change. Example:
+//! claude inside tmux prints the title `✳ Claude Code` once and never another one. That title has
+//! no authority, and the rows of the screen decide. A source loses its authority when it turns out
+//! to be stuck ([`Signals::distrust`]) and regains it with its next ready report. Unknown sequences
+//! are ignored; nothing here fails.
 
 use super::event::Signal;
 use super::profile::Profile;

@@ -196,7 +196,7 @@ pub(super) struct Reflowed {
 ///
 /// ```text
 /// rows                            frame            The letters `laterhistorians…` are in row 1,
-/// 0 There is a gap of eleven      Later            behind the 12 letters of `weeks of paper`: row 0
+/// 0 There is a gap of eleven      Later            behind 12 letters of `weeks of paper`: row 0
 /// 1 weeks of paper. Later         historians       and the head of row 1 have left the screen.
 /// 2 historians blamed a strike.   blamed a strike.
 /// ```

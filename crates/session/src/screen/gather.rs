@@ -1,12 +1,12 @@
 //! Gathers the text that the assistant says in a turn, from the frames of a screen.
 //!
 //! Three steps. `cut_transcript` removes everything around the transcript from a frame: the input
-//! area, floating hints, pinned headers. [`TurnRows`] keeps the rows, each once and in order. At the
-//! end `turn_start` finds where the turn begins in those rows, and [`extract`] reads the text from
-//! there on. Where rows may be missing, the text is marked incomplete; nothing here fails.
+//! area, floating hints, pinned headers. [`TurnRows`] keeps the rows, each once and in order. At
+//! the end `turn_start` finds where the turn begins in those rows, and [`extract`] reads the text
+//! from there on. Where rows may be missing, the text is marked incomplete; nothing here fails.
 //!
-//! Worked example of `cut_transcript`, a claude-like profile with `end = '^─{20,}'`,
-//! `floats = '^\s{20,}\S'` and `user = '^> '`:
+//! Worked example of `cut_transcript`, a claude-like profile with `end = '^─{20,}'`, `floats =
+//! '^\s{20,}\S'` and `user = '^> '`:
 //!
 //! ```text
 //! row  screen                      what becomes of it
@@ -466,8 +466,8 @@ impl Gatherer {
         }
     }
 
-    /// The row at which the turn begins: where the transcript ended at the submit, unless rows there
-    /// are gone (a panel above the input area) and the prompt of the turn took their place.
+    /// The row at which the turn begins: where the transcript ended at the submit, unless rows
+    /// there are gone (a panel above the input area) and the prompt of the turn took their place.
     fn turn_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
         let Some(mut start) = turn.shown.start else {
             return self.find_start(turn, rows);

@@ -107,8 +107,8 @@ impl Row {
         Some(self.lead.foreground).filter(|foreground| *foreground != self.second_word.foreground)
     }
 
-    /// The text by which the row is recognised: without animated characters in front, and of a table
-    /// only the cells.
+    /// The text by which the row is recognised: without animated characters in front, and of a
+    /// table only the cells.
     ///
     /// ```text
     /// │ heron  │   Rust │        and │heron │Rust│    are both   │heron│Rust│

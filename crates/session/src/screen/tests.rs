@@ -1,4 +1,4 @@
-//! The screen and its gatherer on hand-made bytes: one claim a test, rows in and lines out.
+//! The screen and its gatherer on hand-made bytes: one claim per test, rows in and lines out.
 
 use super::{Begin, Ending, Gathered, Gatherer, Mark, Screen, Size, Submitted, TextRules};
 use super::{SCROLLED_ROWS_MAX, STRING_BYTES_MAX};

@@ -44,11 +44,11 @@ impl BytePump {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let came = wakes
+        let ready = wakes
             .into_iter()
             .zip(&fds)
             .map(|((wake, _), fd)| (wake, fd.revents()));
-        Ok(came.filter(|(_, flags)| !flags.is_empty()).collect())
+        Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
     }
 
     /// What to wait for now, urgent things first.

@@ -1,4 +1,4 @@
-//! Paste, deliver, and the order in which they refuse.
+//! Paste, deliver, and the order of their checks.
 
 use turnkeep_types::broker::{AgentState, Deliver, Inject, Paste, StateChange, TurnForm};
 

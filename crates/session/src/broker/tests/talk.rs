@@ -1,4 +1,4 @@
-//! Hello, registration, ownership, what a list of sessions says.
+//! Hello, registration, ownership, and the list of sessions.
 
 use turnkeep_types::broker::{AgentState, StateChange};
 

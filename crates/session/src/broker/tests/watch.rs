@@ -1,4 +1,5 @@
-//! Watching: only what is shared, only while somebody watches, and everybody hears of the end.
+//! Watching: only shared sessions, only while a client watches, and every watcher learns of the
+//! end.
 
 use turnkeep_types::broker::{Paint, Shown};
 

@@ -2,7 +2,7 @@
 //!
 //! Enter submits only where an input area is known and holds a draft. Enter in a dialog answers it.
 
-use super::super::event::{Happening, Signal, State};
+use super::super::event::{Detection, Signal, State};
 use super::super::keys::Key;
 use super::area::InputArea;
 use super::footer::{AreaRows, Footer};
@@ -145,7 +145,7 @@ impl FullScreen {
 
     fn open_turn(&mut self, draft: &Draft) {
         if matches!(self.phase, Phase::Starting) {
-            self.out.push(Happening::Ready);
+            self.out.push(Detection::Ready);
         }
         let asked = draft
             .typed
@@ -191,7 +191,7 @@ impl FullScreen {
     pub(super) fn enter_state(&mut self, state: State) {
         if self.state != state {
             self.state = state;
-            self.out.push(Happening::State(state));
+            self.out.push(Detection::State(state));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A turn without words is not returned; the inspection waits for words up to [`WORDS_WAIT_MAX`]
 //! and then drops it.
 
-use super::super::event::{Happening, Signal, State, Turn};
+use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
 use super::super::signals::ReportedState;
 use super::area::InputArea;
@@ -55,7 +55,7 @@ impl FullScreen {
         if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some()
         {
             self.phase = Phase::Idle;
-            self.out.push(Happening::Ready);
+            self.out.push(Detection::Ready);
             self.enter_state(State::Ready);
         }
     }
@@ -142,7 +142,7 @@ impl FullScreen {
         self.signal = Some(signal);
         if counts {
             let turn = self.make_turn(&open, gathered, signal, interrupted);
-            self.out.push(Happening::Turn(Box::new(turn)));
+            self.out.push(Detection::Turn(Box::new(turn)));
         }
         self.enter_state(State::Ready);
     }

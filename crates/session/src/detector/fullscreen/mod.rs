@@ -12,7 +12,7 @@
 //!                   ❯
 //!                   ────────────
 //!  2.4 s  typed     ❯ Name a colour.      the text appears there: Enter will submit it
-//!  3.0 s  Enter     > Name a colour.      a turn opens; rows above the area are compared from now on
+//!  3.0 s  Enter     > Name a colour.      a turn opens; rows above the area are now compared
 //!                   ⠋ Working 1s          ticks three times: a spinner
 //!                   ❯
 //!  4.1 s            > Name a colour.      the spinner is gone and the area is empty …
@@ -34,7 +34,7 @@ mod inspect;
 mod motion;
 mod output;
 
-use super::event::{Event, Happening, Signal, State, TtyMode};
+use super::event::{Detection, Event, Signal, State, TtyMode};
 use super::keys::KeyParser;
 use super::raw_output::RawOutput;
 use super::sequence::Tokenizer;
@@ -179,7 +179,7 @@ pub(super) struct FullScreen {
     state: State,
     signal: Option<Signal>,
     raw: Option<RawOutput>,
-    out: Vec<Happening>,
+    out: Vec<Detection>,
 }
 
 impl FullScreen {
@@ -249,7 +249,7 @@ impl FullScreen {
     }
 
     /// Applies an event. The result counts only for a program that is known to be full-screen.
-    pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+    pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
         self.advance(now.max(self.now));
         match event {
             Event::Output(bytes) => self.handle_output(bytes),

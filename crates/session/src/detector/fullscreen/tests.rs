@@ -1,6 +1,6 @@
-//! Sessions with programs that nobody has described, painted by hand.
+//! Sessions with unknown programs, painted by hand.
 
-use super::super::{Detector, Event, Happening, Size, State, TtyMode, Turn, presets};
+use super::super::{Detection, Detector, Event, Size, State, TtyMode, Turn, presets};
 use std::time::Duration;
 
 const RULE: &str = "────────────────────────────────────────";
@@ -31,13 +31,13 @@ impl Play {
     }
 
     fn feed(&mut self, event: Event<'_>) {
-        let happened = self.detector.feed(Duration::from_millis(self.now), event);
+        let detections = self.detector.feed(Duration::from_millis(self.now), event);
         self.turns.extend(
-            happened
+            detections
                 .into_iter()
-                .filter_map(|happening| match happening {
-                    Happening::Turn(turn) => Some(*turn),
-                    Happening::Ready | Happening::State(_) => None,
+                .filter_map(|detection| match detection {
+                    Detection::Turn(turn) => Some(*turn),
+                    Detection::Ready | Detection::State(_) => None,
                 }),
         );
     }

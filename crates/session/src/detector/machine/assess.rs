@@ -7,10 +7,10 @@
 //! Worked example, a screen profile with title and rows, a submit at 0 ms:
 //!
 //! ```text
-//!     5 ms  title `⠋ fix the test`        busy: the title has reported ready before, so it has authority
-//!  2310 ms  title `fix the test`          ready since 2310; inspected again when it has held for 50 ms
-//!  2340 ms  last words are painted        the output must rest for 70 ms, so the turn is due at 2410
-//!  2410 ms  nothing more                  no busy row, no dialog, words were said: the turn is complete
+//!     5 ms  title `⠋ fix the test`        busy; the title has changed before, so it has authority
+//!  2310 ms  title `fix the test`          ready since 2310; it must hold for 50 ms
+//!  2340 ms  last words are painted        the output must rest for 70 ms, until 2410
+//!  2410 ms  nothing more                  no busy row, no dialog: the turn is complete
 //! ```
 //!
 //! If the title stayed busy for ever, the rows would prove it stuck after 1.5 s without output.

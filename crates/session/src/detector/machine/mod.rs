@@ -1,4 +1,4 @@
-//! The state machine of the detector: events in, happenings out, and the time of the next
+//! The state machine of the detector: events in, detections out, and the time of the next
 //! inspection.
 //!
 //! Time is the session's own (since its start) and never runs backwards. Events with the same time
@@ -17,7 +17,7 @@ mod turns;
 mod type_ahead;
 
 use super::enter_counter::EnterCounter;
-use super::event::{Event, Happening, Signal, State, TtyMode};
+use super::event::{Detection, Event, Signal, State, TtyMode};
 use super::fullscreen::{FullScreen, ProgramKind};
 use super::keys::KeyParser;
 use super::profile::{ContentKind, Profile};
@@ -79,7 +79,7 @@ pub struct Detector {
     interrupt_row: Option<usize>,
     state: State,
     signal: Option<Signal>,
-    out: Vec<Happening>,
+    out: Vec<Detection>,
 }
 
 impl Detector {
@@ -206,17 +206,17 @@ impl Detector {
         self.full_screen.as_deref().filter(|_| self.is_full_screen)
     }
 
-    /// Applies an event and returns what happened. `now` is the time since the start of the
+    /// Applies an event and returns what was detected. `now` is the time since the start of the
     /// session.
-    pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+    pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
         if let Event::Input(bytes) = event {
             self.enters.count_in(now.max(self.now), bytes);
         }
-        let mut happened = Vec::new();
+        let mut detections = Vec::new();
         if now > self.now {
-            happened = self.decide_kind(now);
+            detections = self.decide_kind(now);
         }
-        happened.extend(match &mut self.full_screen {
+        detections.extend(match &mut self.full_screen {
             Some(full_screen) if self.is_full_screen => full_screen.feed(now, event),
             Some(full_screen) => {
                 // The program is undecided, so the full-screen detector only learns. Its findings
@@ -226,28 +226,28 @@ impl Detector {
             }
             None => self.feed_own(now, event),
         });
-        if happened
+        if detections
             .iter()
-            .any(|happening| matches!(happening, Happening::Turn(_)))
+            .any(|detection| matches!(detection, Detection::Turn(_)))
         {
             self.enters.reset();
         }
-        happened
+        detections
     }
 
     /// Decides whether the program reads lines or paints the whole screen, from everything that
     /// came before `now`. It runs only when time moves on: within one moment the answer would
     /// depend on how the bytes were cut.
-    fn decide_kind(&mut self, now: Duration) -> Vec<Happening> {
+    fn decide_kind(&mut self, now: Duration) -> Vec<Detection> {
         if self.full_screen.is_none() || self.is_full_screen {
             return Vec::new();
         }
         // The profile's own signals come first: a prompt that they see now makes this a line
         // program.
-        let mut happened = self.feed_own(now, Event::Tick);
+        let mut detections = self.feed_own(now, Event::Tick);
         let prompt_seen = !self.phase.is_starting();
         let Some(full_screen) = &mut self.full_screen else {
-            return happened;
+            return detections;
         };
         let reads_lines = match full_screen.kind() {
             ProgramKind::FullScreen => false,
@@ -257,18 +257,18 @@ impl Detector {
         };
         if reads_lines {
             self.full_screen = None;
-            return happened;
+            return detections;
         }
         let found = full_screen.feed(now, Event::Tick);
         self.is_full_screen = full_screen.kind() == ProgramKind::FullScreen;
         if self.is_full_screen {
-            happened.extend(found);
+            detections.extend(found);
         }
-        happened
+        detections
     }
 
     /// Applies an event by the signals of the profile.
-    fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+    fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
         self.advance(now.max(self.now));
         match event {
             Event::Output(bytes) => self.handle_output(bytes),

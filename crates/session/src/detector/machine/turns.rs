@@ -3,7 +3,7 @@
 //! [`Phase`] is the one place that knows whether a turn is open. A turn that says nothing visible
 //! is dropped, not returned, unless bytes are missing from which it could have been read.
 
-use super::super::event::{Happening, Signal, State, Turn};
+use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
 use super::super::render::render;
 use super::super::sequence::strip_sequences;
@@ -287,8 +287,8 @@ impl Detector {
     /// Completes the turn, or the start of the program, and opens the turn of a line that waited
     /// for that.
     pub(super) fn complete_turn(&mut self, signal: Signal, end: u64) {
-        let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Starting(queued) => (Some(Happening::Ready), queued),
+        let (detection, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Starting(queued) => (Some(Detection::Ready), queued),
             Phase::Idle => return,
             Phase::Open(open) => {
                 let turn = if self.is_stream() {
@@ -297,12 +297,12 @@ impl Detector {
                     self.screen_turn(&open, signal)
                 };
                 (
-                    turn.map(|turn| Happening::Turn(Box::new(turn))),
+                    turn.map(|turn| Detection::Turn(Box::new(turn))),
                     open.queued,
                 )
             }
         };
-        self.out.extend(happening);
+        self.out.extend(detection);
         self.signal = Some(signal);
         self.ready = None;
         self.enter_state(State::Ready);
@@ -314,7 +314,7 @@ impl Detector {
     pub(super) fn enter_state(&mut self, state: State) {
         if self.state != state {
             self.state = state;
-            self.out.push(Happening::State(state));
+            self.out.push(Detection::State(state));
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Building…                    the open turn (`make`); `date` waits in the queue
-//! $ date                       bash prints its prompt and the line in one go, so the prompt never rests
+//! $ date                       bash prints prompt and line in one go: the prompt never rests
 //! Mon Nov 16 12:00:00 UTC      the output of `date`
 //! $                            a prompt that rests
 //! ```

@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! frame 1     rows            frame 2     rows
-//! > hi      ^ > hi            one two       > hi          `one` was half written and is recognised;
+//! > hi      ^ > hi            one two       > hi          `one` was half written: known again;
 //! one         one             three       ^ one two       `> hi` has left for good (`^` is `top`)
 //!                             four          three
 //!                                           four
