@@ -151,6 +151,7 @@ impl Key {
     fn parse(word: &str) -> Option<Self> {
         let mut chars = word.chars();
         if let (Some(char), None) = (chars.next(), chars.next()) {
+            // Shift is named as a modifier, so `C` and `c` are the same key.
             let lower = char.to_lowercase().next().unwrap_or(char);
             return (!char.is_control() && !char.is_whitespace()).then_some(Self::Char(lower));
         }
@@ -240,6 +241,7 @@ impl FromStr for Binding {
                 text: whole(),
             };
             let modifier = Modifiers::parse(word).ok_or_else(unknown)?;
+            // A repeated modifier is most likely a typing error.
             if modifiers.contains(modifier) {
                 return Err(BindingError::Twice {
                     word: (*word).to_owned(),
@@ -248,6 +250,7 @@ impl FromStr for Binding {
             }
             modifiers = modifiers.and(modifier);
         }
+        // Checked before the key, so that `Super+Shift` gets the message that helps.
         if Modifiers::parse(last).is_some() {
             return Err(BindingError::NoKey(whole()));
         }
@@ -281,6 +284,7 @@ impl fmt::Display for Binding {
 impl Binding {
     /// The name of the combination in tmux, or what a terminal lacks for it.
     pub(super) fn tmux_name(&self) -> Result<String, &'static str> {
+        // A terminal sends no byte for Super.
         if self.modifiers.contains(Modifiers::SUPER) {
             return Err("Super");
         }

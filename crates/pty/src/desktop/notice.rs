@@ -28,6 +28,7 @@ impl Notifier {
             Adapter::Tmux => environment
                 .tmux_socket()
                 .map(|socket| Self::Tmux(Tmux::at(socket))),
+            // Without a display there is nothing to show a notification on.
             _ if environment.display.is_some() || environment.wayland_display.is_some() => {
                 Some(Self::Desktop)
             }

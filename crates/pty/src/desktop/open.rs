@@ -218,6 +218,7 @@ impl DesktopEnvironment {
             .terminal
             .clone()
             .ok_or_else(|| clipboard_not_found("there is no terminal"))?;
+        // tmux swallows the sequence unless it is wrapped.
         let framing = if self.tmux.is_some() {
             Osc52Framing::Tmux
         } else {

@@ -61,6 +61,7 @@ impl Osc52 {
 
 impl ClipboardProvider for Osc52 {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        // A terminal would drop it without any error.
         if content.len() > CONTENT_BYTES_MAX {
             return Err(ClipboardError::TooLarge {
                 bytes: content.len(),

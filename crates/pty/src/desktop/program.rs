@@ -31,6 +31,7 @@ pub(super) fn run_program(
     )))?;
     let deadline = Instant::now() + limit;
     let outputs = exchange(&mut child, input, deadline);
+    // A program may close its outputs and go on running.
     let Some(ProgramOutput { stdout, stderr }) = outputs.filter(|_| wait_for_end(&child, deadline))
     else {
         kill_and_reap(child);

@@ -59,6 +59,7 @@ fn read_to_end_within_limits(
     let mut content = Vec::new();
     let mut chunk = vec![0; 64 << 10];
     let deadline = Instant::now() + READ_WAIT_MAX;
+    // The owner decides how much it writes, so both bytes and time have a limit.
     while content.len() <= READ_BYTES_MAX {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.try_into().map_err(|_| ClipboardError::Stuck {

@@ -42,6 +42,7 @@ impl ErrorStream {
     /// Decides where the child's standard error goes, and opens a terminal for it where it needs
     /// one.
     pub(super) fn open(user: &UserTerminal) -> io::Result<(ErrorTarget, Option<Self>)> {
+        // At a terminal both streams share it, so that their order stays visible.
         if user.shows_output() {
             let is_terminal = rustix::termios::isatty(rustix::stdio::stderr());
             let to = if is_terminal {

@@ -160,6 +160,7 @@ impl Injector {
         } else {
             framing
         };
+        // Text behind an end mark would be typed, and could run commands.
         if framing == PasteFraming::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }

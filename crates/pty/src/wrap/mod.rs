@@ -208,6 +208,7 @@ pub fn run(
     let observed = observing.finish(&mut deadline);
     let refused = state
         .refused
+        // A reader that has enough (`head`) is no problem to report.
         .filter(|error| *error != Errno::PIPE)
         .map(io::Error::from);
     Ok(WrapReport {

@@ -85,6 +85,7 @@ impl ObserverThread {
         } = started;
         let (tell, done) = sync_channel(1);
         let body = move || {
+            // Only for the test that the byte path survives a panic here.
             assert!(fault != Some(Fault::Observer), "a fault was asked for");
             // For this thread alone. Where it is not permitted, the kernel shares the cores
             // equally.

@@ -57,6 +57,7 @@ impl OutputBuffer {
 
     /// Reads the child's output up to the limit.
     pub(super) fn fill(&mut self, master: BorrowedFd<'_>) -> ReadOutcome {
+        // Sent bytes go only now, because `fresh` must still see them after the write.
         self.bytes.drain(..self.sent);
         (self.sent, self.fresh) = (0, self.bytes.len());
         if self.is_full() {

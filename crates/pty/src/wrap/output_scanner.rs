@@ -35,6 +35,7 @@ impl OutputScanner {
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.state == State::Ground {
+                // Plain text is skipped quickly: this runs on every byte of output.
                 let Some(at) = bytes.iter().position(|byte| *byte == ESC) else {
                     return;
                 };
@@ -75,6 +76,7 @@ impl OutputScanner {
         match byte {
             b'[' => State::Csi,
             b']' => State::Osc,
+            // A terminal reset switches bracketed paste off.
             b'c' => {
                 self.bracketed = false;
                 State::Ground

@@ -263,6 +263,7 @@ pub fn die_of_signal(number: i32) {
         current: Some(0),
         maximum: Some(0),
     };
+    // The child has already written its core file.
     rustix::process::setrlimit(Resource::Core, limit).ok();
     // SAFETY: takes the default disposition back for a signal and sends it to this thread; no
     // memory is touched, and the handler that was installed is never called again.

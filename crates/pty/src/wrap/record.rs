@@ -170,6 +170,7 @@ struct RecordWriter<W: Write> {
 impl<W: Write> RecordWriter<W> {
     /// Writes every row, and flushes whenever no more wait.
     fn write_all(&mut self, rows: &Receiver<Row>) -> io::Result<()> {
+        // Readers of the file see its header even before the first row.
         self.file.flush()?;
         while let Ok(row) = rows.recv() {
             self.write(&row)?;

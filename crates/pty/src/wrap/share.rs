@@ -120,6 +120,7 @@ impl SharedTerminal {
         let unseen = std::mem::take(&mut state.unseen);
         match due {
             PendingPaint::Bytes => vec![piece(Paint::Bytes, unseen)],
+            // Clients that watched before need the bytes; the repaint is for the new ones.
             PendingPaint::Repaint => {
                 vec![
                     piece(Paint::Bytes, unseen),

@@ -180,6 +180,7 @@ impl TurnFinder {
             unanswered,
         };
         match &mut self.waiting {
+            // Only the newest state matters once the turn is out.
             Some(waiting) => waiting.state = Some(change),
             None => self.send_change(&change),
         }

@@ -271,6 +271,11 @@ impl Tokenizer {
     }
 }
 
+/// Whether a mode shows the alternate screen. The three differ only in what they save and clear.
+pub(super) fn is_alternate_screen(mode: u16) -> bool {
+    matches!(mode, 47 | 1047 | 1049)
+}
+
 /// Whether a byte is a control character. DEL is one; bytes of UTF-8 are not.
 fn is_control(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f

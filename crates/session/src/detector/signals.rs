@@ -10,7 +10,7 @@
 
 use super::event::Signal;
 use super::profile::Profile;
-use super::sequence::{Csi, ModeSwitch, OSC_BYTES_MAX};
+use super::sequence::{Csi, ModeSwitch, OSC_BYTES_MAX, is_alternate_screen};
 use std::time::Duration;
 
 /// The state that a source reports for the program.
@@ -19,6 +19,18 @@ pub(super) enum ReportedState {
     Working,
     Blocked,
     Ready,
+}
+
+impl ReportedState {
+    /// The state of this name in OSC 7501; `None` for an unknown one.
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "working" => Some(Self::Working),
+            "blocked" => Some(Self::Blocked),
+            "done" | "idle" => Some(Self::Ready),
+            _ => None,
+        }
+    }
 }
 
 /// The effect of one sequence on the signals.
@@ -232,7 +244,7 @@ impl Signals {
                     SignalChange::PasteOff
                 })
             }
-            47 | 1047 | 1049 => {
+            mode if is_alternate_screen(mode) => {
                 let before = std::mem::replace(&mut self.alternate, on);
                 (before != on).then_some(SignalChange::ScreenSwitched)
             }
@@ -248,18 +260,11 @@ impl Signals {
         {
             return None;
         }
-        let reported = fields
-            .split([':', ';'])
-            .find_map(|field| field.strip_prefix("state="))?;
-        let state = match reported {
-            "working" => ReportedState::Working,
-            "blocked" => ReportedState::Blocked,
-            "done" | "idle" => ReportedState::Ready,
-            _ => {
-                // An unknown state contradicts the last one, so the last one must not count on.
-                self.status.last_state = None;
-                return None;
-            }
+        let reported = state_field(fields)?;
+        let Some(state) = ReportedState::from_name(reported) else {
+            // An unknown state contradicts the last one, so the last one must not count on.
+            self.status.last_state = None;
+            return None;
         };
         // Only the first ready report after busy counts: an `idle` that follows `done` later says
         // nothing about how the turn ended.
@@ -326,17 +331,16 @@ pub(super) struct Status {
 /// Parses an operating system command as a status report; `None` for any other command.
 pub(super) fn parse_status(command: &[u8]) -> Option<Status> {
     let fields = String::from_utf8_lossy(command.strip_prefix(b"7501;")?).into_owned();
-    let reported = fields
-        .split([':', ';'])
-        .find_map(|field| field.strip_prefix("state="))?;
-    let state = match reported {
-        "working" => ReportedState::Working,
-        "blocked" => ReportedState::Blocked,
-        "done" | "idle" => ReportedState::Ready,
-        _ => return None,
-    };
+    let reported = state_field(&fields)?;
     Some(Status {
-        state,
+        state: ReportedState::from_name(reported)?,
         is_idle: reported == "idle",
     })
+}
+
+/// The value of the field `state` of a status report.
+fn state_field(fields: &str) -> Option<&str> {
+    fields
+        .split([':', ';'])
+        .find_map(|field| field.strip_prefix("state="))
 }

@@ -36,6 +36,7 @@ fn most_recent(clients: &str) -> Option<u32> {
     clients
         .lines()
         .filter_map(parse)
+        // A server may have several clients; the user is at the one that was used last.
         .max_by_key(|(activity, _)| *activity)
         .map(|(_, pid)| pid)
 }

@@ -41,7 +41,7 @@ impl TmuxHotkeys {
         let io = |error: rustix::io::Errno| {
             DesktopError::io(format!("cannot make the pipe {}", path.display()))(error.into())
         };
-        // One of a process that had our id before us.
+        // A killed process with our id may have left one.
         drop(fs::remove_file(&path));
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(io)?;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -141,6 +141,7 @@ impl HotkeyProvider for TmuxHotkeys {
             if let Err(error) = self.tmux.run_command(&["unbind-key", "-n", &key], b"") {
                 // A server that is gone has taken its bindings along.
                 return if self.check_alive().is_err() {
+                    // A server that is gone has no bindings left.
                     self.bound.clear();
                     Ok(())
                 } else {

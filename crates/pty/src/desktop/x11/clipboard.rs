@@ -46,6 +46,7 @@ impl X11Clipboard {
 
 impl ClipboardProvider for X11Clipboard {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        // Claimed before the old owner ends, so that the clipboard is never empty in between.
         let owner = SelectionOwner::claim(&self.display, content.to_vec())?;
         let before = self.serving.replace(OwnerThread::start(owner)?);
         self.finishing.extend(before);

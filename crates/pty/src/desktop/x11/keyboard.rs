@@ -63,6 +63,7 @@ impl Keyboard {
             with.next().map(|(bit, _)| 1 << bit)
         };
         let (super_bit, alt_bit, num_lock_bit) = (find(&SUPER), find(&ALT), find(&[NUM_LOCK]));
+        // The usual bits, for a keyboard that maps no such key.
         self.super_bit = super_bit.unwrap_or(u16::from(ModMask::M4));
         self.alt_bit = alt_bit.unwrap_or(u16::from(ModMask::M1));
         self.num_lock_bit = num_lock_bit.unwrap_or(0);

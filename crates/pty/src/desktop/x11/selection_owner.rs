@@ -131,6 +131,7 @@ impl SelectionOwner {
         } else {
             request.property
         };
+        // A request for another selection, or for an owner before us, must fail.
         let is_ours = request.owner == self.window && request.selection == self.atoms.CLIPBOARD;
         let done = match request.target {
             _ if !is_ours => false,

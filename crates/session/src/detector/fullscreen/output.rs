@@ -4,7 +4,7 @@
 //! Bytes are painted when time moves on, so that a frame never depends on how they were cut. Until
 //! the tty leaves canonical mode, an undecided program is not painted at all.
 
-use super::super::sequence::Token;
+use super::super::sequence::{Token, is_alternate_screen};
 use super::super::signals::{ReportedState, Status, parse_status};
 use super::area::InputArea;
 use super::motion::{FrameContext, Motion};
@@ -71,9 +71,9 @@ impl FullScreen {
             Some(switch) => switch.on && switch.modes.contains(&2026),
             None => csi.private == 0 && matches!(csi.last, b'A' | b'F' | b'H' | b'f'),
         };
-        let alternate = csi
-            .mode_switch()
-            .is_some_and(|switch| switch.on && switch.modes.iter().any(|mode| is_alternate(*mode)));
+        let alternate = csi.mode_switch().is_some_and(|switch| {
+            switch.on && switch.modes.iter().any(|mode| is_alternate_screen(*mode))
+        });
         self.repaints = self.repaints.saturating_add(u32::from(repaints));
         if alternate && self.kind == ProgramKind::Undecided {
             self.kind = ProgramKind::FullScreen;
@@ -250,10 +250,6 @@ impl FullScreen {
                 .filter(|row| open.above.contains(row)),
         );
     }
-}
-
-fn is_alternate(mode: u16) -> bool {
-    matches!(mode, 47 | 1047 | 1049)
 }
 
 /// The row at which the transcript ends above the input area. Spinners and sticky rows do not
