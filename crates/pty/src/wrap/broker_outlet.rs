@@ -53,12 +53,12 @@ struct Shared {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, BrokerQueue> {
+    fn lock_queue(&self) -> MutexGuard<'_, BrokerQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut BrokerQueue)) {
-        change(&mut self.queue());
+    fn change_queue(&self, change: impl FnOnce(&mut BrokerQueue)) {
+        change(&mut self.lock_queue());
         self.bell.notify_one();
     }
 }
@@ -115,7 +115,7 @@ impl BrokerOutlet {
     /// From now on, turns are sent only after the store has answered for them, which the caller
     /// reports here.
     pub fn hold_for_store(&self) -> StoreAnswers {
-        self.shared.change(|queue| queue.store_answered(0));
+        self.shared.change_queue(|queue| queue.store_answered(0));
         StoreAnswers(self.shared.clone())
     }
 }
@@ -127,34 +127,34 @@ pub struct StoreAnswers(Arc<Shared>);
 impl StoreAnswers {
     /// The store has all turns up to this number, or has rejected them for now.
     pub fn up_to(&self, seq: u64) {
-        self.0.change(|queue| queue.store_answered(seq));
+        self.0.change_queue(|queue| queue.store_answered(seq));
     }
 }
 
 impl TurnOutlet for BrokerOutlet {
-    fn start(&mut self, child: u32) {
-        self.shared.change(|queue| {
+    fn child_started(&mut self, child: u32) {
+        self.shared.change_queue(|queue| {
             queue.register.child_pid = Some(child);
             queue.started = true;
         });
     }
 
-    fn state(&mut self, change: &StateChange) {
+    fn state_changed(&mut self, change: &StateChange) {
         self.shared
-            .change(|queue| queue.change_state(change.clone()));
+            .change_queue(|queue| queue.change_state(change.clone()));
     }
 
-    fn turn(&mut self, turn: &CompletedTurn) {
+    fn turn_completed(&mut self, turn: &CompletedTurn) {
         self.shared
-            .change(|queue| queue.keep(Instant::now(), turn.clone()));
+            .change_queue(|queue| queue.add_turn(Instant::now(), turn.clone()));
     }
 
     fn screen_changed(&mut self) {
         self.shared.bell.notify_one();
     }
 
-    fn end(&mut self) {
-        self.shared.change(|queue| queue.ended = true);
+    fn child_ended(&mut self) {
+        self.shared.change_queue(|queue| queue.ended = true);
         // A broker that does not answer notices by itself that we are gone.
         self.done.recv_timeout(END_PAUSE).ok();
     }
@@ -170,7 +170,7 @@ struct OutletThread {
 
 impl OutletThread {
     async fn run(self) {
-        while !self.shared.queue().started {
+        while !self.shared.lock_queue().started {
             self.shared.bell.notified().await;
         }
         let mut pause = RETRY_FIRST;
@@ -180,7 +180,7 @@ impl OutletThread {
             {
                 tracing::debug!(%error, "the broker is gone");
             }
-            if self.shared.queue().ended {
+            if self.shared.lock_queue().ended {
                 return;
             }
             self.wait_before_retry(pause).await;
@@ -191,7 +191,7 @@ impl OutletThread {
     /// Waits before the next attempt; the session's end cuts it short.
     async fn wait_before_retry(&self, pause: Duration) {
         let ended = async {
-            while !self.shared.queue().ended {
+            while !self.shared.lock_queue().ended {
                 self.shared.bell.notified().await;
             }
         };
@@ -204,11 +204,11 @@ impl OutletThread {
     async fn connect(&self) -> Result<AsyncConnection, Error> {
         let mut connection =
             AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WAIT_MAX).await?;
-        let register = self.shared.queue().register.clone();
+        let register = self.shared.lock_queue().register.clone();
         connection.register(register).await?;
         // A new connection has no watchers until the broker says so.
         self.set_watched(false);
-        self.shared.queue().restart();
+        self.shared.lock_queue().restart();
         Ok(connection)
     }
 
@@ -266,7 +266,7 @@ impl OutletThread {
 
     /// Sends one message, if there is one.
     async fn send_next(&self, connection: &mut AsyncConnection) -> Result<SendOutcome, Error> {
-        let message = self.shared.queue().next(Instant::now());
+        let message = self.shared.lock_queue().next_message(Instant::now());
         match message {
             Some(BrokerMessage::Turn(turn)) => self.send_turn(connection, turn).await?,
             Some(BrokerMessage::State(change)) => self.send_state(connection, change).await?,
@@ -302,7 +302,7 @@ impl OutletThread {
         let Some(share) = &self.share else {
             return Ok(false);
         };
-        let session = self.shared.queue().register.session.clone();
+        let session = self.shared.lock_queue().register.session.clone();
         let pieces: Vec<Shown> = share.take_pieces(&session);
         let is_any = !pieces.is_empty();
         for shown in pieces {
@@ -331,7 +331,7 @@ impl OutletThread {
             Err(error) => tracing::warn!(%error, seq, "the broker does not take a turn"),
             Ok(_) => {}
         }
-        self.shared.queue().mark_turn_sent(seq);
+        self.shared.lock_queue().mark_turn_sent(seq);
         Ok(())
     }
 
@@ -346,7 +346,7 @@ impl OutletThread {
         {
             return Err(error);
         }
-        self.shared.queue().mark_state_sent(&change);
+        self.shared.lock_queue().mark_state_sent(&change);
         Ok(())
     }
 
@@ -382,12 +382,12 @@ mod tests {
             queue: Mutex::new(BrokerQueue::new(Register::default())),
             bell: Notify::new(),
         });
-        shared.queue().store_answered(0);
+        shared.lock_queue().store_answered(0);
         let queue = shared.clone();
         let (tell, held) = sync_channel(8);
         let keep = move |_: &_| {
             tell.send(matches!(
-                queue.queue().next(Instant::now()),
+                queue.lock_queue().next_message(Instant::now()),
                 Some(BrokerMessage::Hold(_))
             ))
             .ok();
@@ -398,12 +398,12 @@ mod tests {
             ..CompletedTurn::default()
         };
         shared
-            .queue()
-            .keep(Instant::now() + ANSWER_WAIT_MAX, turn.clone());
+            .lock_queue()
+            .add_turn(Instant::now() + ANSWER_WAIT_MAX, turn.clone());
         let answers = StoreAnswers(shared.clone());
         let (mut keeper, _) =
             StoreOutlet::start(SessionLabel::default(), Some(answers), keep).unwrap();
-        keeper.turn(&turn);
+        keeper.turn_completed(&turn);
         assert_eq!(
             held.recv_timeout(ANSWER_WAIT_MAX),
             Ok(true),

@@ -69,7 +69,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn rest(&self) -> &[u8] {
+    fn unsent(&self) -> &[u8] {
         self.bytes.get(self.sent..).unwrap_or_default()
     }
 }
@@ -141,7 +141,7 @@ impl ChildInput {
             bytes,
             sent: 0,
         })
-        .filter(|it| !it.rest().is_empty());
+        .filter(|it| !it.unsent().is_empty());
     }
 
     /// Drops the rest of a paste. If a framed one was begun, the rest of its marks goes out in
@@ -220,7 +220,7 @@ impl ChildInput {
         let taken = write_chunk(master, chunk, usize::MAX)?;
         self.key_bytes -= taken.len();
         let source = chunk.source;
-        if chunk.rest().is_empty() {
+        if chunk.unsent().is_empty() {
             self.keys.pop_front();
             // Only the rest of a dropped paste is injected among the keys: its end mark must be
             // read first.
@@ -252,7 +252,7 @@ impl ChildInput {
         let held = usize::try_from(bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(self.unseen);
-        let piece = choose_piece(chunk.rest(), PASTE_HELD_MAX.saturating_sub(held));
+        let piece = choose_piece(chunk.unsent(), PASTE_HELD_MAX.saturating_sub(held));
         // Where lines are collected, a part of a line is not counted as held. It is written only
         // when no line waits before it, because then the terminal cannot be full.
         if piece.bytes == 0 || (piece.is_part_of_line && by_lines && held > 0) {
@@ -261,7 +261,7 @@ impl ChildInput {
         let taken = write_chunk(master, chunk, piece.bytes)?;
         self.pasted_at = now;
         self.unseen += taken.len();
-        if chunk.rest().is_empty() {
+        if chunk.unsent().is_empty() {
             self.paste = None;
         }
         Some(WrittenInput {

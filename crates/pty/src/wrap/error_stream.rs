@@ -83,13 +83,13 @@ impl ErrorStream {
     }
 
     /// The bytes of the last [`ErrorStream::read`].
-    pub(super) fn fresh(&self) -> &[u8] {
-        self.buffer.fresh()
+    pub(super) fn last_read(&self) -> &[u8] {
+        self.buffer.last_read()
     }
 
     /// Reads what the child wrote, and sends it on.
     pub(super) fn read(&mut self) -> ReadOutcome {
-        let filled = self.buffer.fill(self.master.as_fd());
+        let filled = self.buffer.read_from(self.master.as_fd());
         self.write();
         filled
     }
@@ -101,7 +101,7 @@ impl ErrorStream {
             Some(output) => output.as_fd(),
             None => rustix::stdio::stderr(),
         };
-        if self.refused || self.buffer.drain(output).is_err() {
+        if self.refused || self.buffer.write_to(output).is_err() {
             self.refused = true;
             self.buffer.discard();
         }

@@ -74,13 +74,16 @@ impl Hooks {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(
             rustix::fs::CWD,
-            hooks.pipe(),
+            hooks.pipe_path(),
             rustix::fs::FileType::Fifo,
             mode,
             0,
         )?;
         // Open in both directions, so that it never ends while we run.
-        let file = File::options().read(true).write(true).open(hooks.pipe())?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(hooks.pipe_path())?;
         let messages = hooks.messages.clone();
         std::thread::Builder::new()
             .name("hooks".to_owned())
@@ -88,7 +91,7 @@ impl Hooks {
         Ok(hooks)
     }
 
-    fn pipe(&self) -> PathBuf {
+    fn pipe_path(&self) -> PathBuf {
         self.dir.join("pipe")
     }
 
@@ -100,7 +103,10 @@ impl Hooks {
     pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
         let pipe = format!(
             "'{}'",
-            self.pipe().display().to_string().replace('\'', "'\\''")
+            self.pipe_path()
+                .display()
+                .to_string()
+                .replace('\'', "'\\''")
         );
         let take_input = format!("cat > {pipe}");
         match profile {
@@ -143,7 +149,10 @@ impl Hooks {
             require_own_hook(
                 &PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"),
             )?;
-            (PIPE_VARIABLE.to_owned(), self.pipe().display().to_string())
+            (
+                PIPE_VARIABLE.to_owned(),
+                self.pipe_path().display().to_string(),
+            )
         };
         Ok(HookSetup {
             environment: vec![environment],
@@ -260,7 +269,7 @@ impl HookMessages {
     }
 }
 
-fn letters(text: &str) -> String {
+fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
@@ -310,12 +319,12 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
 /// ```
 fn with_likely_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let message_letters = letters(message);
+    let message_letters = letters_of(message);
     let mut until = message_letters.len();
     let (mut agreed, mut counted) = (0, 0);
     let mut end = None;
     for (at, line) in lines.iter().enumerate().rev() {
-        let shown = letters(line);
+        let shown = letters_of(line);
         if shown.chars().count() < TELLING_LETTERS_MIN || is_fence(line) {
             continue;
         }
@@ -378,7 +387,7 @@ fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) ->
     let message_letters: String = message
         .lines()
         .filter(|line| counts(line))
-        .map(letters)
+        .map(letters_of)
         .collect();
     let mut left = Some(&*message_letters).filter(|message_letters| !message_letters.is_empty())?;
     for (at, line) in lines
@@ -387,7 +396,7 @@ fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) ->
         .rev()
         .filter(|(_, line)| counts(line))
     {
-        left = left.strip_suffix(&*letters(line))?;
+        left = left.strip_suffix(&*letters_of(line))?;
         if left.is_empty() {
             return Some(at);
         }
@@ -537,7 +546,7 @@ mod tests {
         }
         assert_eq!(found.as_deref(), Some("*Hi*"));
         // One that was killed in mid-message, and the next one.
-        let mut pipe = File::options().write(true).open(hooks.pipe()).unwrap();
+        let mut pipe = File::options().write(true).open(hooks.pipe_path()).unwrap();
         pipe.write_all(br#"{"last_assistant_message":"cut {"x""#)
             .unwrap();
         found = None;

@@ -78,13 +78,13 @@ struct Shared {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn lock_queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the queue and notifies if there is room afterwards.
     fn free_space(&self, change: impl FnOnce(&mut Queue)) {
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         change(&mut queue);
         let has_room = queue.has_room();
         drop(queue);
@@ -164,7 +164,7 @@ impl Injector {
         if framing == PasteFraming::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }
-        let mut queue = self.shared.queue();
+        let mut queue = self.shared.lock_queue();
         if queue.ended {
             return Err(InjectError::Ended);
         }
@@ -187,17 +187,17 @@ impl Injector {
 
     /// Whether the queue accepts something now.
     pub fn has_room(&self) -> bool {
-        self.shared.queue().has_room()
+        self.shared.lock_queue().has_room()
     }
 
     /// Whether new content is dropped, until [`Injector::resume`].
     pub(super) fn is_dropping(&self) -> bool {
-        self.shared.queue().dropping
+        self.shared.lock_queue().dropping
     }
 
     /// Accepts content again: the interrupted pastes have all come.
     pub(super) fn resume(&self) {
-        self.shared.queue().dropping = false;
+        self.shared.lock_queue().dropping = false;
     }
 
     /// Waits until the queue may accept something again, or drops what comes.
@@ -218,13 +218,13 @@ impl InjectReceiver {
     }
 
     pub(super) fn is_waiting(&self) -> bool {
-        !self.shared.queue().contents.is_empty()
+        !self.shared.lock_queue().contents.is_empty()
     }
 
     /// The next content, framed if the child is in `bracketed` mode and framing is requested. It
     /// counts as waiting until [`InjectReceiver::note_written`].
     pub(super) fn next_paste(&self, bracketed: bool) -> Option<PasteContent> {
-        let QueuedPaste { framing, content } = self.shared.queue().contents.pop_front()?;
+        let QueuedPaste { framing, content } = self.shared.lock_queue().contents.pop_front()?;
         let is_framed = bracketed && framing == PasteFraming::Bracketed;
         let bytes = if is_framed {
             [PASTE_START, &*content, PASTE_END].concat().into()

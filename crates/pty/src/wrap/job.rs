@@ -57,7 +57,7 @@ impl BytePump {
         } = UserTerminal::screen_size();
         self.tap.add(now, TapEvent::Resize { cols, rows });
         if let Some(recorder) = &mut self.recording {
-            recorder.resize(now, Size { cols, rows });
+            recorder.record_resize(now, Size { cols, rows });
         }
     }
 
@@ -87,7 +87,7 @@ impl BytePump {
     fn suspend(&mut self, scope: SuspendScope) {
         self.state.suspend_at = None;
         // The child's last output must be visible before the shell writes its prompt.
-        self.drain();
+        self.drain_child();
         restore();
         self.state.suspended = true;
         // A process can always signal itself.

@@ -302,7 +302,7 @@ fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut unechoed = rustix::termios::tcgetattr(&slave)?;
     // Input from a pipe was not typed, so echoing it would show it twice.
     unechoed.local_modes.remove(LocalModes::ECHO);
-    let mut settings = user.settings().unwrap_or(unechoed);
+    let mut settings = user.initial_settings().unwrap_or(unechoed);
     if !user.shows_output() {
         settings.output_modes.remove(OutputModes::OPOST);
     }

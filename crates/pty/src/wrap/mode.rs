@@ -54,7 +54,7 @@ impl ModeWatch {
     pub(super) fn read_after_activity(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         self.pause = PAUSE_FIRST;
         self.again_at = Instant::now() + PAUSE_FIRST;
-        self.read(master)
+        self.read_if_changed(master)
     }
 
     /// Reads the mode if the pause is over; returns it if it has changed.
@@ -65,10 +65,10 @@ impl ModeWatch {
         // Doubling keeps an idle session cheap.
         self.pause = (self.pause * 2).min(PAUSE_LAST);
         self.again_at = Instant::now() + self.pause;
-        self.read(master)
+        self.read_if_changed(master)
     }
 
-    fn read(&mut self, master: &OwnedFd) -> Option<TtyMode> {
+    fn read_if_changed(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         let modes = rustix::termios::tcgetattr(master).ok()?.local_modes;
         let (canonical, echo) = (
             modes.contains(LocalModes::ICANON),

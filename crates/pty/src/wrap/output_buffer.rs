@@ -50,13 +50,13 @@ impl OutputBuffer {
         self.bytes.len() - self.sent == self.bytes.capacity()
     }
 
-    /// The bytes of the last [`OutputBuffer::fill`], sent or not.
-    pub(super) fn fresh(&self) -> &[u8] {
+    /// The bytes of the last [`OutputBuffer::read_from`], sent or not.
+    pub(super) fn last_read(&self) -> &[u8] {
         self.bytes.get(self.fresh..).unwrap_or_default()
     }
 
     /// Reads the child's output up to the limit.
-    pub(super) fn fill(&mut self, master: BorrowedFd<'_>) -> ReadOutcome {
+    pub(super) fn read_from(&mut self, master: BorrowedFd<'_>) -> ReadOutcome {
         // Sent bytes go only now, because `fresh` must still see them after the write.
         self.bytes.drain(..self.sent);
         (self.sent, self.fresh) = (0, self.bytes.len());
@@ -84,7 +84,7 @@ impl OutputBuffer {
     }
 
     /// Writes as much as the user's terminal accepts now.
-    pub(super) fn drain(&mut self, output: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    pub(super) fn write_to(&mut self, output: BorrowedFd<'_>) -> rustix::io::Result<()> {
         while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(output, rest) {
                 Ok(written) => self.sent += written,

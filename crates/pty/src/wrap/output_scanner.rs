@@ -67,7 +67,7 @@ impl OutputScanner {
             (State::Ground, _) => State::Ground,
             (State::Escape | State::OscEscape, _) => self.after_escape(byte),
             (State::Csi, 0x40..=0x7e) => self.end_csi(byte),
-            (state @ (State::Csi | State::Osc), _) => self.collect(state, byte),
+            (state @ (State::Csi | State::Osc), _) => self.collect_byte(state, byte),
         }
     }
 
@@ -85,7 +85,7 @@ impl OutputScanner {
         }
     }
 
-    fn collect(&mut self, state: State, byte: u8) -> State {
+    fn collect_byte(&mut self, state: State, byte: u8) -> State {
         if self.sequence.len() < SEQUENCE_BYTES_MAX {
             self.sequence.push(byte);
         }

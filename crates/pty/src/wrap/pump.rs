@@ -115,14 +115,14 @@ impl BytePump {
     pub(super) fn run(&mut self) -> io::Result<ChildEnding> {
         loop {
             self.queue_injections();
-            for (wake, flags) in self.wait()? {
+            for (wake, flags) in self.wait_for_wakes()? {
                 // Input that was readable before the suspension may be gone.
                 if self.state.suspended && wake != Wake::Signals {
                     break;
                 }
                 if let Some(ending) = self.handle_wake(wake, flags) {
                     // The child's last output may still be in its terminal.
-                    self.drain();
+                    self.drain_child();
                     self.running.reap()?;
                     return Ok(ending);
                 }
@@ -281,7 +281,7 @@ impl BytePump {
                 } else {
                     InputOrigin::User
                 };
-                recorder.input(now, from, &bytes);
+                recorder.record_input(now, from, &bytes);
             }
             self.tap.add(now, TapEvent::Input(bytes.into()));
         }
@@ -313,20 +313,20 @@ impl BytePump {
         let Some(master) = &self.master else {
             return ReadOutcome::Closed;
         };
-        let filled = self.state.output.fill(master.as_fd());
+        let filled = self.state.output.read_from(master.as_fd());
         if !matches!(filled, ReadOutcome::Bytes(_)) {
             return filled;
         }
         // The user comes first: the copy for the observer must not delay the byte.
         self.write_user();
         let now = self.tap.now();
-        let fresh = self.state.output.fresh();
+        let fresh = self.state.output.last_read();
         let completed = self.line_ends.as_mut().map(|ends| ends.add_returns(fresh));
         let shown = completed.as_deref().unwrap_or(fresh);
         self.tap.add_output(now, shown);
         self.state.scanner.feed(shown);
         if let Some(recorder) = &mut self.recording {
-            recorder.output(now, shown);
+            recorder.record_output(now, shown);
         }
         self.after_output();
         filled
@@ -342,13 +342,13 @@ impl BytePump {
             return filled;
         }
         let now = self.tap.now();
-        let fresh = errors.fresh();
+        let fresh = errors.last_read();
         let completed = self.line_ends.as_mut().map(|ends| ends.add_returns(fresh));
         let shown = completed.as_deref().unwrap_or(fresh);
         self.tap.add_output(now, shown);
         self.state.scanner.feed(shown);
         if let Some(recorder) = &mut self.recording {
-            recorder.output(now, shown);
+            recorder.record_output(now, shown);
         }
         self.after_output();
         filled
@@ -374,7 +374,7 @@ impl BytePump {
     }
 
     fn write_user(&mut self) {
-        if let Err(error) = self.state.output.drain(self.user.output()) {
+        if let Err(error) = self.state.output.write_to(self.user.output()) {
             // The reader of our output is gone: the child learns it as if it had written itself.
             let signal = if error == Errno::PIPE {
                 Signal::PIPE
@@ -397,7 +397,7 @@ impl BytePump {
 
     /// Reads the rest when the child has ended or stopped. Stops early at a signal that requests
     /// our end.
-    pub(super) fn drain(&mut self) {
+    pub(super) fn drain_child(&mut self) {
         self.drain_stream(Self::read_child);
         self.drain_stream(Self::read_errors);
         self.wait_for_user();
@@ -470,7 +470,7 @@ impl BytePump {
         let now = self.tap.now();
         self.tap.add(now, TapEvent::Mode(mode));
         if let Some(recorder) = &mut self.recording {
-            recorder.mode(now, mode);
+            recorder.record_mode(now, mode);
         }
     }
 }

@@ -106,38 +106,38 @@ impl Recorder {
     }
 
     /// Records output of the program.
-    pub(super) fn output(&mut self, at: Duration, bytes: &[u8]) {
-        self.add(bytes.len(), || Row {
+    pub(super) fn record_output(&mut self, at: Duration, bytes: &[u8]) {
+        self.send_row(bytes.len(), || Row {
             at,
             what: RowContent::Output(bytes.to_vec()),
         });
     }
 
     /// Records input of the program.
-    pub(super) fn input(&mut self, at: Duration, from: InputOrigin, bytes: &[u8]) {
-        self.add(bytes.len(), || Row {
+    pub(super) fn record_input(&mut self, at: Duration, from: InputOrigin, bytes: &[u8]) {
+        self.send_row(bytes.len(), || Row {
             at,
             what: RowContent::Input(from, bytes.to_vec()),
         });
     }
 
     /// Records a new window size.
-    pub(super) fn resize(&mut self, at: Duration, size: Size) {
-        self.add(0, || Row {
+    pub(super) fn record_resize(&mut self, at: Duration, size: Size) {
+        self.send_row(0, || Row {
             at,
             what: RowContent::Resize(size),
         });
     }
 
     /// Records a new terminal mode.
-    pub(super) fn mode(&mut self, at: Duration, mode: TtyMode) {
-        self.add(0, || Row {
+    pub(super) fn record_mode(&mut self, at: Duration, mode: TtyMode) {
+        self.send_row(0, || Row {
             at,
             what: RowContent::Mode(mode),
         });
     }
 
-    fn add(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
+    fn send_row(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
         let Some(rows) = &self.rows else { return };
         let behind = self.behind.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if behind > BEHIND_BYTES_MAX || rows.try_send(row()).is_err() {
@@ -191,7 +191,7 @@ impl<W: Write> RecordWriter<W> {
 }
 
 fn row_json(row: &Row) -> Value {
-    let t = seconds(row.at);
+    let t = to_seconds(row.at);
     match &row.what {
         RowContent::Output(bytes) => {
             json!({ "t": t, "dir": "o", "b64": BASE64_STANDARD.encode(bytes) })
@@ -214,7 +214,7 @@ fn row_json(row: &Row) -> Value {
 }
 
 /// Seconds, to the microsecond.
-fn seconds(time: Duration) -> f64 {
+fn to_seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
@@ -246,7 +246,7 @@ mod tests {
         let mut recorder = Recorder::start(Slow(may, tell), &json!({})).unwrap();
         let megabyte = vec![b'x'; 1 << 20];
         for _ in 0..100 {
-            recorder.output(Duration::ZERO, &megabyte);
+            recorder.record_output(Duration::ZERO, &megabyte);
         }
         assert!(recorder.rows.is_none() && recorder.is_too_late);
         drop(go);

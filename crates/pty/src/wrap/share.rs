@@ -55,13 +55,13 @@ impl SharedTerminal {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    fn state(&self) -> MutexGuard<'_, SharedState> {
+    fn lock_state(&self) -> MutexGuard<'_, SharedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds output of the child. Returns whether there is something to send.
-    pub(super) fn output(&self, bytes: &[u8]) -> bool {
-        let mut state = self.state();
+    pub(super) fn add_output(&self, bytes: &[u8]) -> bool {
+        let mut state = self.lock_state();
         state.mirror.feed(bytes);
         if state.is_watched {
             state.unseen.extend_from_slice(bytes);
@@ -78,7 +78,7 @@ impl SharedTerminal {
 
     /// Notes that output is missing.
     pub(super) fn note_gap(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.mirror.forget();
         state.request_paint(PendingPaint::Lost);
         state.is_watched
@@ -86,7 +86,7 @@ impl SharedTerminal {
 
     /// Applies a new size.
     pub(super) fn resize(&self, cols: u16, rows: u16) -> bool {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.mirror.resize(Size { cols, rows });
         state.request_paint(PendingPaint::Bytes);
         state.is_watched
@@ -94,7 +94,7 @@ impl SharedTerminal {
 
     /// Starts watching, which needs the whole screen, or stops it.
     pub(super) fn set_watched(&self, on: bool) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.is_watched = on;
         if on {
             state.request_paint(PendingPaint::Repaint);
@@ -105,7 +105,7 @@ impl SharedTerminal {
 
     /// The pieces to send now, in order.
     pub(super) fn take_pieces(&self, session: &str) -> Vec<Shown> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let Some(due) = state.due.take() else {
             return Vec::new();
         };
@@ -174,21 +174,21 @@ mod tests {
     #[test]
     fn nothing_is_kept_while_nobody_watches_and_the_whole_screen_comes_first() {
         let share = SharedTerminal::with_size(Size { cols: 80, rows: 24 });
-        assert!(!share.output(b"xx"));
+        assert!(!share.add_output(b"xx"));
         assert_eq!(pieces(&share), []);
         share.set_watched(true);
         assert_eq!(pieces(&share), [("bytes", 0), ("repaint", 2)]);
-        assert!(share.output(b"x"));
+        assert!(share.add_output(b"x"));
         assert_eq!(pieces(&share), [("bytes", 1)]);
-        share.output(b"x");
+        share.add_output(b"x");
         share.set_watched(true);
-        share.output(b"x");
+        share.add_output(b"x");
         assert_eq!(
             pieces(&share),
             [("bytes", 2), ("repaint", 5)],
             "a newcomer costs nobody a byte"
         );
-        share.output(b"x");
+        share.add_output(b"x");
         share.set_watched(false);
         assert_eq!(pieces(&share), []);
     }
@@ -198,11 +198,11 @@ mod tests {
         let share = SharedTerminal::with_size(Size { cols: 10, rows: 2 });
         share.set_watched(true);
         share.take_pieces("s");
-        share.output(&vec![b'x'; UNSEEN_BYTES_MAX + 1]);
-        share.output(b"\x1b[2J");
+        share.add_output(&vec![b'x'; UNSEEN_BYTES_MAX + 1]);
+        share.add_output(b"\x1b[2J");
         share.set_watched(true);
         assert_eq!(pieces(&share), [("lost", 0)]);
-        share.output(b"x");
+        share.add_output(b"x");
         share.note_gap();
         assert_eq!(pieces(&share), [("lost", 0)]);
         share.resize(30, 9);

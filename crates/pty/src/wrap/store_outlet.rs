@@ -255,11 +255,11 @@ fn keep_with_retries(
 }
 
 impl TurnOutlet for StoreOutlet {
-    fn start(&mut self, _child: u32) {}
+    fn child_started(&mut self, _child: u32) {}
 
-    fn state(&mut self, _change: &StateChange) {}
+    fn state_changed(&mut self, _change: &StateChange) {}
 
-    fn turn(&mut self, turn: &CompletedTurn) {
+    fn turn_completed(&mut self, turn: &CompletedTurn) {
         let is_taken = self.enqueue(NumberedTurn {
             seq: turn.seq.unwrap_or_default(),
             turn: self.to_found_turn(turn),
@@ -267,7 +267,7 @@ impl TurnOutlet for StoreOutlet {
         self.lost += usize::from(!is_taken);
     }
 
-    fn end(&mut self) {
+    fn child_ended(&mut self) {
         self.queue = None;
         self.end.set();
         if self.done.recv_timeout(END_PAUSE).is_err() {
@@ -301,13 +301,13 @@ mod tests {
         })
         .unwrap();
         for seq in 1..=3 {
-            keep.turn(&CompletedTurn {
+            keep.turn_completed(&CompletedTurn {
                 session: "s".to_owned(),
                 seq: Some(seq),
                 ..CompletedTurn::default()
             });
         }
-        keep.end();
+        keep.child_ended();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:2", "s:3"]);
         assert_eq!(problems.take(), [""; 0]);
     }
@@ -322,14 +322,14 @@ mod tests {
         let (mut keep, problems) = StoreOutlet::start(SessionLabel::default(), None, send).unwrap();
         for (seq, unprompted) in [(1, false), (2, true), (3, false)] {
             let session = "s".to_owned();
-            keep.turn(&CompletedTurn {
+            keep.turn_completed(&CompletedTurn {
                 session,
                 seq: Some(seq),
                 unprompted,
                 ..CompletedTurn::default()
             });
         }
-        keep.end();
+        keep.child_ended();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:3"]);
         assert_eq!(problems.take(), [""; 0]);
     }
@@ -351,10 +351,10 @@ mod tests {
                 content: content.clone(),
                 ..CompletedTurn::default()
             };
-            keep.turn(&turn);
+            keep.turn_completed(&turn);
         }
         drop(go);
-        keep.end();
+        keep.child_ended();
         assert_eq!(kept.iter().count(), 4);
         assert_eq!(
             problems.take(),

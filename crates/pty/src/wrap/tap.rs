@@ -86,13 +86,13 @@ impl Tap {
         Duration::from_micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn lock_queue(&self) -> MutexGuard<'_, Queue> {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds output of the child.
     pub(super) fn add_output(&self, now: Duration, bytes: &[u8]) {
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         let was_empty = queue.events.is_empty();
         queue.output_bytes += bytes.len();
         let crowded = queue.events.len() >= EVENTS_APART_MAX;
@@ -112,7 +112,7 @@ impl Tap {
 
     /// Adds any other event.
     pub(super) fn add(&self, now: Duration, event: TapEvent) {
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         let was_empty = queue.events.is_empty();
         if let TapEvent::Input(bytes) = &event {
             queue.input_bytes += bytes.len();
@@ -132,20 +132,20 @@ impl Tap {
 
     /// Ends the queue: no more events will come.
     pub(super) fn end(&self) {
-        self.queue().ended = true;
+        self.lock_queue().ended = true;
         self.shared.1.notify_one();
     }
 
     /// Returns all waiting events, or waits for one until `until`.
     pub(super) fn read_events(&self, until: Option<Duration>) -> TapRead {
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         loop {
             if !queue.events.is_empty() {
                 if !queue.ended {
                     drop(queue);
                     // The byte path is still busy: leave it its core and its lock.
                     std::thread::sleep(BATCH_PAUSE);
-                    queue = self.queue();
+                    queue = self.lock_queue();
                 }
                 // The whole queue is taken at once, so the lock is held only for a moment.
                 (queue.output_bytes, queue.input_bytes) = (0, 0);

@@ -59,7 +59,7 @@ impl UserTerminal {
     }
 
     /// The settings that the child's terminal starts with.
-    pub(super) fn settings(&self) -> Option<Termios> {
+    pub(super) fn initial_settings(&self) -> Option<Termios> {
         rustix::termios::tcgetattr(rustix::stdio::stdin())
             .ok()
             .filter(|_| self.is_terminal)

@@ -23,15 +23,15 @@ use super::tap::TapEvent;
 /// A destination of turns. None of its functions may wait.
 pub trait TurnOutlet: Send {
     /// The child runs; this is its process id.
-    fn start(&mut self, child: u32);
+    fn child_started(&mut self, child: u32);
     /// Handles a change of the program's state.
-    fn state(&mut self, change: &StateChange);
+    fn state_changed(&mut self, change: &StateChange);
     /// Handles a completed turn.
-    fn turn(&mut self, turn: &CompletedTurn);
+    fn turn_completed(&mut self, turn: &CompletedTurn);
     /// Handles new content of the shared terminal.
     fn screen_changed(&mut self) {}
     /// The child has ended.
-    fn end(&mut self);
+    fn child_ended(&mut self);
 }
 
 /// The session to observe.
@@ -149,7 +149,7 @@ impl TurnFinder {
     fn show_to_watchers(&mut self, event: &TapEvent) {
         let Some(share) = &self.share else { return };
         let is_watched = match event {
-            TapEvent::Output(bytes) => share.output(bytes),
+            TapEvent::Output(bytes) => share.add_output(bytes),
             TapEvent::Lost => share.note_gap(),
             TapEvent::Resize { cols, rows } => share.resize(*cols, *rows),
             TapEvent::Input(_) | TapEvent::Interrupt | TapEvent::Mode(_) => false,
@@ -199,7 +199,7 @@ impl TurnFinder {
 
     fn send_change(&mut self, change: &StateChange) {
         for outlet in &mut self.outlets {
-            outlet.state(change);
+            outlet.state_changed(change);
         }
     }
 
@@ -266,7 +266,7 @@ impl TurnFinder {
             return;
         };
         for outlet in &mut self.outlets {
-            outlet.turn(&turn);
+            outlet.turn_completed(&turn);
         }
         if let Some(change) = state {
             self.send_change(&change);
@@ -297,7 +297,7 @@ impl WaitingTurn {
 impl Observer for TurnFinder {
     fn start(&mut self, child: u32) {
         for outlet in &mut self.outlets {
-            outlet.start(child);
+            outlet.child_started(child);
         }
     }
 
@@ -331,7 +331,7 @@ impl Observer for TurnFinder {
     fn end(&mut self, _at: Duration) {
         self.send_waiting();
         for outlet in &mut self.outlets {
-            outlet.end();
+            outlet.child_ended();
         }
     }
 }

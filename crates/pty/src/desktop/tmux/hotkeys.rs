@@ -56,7 +56,7 @@ impl TmuxHotkeys {
         })
     }
 
-    fn bind(
+    fn bind_key(
         &mut self,
         index: usize,
         binding: &Binding,
@@ -97,7 +97,7 @@ impl HotkeyProvider for TmuxHotkeys {
         self.asked = bindings.len();
         let mut refused = Vec::new();
         for (index, binding) in bindings.iter().enumerate() {
-            let refusal = self.bind(index, binding)?;
+            let refusal = self.bind_key(index, binding)?;
             refused.extend(refusal.map(|reason| RefusedBinding {
                 index,
                 binding: *binding,

@@ -63,7 +63,7 @@ impl X11Hotkeys {
         for (index, binding) in self.bindings.clone().into_iter().enumerate() {
             let reason = match self.keyboard.chord_for(&binding) {
                 None => Some(RefusalReason::NoSuchKey),
-                Some(chord) if self.grab(chord)? => {
+                Some(chord) if self.grab_chord(chord)? => {
                     self.grabbed.push(GrabbedChord { index, chord });
                     None
                 }
@@ -79,7 +79,7 @@ impl X11Hotkeys {
     }
 
     /// Grabs a chord in every state of the locks, or in none; returns whether it worked.
-    fn grab(&self, chord: Chord) -> Result<bool, DesktopError> {
+    fn grab_chord(&self, chord: Chord) -> Result<bool, DesktopError> {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
             let mode = GrabMode::ASYNC;
@@ -90,7 +90,7 @@ impl X11Hotkeys {
                 Ok(()) => {}
                 Err(ReplyError::X11Error(error)) if error.error_kind == ErrorKind::Access => {
                     // A binding that works only without NumLock would confuse the user.
-                    self.release(chord)?;
+                    self.release_chord(chord)?;
                     return Ok(false);
                 }
                 Err(error) => return Err(error.into()),
@@ -99,7 +99,7 @@ impl X11Hotkeys {
         Ok(true)
     }
 
-    fn release(&self, chord: Chord) -> Result<(), DesktopError> {
+    fn release_chord(&self, chord: Chord) -> Result<(), DesktopError> {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
             self.connection
@@ -158,7 +158,7 @@ impl X11Hotkeys {
 
     fn release_all(&mut self) -> Result<(), DesktopError> {
         while let Some(GrabbedChord { chord, .. }) = self.grabbed.pop() {
-            self.release(chord)?;
+            self.release_chord(chord)?;
         }
         Ok(())
     }

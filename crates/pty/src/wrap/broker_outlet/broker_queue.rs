@@ -95,7 +95,7 @@ impl BrokerQueue {
         self.answered_seq = self.answered_seq.max(Some(seq));
     }
 
-    pub(super) fn keep(&mut self, now: Instant, turn: CompletedTurn) {
+    pub(super) fn add_turn(&mut self, now: Instant, turn: CompletedTurn) {
         self.ring_bytes += turn_bytes(&turn);
         self.ring.push_back(RingTurn {
             completed_at: now,
@@ -112,7 +112,7 @@ impl BrokerQueue {
         }
     }
 
-    pub(super) fn next(&self, now: Instant) -> Option<BrokerMessage> {
+    pub(super) fn next_message(&self, now: Instant) -> Option<BrokerMessage> {
         // In order of their numbers: the broker rejects a number below one that it has skipped.
         let unsent = self
             .ring
@@ -184,7 +184,7 @@ mod tests {
     fn queue(now: Instant, seqs: impl IntoIterator<Item = u64>) -> BrokerQueue {
         let mut queue = BrokerQueue::new(Register::default());
         seqs.into_iter()
-            .for_each(|seq| queue.keep(now, turn(seq, 10)));
+            .for_each(|seq| queue.add_turn(now, turn(seq, 10)));
         queue
     }
 
@@ -196,7 +196,7 @@ mod tests {
     fn send_all(queue: &mut BrokerQueue, now: Instant) -> String {
         let mut said = Vec::new();
         loop {
-            match queue.next(now) {
+            match queue.next_message(now) {
                 Some(BrokerMessage::Turn(turn)) => {
                     queue.mark_turn_sent(turn.seq.unwrap());
                     said.push(turn.seq.unwrap().to_string());
@@ -222,7 +222,7 @@ mod tests {
         let mut queue = queue(now, 1..=40);
         assert_eq!(seqs(&queue), (9..=40).collect::<Vec<_>>());
         assert_eq!(queue.ring_bytes, 320);
-        queue.keep(now, turn(41, RING_BYTES_MAX + 1));
+        queue.add_turn(now, turn(41, RING_BYTES_MAX + 1));
         assert_eq!(
             seqs(&queue),
             [41],

@@ -31,14 +31,14 @@ pub(super) enum Wake {
 
 impl BytePump {
     /// Waits until something can be done, and returns what.
-    pub(super) fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
-        let wakes = self.wakes();
+    pub(super) fn wait_for_wakes(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
+        let wakes = self.wanted_wakes();
         let mut fds: Vec<PollFd<'_>> = wakes
             .iter()
             .map(|(wake, flags)| self.poll_fd(*wake, *flags))
             .collect();
         let timeout = self
-            .timeout()
+            .poll_timeout()
             .and_then(|timeout| Timespec::try_from(timeout).ok());
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -52,7 +52,7 @@ impl BytePump {
     }
 
     /// What to wait for now, urgent things first.
-    fn wakes(&self) -> Vec<(Wake, PollFlags)> {
+    fn wanted_wakes(&self) -> Vec<(Wake, PollFlags)> {
         let mut wakes = vec![(Wake::Signals, PollFlags::IN)];
         // A suspended wrapper must not touch the terminal, so only signals count.
         if self.state.suspended {
@@ -112,7 +112,7 @@ impl BytePump {
         PollFd::from_borrowed_fd(fd, flags)
     }
 
-    fn timeout(&self) -> Option<Duration> {
+    fn poll_timeout(&self) -> Option<Duration> {
         if self.state.suspended {
             return None;
         }
