@@ -154,12 +154,12 @@ fn gather(events: &[Value], rules: &TextRules, turn: &Value, until: f64) -> Gath
         }
         if time >= enter && !begun {
             begun = true;
-            gatherer.begin(&screen);
+            gatherer.begin_turn(&screen);
         }
         match event["dir"].as_str().unwrap() {
             "h" => screen = Screen::new(size(event)),
             "r" => screen.resize(size(event)),
-            "o" => screen.feed(&bytes(event), |screen| gatherer.frame(screen)),
+            "o" => screen.feed(&bytes(event), |screen| gatherer.apply_frame(screen)),
             _ => {}
         }
     }

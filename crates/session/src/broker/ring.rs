@@ -41,7 +41,7 @@ enum KeptText {
 
 impl KeptText {
     /// Renders the content of a wrapper that sent no text.
-    fn rendered(content: &Bytes, bytes_max: usize) -> Self {
+    fn render_content(content: &Bytes, bytes_max: usize) -> Self {
         let text = render_stream(&with_carriage_returns(content));
         // Most content without a text is text already, and is then kept once.
         let rendered = if text.as_bytes() == content {
@@ -83,7 +83,7 @@ impl TurnBody {
             .is_some_and(|text| text.as_bytes() == turn.content);
         let (content, content_cut) = truncate_bytes(std::mem::take(&mut turn.content), bytes_max);
         let (text, text_cut) = match turn.text.take() {
-            None => (KeptText::rendered(&content, bytes_max), false),
+            None => (KeptText::render_content(&content, bytes_max), false),
             // A cut may fall inside a character; then the text is kept on its own.
             Some(_) if is_text && std::str::from_utf8(&content).is_ok() => {
                 (KeptText::Content, false)

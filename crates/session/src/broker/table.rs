@@ -155,7 +155,7 @@ impl SessionTable {
             return;
         };
         session.mark_disconnected(now);
-        let expiry = expiry(&self.settings, session);
+        let expiry = expiry_of(&self.settings, session);
         self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
     }
 
@@ -167,7 +167,7 @@ impl SessionTable {
         }
         let settings = self.settings;
         let gone = |session: &&Session| session.owner.is_none();
-        let is_over = |session: &&Session| gone(session) && expiry(&settings, session) <= now;
+        let is_over = |session: &&Session| gone(session) && expiry_of(&settings, session) <= now;
         let over: Vec<SessionId> = self
             .sessions
             .values()
@@ -178,7 +178,7 @@ impl SessionTable {
             self.remove_session(id);
         }
         let left = self.sessions.values().filter(gone);
-        self.next_expiry = left.map(|session| expiry(&settings, session)).min();
+        self.next_expiry = left.map(|session| expiry_of(&settings, session)).min();
     }
 
     /// The session, if this connection registered it.
@@ -275,7 +275,7 @@ impl SessionTable {
 }
 
 /// When a session that is gone is removed.
-fn expiry(settings: &Settings, session: &Session) -> Timestamp {
+fn expiry_of(settings: &Settings, session: &Session) -> Timestamp {
     let linger = u64::try_from(settings.linger.as_millis()).unwrap_or(u64::MAX);
     Timestamp(session.since.0.saturating_add(linger))
 }

@@ -69,7 +69,7 @@ impl ProfileScreen {
         let gatherer = &mut self.gatherer;
         self.screen.feed(&self.pending, |screen| {
             if let Some(gatherer) = gatherer {
-                gatherer.frame(screen);
+                gatherer.apply_frame(screen);
             }
         });
         self.pending.clear();
@@ -83,8 +83,8 @@ impl ProfileScreen {
             .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.begin(&self.screen);
-            gatherer.submitted(Submitted {
+            gatherer.begin_turn(&self.screen);
+            gatherer.set_submitted(Submitted {
                 text: self.submitted.clone().unwrap_or_default(),
                 is_command,
             });
@@ -121,7 +121,7 @@ impl ProfileScreen {
             gathered.text = self.answer_again();
         }
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.end();
+            gatherer.end_turn();
         }
         gathered
     }
@@ -169,7 +169,7 @@ impl ProfileScreen {
         self.screen.reset();
         self.interrupt_row = None;
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.gap();
+            gatherer.note_gap();
         }
     }
 

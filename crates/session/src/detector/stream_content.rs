@@ -277,7 +277,7 @@ impl StreamContent {
         let mut content = self.bytes.get(start..end).unwrap_or_default().to_vec();
         // From the back, so that a removal does not move the places of the echoes before it.
         for echo in self.echoes.iter().rev() {
-            echo.remove(&mut content, start);
+            echo.remove_from(&mut content, start);
         }
         *self = Self::new();
         FinishedContent {
@@ -290,7 +290,7 @@ impl StreamContent {
 impl Echo {
     /// Removes the echo from the content that begins at `start`. The line end stays where the
     /// program had begun that line.
-    fn remove(&self, content: &mut Vec<u8>, start: usize) {
+    fn remove_from(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.from.saturating_sub(start);
         let reach = if self.what == EchoKind::Interrupt {
             INTERRUPT_WINDOW_BYTES

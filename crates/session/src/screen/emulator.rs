@@ -148,7 +148,7 @@ impl Screen {
     /// it.
     pub fn reset(&mut self) {
         let Sides { rows, cols } = clamp_sides(self.size);
-        let alternate = self.alternate();
+        let alternate = self.is_alternate();
         self.parser = vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX);
         // The program does not know about the gap and still paints the alternate screen.
         if alternate {
@@ -202,7 +202,7 @@ impl Screen {
 
     /// Grows when the visible screen starts anew: scrollback erased, terminal reset.
     pub fn epoch(&self) -> u64 {
-        if self.alternate() {
+        if self.is_alternate() {
             self.epochs.alternate
         } else {
             self.epochs.main
@@ -235,7 +235,7 @@ impl Screen {
     }
 
     /// Whether the alternate screen is shown.
-    pub fn alternate(&self) -> bool {
+    pub fn is_alternate(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
@@ -321,7 +321,7 @@ impl Screen {
         let beyond = count.saturating_sub(self.cursor().row);
         self.parser.process(&[last]);
         // Only the main screen scrolls rows away, and a huge count means the top, not a repaint.
-        if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
+        if !self.is_alternate() && beyond > 0 && count < TO_THE_TOP {
             self.take_back(usize::from(beyond));
         }
     }
@@ -347,7 +347,7 @@ impl Screen {
     }
 
     fn restart(&mut self) {
-        if self.alternate() {
+        if self.is_alternate() {
             self.epochs.alternate += 1;
         } else {
             self.restart_main();

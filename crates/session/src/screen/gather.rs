@@ -110,7 +110,7 @@ impl Gatherer {
 
     /// Begins a turn: the rows that are visible now belong to earlier turns. Call it at the submit,
     /// before the output that follows it.
-    pub fn begin(&mut self, screen: &Screen) {
+    pub fn begin_turn(&mut self, screen: &Screen) {
         let visible = self.read_rows(screen);
         let transcript = self.cut_transcript(screen, visible.clone());
         let (mut rows, start) = match self.rules.begin {
@@ -128,7 +128,7 @@ impl Gatherer {
         let prompt = last_prompt.and_then(|at| Some(rows.get(at)?.text.clone()));
         // Frames of the alternate screen are compared without their leading blank rows, so those
         // count as gone.
-        let top = if screen.alternate() {
+        let top = if screen.is_alternate() {
             leading_blanks(&rows)
         } else {
             0
@@ -151,7 +151,7 @@ impl Gatherer {
             },
             other: None,
             before_resize: None,
-            alternate: screen.alternate(),
+            alternate: screen.is_alternate(),
             resizes: screen.resizes(),
             erasures: screen.erasures(),
             scrolled: screen.scrolled_total(),
@@ -160,15 +160,15 @@ impl Gatherer {
         });
     }
 
-    /// Sets the submitted text; call it after [`Gatherer::begin`].
-    pub fn submitted(&mut self, submitted: Submitted) {
+    /// Sets the submitted text; call it after [`Gatherer::begin_turn`].
+    pub fn set_submitted(&mut self, submitted: Submitted) {
         if let Some(turn) = &mut self.turn {
             turn.submitted = submitted;
         }
     }
 
     /// Applies a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
-    pub fn frame(&mut self, screen: &Screen) {
+    pub fn apply_frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else {
             return;
         };
@@ -177,7 +177,8 @@ impl Gatherer {
         // A frame without an end, where the transcript had one, shows something else over it: a
         // tall dialog or another view. Its rows are not the transcript's.
         let has_end_rule = !self.rules.end.is_empty() || !self.rules.end_last.is_empty();
-        let is_replaced = screen.alternate() && turn.had_end && !transcript.has_end && has_end_rule;
+        let is_replaced =
+            screen.is_alternate() && turn.had_end && !transcript.has_end && has_end_rule;
         let is_hidden =
             is_replaced || (transcript.is_covered && turn.contains_frame(screen, &transcript.rows));
         if !is_hidden {
@@ -194,7 +195,7 @@ impl Gatherer {
     }
 
     /// Notes a gap in the bytes (the reader lagged and dropped some): the turn is incomplete.
-    pub fn gap(&mut self) {
+    pub fn note_gap(&mut self) {
         if let Some(turn) = &mut self.turn {
             (turn.rows_lost, turn.bytes_missed) = (true, true);
             let bytes_max = turn.bytes_limit();
@@ -202,7 +203,7 @@ impl Gatherer {
         }
     }
 
-    /// The text since [`Gatherer::begin`].
+    /// The text since [`Gatherer::begin_turn`].
     pub fn text(&self, ending: Ending) -> Gathered {
         match &self.turn {
             Some(turn) => self.read_turn(turn, ending),
@@ -326,7 +327,7 @@ impl Gatherer {
     }
 
     /// Ends the turn and forgets its rows.
-    pub fn end(&mut self) {
+    pub fn end_turn(&mut self) {
         self.turn = None;
     }
 
@@ -348,7 +349,7 @@ impl Gatherer {
     /// end with the same character.
     fn has_scrollbar(&self, screen: &Screen, col: u16, rows: &[Row]) -> bool {
         let is_bar = |cell: Option<char>| cell.is_some_and(|c| self.rules.scrollbar.contains(c));
-        screen.alternate()
+        screen.is_alternate()
             && screen
                 .column(col)
                 .zip(rows)
@@ -396,7 +397,7 @@ impl Gatherer {
             .iter()
             .rfind(|row| matches_any(&self.rules.user, row, context));
         let prompt_colour = prompt.and_then(Row::distinct_lead_colour);
-        if screen.alternate() {
+        if screen.is_alternate() {
             let pinned = rows
                 .iter()
                 .take_while(|row| matches_any(&self.rules.pinned, row, context))
@@ -570,13 +571,13 @@ mod tests {
         };
         let mut screen = Screen::new(Size { cols: 20, rows: 4 });
         let mut gatherer = Gatherer::new(&rules).unwrap();
-        gatherer.begin(&screen);
-        screen.feed(b"> 0\r\n", |screen| gatherer.frame(screen));
+        gatherer.begin_turn(&screen);
+        screen.feed(b"> 0\r\n", |screen| gatherer.apply_frame(screen));
         for turn in 0..40 {
             let said: Vec<String> = (0..100).map(|line| format!("{turn} {line}")).collect();
             let page = format!("* {}\r\n> {}\r\n", said.join("\r\n  "), turn + 1);
-            screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
-            gatherer.frame(&screen);
+            screen.feed(page.as_bytes(), |screen| gatherer.apply_frame(screen));
+            gatherer.apply_frame(&screen);
             let handed = Gathered {
                 text: said.join("\n"),
                 incomplete: false,
@@ -603,7 +604,7 @@ mod tests {
         let mut screen = Screen::new(Size { cols: 20, rows: 4 });
         screen.feed(b"\x1b[?1049h", |_| {});
         let mut gatherer = Gatherer::new(&TextRules::default()).unwrap();
-        gatherer.begin(&screen);
+        gatherer.begin_turn(&screen);
         let mut turn = gatherer.turn.take().unwrap();
         let asked = Cell::new(0);
         for frame in 0..100 {

@@ -4,8 +4,8 @@
 //! the top. [`TextRules`] say, as data, which of those rows are the assistant's words. Use:
 //!
 //! ```text
-//! screen.feed(bytes, |screen| gatherer.frame(screen));   // each whole frame
-//! gatherer.begin(&screen);                               // at the submit, before its output
+//! screen.feed(bytes, |screen| gatherer.apply_frame(screen));   // each whole frame
+//! gatherer.begin_turn(&screen);                               // at the submit, before its output
 //! let gathered = gatherer.text(Ending::Complete);        // at the boundary
 //! ```
 //!

@@ -184,7 +184,7 @@ impl FullScreen {
         self.gatherer = Gatherer::new(&answer::rules_for_turn(asked, first_row)).ok();
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.set_end(Some(transcript_end(rows, end, &self.sticky, &self.motion)));
-            gatherer.begin(&self.screen);
+            gatherer.begin_turn(&self.screen);
         }
     }
 

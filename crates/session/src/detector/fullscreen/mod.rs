@@ -300,7 +300,7 @@ impl FullScreen {
         self.screen.reset();
         self.tokens = Tokenizer::new();
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.gap();
+            gatherer.note_gap();
         }
         if let Phase::Open(open) = &mut self.phase {
             open.incomplete = true;

@@ -122,7 +122,7 @@ impl FullScreen {
             let rows = screen.rows();
             if let Some(area) = area.find(screen, &rows, &typed) {
                 gatherer.set_end(Some(transcript_end(&rows, area.top, sticky, motion)));
-                gatherer.frame(screen);
+                gatherer.apply_frame(screen);
             }
         });
         self.observe_frame();

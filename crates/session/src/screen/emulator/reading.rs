@@ -109,7 +109,7 @@ impl Screen {
         }
         if cell.has_contents() && cell.contents() != " " {
             text.extend(cell.contents().chars().map(|c| self.filter.restore_char(c)));
-        } else if !(self.alternate() && self.is_second_half(row, col)) {
+        } else if !(self.is_alternate() && self.is_second_half(row, col)) {
             text.push(' ');
         }
     }

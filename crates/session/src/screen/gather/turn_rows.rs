@@ -127,7 +127,7 @@ impl TurnRows {
     pub(super) fn contains_frame(&self, screen: &Screen, visible: &[Row]) -> bool {
         let visible = visible.get(leading_blanks(visible)..).unwrap_or_default();
         let is_comparable =
-            screen.alternate() && self.alternate && screen.resizes() == self.resizes;
+            screen.is_alternate() && self.alternate && screen.resizes() == self.resizes;
         is_comparable
             && align(&self.shown.rows, visible, self.shown.top)
                 .is_some_and(|at| is_inside(&self.shown.rows, visible, at))
@@ -173,7 +173,7 @@ impl TurnRows {
         if let Some(before) = before {
             self.shown = before.rows;
         }
-        if screen.alternate() {
+        if screen.is_alternate() {
             self.replace_by_comparison(visible, resized, queries);
         } else if erased {
             self.replace_by_repaint(screen, visible, resized);
@@ -238,7 +238,7 @@ impl TurnRows {
         self.rows_lost |= lost
             | self
                 .shown
-                .repaint(at.saturating_sub(blanks), page, resized, bytes_max);
+                .replace_from(at.saturating_sub(blanks), page, resized, bytes_max);
         self.shown.top = self.shown.rows.len().saturating_sub(visible_len);
     }
 
@@ -261,8 +261,8 @@ impl TurnRows {
     /// Switches to the rows of the screen that is shown now; they restart where the screen started
     /// anew.
     pub(super) fn switch_screen(&mut self, screen: &Screen) {
-        if screen.alternate() != self.alternate {
-            self.alternate = screen.alternate();
+        if screen.is_alternate() != self.alternate {
+            self.alternate = screen.is_alternate();
             let known = self.other.take().unwrap_or(ScreenRows {
                 epoch: screen.epoch(),
                 ..ScreenRows::default()
@@ -389,14 +389,14 @@ impl ScreenRows {
         bytes_max: usize,
     ) -> bool {
         self.truncate(self.top);
-        let lost = self.append(scrolled, bytes_max);
+        let lost = self.append_rows(scrolled, bytes_max);
         self.top = self.rows.len();
-        lost | self.append(visible, bytes_max)
+        lost | self.append_rows(visible, bytes_max)
     }
 
     /// Replaces the rows from an index on by a page that was painted anew, perhaps for another
     /// window size. Returns whether some rows did not fit.
-    pub(super) fn repaint(
+    pub(super) fn replace_from(
         &mut self,
         at: usize,
         page: Vec<Row>,
@@ -410,7 +410,7 @@ impl ScreenRows {
         };
         self.start = self.start.filter(is_same);
         self.truncate(at);
-        self.append(page, bytes_max)
+        self.append_rows(page, bytes_max)
     }
 
     /// Replaces the visible rows by those of a frame. Returns whether some rows did not fit.
@@ -423,7 +423,7 @@ impl ScreenRows {
             self.below.clear();
         }
         self.truncate(self.top);
-        let lost = self.append(visible, bytes_max);
+        let lost = self.append_rows(visible, bytes_max);
         self.lowest_len = self.lowest_len.min(self.rows.len());
         lost
     }
@@ -486,7 +486,7 @@ impl ScreenRows {
             gap: true,
             ..row(GAP)
         };
-        let lost = self.append(vec![row(""), gap, row("")], bytes_max);
+        let lost = self.append_rows(vec![row(""), gap, row("")], bytes_max);
         self.top = self.rows.len();
         lost
     }
@@ -517,7 +517,7 @@ impl ScreenRows {
         self.top = self.top.saturating_sub(rows);
     }
 
-    pub(super) fn append(&mut self, rows: Vec<Row>, bytes_max: usize) -> bool {
+    pub(super) fn append_rows(&mut self, rows: Vec<Row>, bytes_max: usize) -> bool {
         for row in rows {
             if self.held_bytes() > bytes_max {
                 return true;
