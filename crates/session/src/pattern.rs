@@ -48,6 +48,11 @@ impl Pattern {
     }
 }
 
+/// Whether an optional pattern is present and matches the line.
+pub(crate) fn matches_optional(pattern: Option<&Pattern>, line: &str) -> bool {
+    pattern.is_some_and(|pattern| pattern.matches(line))
+}
+
 /// The reason why a pattern is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {

@@ -319,16 +319,7 @@ impl BytePump {
         }
         // The user comes first: the copy for the observer must not delay the byte.
         self.write_user();
-        let now = self.tap.now();
-        let fresh = self.state.output.last_read();
-        let completed = self.line_ends.as_mut().map(|ends| ends.add_returns(fresh));
-        let shown = completed.as_deref().unwrap_or(fresh);
-        self.tap.add_output(now, shown);
-        self.state.scanner.feed(shown);
-        if let Some(recorder) = &mut self.recording {
-            recorder.record_output(now, shown);
-        }
-        self.after_output();
+        self.publish_output(OutputStream::Child);
         filled
     }
 
@@ -341,8 +332,21 @@ impl BytePump {
         if !matches!(filled, ReadOutcome::Bytes(_)) {
             return filled;
         }
+        self.publish_output(OutputStream::Errors);
+        filled
+    }
+
+    /// Hands the bytes that a stream has just brought to the tap, the scanner and the recording.
+    fn publish_output(&mut self, stream: OutputStream) {
         let now = self.tap.now();
-        let fresh = errors.last_read();
+        let fresh = match stream {
+            OutputStream::Child => self.state.output.last_read(),
+            OutputStream::Errors => self
+                .errors
+                .as_ref()
+                .map(ErrorStream::last_read)
+                .unwrap_or_default(),
+        };
         let completed = self.line_ends.as_mut().map(|ends| ends.add_returns(fresh));
         let shown = completed.as_deref().unwrap_or(fresh);
         self.tap.add_output(now, shown);
@@ -351,7 +355,6 @@ impl BytePump {
             recorder.record_output(now, shown);
         }
         self.after_output();
-        filled
     }
 
     /// Handles what follows every output: the mode may have changed, and the child may have asked a
@@ -473,6 +476,13 @@ impl BytePump {
             recorder.record_mode(now, mode);
         }
     }
+}
+
+/// A stream of the child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutputStream {
+    Child,
+    Errors,
 }
 
 /// The result of [`BytePump::poll_outputs`].

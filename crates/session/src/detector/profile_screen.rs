@@ -6,7 +6,7 @@
 
 use super::profile::{Profile, RowsRule};
 use super::typed_line::TypedLine;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, matches_optional};
 use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submitted};
 
 /// How many bytes wait for the screen; more are painted in pieces of this size.
@@ -217,11 +217,8 @@ impl ProfileScreen {
 
     /// Whether a row is the upper edge of a box that spans the window.
     fn is_edge(&self, rule: &RowsRule, row: &Row) -> bool {
-        let matches = rule
-            .edge
-            .as_ref()
-            .is_some_and(|edge| edge.matches(&row.text));
-        matches && row.text.chars().count() >= usize::from(self.screen.size().cols)
+        matches_optional(rule.edge.as_ref(), &row.text)
+            && row.text.chars().count() >= usize::from(self.screen.size().cols)
     }
 
     /// The lowest row by which the program shows that it was interrupted, as painted so far.

@@ -11,6 +11,7 @@
 use super::event::Signal;
 use super::profile::Profile;
 use super::sequence::{Csi, ModeSwitch, OSC_BYTES_MAX, is_alternate_screen};
+use crate::pattern::matches_optional;
 use std::time::Duration;
 
 /// The state that a source reports for the program.
@@ -302,11 +303,7 @@ impl Signals {
     ) -> Option<SignalChange> {
         let rule = profile.title.as_ref()?;
         // `blocked` is tested first: a title that asks for a decision may still show the spinner.
-        let state = if rule
-            .blocked
-            .as_ref()
-            .is_some_and(|blocked| blocked.matches(title))
-        {
+        let state = if matches_optional(rule.blocked.as_ref(), title) {
             ReportedState::Blocked
         } else if rule.busy.matches(title) {
             ReportedState::Working

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! screen.feed(bytes, |screen| gatherer.apply_frame(screen));   // each whole frame
-//! gatherer.begin_turn(&screen);                               // at the submit, before its output
-//! let gathered = gatherer.text(Ending::Complete);        // at the boundary
+//! gatherer.begin_turn(&screen);                                // at the submit, before its output
+//! let gathered = gatherer.text(Ending::Complete);              // at the boundary
 //! ```
 //!
 //! Everything has a limit: long strings are cut before the emulator, scrolled rows that no caller

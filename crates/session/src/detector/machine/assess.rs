@@ -22,6 +22,7 @@ use super::super::render::left_of_cursor;
 use super::super::sequence::strip_sequences;
 use super::super::signals::{ReportedState, SignalReport};
 use super::{Detector, ReadySince};
+use crate::pattern::matches_optional;
 use std::time::Duration;
 
 /// How long after a ready signal a busy row on the screen may still delay the boundary.
@@ -457,11 +458,7 @@ impl Detector {
         let Some(rule) = &self.profile.prompt else {
             return Activity::Unknown;
         };
-        if rule
-            .continuation
-            .as_ref()
-            .is_some_and(|pattern| pattern.matches(&left))
-        {
+        if matches_optional(rule.continuation.as_ref(), &left) {
             Activity::Continuing
         } else if rule.cursor.matches(&left) {
             Activity::Ready(found.signal)

@@ -8,7 +8,7 @@ use super::super::keys::Key;
 use super::super::render::left_of_cursor;
 use super::super::typed_line::TypedLine;
 use super::Detector;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, matches_optional};
 
 impl Detector {
     pub(super) fn handle_input(&mut self, bytes: &[u8]) {
@@ -188,7 +188,7 @@ impl Detector {
             }
             (None, None) => return false,
         };
-        command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
+        command.matches(&line) && !matches_optional(rule.asks.as_ref(), &line)
     }
 
     /// The first line that is submitted to a screen program, where its profile knows commands. Keys

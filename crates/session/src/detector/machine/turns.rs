@@ -11,7 +11,7 @@ use super::super::stream_content::{EchoMode, FinishedContent, StreamContent};
 use super::super::typed_line::TypedLine;
 use super::Detector;
 use super::type_ahead::QueuedLine;
-use crate::pattern::Pattern;
+use crate::pattern::matches_optional;
 use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -188,10 +188,8 @@ impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open_turn(&mut self, start: Duration, typed: &TypedLine, by_queue: bool) {
         let line = self.submitted_line(typed);
-        let is_any_of =
-            |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
-        let is_command = is_any_of(self.profile.command.as_ref());
-        let makes_no_turn = is_any_of(self.profile.no_turn.as_ref());
+        let is_command = matches_optional(self.profile.command.as_ref(), &line);
+        let makes_no_turn = matches_optional(self.profile.no_turn.as_ref(), &line);
         self.phase = Phase::Open(OpenTurn {
             start,
             by_queue,

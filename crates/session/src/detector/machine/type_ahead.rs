@@ -23,6 +23,7 @@ use super::super::stream_content::EchoKind;
 use super::super::typed_line::{TypedLine, without_blanks};
 use super::Detector;
 use super::assess::{QUIET, QUIET_WAIT_MAX};
+use crate::pattern::matches_optional;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -296,11 +297,7 @@ impl Detector {
                 .then_some(submit);
         }
         let rule = self.profile.prompt.as_ref()?;
-        if rule
-            .continuation
-            .as_ref()
-            .is_some_and(|pattern| pattern.matches(before))
-        {
+        if matches_optional(rule.continuation.as_ref(), before) {
             return Some(PromptMatch::Continuation);
         }
         // Without a mode that marks the prompt, a question of the program's own could match the
