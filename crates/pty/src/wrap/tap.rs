@@ -178,27 +178,34 @@ impl Queue {
         if self.output_bytes > LAG_BYTES_MAX {
             self.drop_old_output();
         }
-        // An observer that is this far behind starts afresh, with the current size and mode.
-        if let Some((at, _)) = self.events.back()
-            && (self.input_bytes > LAG_BYTES_MAX || self.events.len() > EVENTS_MAX)
-        {
-            let newest = |is: fn(&TapEvent) -> bool| {
-                let found = self.events.iter().rev().find(|(_, event)| is(event));
-                found.map(|(_, event)| (*at, event.clone()))
-            };
-            let mode = newest(|event| matches!(event, TapEvent::Mode(_)));
-            let size = newest(|event| matches!(event, TapEvent::Resize { .. }));
-            let lost = [(*at, TapEvent::Lost)]
-                .into_iter()
-                .chain(size)
-                .chain(mode)
-                .collect();
-            *self = Self {
-                events: lost,
-                ended: self.ended,
-                ..Self::default()
-            };
+        if self.input_bytes > LAG_BYTES_MAX || self.events.len() > EVENTS_MAX {
+            self.restart();
         }
+    }
+
+    /// Drops every event. An observer that is this far behind starts afresh, with the current size
+    /// and mode.
+    fn restart(&mut self) {
+        let Some((at, _)) = self.events.back() else {
+            return;
+        };
+        let mut events = VecDeque::from([(*at, TapEvent::Lost)]);
+        let size = self.newest(|event| matches!(event, TapEvent::Resize { .. }));
+        let mode = self.newest(|event| matches!(event, TapEvent::Mode(_)));
+        for event in [size, mode].into_iter().flatten() {
+            events.push_back((*at, event.clone()));
+        }
+        *self = Self {
+            events,
+            ended: self.ended,
+            ..Self::default()
+        };
+    }
+
+    /// The newest event of a kind.
+    fn newest(&self, is_wanted: fn(&TapEvent) -> bool) -> Option<&TapEvent> {
+        let found = self.events.iter().rev().find(|(_, event)| is_wanted(event));
+        found.map(|(_, event)| event)
     }
 
     /// Drops all output but the newest, and marks where. Input, sizes and interrupts stay.

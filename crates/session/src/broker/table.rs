@@ -165,20 +165,23 @@ impl SessionTable {
         if self.next_expiry.is_none_or(|next| now < next) {
             return;
         }
-        let settings = self.settings;
-        let gone = |session: &&Session| session.owner.is_none();
-        let is_over = |session: &&Session| gone(session) && expiry_of(&settings, session) <= now;
-        let over: Vec<SessionId> = self
-            .sessions
-            .values()
-            .filter(is_over)
-            .map(|session| session.label.session.clone())
-            .collect();
+        let mut over = Vec::new();
+        let mut next: Option<Timestamp> = None;
+        for session in self.sessions.values() {
+            if session.owner.is_some() {
+                continue;
+            }
+            let expiry = expiry_of(&self.settings, session);
+            if expiry <= now {
+                over.push(session.label.session.clone());
+            } else {
+                next = Some(next.map_or(expiry, |next| next.min(expiry)));
+            }
+        }
         for id in &over {
             self.remove_session(id);
         }
-        let left = self.sessions.values().filter(gone);
-        self.next_expiry = left.map(|session| expiry_of(&settings, session)).min();
+        self.next_expiry = next;
     }
 
     /// The session, if this connection registered it.

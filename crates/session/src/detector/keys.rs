@@ -279,17 +279,21 @@ const RELEASE: u32 = 3;
 
 /// The numbers of a sequence, each with its parts after colons.
 fn parse_numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
-    let number = |digits: &[u8]| {
-        digits.iter().fold(0_u32, |value, digit| {
-            value
-                .saturating_mul(10)
-                .saturating_add(u32::from(digit.saturating_sub(b'0')))
-        })
-    };
-    sequence
-        .split(|byte| *byte == b';')
-        .map(|part| part.split(|byte| *byte == b':').map(number).collect())
-        .collect()
+    let mut numbers = Vec::new();
+    for parts in sequence.split(|byte| *byte == b';') {
+        let parts = parts.split(|byte| *byte == b':');
+        numbers.push(parts.map(parse_digits).collect());
+    }
+    numbers
+}
+
+fn parse_digits(digits: &[u8]) -> u32 {
+    let mut number = 0_u32;
+    for digit in digits {
+        let value = u32::from(digit.saturating_sub(b'0'));
+        number = number.saturating_mul(10).saturating_add(value);
+    }
+    number
 }
 
 fn number_at(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {

@@ -502,30 +502,22 @@ impl Gatherer {
     /// Finds the beginning of the turn in rows that were painted anew: below the place where the
     /// rows from before the turn agree best, read upwards; else at the last prompt.
     fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
-        let printed: Vec<(usize, &str)> = rows
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| !row.is_blank())
-            .map(|(at, row)| (at, row.text.as_str()))
-            .collect();
-        let agreeing_rows = |end: usize| {
-            let above = printed.get(..=end).unwrap_or_default().iter().rev();
-            above
-                .zip(turn.rows_before.iter().rev())
-                .take_while(|((_, text), before)| *text == *before)
-                .count()
-        };
-        let best = (0..printed.len())
-            .map(|end| (agreeing_rows(end), end))
-            .max();
+        let mut printed = Vec::new();
+        let (mut most_agreeing, mut start) = (0, None);
+        for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.is_blank()) {
+            printed.push(row.text.as_str());
+            let agreeing = common_suffix_len(&printed, &turn.rows_before);
+            // Of equal places the lowest counts: the same rows may also be further up.
+            if agreeing >= most_agreeing {
+                (most_agreeing, start) = (agreeing, Some(at + 1));
+            }
+        }
         // Three rows are enough evidence; fewer only where there were fewer.
         let agreeing_min = turn.rows_before.len().clamp(1, 3);
-        match best {
-            Some((agreeing, end)) if agreeing >= agreeing_min => {
-                printed.get(end).map_or(0, |(at, _)| at + 1)
-            }
-            _ => self.last_prompt(rows).unwrap_or(0),
-        }
+        start
+            .filter(|_| most_agreeing >= agreeing_min)
+            .or_else(|| self.last_prompt(rows))
+            .unwrap_or(0)
     }
 
     /// The last prompt, if it is not the one from before the turn.
@@ -545,6 +537,12 @@ impl Gatherer {
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
         rows.iter().rposition(|row| self.is_prompt(row))
     }
+}
+
+/// How many texts at the end of both lists are equal.
+fn common_suffix_len(texts: &[&str], others: &[String]) -> usize {
+    let pairs = texts.iter().rev().zip(others.iter().rev());
+    pairs.take_while(|(text, other)| *text == other).count()
 }
 
 fn matches_any(marks: &[CompiledMark], row: &Row, context: RowContext) -> bool {

@@ -40,30 +40,35 @@ pub(super) fn is_stop_notice(text: &str) -> bool {
 
 /// The rules for a turn with this prompt, on a screen with this first row.
 pub(super) fn rules_for_turn(asked: Option<&str>, first_row: &str) -> TextRules {
-    let mark = |row: String| Mark {
-        row,
-        ..Mark::default()
-    };
     let mut lines = asked
         .unwrap_or_default()
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty());
-    let user = lines
-        .next()
-        .map(|line| mark(format!("{LEAD}{}", escape(&line_head(line)))));
+    let user = lines.next().map(prompt_mark);
+    // A short line of a prompt could also be a line of the answer.
     let rest = lines
         .filter(|line| line.chars().count() >= LINE_CHARS_MIN)
         .take(LINES_MAX);
     TextRules {
         user: user.into_iter().collect(),
-        drop: rest
-            .map(|line| mark(format!("{LEAD}{}", escape(&line_head(line)))))
-            .collect(),
+        drop: rest.map(prompt_mark).collect(),
         // A header that stays while the transcript scrolls; where it scrolls away nothing is lost.
-        pinned: vec![mark(format!("^{}$", escape(first_row)))],
+        pinned: vec![row_mark(format!("^{}$", escape(first_row)))],
         scrollbar: SCROLLBARS.to_owned(),
         ..TextRules::default()
+    }
+}
+
+/// A mark for the row that shows a line of the prompt.
+fn prompt_mark(line: &str) -> Mark {
+    row_mark(format!("{LEAD}{}", escape(&line_head(line))))
+}
+
+fn row_mark(row: String) -> Mark {
+    Mark {
+        row,
+        ..Mark::default()
     }
 }
 
@@ -88,19 +93,22 @@ pub(super) fn clean_answer(text: &str) -> String {
         .rposition(is_word)
         .map_or(first, |last| last + 1);
     let lines = bare.get(first..last).unwrap_or_default();
-    let margin = |line: &String| line.len() - line.trim_start_matches(' ').len();
     let printed = lines.iter().filter(|line| !line.trim().is_empty());
-    let least = printed.map(margin).min().unwrap_or(0);
+    let margin = printed.map(|line| leading_blanks(line)).min().unwrap_or(0);
     let cut: Vec<&str> = lines
         .iter()
-        .map(|line| line.get(least..).unwrap_or_default().trim_end())
+        .map(|line| line.get(margin..).unwrap_or_default().trim_end())
         .collect();
     cut.join("\n")
 }
 
+fn leading_blanks(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
 /// The row with its bullet replaced by blanks. A list's own bullet stays, since it is indented.
 fn without_bullet(line: &str) -> String {
-    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let blanks = leading_blanks(line);
     let mut rest = line.get(blanks..).unwrap_or_default().chars();
     match (rest.next(), rest.next()) {
         (Some(bullet), Some(' ')) if blanks < 2 && BULLETS.contains(&bullet) => {

@@ -31,11 +31,9 @@ impl Screen {
             text.truncate(text.trim_end().len());
         }
         let bytes = text.as_bytes();
-        let first = bytes.iter().position(|byte| *byte != b' ');
-        let gap =
-            first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
-        let second =
-            gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
+        let first = find_from(bytes, 0, |byte| byte != b' ');
+        let gap = first.and_then(|at| find_from(bytes, at, |byte| byte == b' '));
+        let second = gap.and_then(|at| find_from(bytes, at, |byte| byte != b' '));
         let screen = self.parser.screen();
         let style_at = |at: Option<usize>| {
             let col = at.and_then(|at| u16::try_from(at).ok());
@@ -123,6 +121,15 @@ impl Screen {
         let last = before.and_then(|cell| cell.contents().chars().last());
         last.is_some_and(|last| self.filter.restore_char(last) == EMOJI_FORM)
     }
+}
+
+/// The index of the first byte from `from` on that is wanted.
+fn find_from(bytes: &[u8], from: usize, is_wanted: fn(u8) -> bool) -> Option<usize> {
+    let found = bytes
+        .get(from..)?
+        .iter()
+        .position(|byte| is_wanted(*byte))?;
+    Some(from + found)
 }
 
 fn cell_style(cell: &vt100::Cell) -> CellStyle {
