@@ -104,11 +104,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
     let share = args.share.then(SharedTerminal::new);
     let relay = relay(args, &session, &profile, (injector, share.clone()))?;
-    let (keep, troubles) = keep(args, config, &profile, relay.as_ref())?;
+    let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
     outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
-    let (tally, preset) = (SessionCounts::default(), profile.name().to_owned());
+    let (counts, preset) = (SessionCounts::default(), profile.name().to_owned());
     let capture = TurnFinder::new(TurnFinderOptions {
         session: session.to_string(),
         profile,
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         hooks,
         clock: Arc::new(WallClock),
         share,
-        tally: tally.clone(),
+        counts: counts.clone(),
         outlets,
     });
     let options = Options {
@@ -128,10 +128,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
-            let hint = fit::wrap_hint(&preset, tally.turns(), tally.unanswered());
+            let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
             let hint =
                 hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-            for note in report.notes.into_iter().chain(troubles.take()).chain(hint) {
+            for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
                 eprintln!("turnkeep: {note}");
             }
             end_as(report.ending)
@@ -234,9 +234,9 @@ fn keep(
         let kept = block_on(outlets::keep(&config, turn));
         kept.map(|_| ()).map_err(|error| format!("{error:#}"))
     };
-    let (keep, troubles) =
+    let (keep, problems) =
         StoreOutlet::start(label, relay.map(BrokerOutlet::hold_for_store), append)?;
-    Ok((Some(keep), troubles))
+    Ok((Some(keep), problems))
 }
 
 /// Refuses a store that cannot be written to, before the program runs. What there is to say about

@@ -49,7 +49,7 @@ pub struct TurnFinderOptions {
     /// The shared terminal, if the user allowed others to watch.
     pub share: Option<SharedTerminal>,
     /// The counters of the session.
-    pub tally: SessionCounts,
+    pub counts: SessionCounts,
     /// Where the turns go.
     pub outlets: Vec<Box<dyn TurnOutlet>>,
 }
@@ -64,7 +64,7 @@ pub struct TurnFinder {
     hooks: Option<Hooks>,
     waiting: Option<WaitingTurn>,
     share: Option<SharedTerminal>,
-    tally: SessionCounts,
+    counts: SessionCounts,
     /// The last state that was sent.
     last_state: Option<StateSince>,
 }
@@ -104,7 +104,7 @@ impl TurnFinder {
             outlets,
             hooks,
             share,
-            tally,
+            counts,
             ..
         } = captured;
         Self {
@@ -116,7 +116,7 @@ impl TurnFinder {
             hooks,
             waiting: None,
             share,
-            tally,
+            counts,
             last_state: None,
         }
     }
@@ -137,8 +137,8 @@ impl TurnFinder {
     /// be working on the first.
     fn count_enters(&mut self) {
         let unanswered = self.detector.unanswered();
-        if unanswered != self.tally.unanswered() {
-            self.tally.set_unanswered(unanswered);
+        if unanswered != self.counts.unanswered() {
+            self.counts.set_unanswered(unanswered);
             if unanswered > 1 {
                 self.send_state(self.detector.state());
             }
@@ -216,7 +216,7 @@ impl TurnFinder {
         // The turn before has waited long enough: turns must stay in order.
         self.send_waiting();
         self.turns += 1;
-        self.tally.count_turn();
+        self.counts.count_turn();
         let interrupted = turn.interrupted;
         let completed = CompletedTurn {
             session: self.session.clone(),

@@ -9,7 +9,7 @@ use crate::screen::{Mark, TextRules};
 use regex::escape;
 
 /// How much of the prompt's first line identifies its row: the rest may be wrapped.
-const HEAD_CHARS: usize = 24;
+pub(super) const HEAD_CHARS: usize = 24;
 
 /// The shortest line that is recognised by itself in a prompt of several lines.
 const LINE_CHARS_MIN: usize = 4;

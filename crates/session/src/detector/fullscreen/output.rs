@@ -6,6 +6,7 @@
 
 use super::super::sequence::{Token, is_alternate_screen};
 use super::super::signals::{ReportedState, Status, parse_status};
+use super::answer::HEAD_CHARS;
 use super::area::InputArea;
 use super::motion::{FrameContext, Motion};
 use super::{
@@ -231,7 +232,7 @@ impl FullScreen {
         let Some(head) = open.asked.as_deref().and_then(|asked| asked.lines().next()) else {
             return;
         };
-        let head: String = head.trim().chars().take(24).collect();
+        let head: String = head.trim().chars().take(HEAD_CHARS).collect();
         let shown = rows.get(..area.top).unwrap_or_default();
         if open.sorted || head.is_empty() || self.sticky.len() >= STICKY_MAX {
             return;
