@@ -363,7 +363,7 @@ impl OutletThread {
     }
 }
 
-/// Sleeps until a moment; without one, for ever.
+/// Sleeps until a moment; without one, forever.
 async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -571,7 +571,7 @@ mod tests {
         let (_, advice) = said.split_once("leave --hooks out: ").unwrap();
         std::fs::write(&settings, "{}").unwrap();
         require_own_hook(&settings).unwrap_err();
-        // What is advised is what is asked for, and hands its input to the pipe.
+        // The settings that the error advises are accepted, and send the input to the pipe.
         std::fs::write(&settings, advice).unwrap();
         require_own_hook(&settings).unwrap();
         let advice: Value = serde_json::from_str(advice).unwrap();

@@ -408,7 +408,7 @@ impl BytePump {
 
     fn drain_stream(&mut self, read: fn(&mut Self) -> ReadOutcome) {
         let mut drained = 0;
-        // A background process may keep writing to the terminal for ever.
+        // A background process may keep writing to the terminal forever.
         while drained < DRAIN_BYTES_MAX {
             match read(self) {
                 ReadOutcome::Bytes(bytes) => drained += bytes,

@@ -101,7 +101,8 @@ impl UserTerminal {
         group.map_or(true, |group| group == rustix::process::getpgrp())
     }
 
-    /// Makes the terminal raw, unless there is none, another job has it, or it is raw already.
+    /// Makes the terminal raw. Does nothing without a terminal, in the background, or when it is
+    /// raw already.
     pub(super) fn enter_raw(&self) -> io::Result<()> {
         let mut before = lock(&SAVED_SETTINGS);
         if !self.is_terminal || !self.is_foreground() || before.is_some() {

@@ -52,7 +52,7 @@ fn a_synthetic_key_press_is_reported_whatever_the_locks_are() {
             ("super+shift+v", 1),
             ("ctrl+alt+Home", 2),
         ] {
-            // What is not bound is not ours: it makes no press before the one that is.
+            // A key that is not bound causes no press before the bound one.
             server.press("super+c");
             server.press(keys);
             assert_eq!(

@@ -3,7 +3,7 @@
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a
 //! paste are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows
 //! it for [`ESCAPE_WAIT`] or when another ESC does. The beginning of a terminal's answer (`ESC ]`)
-//! that goes no further is a key with Alt. Nothing stays open for ever: a string or a paste whose
+//! that goes no further is a key with Alt. Nothing stays open forever: a string or a paste whose
 //! end does not come is given up, so that later keys count again. Of a sequence,
 //! [`SEQUENCE_BYTES_MAX`] bytes are kept and the rest is skipped. No input fails.
 

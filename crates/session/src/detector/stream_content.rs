@@ -37,7 +37,7 @@ const ECHO_BYTES_MAX: usize = 1024;
 const ECHOES_MAX: usize = 64;
 
 /// The longest echo of the submitted input; a longer one counts as content, so that a turn without
-/// an echo is not held back for ever.
+/// an echo is not held back forever.
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
 /// The echo of the submitted input, at the head of the bytes.

@@ -129,7 +129,7 @@ impl HotkeyProvider for TmuxHotkeys {
         }
     }
 
-    /// Asks the server: the pipe is ours and does not show whether the server still runs.
+    /// Asks the server, because our own pipe does not show whether it still runs.
     fn check_alive(&mut self) -> Result<(), DesktopError> {
         self.tmux
             .run_command(&["display-message", "-p", ""], b"")

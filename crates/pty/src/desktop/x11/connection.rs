@@ -2,7 +2,7 @@
 //!
 //! x11rb waits for the server in one place, its stream's `poll`, and the limit is there. A server
 //! that accepts a connection and stays silent, or stops answering (a forward whose other end is
-//! gone), fails with a time-out instead of blocking its caller for ever.
+//! gone), fails with a time-out instead of blocking its caller forever.
 
 use std::io::{self, IoSlice};
 use std::net::{TcpStream, ToSocketAddrs};

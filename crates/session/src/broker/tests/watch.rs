@@ -25,7 +25,7 @@ impl Bench {
         bench
     }
 
-    /// What is answered and who is told what.
+    /// The answer, and the notices with their receivers.
     fn told(&mut self, conn: ConnId, request: Request) -> (Result<Reply, Reason>, Vec<Notice>) {
         let Outcome {
             answer, notices, ..

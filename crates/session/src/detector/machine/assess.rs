@@ -13,7 +13,7 @@
 //!  2410 ms  nothing more                  no busy row, no dialog: the turn is complete
 //! ```
 //!
-//! If the title stayed busy for ever, the rows would prove it stuck after 1.5 s without output.
+//! If the title stayed busy forever, the rows would prove it stuck after 1.5 s without output.
 
 use super::super::event::{Signal, State};
 use super::super::profile::PromptRule;
