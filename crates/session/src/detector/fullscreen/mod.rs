@@ -243,8 +243,8 @@ impl FullScreen {
     /// When the next tick is due.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match (self.keys.deadline(), self.inspect_at) {
-            (Some(keys), Some(look)) => Some(keys.min(look)),
-            (keys, look) => keys.or(look),
+            (Some(keys), Some(inspection)) => Some(keys.min(inspection)),
+            (keys, inspection) => keys.or(inspection),
         }
     }
 

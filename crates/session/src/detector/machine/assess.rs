@@ -297,7 +297,7 @@ impl Detector {
         let rest = self.output_at.max(report.at) + STUCK_AFTER;
         let is_due = self.now >= rest;
         if !is_due {
-            self.inspect_at = Some(self.inspect_at.map_or(rest, |look| look.min(rest)));
+            self.inspect_at = Some(self.inspect_at.map_or(rest, |earlier| earlier.min(rest)));
         }
         let is_open = self.phase.is_open();
         if self.profile.rows.is_none() {
@@ -413,8 +413,8 @@ impl Detector {
     fn assess_without_rows(&mut self, signs: RowSigns) -> Activity {
         let is_starting = self.state == State::Starting && !signs.dialog;
         let authority = self.signals.authoritative_report(false);
-        let voice = authority.or_else(|| self.signals.unproven_reports(false).next());
-        match voice.filter(|report| is_starting && report.state == ReportedState::Ready) {
+        let report = authority.or_else(|| self.signals.unproven_reports(false).next());
+        match report.filter(|report| is_starting && report.state == ReportedState::Ready) {
             Some(report) if self.has_rested(STUCK_AFTER) => Activity::Ready(report.signal),
             _ => Activity::Unknown,
         }
