@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use turnkeep_pty::desktop::Surroundings;
+use turnkeep_pty::desktop::DesktopEnvironment;
 
 use crate::config::process_environment;
 
@@ -14,9 +14,9 @@ pub(crate) fn runtime_dir() -> Option<PathBuf> {
 }
 
 /// The desktop around this process.
-pub(crate) fn surroundings() -> Surroundings {
+pub(crate) fn surroundings() -> DesktopEnvironment {
     let terminal = Path::new("/dev/tty");
-    Surroundings {
+    DesktopEnvironment {
         display: process_environment("DISPLAY"),
         wayland_display: process_environment("WAYLAND_DISPLAY"),
         tmux: process_environment("TMUX"),

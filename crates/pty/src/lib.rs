@@ -1,4 +1,4 @@
-//! The wrapper process and the desktop: the only place that touches a terminal, a signal or a
+//! The wrapper process and the desktop: the only crate that touches a terminal, a signal or a
 //! window.
 //!
 //! - [`wrap`]: runs a program in a pseudo-terminal, passes every byte on and feeds a copy to the

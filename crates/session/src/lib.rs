@@ -1,4 +1,4 @@
-//! Terminal bytes become turns, and turns are kept for whoever asks: values in, values out, no I/O.
+//! Turns terminal bytes into turns and keeps them. Values in, values out, no I/O.
 //!
 //! - [`detector`]: when a turn began, when it is complete, what it said.
 //! - [`screen`]: the emulated screen, and the text that is gathered from it as it scrolls away.

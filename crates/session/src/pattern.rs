@@ -1,24 +1,24 @@
-//! Patterns: regular expressions that are matched against one line or row at a time.
+//! Patterns: regular expressions that match one line or row at a time.
 //!
-//! A pattern that holds a newline could never match and is refused when it is configured, with a
-//! diagnostic that shows where; so is one that does not compile.
+//! A pattern that contains a newline could never match, so it is rejected when it is configured,
+//! with a message that shows the position. So is one that does not compile.
 
 use regex::Regex;
 use regex_syntax::ast::{self, Ast};
 use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, HirKind};
 
-/// A pattern that can be matched against a line.
+/// A regular expression for one line.
 #[derive(Debug, Clone)]
 pub struct Pattern(Regex);
 
 impl Pattern {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
-        if let Some(at) = newline(pattern) {
+        if let Some(at) = find_newline(pattern) {
             return Err(PatternError::Newline {
-                shown: shown(pattern, at),
-                column: column(pattern, at),
+                shown: show_position(pattern, at),
+                column: column_of(pattern, at),
             });
         }
         Regex::new(pattern)
@@ -28,12 +28,11 @@ impl Pattern {
             })
     }
 
-    /// The expression itself.
     pub(crate) fn into_regex(self) -> Regex {
         self.0
     }
 
-    /// Whether it matches anywhere in the line.
+    /// Whether the pattern matches anywhere in the line.
     pub fn matches(&self, line: &str) -> bool {
         self.0.is_match(line)
     }
@@ -49,36 +48,42 @@ impl Pattern {
     }
 }
 
-/// Why a pattern is refused.
+/// Whether an optional pattern is present and matches the line.
+pub(crate) fn matches_optional(pattern: Option<&Pattern>, line: &str) -> bool {
+    pattern.is_some_and(|pattern| pattern.matches(line))
+}
+
+/// The reason why a pattern is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// It holds a newline: literally, as an escape, or as a class that holds nothing else.
+    /// The pattern contains a newline: literally, as an escape, or as a class that holds nothing
+    /// else.
     #[error(
         "a pattern is matched line by line and must not hold a newline (column {column})\n{shown}"
     )]
     Newline {
-        /// The pattern and a mark below the newline.
+        /// The pattern with a mark below the newline.
         shown: String,
-        /// Where the newline is, in characters from 1.
+        /// The position of the newline, in characters from 1.
         column: usize,
     },
-    /// It does not compile; the message shows the pattern and the place.
+    /// The pattern does not compile; the message shows the pattern and the position.
     #[error("{source}")]
     Syntax {
-        /// What the compiler says.
+        /// The compiler's error.
         source: Box<regex::Error>,
     },
 }
 
-/// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds
+/// The index of a newline: a literal one anywhere, an escape that means one, or a class that holds
 /// nothing else (`[^\n]` and `\s` are fine).
-fn newline(pattern: &str) -> Option<usize> {
+fn find_newline(pattern: &str) -> Option<usize> {
     let literal = pattern.find(['\n', '\r']);
     let parsed = || ast::parse::Parser::new().parse(pattern).ok();
     literal.or_else(|| {
         ast::visit(
             &parsed()?,
-            Search {
+            NewlineSearch {
                 pattern,
                 found: None,
             },
@@ -88,13 +93,13 @@ fn newline(pattern: &str) -> Option<usize> {
     })
 }
 
-/// Looks through a parsed pattern for the first newline.
-struct Search<'a> {
+/// Searches a parsed pattern for the first newline.
+struct NewlineSearch<'a> {
     pattern: &'a str,
     found: Option<usize>,
 }
 
-impl ast::Visitor for Search<'_> {
+impl ast::Visitor for NewlineSearch<'_> {
     type Output = Option<usize>;
     type Err = std::convert::Infallible;
 
@@ -115,7 +120,7 @@ impl ast::Visitor for Search<'_> {
     }
 }
 
-impl Search<'_> {
+impl NewlineSearch<'_> {
     fn holds_only_newlines(&self, class: &Ast) -> bool {
         let Ok(meaning) = Translator::new().translate(self.pattern, class) else {
             return false;
@@ -141,11 +146,11 @@ fn is_end_of_line(c: char) -> bool {
     matches!(c, '\n' | '\r')
 }
 
-fn column(pattern: &str, at: usize) -> usize {
+fn column_of(pattern: &str, at: usize) -> usize {
     pattern.get(..at).map_or(0, |before| before.chars().count()) + 1
 }
 
-fn shown(pattern: &str, at: usize) -> String {
+fn show_position(pattern: &str, at: usize) -> String {
     let before = pattern.get(..at).unwrap_or_default();
     let line: String = pattern
         .chars()

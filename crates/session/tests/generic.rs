@@ -1,8 +1,8 @@
-//! Programs without a profile: what `generic` finds by itself, on recordings of real programs.
+//! Programs without a profile: which turns `generic` finds by itself, on recordings of real
+//! programs.
 //!
-//! The full-screen detector is written for programs that nobody has seen, so it is measured on all
-//! of them: it must find most turns and invent none. Line programs keep the line rule to the
-//! letter.
+//! The full-screen detector must work for unknown programs, so it is measured on all recordings: it
+//! must find most turns and invent none. Line programs follow the line rule exactly.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scorecard/score.rs"]

@@ -1,6 +1,7 @@
-//! The text of every recorded turn of a screen profile, gathered with the truth's own times.
+//! The text of every recorded turn of a screen profile, gathered with the times of the ground
+//! truth.
 //!
-//! No detector takes part: the turn begins when the truth says that Enter was pressed and is read
+//! No detector takes part: the turn begins when the truth says that Enter was pressed, and is read
 //! when the truth says that the program was ready. So a wrong line here is the screen's fault.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -156,12 +157,12 @@ fn gather(events: &[Value], rules: &TextRules, turn: &Value, until: f64) -> Gath
         }
         if time >= enter && !begun {
             begun = true;
-            gatherer.begin(&screen);
+            gatherer.begin_turn(&screen);
         }
         match event["dir"].as_str().unwrap() {
             "h" => screen = Screen::new(size(event)),
             "r" => screen.resize(size(event)),
-            "o" => screen.feed(&bytes(event), |screen| gatherer.frame(screen)),
+            "o" => screen.feed(&bytes(event), |screen| gatherer.apply_frame(screen)),
             _ => {}
         }
     }

@@ -47,7 +47,7 @@ impl DesktopClipboard {
         let opened = surroundings().clipboard(self.adapter);
         Ok(opened
             .map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?
-            .part)
+            .provider)
     }
 }
 

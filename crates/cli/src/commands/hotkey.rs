@@ -16,7 +16,8 @@ use tokio::io::unix::AsyncFd;
 use turnkeep_client::broker::AsyncConnection;
 use turnkeep_pty::desktop::open::{Opened, default_bindings};
 use turnkeep_pty::desktop::{
-    Adapter, Binding, HotkeyProvider, Notifier, Press, Refused, SessionResolver, Surroundings,
+    Adapter, Binding, DesktopEnvironment, HotkeyProvider, Notifier, Press, RefusedBinding,
+    SessionResolver,
 };
 
 use super::App;
@@ -70,7 +71,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         .map_err(|error| no_desktop(&error))?;
     let adapter = hotkeys.adapter;
     let wanted = bindings(args, &config, adapter)?;
-    let mut keys = hotkeys.part;
+    let mut keys = hotkeys.provider;
     let focus = resolver(args, &config, adapter, &surroundings)?;
     let refused = keys.register(
         &wanted
@@ -79,7 +80,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
             .collect::<Vec<_>>(),
     )?;
     announce(app, adapter, &wanted, &refused)?;
-    let notifier = Notifier::beside(adapter, &surroundings);
+    let notifier = Notifier::for_hotkeys(adapter, &surroundings);
     let actions = wanted.into_iter().map(|(action, _)| action).collect();
     let manner = Manner {
         raw: args.raw,
@@ -88,7 +89,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let done = Desk {
         actions,
         manner,
-        focus: focus.part,
+        focus: focus.provider,
         notifier,
     }
     .serve(&mut *keys, &mut broker)
@@ -108,7 +109,7 @@ fn resolver(
     args: &Args,
     desktop: &Desktop,
     keys: Adapter,
-    surroundings: &Surroundings,
+    surroundings: &DesktopEnvironment,
 ) -> Result<Opened<dyn SessionResolver>> {
     let named = if args.on.is_some() {
         Adapter::Detect
@@ -162,7 +163,7 @@ fn announce(
     app: &mut App,
     adapter: Adapter,
     wanted: &[(Action, Binding)],
-    refused: &[Refused],
+    refused: &[RefusedBinding],
 ) -> Result<()> {
     for refused in refused {
         eprintln!(
@@ -283,7 +284,7 @@ async fn next(
         },
         () = ending.asked() => Ok(Event::End),
         () = tokio::time::sleep(LOOK_EVERY) => {
-            keys.look().context("the desktop has gone")?;
+            keys.check_alive().context("the desktop has gone")?;
             Ok(Event::Keys(Vec::new()))
         }
     }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
 use turnkeep_journal::{DataDirLock, LockError};
 use turnkeep_pty::wrap::{
-    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options,
-    Outlet, Relay, Session, Share, Tally, Troubles, WrapError, die_of, inject_queue,
+    BrokerOutlet, BrokerSession, ChildEnding, Fault, HookSetup, Hooks, Injector, Options,
+    PasteFraming, SessionCounts, SessionLabel, SharedTerminal, StoreOutlet, StoreProblems,
+    TurnFinder, TurnFinderOptions, TurnOutlet, WrapError, die_of_signal, inject_queue,
 };
 use turnkeep_session::detector::{ContentKind, Presets, Profile};
 use turnkeep_types::broker::{
@@ -94,28 +95,28 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     check_names(args)?;
     let profile = profile(args, &config.presets)?;
     let framing = if args.bracketed {
-        Framing::Bracketed
+        PasteFraming::Bracketed
     } else {
-        Framing::Plain
+        PasteFraming::Plain
     };
     let (injector, injected) = inject_queue(framing)?;
     let session = session_id()?;
-    let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
-    let share = args.share.then(Share::new);
+    let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
+    let share = args.share.then(SharedTerminal::new);
     let relay = relay(args, &session, &profile, (injector, share.clone()))?;
-    let (keep, troubles) = keep(args, config, &profile, relay.as_ref())?;
-    outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn Outlet>));
-    outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
+    let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
+    outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
+    outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
-    let (tally, preset) = (Tally::default(), profile.name().to_owned());
-    let capture = Capture::new(Captured {
+    let (counts, preset) = (SessionCounts::default(), profile.name().to_owned());
+    let capture = TurnFinder::new(TurnFinderOptions {
         session: session.to_string(),
         profile,
         raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
         hooks,
         clock: Arc::new(WallClock),
         share,
-        tally: tally.clone(),
+        counts: counts.clone(),
         outlets,
     });
     let options = Options {
@@ -127,10 +128,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
-            let hint = fit::wrap_hint(&preset, tally.turns(), tally.unanswered());
+            let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
             let hint =
                 hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-            for note in report.notes.into_iter().chain(troubles.take()).chain(hint) {
+            for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
                 eprintln!("turnkeep: {note}");
             }
             end_as(report.ending)
@@ -219,13 +220,13 @@ fn keep(
     args: &Args,
     config: Config,
     profile: &Profile,
-    relay: Option<&Relay>,
-) -> Result<(Option<Keep>, Troubles)> {
+    relay: Option<&BrokerOutlet>,
+) -> Result<(Option<StoreOutlet>, StoreProblems)> {
     if !args.keep {
-        return Ok((None, Troubles::default()));
+        return Ok((None, StoreProblems::default()));
     }
     block_on(check_store(&config))?;
-    let label = Label {
+    let label = SessionLabel {
         name: args.name.clone(),
         preset: Some(profile.name().to_owned()),
     };
@@ -233,8 +234,9 @@ fn keep(
         let kept = block_on(outlets::keep(&config, turn));
         kept.map(|_| ()).map_err(|error| format!("{error:#}"))
     };
-    let (keep, troubles) = Keep::start(label, relay.map(Relay::hold_for_store), append)?;
-    Ok((Some(keep), troubles))
+    let (keep, problems) =
+        StoreOutlet::start(label, relay.map(BrokerOutlet::hold_for_store), append)?;
+    Ok((Some(keep), problems))
 }
 
 /// Refuses a store that cannot be written to, before the program runs. What there is to say about
@@ -311,8 +313,8 @@ fn relay(
     args: &Args,
     session: &SessionId,
     profile: &Profile,
-    (injector, share): (Injector, Option<Share>),
-) -> Result<Option<Relay>> {
+    (injector, share): (Injector, Option<SharedTerminal>),
+) -> Result<Option<BrokerOutlet>> {
     let Some(runtime_dir) = runtime_dir() else {
         if share.is_some() {
             let failure = Failure::usage("--share needs XDG_RUNTIME_DIR, where the broker listens");
@@ -333,20 +335,23 @@ fn relay(
         bracketed: args.bracketed,
         dialogs: profile.content() == ContentKind::Screen,
     };
-    let session = Session {
+    let session = BrokerSession {
         register,
         injector,
         share,
     };
-    Ok(Some(Relay::start(socket_path(&runtime_dir), session)?))
+    Ok(Some(BrokerOutlet::start(
+        socket_path(&runtime_dir),
+        session,
+    )?))
 }
 
 /// Ends this process as the program ended.
-fn end_as(ending: Ending) -> ! {
+fn end_as(ending: ChildEnding) -> ! {
     let code = match ending {
-        Ending::Exited(code) => code,
-        Ending::Killed(signal) => {
-            die_of(signal);
+        ChildEnding::Exited(code) => code,
+        ChildEnding::Killed(signal) => {
+            die_of_signal(signal);
             128 + signal
         }
     };

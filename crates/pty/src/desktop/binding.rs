@@ -1,13 +1,13 @@
 //! A key combination as a person writes it: `Super+Shift+C`.
 //!
-//! Modifiers in any order, any case, then one key. At least one modifier is required, because a
-//! bare key that is taken from every program would be lost for typing. The text form is canonical:
-//! parsing what is displayed gives the same binding.
+//! Modifiers in any order and case, then one key. At least one modifier is required, because a bare
+//! key that is taken from every program would be lost for typing. The text form is canonical:
+//! parsing the displayed text gives the same binding.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which modifier keys are held.
+/// The held modifier keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Modifiers(u8);
 
@@ -33,7 +33,7 @@ impl Modifiers {
         self.0 & other.0 == other.0
     }
 
-    /// These and those.
+    /// Both sets of modifiers together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -57,11 +57,11 @@ pub enum Key {
     Char(char),
     /// F1 to F24.
     Function(u8),
-    /// A key with a name, by its place in the table of names.
+    /// A key with a name.
     Named(NamedKey),
 }
 
-/// A key that has a name rather than a character.
+/// A key that has a name instead of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NamedKey {
     name: &'static str,
@@ -151,6 +151,7 @@ impl Key {
     fn parse(word: &str) -> Option<Self> {
         let mut chars = word.chars();
         if let (Some(char), None) = (chars.next(), chars.next()) {
+            // Shift is named as a modifier, so `C` and `c` are the same key.
             let lower = char.to_lowercase().next().unwrap_or(char);
             return (!char.is_control() && !char.is_whitespace()).then_some(Self::Char(lower));
         }
@@ -181,13 +182,13 @@ impl Key {
 /// A key with at least one modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Binding {
-    /// What is held.
+    /// The keys to hold.
     pub modifiers: Modifiers,
-    /// What is pressed.
+    /// The key to press.
     pub key: Key,
 }
 
-/// A text that is no binding.
+/// The reason why a text is not a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
     /// No modifier.
@@ -195,7 +196,7 @@ pub enum BindingError {
         "`{0}` has no modifier: hold at least one of Super, Ctrl, Alt, Shift, as in Super+Shift+C"
     )]
     NoModifier(String),
-    /// A word before the last that is no modifier.
+    /// A word before the last is not a modifier.
     #[error("`{word}` in `{text}` is no modifier: expected Super, Ctrl, Alt or Shift")]
     UnknownModifier {
         /// The word.
@@ -211,7 +212,7 @@ pub enum BindingError {
         /// The whole text.
         text: String,
     },
-    /// The last word is no key.
+    /// The last word is not a key.
     #[error(
         "`{word}` in `{text}` is no key: expected a character, F1 to F24, or a name such as Space, Tab, Plus"
     )]
@@ -240,6 +241,7 @@ impl FromStr for Binding {
                 text: whole(),
             };
             let modifier = Modifiers::parse(word).ok_or_else(unknown)?;
+            // A repeated modifier is most likely a typing error.
             if modifiers.contains(modifier) {
                 return Err(BindingError::Twice {
                     word: (*word).to_owned(),
@@ -248,6 +250,7 @@ impl FromStr for Binding {
             }
             modifiers = modifiers.and(modifier);
         }
+        // Checked before the key, so that `Super+Shift` gets the message that helps.
         if Modifiers::parse(last).is_some() {
             return Err(BindingError::NoKey(whole()));
         }
@@ -279,8 +282,9 @@ impl fmt::Display for Binding {
 }
 
 impl Binding {
-    /// The name by which tmux knows the combination, or what it lacks.
+    /// The name of the combination in tmux, or what a terminal lacks for it.
     pub(super) fn tmux_name(&self) -> Result<String, &'static str> {
+        // A terminal sends no byte for Super.
         if self.modifiers.contains(Modifiers::SUPER) {
             return Err("Super");
         }

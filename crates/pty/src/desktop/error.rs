@@ -1,11 +1,12 @@
-//! How the desktop fails: it is not there, it refuses, or it does not know.
+//! The errors of the desktop: it is missing, it refuses, or it does not know. Each names the
+//! adapter, program or display that failed.
 
 use std::io;
 
 use super::binding::Binding;
 use super::open::Adapter;
 
-/// A desktop that cannot be used.
+/// The reason why a desktop cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DesktopError {
     /// No adapter answers here.
@@ -13,10 +14,10 @@ pub enum DesktopError {
     NotFound {
         /// What was wanted.
         what: &'static str,
-        /// What was tried, and why it did not do.
+        /// What was tried, and why each failed.
         tried: String,
     },
-    /// The adapter has no such part.
+    /// The adapter lacks this feature.
     #[error("{adapter} offers no {what}")]
     Unsupported {
         /// The adapter that was asked for.
@@ -32,10 +33,10 @@ pub enum DesktopError {
         /// Why.
         source: Box<x11rb::errors::ConnectError>,
     },
-    /// The X server went away or refused.
+    /// The X server is gone or refused.
     #[error("the X server: {0}")]
     X11(Box<x11rb::errors::ReplyOrIdError>),
-    /// A program that the adapter works through did not do it.
+    /// A program that the adapter uses failed.
     #[error("`{command}` failed: {message}")]
     Program {
         /// What was run.
@@ -84,19 +85,19 @@ x11_errors!(
     x11rb::errors::ReplyOrIdError
 );
 
-/// The focused session cannot be told.
+/// The reason why the focused session is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum FocusError {
     /// Nothing has focus.
     #[error("nothing has focus")]
     Nothing,
-    /// The focused window keeps its process to itself.
+    /// The focused window does not name its process.
     #[error("the focused window 0x{window:x} does not say which process it belongs to")]
     NoProcess {
         /// The window.
         window: u32,
     },
-    /// What has focus runs no session.
+    /// No session runs in the focused window or pane.
     #[error("no session runs in what has focus (process {process})")]
     NoSession {
         /// The process that has focus.
@@ -113,13 +114,13 @@ pub enum FocusError {
     Desktop(#[from] DesktopError),
 }
 
-/// A clipboard that did not take or give its content.
+/// The reason why the clipboard could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ClipboardError {
-    /// Nothing is in it, or nothing that is text.
+    /// The clipboard holds nothing, or no text.
     #[error("the clipboard holds no text")]
     Empty,
-    /// Nothing cannot be put into it.
+    /// This clipboard cannot hold empty content.
     #[error(
         "there is nothing to copy: {adapter} holds no empty clipboard and keeps the one before"
     )]
@@ -127,7 +128,7 @@ pub enum ClipboardError {
         /// The adapter.
         adapter: Adapter,
     },
-    /// More than the clipboard carries.
+    /// The content is larger than the clipboard carries.
     #[error("{bytes} bytes are more than the {max} that this clipboard carries")]
     TooLarge {
         /// What there was.
@@ -138,19 +139,19 @@ pub enum ClipboardError {
     /// Another program became the owner at the same moment.
     #[error("another program took the clipboard at the same moment")]
     NotOwner,
-    /// Whoever owns the clipboard does not answer.
+    /// The owner of the clipboard does not answer.
     #[error("the owner of the clipboard did not answer within {seconds} s")]
     Stuck {
         /// How long it was waited for.
         seconds: u64,
     },
-    /// The way out has no way back.
+    /// This clipboard cannot be read.
     #[error("{adapter} can write a clipboard but not read it")]
     WriteOnly {
         /// The adapter.
         adapter: Adapter,
     },
-    /// The Wayland compositor did not do it.
+    /// The Wayland compositor failed.
     #[error("the Wayland clipboard: {0}")]
     Wayland(String),
     /// The desktop cannot be used.
@@ -158,10 +159,10 @@ pub enum ClipboardError {
     Desktop(#[from] DesktopError),
 }
 
-/// A combination that could not be had.
+/// A combination that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Its place in what was asked for.
+pub struct RefusedBinding {
+    /// Its index in the registered bindings.
     pub index: usize,
     /// The combination.
     pub binding: Binding,
@@ -169,7 +170,7 @@ pub struct Refused {
     pub reason: RefusalReason,
 }
 
-/// Why a combination could not be had.
+/// The reason why a combination was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefusalReason {
     /// Another program has it.
@@ -178,7 +179,7 @@ pub enum RefusalReason {
     /// The keyboard has no such key.
     #[error("the keyboard has no such key")]
     NoSuchKey,
-    /// A terminal cannot tell this combination.
+    /// A terminal cannot send this combination.
     #[error("tmux cannot tell it: a terminal sends no {0}")]
     NotInTerminals(&'static str),
 }

@@ -1,17 +1,18 @@
-//! A word to the person who pressed a key: a desktop notification, or a message in tmux.
+//! Shows a line to the user who pressed a key: as a desktop notification, or as a message in tmux.
+//! A failure is returned; the caller decides whether it matters.
 
 use std::process::Command;
 use std::time::Duration;
 
 use super::error::DesktopError;
-use super::open::{Adapter, Surroundings};
+use super::open::{Adapter, DesktopEnvironment};
 use super::program;
 use super::tmux::Tmux;
 
-/// A person waits: what takes longer is not shown.
+/// How long a notice may take; the user waits meanwhile.
 const SHOW_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Where notices go.
+/// A destination of notices.
 #[derive(Debug, Clone)]
 pub enum Notifier {
     /// `notify-send`, the desktop's own.
@@ -21,14 +22,14 @@ pub enum Notifier {
 }
 
 impl Notifier {
-    /// The one that belongs to where hotkeys are pressed; none where there is nothing to show one
-    /// on.
-    pub fn beside(hotkeys: Adapter, surroundings: &Surroundings) -> Option<Self> {
+    /// The notifier of the place where hotkeys are pressed; `None` where there is no display.
+    pub fn for_hotkeys(hotkeys: Adapter, environment: &DesktopEnvironment) -> Option<Self> {
         match hotkeys {
-            Adapter::Tmux => surroundings
+            Adapter::Tmux => environment
                 .tmux_socket()
                 .map(|socket| Self::Tmux(Tmux::at(socket))),
-            _ if surroundings.display.is_some() || surroundings.wayland_display.is_some() => {
+            // Without a display there is nothing to show a notification on.
+            _ if environment.display.is_some() || environment.wayland_display.is_some() => {
                 Some(Self::Desktop)
             }
             _ => None,
@@ -38,7 +39,7 @@ impl Notifier {
     /// Shows a line.
     pub fn show(&self, text: &str) -> Result<(), DesktopError> {
         match self {
-            Self::Tmux(tmux) => tmux.show(&format!("turnkeep: {text}")),
+            Self::Tmux(tmux) => tmux.show_message(&format!("turnkeep: {text}")),
             Self::Desktop => {
                 let mut command = Command::new("notify-send");
                 command.args([
@@ -48,7 +49,7 @@ impl Notifier {
                     "Turnkeep",
                     text,
                 ]);
-                program::run(&mut command, "notify-send", b"", SHOW_TIME_MAX).map(drop)
+                program::run_program(&mut command, "notify-send", b"", SHOW_TIME_MAX).map(drop)
             }
         }
     }
@@ -62,10 +63,10 @@ mod tests {
     fn a_notice_goes_to_where_the_key_was_pressed() {
         let tmux = || Some("/run/tmux-1000/default,17,0".to_owned());
         let display = || Some(":0".to_owned());
-        for (hotkeys, surroundings, expect) in [
+        for (hotkeys, environment, expect) in [
             (
                 Adapter::Tmux,
-                Surroundings {
+                DesktopEnvironment {
                     tmux: tmux(),
                     display: display(),
                     ..Default::default()
@@ -74,17 +75,17 @@ mod tests {
             ),
             (
                 Adapter::X11,
-                Surroundings {
+                DesktopEnvironment {
                     tmux: tmux(),
                     display: display(),
                     ..Default::default()
                 },
                 "Desktop",
             ),
-            (Adapter::X11, Surroundings::default(), "None"),
-            (Adapter::Tmux, Surroundings::default(), "None"),
+            (Adapter::X11, DesktopEnvironment::default(), "None"),
+            (Adapter::Tmux, DesktopEnvironment::default(), "None"),
         ] {
-            let notifier = match Notifier::beside(hotkeys, &surroundings) {
+            let notifier = match Notifier::for_hotkeys(hotkeys, &environment) {
                 Some(Notifier::Tmux(tmux)) => {
                     assert_eq!(tmux.socket().to_str(), Some("/run/tmux-1000/default"));
                     "Tmux"

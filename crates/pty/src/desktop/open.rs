@@ -1,14 +1,15 @@
-//! Which adapter: what the configuration names, or with `detect` the first that answers.
+//! Chooses the adapter: the one that the configuration names, or with `detect` the first that
+//! answers.
 //!
-//! Inside tmux, focus and hotkeys are tmux's: an X server sees one window there, however many
+//! Inside tmux, focus and hotkeys are tmux's: an X server sees only one window there, however many
 //! panes. The clipboard is the desktop's where there is one, since only that reaches other
-//! programs.
+//! programs. If no adapter opens, the error lists what was tried.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::osc52::{Framing, Osc52};
+use super::osc52::{Osc52, Osc52Framing};
 use super::tmux::{Tmux, TmuxBuffers, TmuxFocus, TmuxHotkeys};
 use super::wayland::WaylandClipboard;
 use super::x11::{X11Clipboard, X11Focus, X11Hotkeys};
@@ -47,8 +48,7 @@ impl Adapter {
             .map_or("detect", |(_, name)| name)
     }
 
-    /// The combinations that capture and paste where nobody said otherwise: a terminal has no Super
-    /// key.
+    /// The default combinations for capture and paste: a terminal has no Super key.
     pub fn default_bindings(self) -> [&'static str; 2] {
         match self {
             Self::Tmux => ["Alt+Shift+C", "Alt+Shift+V"],
@@ -80,66 +80,69 @@ impl FromStr for Adapter {
     }
 }
 
-/// A text that names no adapter that has hotkeys and focus.
+/// A text that names no adapter with hotkeys and focus.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected detect, x11 or tmux (wayland and osc52 have a clipboard and nothing else)")]
-pub struct NotForKeys;
+pub struct NoHotkeyAdapter;
 
 impl Adapter {
-    /// Reads the name of one that may have hotkeys and focus.
-    pub fn parse_for_keys(text: &str) -> Result<Self, NotForKeys> {
+    /// Parses the name of an adapter that may have hotkeys and focus.
+    pub fn parse_for_keys(text: &str) -> Result<Self, NoHotkeyAdapter> {
         let named = text.parse().ok();
         named
             .filter(|adapter| !matches!(adapter, Self::Wayland | Self::Osc52))
-            .ok_or(NotForKeys)
+            .ok_or(NoHotkeyAdapter)
     }
 }
 
-/// What the environment says about desktops.
+/// The environment variables and paths that lead to a desktop.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct DesktopEnvironment {
     /// `DISPLAY`.
     pub display: Option<String>,
     /// `WAYLAND_DISPLAY`.
     pub wayland_display: Option<String>,
     /// `TMUX`: socket, server and session, separated by commas.
     pub tmux: Option<String>,
-    /// Where a pipe for hotkeys may be made; nobody else may write there.
+    /// The directory for the hotkey pipe; no other user may write there.
     pub runtime_dir: PathBuf,
     /// The terminal, if there is one.
     pub terminal: Option<PathBuf>,
 }
 
-/// What was opened, and by which adapter.
+/// An opened provider, and its adapter.
 pub struct Opened<T: ?Sized> {
     /// The adapter that answered.
     pub adapter: Adapter,
-    /// What it offers.
-    pub part: Box<T>,
+    /// The provider.
+    pub provider: Box<T>,
 }
 
 const FOCUS: &str = "focus";
 const HOTKEYS: &str = "hotkeys";
 const CLIPBOARD: &str = "clipboard";
 
-impl Surroundings {
-    /// Opens whatever says which session has focus.
+impl DesktopEnvironment {
+    /// Opens the provider of focus.
     pub fn resolver(&self, adapter: Adapter) -> Result<Opened<dyn SessionResolver>, DesktopError> {
-        first::<dyn SessionResolver>(adapter, &[Adapter::Tmux, Adapter::X11], FOCUS, |adapter| {
-            match adapter {
+        open_first::<dyn SessionResolver>(
+            adapter,
+            &[Adapter::Tmux, Adapter::X11],
+            FOCUS,
+            |adapter| match adapter {
                 Adapter::X11 => Ok(Box::new(X11Focus::connect(self.x_display()?)?)),
                 Adapter::Tmux => Ok(Box::new(TmuxFocus::new(self.tmux_server(FOCUS)?))),
                 adapter => Err(DesktopError::Unsupported {
                     adapter,
                     what: FOCUS,
                 }),
-            }
-        })
+            },
+        )
     }
 
-    /// Opens whatever reports hotkeys.
+    /// Opens the provider of hotkeys.
     pub fn hotkeys(&self, adapter: Adapter) -> Result<Opened<dyn HotkeyProvider>, DesktopError> {
-        first::<dyn HotkeyProvider>(
+        open_first::<dyn HotkeyProvider>(
             adapter,
             &[Adapter::Tmux, Adapter::X11],
             HOTKEYS,
@@ -157,7 +160,7 @@ impl Surroundings {
         )
     }
 
-    /// Opens whatever holds the clipboard.
+    /// Opens the provider of the clipboard.
     pub fn clipboard(
         &self,
         adapter: Adapter,
@@ -168,11 +171,11 @@ impl Surroundings {
             Adapter::Tmux,
             Adapter::Osc52,
         ];
-        first::<dyn ClipboardProvider>(adapter, &order, CLIPBOARD, |adapter| match adapter {
+        open_first::<dyn ClipboardProvider>(adapter, &order, CLIPBOARD, |adapter| match adapter {
             Adapter::X11 => Ok(Box::new(X11Clipboard::connect(self.x_display()?)?)),
             Adapter::Tmux => Ok(Box::new(TmuxBuffers::new(self.tmux_server(CLIPBOARD)?))),
-            Adapter::Wayland => self.wayland(),
-            Adapter::Osc52 => self.osc52(),
+            Adapter::Wayland => self.open_wayland(),
+            Adapter::Osc52 => self.open_osc52(),
             adapter @ Adapter::Detect => Err(DesktopError::Unsupported {
                 adapter,
                 what: CLIPBOARD,
@@ -183,7 +186,7 @@ impl Surroundings {
     fn x_display(&self) -> Result<&str, DesktopError> {
         self.display
             .as_deref()
-            .ok_or_else(|| absent("DISPLAY is not set"))
+            .ok_or_else(|| clipboard_not_found("DISPLAY is not set"))
     }
 
     /// The socket of the tmux server that we run in.
@@ -201,52 +204,55 @@ impl Surroundings {
         tmux.probe().map(|()| tmux)
     }
 
-    fn wayland(&self) -> Result<Box<dyn ClipboardProvider>, DesktopError> {
+    fn open_wayland(&self) -> Result<Box<dyn ClipboardProvider>, DesktopError> {
         if self.wayland_display.is_none() {
-            return Err(absent("WAYLAND_DISPLAY is not set"));
+            return Err(clipboard_not_found("WAYLAND_DISPLAY is not set"));
         }
-        let opened = WaylandClipboard::open().map_err(|error| absent(&error.to_string()))?;
+        let opened =
+            WaylandClipboard::open().map_err(|error| clipboard_not_found(&error.to_string()))?;
         Ok(Box::new(opened))
     }
 
-    fn osc52(&self) -> Result<Box<dyn ClipboardProvider>, DesktopError> {
+    fn open_osc52(&self) -> Result<Box<dyn ClipboardProvider>, DesktopError> {
         let terminal = self
             .terminal
             .clone()
-            .ok_or_else(|| absent("there is no terminal"))?;
+            .ok_or_else(|| clipboard_not_found("there is no terminal"))?;
+        // tmux swallows the sequence unless it is wrapped.
         let framing = if self.tmux.is_some() {
-            Framing::Tmux
+            Osc52Framing::Tmux
         } else {
-            Framing::Plain
+            Osc52Framing::Plain
         };
         Ok(Box::new(Osc52::new(terminal, framing)))
     }
 }
 
-fn absent(why: &str) -> DesktopError {
+fn clipboard_not_found(why: &str) -> DesktopError {
     DesktopError::NotFound {
         what: CLIPBOARD,
         tried: why.to_owned(),
     }
 }
 
-/// The adapter that was named, or the first of the order that opens.
-fn first<T: ?Sized>(
+/// Opens the named adapter, or the first of the order that opens.
+fn open_first<T: ?Sized>(
     named: Adapter,
     order: &[Adapter],
     what: &'static str,
     open: impl Fn(Adapter) -> Result<Box<T>, DesktopError>,
 ) -> Result<Opened<T>, DesktopError> {
+    // A named adapter is not replaced silently by another.
     if named != Adapter::Detect {
         return Ok(Opened {
             adapter: named,
-            part: open(named)?,
+            provider: open(named)?,
         });
     }
     let mut tried = Vec::new();
     for adapter in order.iter().copied() {
         match open(adapter) {
-            Ok(part) => return Ok(Opened { adapter, part }),
+            Ok(provider) => return Ok(Opened { adapter, provider }),
             Err(DesktopError::NotFound { tried: why, .. }) => {
                 tried.push(format!("{adapter}: {why}"));
             }
@@ -259,7 +265,7 @@ fn first<T: ?Sized>(
     })
 }
 
-/// Reads the bindings that are the default of an adapter.
+/// The default bindings of an adapter.
 pub fn default_bindings(adapter: Adapter) -> Vec<Binding> {
     adapter
         .default_bindings()
@@ -274,7 +280,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_everything_that_was_tried_is_said() {
-        let nowhere = Surroundings::default();
+        let nowhere = DesktopEnvironment::default();
         for (error, expect) in [
             (
                 nowhere.resolver(Adapter::Detect).err(),
@@ -301,9 +307,9 @@ mod tests {
     #[test]
     fn a_terminal_alone_has_a_clipboard() {
         let terminal = Some(PathBuf::from("/dev/tty"));
-        let opened = Surroundings {
+        let opened = DesktopEnvironment {
             terminal,
-            ..Surroundings::default()
+            ..DesktopEnvironment::default()
         }
         .clipboard(Adapter::Detect);
         assert_eq!(opened.unwrap().adapter, Adapter::Osc52);
@@ -318,7 +324,7 @@ mod tests {
         assert_eq!("wayward".parse::<Adapter>(), Err(UnknownAdapter));
         assert_eq!(Adapter::parse_for_keys("tmux"), Ok(Adapter::Tmux));
         for other in ["osc52", "wayland", "windows"] {
-            assert_eq!(Adapter::parse_for_keys(other), Err(NotForKeys));
+            assert_eq!(Adapter::parse_for_keys(other), Err(NoHotkeyAdapter));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! OSC 52: the clipboard of whatever terminal the bytes end up in, also over SSH.
+//! OSC 52: the clipboard of the terminal that the bytes end up in, also over SSH.
 //!
 //! ```text
 //! plain  ESC ] 52 ; c ; BASE64 ESC \
 //! tmux   ESC P tmux; (the same with every ESC doubled) ESC \
 //! ```
 //!
-//! Terminals drop sequences longer than they like without a word, so content that some of them
-//! would drop is refused here. The way back, the terminal's answer to a query, is switched off in
-//! nearly every terminal: reading is refused.
+//! Terminals silently drop sequences that are too long for them, so content that some of them would
+//! drop is rejected here. Reading is rejected too: nearly every terminal disables the query for its
+//! clipboard.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -19,28 +19,28 @@ use base64::engine::general_purpose::STANDARD;
 use super::error::{ClipboardError, DesktopError};
 use super::{Adapter, ClipboardProvider};
 
-/// Some terminals drop a sequence of more than 100 000 bytes.
+/// Some terminals drop a sequence of more than 100 000 bytes; this much content stays below.
 const CONTENT_BYTES_MAX: usize = 74_991;
 
-/// Who reads the sequence first.
+/// Which program reads the sequence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum Osc52Framing {
     /// The terminal itself.
     Plain,
     /// A tmux that lets sequences through (`allow-passthrough on`).
     Tmux,
 }
 
-/// A clipboard behind a terminal.
+/// The clipboard of a terminal.
 #[derive(Debug)]
 pub struct Osc52 {
     terminal: PathBuf,
-    framing: Framing,
+    framing: Osc52Framing,
 }
 
 impl Osc52 {
     /// The clipboard of the terminal at a path such as `/dev/tty`.
-    pub fn new(terminal: impl Into<PathBuf>, framing: Framing) -> Self {
+    pub fn new(terminal: impl Into<PathBuf>, framing: Osc52Framing) -> Self {
         Self {
             terminal: terminal.into(),
             framing,
@@ -48,11 +48,11 @@ impl Osc52 {
     }
 
     /// The bytes that set the clipboard.
-    pub fn sequence(content: &[u8], framing: Framing) -> Vec<u8> {
+    pub fn sequence(content: &[u8], framing: Osc52Framing) -> Vec<u8> {
         let plain = format!("\x1b]52;c;{}\x1b\\", STANDARD.encode(content));
         match framing {
-            Framing::Plain => plain.into_bytes(),
-            Framing::Tmux => {
+            Osc52Framing::Plain => plain.into_bytes(),
+            Osc52Framing::Tmux => {
                 format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes()
             }
         }
@@ -61,6 +61,7 @@ impl Osc52 {
 
 impl ClipboardProvider for Osc52 {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        // A terminal would drop it without any error.
         if content.len() > CONTENT_BYTES_MAX {
             return Err(ClipboardError::TooLarge {
                 bytes: content.len(),
@@ -88,11 +89,11 @@ mod tests {
     #[test]
     fn the_sequence_is_framed_for_whoever_reads_it() {
         for (content, framing, expect) in [
-            ("hi", Framing::Plain, "\x1b]52;c;aGk=\x1b\\"),
-            ("", Framing::Plain, "\x1b]52;c;\x1b\\"),
+            ("hi", Osc52Framing::Plain, "\x1b]52;c;aGk=\x1b\\"),
+            ("", Osc52Framing::Plain, "\x1b]52;c;\x1b\\"),
             (
                 "hi",
-                Framing::Tmux,
+                Osc52Framing::Tmux,
                 "\x1bPtmux;\x1b\x1b]52;c;aGk=\x1b\x1b\\\x1b\\",
             ),
         ] {
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn what_a_terminal_would_drop_silently_is_refused_aloud() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut clipboard = Osc52::new(file.path(), Framing::Plain);
+        let mut clipboard = Osc52::new(file.path(), Osc52Framing::Plain);
         clipboard.write(&vec![b'x'; CONTENT_BYTES_MAX]).unwrap();
         assert!(std::fs::metadata(file.path()).unwrap().len() <= 100_000);
         let error = clipboard
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_terminal_that_is_not_there_is_named() {
-        let error = Osc52::new("/nowhere/tty", Framing::Plain)
+        let error = Osc52::new("/nowhere/tty", Osc52Framing::Plain)
             .write(b"x")
             .unwrap_err();
         assert!(

@@ -1,11 +1,11 @@
-//! Which session runs below a process: descent by what `/proc` says.
+//! Finds the session that runs below a process, by the parents in `/proc`.
 //!
-//! A process that ends while it is looked at simply has no parent; a loop (a pid used again in the
-//! middle of a walk) ends at a limit.
+//! A process that ends meanwhile has no parent; a loop (a pid that was reused during the walk) ends
+//! at a limit.
 
 use super::error::FocusError;
 
-/// No real chain of parents is longer.
+/// The longest chain of parents; no real one is longer.
 const ANCESTORS_MAX: usize = 4096;
 
 /// A session and a process of it: the wrapper's or its child's.
@@ -18,7 +18,7 @@ pub struct SessionProcess {
 }
 
 /// The parent of a process that is alive.
-pub(super) fn parent(pid: u32) -> Option<u32> {
+pub(super) fn parent_of(pid: u32) -> Option<u32> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -44,6 +44,7 @@ pub(super) fn session_below(
         .filter(|session| ancestors(session.pid).any(|pid| pid == process));
     let mut below: Vec<String> = below.map(|session| session.session.clone()).collect();
     below.sort();
+    // The wrapper and its child are two processes of one session.
     below.dedup();
     match below.len() {
         0 => Err(FocusError::NoSession { process }),
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn the_kernel_knows_our_parent() {
         assert_eq!(
-            parent(std::process::id()),
+            parent_of(std::process::id()),
             Some(std::os::unix::process::parent_id())
         );
     }

@@ -1,5 +1,5 @@
-//! Runs a small program of the desktop to its end: fed, listened to, and killed when it takes too
-//! long.
+//! Runs a small program of the desktop to its end: feeds its input, reads its output, and kills it
+//! when it takes too long.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -13,8 +13,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::error::DesktopError;
 
-/// Runs it with some standard input; what it prints. `name` is how errors call it.
-pub(super) fn run(
+/// Runs a program with some standard input, and returns what it prints. `name` is its name in
+/// errors.
+pub(super) fn run_program(
     command: &mut Command,
     name: &str,
     input: &[u8],
@@ -29,9 +30,11 @@ pub(super) fn run(
         "cannot run the program {program}"
     )))?;
     let deadline = Instant::now() + limit;
-    let outputs = finish(&mut child, input, deadline);
-    let Some((stdout, stderr)) = outputs.filter(|_| has_ended(&child, deadline)) else {
-        give_up(child);
+    let outputs = exchange(&mut child, input, deadline);
+    // A program may close its outputs and go on running.
+    let Some(ProgramOutput { stdout, stderr }) = outputs.filter(|_| wait_for_end(&child, deadline))
+    else {
+        kill_and_reap(child);
         return Err(DesktopError::ProgramStuck {
             command: name.to_owned(),
             seconds: limit.as_secs(),
@@ -50,24 +53,30 @@ pub(super) fn run(
     })
 }
 
-/// Feeds the input and gathers both outputs until they end; none when that takes too long.
-fn finish(child: &mut Child, input: &[u8], deadline: Instant) -> Option<(Vec<u8>, Vec<u8>)> {
-    let mut stdin = child.stdin.take()?;
-    let input = input.to_vec();
-    // A command that fails does not read its input: that is said by its exit code. Nobody waits for
-    // the feeder: whoever inherited the input may hold it open for as long as it likes.
-    thread::spawn(move || drop(stdin.write_all(&input)));
-    let stdout = gather(child.stdout.take()?);
-    let stderr = gather(child.stderr.take()?);
-    let left = || deadline.saturating_duration_since(Instant::now());
-    Some((
-        stdout.recv_timeout(left()).ok()?,
-        stderr.recv_timeout(left()).ok()?,
-    ))
+/// The output of a program.
+struct ProgramOutput {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
-/// Waits until the program has ended, or the time has come; whether it has.
-fn has_ended(child: &Child, deadline: Instant) -> bool {
+/// Feeds the input and reads both outputs until they end; `None` when that takes too long.
+fn exchange(child: &mut Child, input: &[u8], deadline: Instant) -> Option<ProgramOutput> {
+    let mut stdin = child.stdin.take()?;
+    let input = input.to_vec();
+    // A program that fails does not read its input, and its exit code says so. The feeder is not
+    // joined: another process may have inherited the input and hold it open.
+    thread::spawn(move || drop(stdin.write_all(&input)));
+    let stdout = read_in_background(child.stdout.take()?);
+    let stderr = read_in_background(child.stderr.take()?);
+    let left = || deadline.saturating_duration_since(Instant::now());
+    Some(ProgramOutput {
+        stdout: stdout.recv_timeout(left()).ok()?,
+        stderr: stderr.recv_timeout(left()).ok()?,
+    })
+}
+
+/// Waits until the program has ended, or the deadline; returns whether it has ended.
+fn wait_for_end(child: &Child, deadline: Instant) -> bool {
     let Ok(process) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else {
         return false;
     };
@@ -82,19 +91,19 @@ fn has_ended(child: &Child, deadline: Instant) -> bool {
     }
 }
 
-/// Kills a program that takes too long, and leaves it to a thread to see its end: that may take its
-/// time too, while it hangs in the kernel.
-fn give_up(mut child: Child) {
-    // That it may have ended meanwhile is no error.
+/// Kills a program that takes too long, and leaves it to a thread to reap it: that may take time
+/// too, while it hangs in the kernel.
+fn kill_and_reap(mut child: Child) {
+    // It may have ended meanwhile.
     drop(child.kill());
     thread::spawn(move || drop(child.wait()));
 }
 
-fn gather(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What came before an error is all there is to say; nobody may be waiting any more.
+        // After an error, the bytes before it count. The receiver may be gone.
         drop(pipe.read_to_end(&mut bytes));
         drop(sender.send(bytes));
     });
@@ -108,7 +117,7 @@ mod tests {
     fn shell(script: &str, input: &[u8], limit: Duration) -> Result<Vec<u8>, String> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        run(&mut command, "the script", input, limit).map_err(|error| error.to_string())
+        run_program(&mut command, "the script", input, limit).map_err(|error| error.to_string())
     }
 
     #[test]

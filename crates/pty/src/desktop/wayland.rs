@@ -1,9 +1,9 @@
 //! The Wayland clipboard, by the data-control protocol that wlroots, KDE and COSMIC offer.
 //!
-//! The library speaks the protocol itself, no system library is linked. It serves what was written
-//! on a thread of its own, from memory, until another program owns the clipboard. It finds the
-//! compositor by `WAYLAND_DISPLAY`. GNOME offers no data control to programs without a window:
-//! there the error says so and the other adapters remain.
+//! The client library speaks the protocol itself; no system library is linked. It serves the
+//! written content from memory on a thread of its own, until another program owns the clipboard. It
+//! finds the compositor by `WAYLAND_DISPLAY`. GNOME offers no data control to programs without a
+//! window: there opening fails, and the other adapters remain.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use wl_clipboard_rs::{copy, paste};
 use super::ClipboardProvider;
 use super::error::{ClipboardError, DesktopError};
 
-/// As on X11: more than a relay ever carries.
+/// The largest clipboard that is read, as on X11: more than a relay ever carries.
 const READ_BYTES_MAX: usize = 64 << 20;
 const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -23,7 +23,7 @@ const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 pub struct WaylandClipboard(());
 
 impl WaylandClipboard {
-    /// The compositor's clipboard, if it offers one to us.
+    /// Opens the compositor's clipboard, if it offers one.
     pub fn open() -> Result<Self, ClipboardError> {
         match paste::get_mime_types(paste::ClipboardType::Regular, paste::Seat::Unspecified) {
             Ok(_) | Err(paste::Error::ClipboardEmpty) => Ok(Self(())),
@@ -42,7 +42,7 @@ impl ClipboardProvider for WaylandClipboard {
     fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
         let regular = paste::ClipboardType::Regular;
         match paste::get_contents(regular, paste::Seat::Unspecified, paste::MimeType::Text) {
-            Ok((pipe, _)) => drain(pipe),
+            Ok((pipe, _)) => read_to_end_within_limits(pipe),
             Err(
                 paste::Error::NoSeats | paste::Error::ClipboardEmpty | paste::Error::NoMimeType,
             ) => Err(ClipboardError::Empty),
@@ -51,12 +51,15 @@ impl ClipboardProvider for WaylandClipboard {
     }
 }
 
-/// Everything from the owner's pipe, within the limits.
-fn drain(mut pipe: impl Read + std::os::fd::AsFd) -> Result<Vec<u8>, ClipboardError> {
+/// Reads everything from the owner's pipe, within the limits.
+fn read_to_end_within_limits(
+    mut pipe: impl Read + std::os::fd::AsFd,
+) -> Result<Vec<u8>, ClipboardError> {
     let io = |error| DesktopError::io("cannot read from the owner of the clipboard")(error);
     let mut content = Vec::new();
     let mut chunk = vec![0; 64 << 10];
     let deadline = Instant::now() + READ_WAIT_MAX;
+    // The owner decides how much it writes, so both bytes and time have a limit.
     while content.len() <= READ_BYTES_MAX {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.try_into().map_err(|_| ClipboardError::Stuck {
@@ -79,7 +82,7 @@ fn drain(mut pipe: impl Read + std::os::fd::AsFd) -> Result<Vec<u8>, ClipboardEr
     })
 }
 
-/// The library's messages leave their causes out.
+/// The error with its causes, which the library's messages leave out.
 fn with_cause(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
@@ -95,7 +98,7 @@ mod tests {
         let content = vec![7; 300_000];
         let expect = content.clone();
         let owner = std::thread::spawn(move || std::io::Write::write_all(&mut writer, &content));
-        assert_eq!(drain(reader).unwrap(), expect);
+        assert_eq!(read_to_end_within_limits(reader).unwrap(), expect);
         owner.join().unwrap().unwrap();
     }
 }

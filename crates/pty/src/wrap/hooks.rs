@@ -1,10 +1,11 @@
 //! The program's own hooks, which hand over a turn's last message as the model wrote it.
 //!
-//! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a
-//! thread reads it and keeps the newest messages. A message replaces the end of the text from the
-//! screen where both agree in most lines, by their letters and digits: rows may have scrolled away
-//! unseen, but a program may also call its hook for a turn of its own that it does not show, or
-//! hand over something else than it showed. Nothing is written to a disk.
+//! A named pipe in the user's runtime directory receives what the hook sends; a thread reads it and
+//! keeps the newest messages. A message replaces the end of the screen's text where both agree in
+//! most lines, by their letters and digits. Rows may have scrolled away unseen, so the message is
+//! better; but a program may also call its hook for a turn of its own that it does not show, or
+//! send other text than it showed, so agreement is required. Nothing but gemini's settings file is
+//! written to a disk. Without a message the screen's text stays.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,25 +19,25 @@ use serde_json::{Value, json};
 
 /// How long a completed turn waits for its message.
 pub(super) const HOOK_PAUSE: Duration = Duration::from_millis(500);
-/// How often it looks meanwhile.
-pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
-/// Messages that are kept for the turn to come.
+/// How often it checks meanwhile.
+pub(super) const HOOK_CHECK_PAUSE: Duration = Duration::from_millis(10);
+/// How many messages are kept for the next turn.
 const MESSAGES_MAX: usize = 8;
-/// Letters of its first piece that a doubled message may leave out the second time.
+/// How many letters of its first piece a repeated message may leave out the second time.
 const DOUBLED_SHIFT_MAX: usize = 256;
-/// Letters of a line below which it proves nothing: `2.` or `ok` stand in many messages.
+/// Lines with fewer letters prove nothing: `2.` or `ok` occur in many messages.
 const TELLING_LETTERS_MIN: usize = 3;
-/// The line that stands in a text where rows are missing.
+/// The line that marks missing rows in a text.
 pub(super) const GAP: &str = "[…]";
-/// Longest message that is believed.
+/// The longest message that is accepted.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
-/// What gemini calls the end of a turn.
+/// gemini's name for the end of a turn.
 const GEMINI_EVENT: &str = "AfterAgent";
-/// By which a hook in the person's own settings finds the pipe.
+/// The variable by which a hook in the user's own settings finds the pipe.
 const PIPE_VARIABLE: &str = "TURNKEEP_HOOK";
 
-/// What the program is started with beside what the user gave.
+/// What the program is started with beside the user's own arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSetup {
     /// Arguments right after the program.
@@ -45,19 +46,19 @@ pub struct HookSetup {
     pub environment: Vec<(String, String)>,
 }
 
-/// The pipe and what came through it. Dropping it removes the pipe.
+/// The pipe and the messages that came through it. Dropping it removes the pipe.
 #[derive(Debug)]
 pub struct Hooks {
     dir: PathBuf,
-    messages: Messages,
+    messages: HookMessages,
 }
 
 /// The newest messages; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Messages(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct HookMessages(Arc<Mutex<VecDeque<String>>>);
 
 impl Hooks {
-    /// Makes the pipe in a new directory with this name below the user's runtime directory.
+    /// Creates the pipe in a new directory of this name below the user's runtime directory.
     pub fn open(runtime_dir: &Path, session: &str) -> io::Result<Self> {
         let dir = runtime_dir
             .join("turnkeep")
@@ -68,38 +69,44 @@ impl Hooks {
             .create(&dir)?;
         let hooks = Self {
             dir,
-            messages: Messages::default(),
+            messages: HookMessages::default(),
         };
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(
             rustix::fs::CWD,
-            hooks.pipe(),
+            hooks.pipe_path(),
             rustix::fs::FileType::Fifo,
             mode,
             0,
         )?;
-        // Open for both directions, so that it never ends while we are here.
-        let file = File::options().read(true).write(true).open(hooks.pipe())?;
+        // Open in both directions, so that it never ends while we run.
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(hooks.pipe_path())?;
         let messages = hooks.messages.clone();
         std::thread::Builder::new()
             .name("hooks".to_owned())
-            .spawn(move || listen(file, &messages))?;
+            .spawn(move || read_pipe(file, &messages))?;
         Ok(hooks)
     }
 
-    fn pipe(&self) -> PathBuf {
+    fn pipe_path(&self) -> PathBuf {
         self.dir.join("pipe")
     }
 
-    pub(super) fn messages(&self) -> Messages {
+    pub(super) fn messages(&self) -> HookMessages {
         self.messages.clone()
     }
 
-    /// How the program of this profile is made to call us; nothing for one that has no hooks.
+    /// The setup by which the program of this profile calls its hook; empty for one without hooks.
     pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
         let pipe = format!(
             "'{}'",
-            self.pipe().display().to_string().replace('\'', "'\\''")
+            self.pipe_path()
+                .display()
+                .to_string()
+                .replace('\'', "'\\''")
         );
         let take_input = format!("cat > {pipe}");
         match profile {
@@ -117,18 +124,18 @@ impl Hooks {
                     ..HookSetup::default()
                 })
             }
-            "gemini" => self.gemini(&take_input),
+            "gemini" => self.setup_gemini(&take_input),
             _ => Ok(HookSetup::default()),
         }
     }
 }
 
 impl Hooks {
-    /// gemini has no argument for hooks. It reads a settings file of our own only where root alone
-    /// may write; everybody else has its hook in the settings of the home directory, once, and is
-    /// only told the pipe.
-    fn gemini(&self, take_input: &str) -> io::Result<HookSetup> {
-        let environment = if is_roots(&self.dir)? {
+    /// The setup of gemini, which has no argument for hooks. It reads a settings file of ours only
+    /// where root alone may write. Other users have the hook in their own settings, once, and get
+    /// only the pipe's path.
+    fn setup_gemini(&self, take_input: &str) -> io::Result<HookSetup> {
+        let environment = if is_root_only(&self.dir)? {
             let file = self.dir.join("settings.json");
             std::fs::write(&file, hooks_json(GEMINI_EVENT, take_input).to_string())?;
             (
@@ -139,8 +146,13 @@ impl Hooks {
             let home = ["GEMINI_CLI_HOME", "HOME"]
                 .into_iter()
                 .find_map(std::env::var_os);
-            has_own_hook(&PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"))?;
-            (PIPE_VARIABLE.to_owned(), self.pipe().display().to_string())
+            require_own_hook(
+                &PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"),
+            )?;
+            (
+                PIPE_VARIABLE.to_owned(),
+                self.pipe_path().display().to_string(),
+            )
         };
         Ok(HookSetup {
             environment: vec![environment],
@@ -149,8 +161,8 @@ impl Hooks {
     }
 }
 
-/// Whether root owns a directory and all above it, and nobody else may write there.
-fn is_roots(dir: &Path) -> io::Result<bool> {
+/// Whether root owns a directory and all above it, and no other user may write there.
+fn is_root_only(dir: &Path) -> io::Result<bool> {
     let dir = dir.canonicalize()?;
     for dir in dir.ancestors() {
         let facts = dir.metadata()?;
@@ -161,8 +173,8 @@ fn is_roots(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Refuses, with what to do, where the settings do not name our pipe.
-fn has_own_hook(settings: &Path) -> io::Result<()> {
+/// Rejects settings that do not name our pipe, with what to do.
+fn require_own_hook(settings: &Path) -> io::Result<()> {
     if std::fs::read_to_string(settings).is_ok_and(|text| text.contains(PIPE_VARIABLE)) {
         return Ok(());
     }
@@ -184,27 +196,28 @@ fn hooks_json(event: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
 }
 
-/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away,
-/// with what the pipe holds behind it: a hook that was killed in mid-message must not stop those
-/// after it.
-fn listen(mut pipe: File, messages: &Messages) {
+/// Reads the JSON objects that the hooks send. Invalid input is discarded, with everything behind
+/// it in the pipe: a hook that was killed in mid-message must not stop those after it.
+fn read_pipe(mut pipe: File, messages: &HookMessages) {
     let mut held = Vec::new();
     let mut chunk = vec![0; 64 << 10];
     while let Ok(read @ 1..) = pipe.read(&mut chunk) {
         held.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        let used = take_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
+        // An endless object must not grow the buffer, so it is discarded too.
+        let used =
+            add_whole_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
         held.drain(..used.unwrap_or(held.len()));
     }
 }
 
-/// Takes up the objects that are whole and says how many bytes they have; none if what follows is
-/// no JSON.
-fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
+/// Adds the messages of all complete objects and returns how many bytes they took; `None` if the
+/// rest is not JSON.
+fn add_whole_objects(held: &[u8], messages: &HookMessages) -> Option<usize> {
     let mut objects = serde_json::Deserializer::from_slice(held).into_iter::<Value>();
     let mut used = 0;
     while let Some(object) = objects.next() {
         match object {
-            Ok(object) => messages.take_up(&object),
+            Ok(object) => messages.add_from_object(&object),
             Err(error) => return error.is_eof().then_some(used),
         }
         used = objects.byte_offset();
@@ -212,7 +225,7 @@ fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
     Some(held.len())
 }
 
-/// The last message of a turn, in whichever program's words.
+/// The last message of a turn, by the field names of the known programs.
 fn message_of(object: &Value) -> Option<&str> {
     let names = [
         "last_assistant_message",
@@ -222,8 +235,8 @@ fn message_of(object: &Value) -> Option<&str> {
     names.iter().find_map(|name| object.get(name)?.as_str())
 }
 
-impl Messages {
-    fn take_up(&self, object: &Value) {
+impl HookMessages {
+    fn add_from_object(&self, object: &Value) {
         if let Some(message) =
             message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX)
         {
@@ -237,28 +250,28 @@ impl Messages {
         messages.push_front(message);
     }
 
-    /// The text with its end as the program itself gave it, if a message says exactly the same.
-    pub(super) fn exact(&self, text: &str) -> Option<String> {
-        self.replace_end(|message| {
+    /// The text with its end as the program itself sent it, if a message says exactly the same.
+    pub(super) fn with_exact_message(&self, text: &str) -> Option<String> {
+        self.use_first(|message| {
             let once = with_exact_end(text, message);
-            once.or_else(|| with_exact_end(text, undoubled(message)?))
+            once.or_else(|| with_exact_end(text, without_repeat(message)?))
         })
     }
 
-    /// The same if a message agrees with the text in most lines. A message of another turn may do so
-    /// by chance, so this is asked only when the turn's own message has had its time to come.
-    pub(super) fn likely(&self, text: &str, has_lost_rows: bool) -> Option<String> {
-        self.replace_end(|message| with_likely_end(text, message, has_lost_rows))
+    /// The same if a message agrees with the text in most lines. A message of another turn may
+    /// agree by chance, so callers ask for this only when the turn's own message has had its time.
+    pub(super) fn with_likely_message(&self, text: &str, has_lost_rows: bool) -> Option<String> {
+        self.use_first(|message| with_likely_end(text, message, has_lost_rows))
     }
 
-    fn replace_end(&self, fit: impl Fn(&str) -> Option<String>) -> Option<String> {
+    fn use_first(&self, fit: impl Fn(&str) -> Option<String>) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced = messages.iter().find_map(|message| fit(message))?;
+        let text = messages.iter().find_map(|message| fit(message))?;
+        // Older messages belong to earlier turns.
         messages.clear();
-        Some(replaced)
+        Some(text)
     }
 
-    /// Forgets every message: they belong to turns that are over.
     pub(super) fn clear(&self) {
         self.0
             .lock()
@@ -267,30 +280,30 @@ impl Messages {
     }
 }
 
-fn letters(text: &str) -> String {
+fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Whether a line is all there is of a code block's beginning or end, which hardly a screen shows.
+/// Whether a line only begins or ends a code block; screens rarely show such lines.
 fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// The first part of a message whose second part says the end of it again: gemini hands over what
-/// it received, and then the pieces in which it came.
-fn undoubled(message: &str) -> Option<&str> {
+/// The first part of a message whose second part repeats its end: gemini sends what it received,
+/// and then the pieces in which it came.
+fn without_repeat(message: &str) -> Option<&str> {
     let places: Vec<(usize, char)> = message
         .char_indices()
         .filter(|(_, c)| c.is_alphanumeric())
         .collect();
-    let said: Vec<char> = places.iter().map(|(_, c)| *c).collect();
-    let half = said.len().div_ceil(2);
+    let message_letters: Vec<char> = places.iter().map(|(_, c)| *c).collect();
+    let half = message_letters.len().div_ceil(2);
     let is_again = |at: &usize| {
-        let (first, again) = said.split_at(*at);
+        let (first, again) = message_letters.split_at(*at);
         !again.is_empty() && first.ends_with(again)
     };
-    let at = (half..(half + DOUBLED_SHIFT_MAX).min(said.len())).find(is_again)?;
+    let at = (half..(half + DOUBLED_SHIFT_MAX).min(message_letters.len())).find(is_again)?;
     message
         .get(..places.get(at)?.0)
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
@@ -300,9 +313,9 @@ fn undoubled(message: &str) -> Option<&str> {
 /// that a code block names may be shown or not.
 fn with_exact_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let at = end_that_says(&lines, message, |_| true);
-    let at = at.or_else(|| end_that_says(&lines, message, |line| !is_fence(line)))?;
-    Some(joined(lines.get(..at).unwrap_or_default(), message))
+    let at = find_matching_end(&lines, message, |_| true);
+    let at = at.or_else(|| find_matching_end(&lines, message, |line| !is_fence(line)))?;
+    Some(join_message(lines.get(..at).unwrap_or_default(), message))
 }
 
 /// Replaces the last lines of a text by a message that agrees with most of them.
@@ -310,47 +323,53 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
 /// Worked example: the row `- Blue` scrolled away unseen.
 ///
 /// ```text
-/// text             message          From the end upwards, `Mixed` and `Red` are found in the message one
-/// I look.          - **Red**        before the other, `I look.` is not: the message begins at `- Red`, and
-/// - Red            - **Blue**       two of two lines agree. The result is `I look.`, a blank line and the
-/// Mixed            Mixed            message.
+/// text             message          Read upwards, `Mixed` and `Red` are found in the message,
+/// I look.          - **Red**        one before the other, and `I look.` is not. So the message
+/// - Red            - **Blue**       begins at `- Red`, and two of two lines agree. The result is
+/// Mixed            Mixed            `I look.`, a blank line and the message.
 /// ```
 fn with_likely_end(text: &str, message: &str, has_lost_rows: bool) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let said = letters(message);
-    let mut until = said.len();
+    let message_letters = letters_of(message);
+    let mut until = message_letters.len();
     let (mut agreed, mut counted, mut covered) = (0, 0, 0);
     let mut end = None;
     for (at, line) in lines.iter().enumerate().rev() {
-        let shown = letters(line);
+        let shown = letters_of(line);
         if shown.chars().count() < TELLING_LETTERS_MIN || is_fence(line) {
             continue;
         }
         counted += 1;
-        if let Some(found) = said.get(..until).and_then(|before| before.rfind(&*shown)) {
+        if let Some(found) = message_letters
+            .get(..until)
+            .and_then(|before| before.rfind(&*shown))
+        {
             until = found;
             agreed += 1;
             covered += shown.len();
-            // What comes first in the message is also the first line of it.
-            end = Some(End {
+            // The topmost line that agrees is where the message begins.
+            end = Some(LikelyEnd {
                 at,
                 agreed,
                 counted,
             });
         }
     }
-    let End {
+    let LikelyEnd {
         mut at,
         agreed,
         counted,
     } = end?;
-    // A short answer such as `Done.` stands in many messages. Unless the screen lost rows, it must be
-    // most of the message.
-    let is_most_of_it = covered * 2 > said.len();
-    if agreed * 2 <= counted || !(is_most_of_it || has_lost_rows) {
+    // Half of the lines or fewer: the message is about something else.
+    if agreed * 2 <= counted {
         return None;
     }
-    // Rows that are missing in front of the first line are the head of the message.
+    // A short answer such as `Done.` stands in many messages. Unless the screen lost rows, it must
+    // be most of the message.
+    if covered * 2 <= message_letters.len() && !has_lost_rows {
+        return None;
+    }
+    // Rows that are missing in front of the first line belong to the head of the message.
     while at > 0
         && until > 0
         && lines
@@ -359,19 +378,18 @@ fn with_likely_end(text: &str, message: &str, has_lost_rows: bool) -> Option<Str
     {
         at -= 1;
     }
-    Some(joined(lines.get(..at).unwrap_or_default(), message))
+    Some(join_message(lines.get(..at).unwrap_or_default(), message))
 }
 
-/// From which line on a text may be a message, and how many of the lines from there on agree with
-/// it.
-struct End {
+/// The line from which on a text may be a message, and how many lines from there on agree with it.
+struct LikelyEnd {
     at: usize,
     agreed: usize,
     counted: usize,
 }
 
-/// The lines, and the message behind them.
-fn joined(lines: &[&str], message: &str) -> String {
+/// The lines with the message behind them.
+fn join_message(lines: &[&str], message: &str) -> String {
     let before = lines.join("\n");
     let (before, message) = (before.trim_end(), message.trim_end());
     if before.is_empty() {
@@ -381,21 +399,21 @@ fn joined(lines: &[&str], message: &str) -> String {
     }
 }
 
-/// From which line on the text says what the message says, of the lines that count.
-fn end_that_says(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
-    let said: String = message
+/// The line at which the text begins to agree with the message, by the lines that count.
+fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
+    let message_letters: String = message
         .lines()
         .filter(|line| counts(line))
-        .map(letters)
+        .map(letters_of)
         .collect();
-    let mut left = Some(&*said).filter(|said| !said.is_empty())?;
+    let mut left = Some(&*message_letters).filter(|message_letters| !message_letters.is_empty())?;
     for (at, line) in lines
         .iter()
         .enumerate()
         .rev()
         .filter(|(_, line)| counts(line))
     {
-        left = left.strip_suffix(&*letters(line))?;
+        left = left.strip_suffix(&*letters_of(line))?;
         if left.is_empty() {
             return Some(at);
         }
@@ -412,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_replaces_the_end_that_says_the_same() {
+    fn a_message_replaces_the_find_matching_end_the_same() {
         let check = |text: &str, message: &str, expect: Option<&str>| {
             assert_eq!(
                 with_exact_end(text, message).as_deref(),
@@ -449,9 +467,9 @@ mod tests {
     #[test]
     fn a_message_wins_when_it_agrees_with_the_screen_in_most_lines() {
         let check = |text: &str, message: &str, expect: Option<&str>| {
-            let messages = Messages::default();
+            let messages = HookMessages::default();
             messages.add(message.to_owned());
-            let found = messages.likely(text, text.contains(GAP));
+            let found = messages.with_likely_message(text, text.contains(GAP));
             assert_eq!(found.as_deref(), expect, "{text:?} {message:?}");
         };
         let message = "- **Red**\n- **Blue**\n\nMixed: `violet`.";
@@ -485,20 +503,23 @@ mod tests {
     #[test]
     fn a_message_that_says_its_end_again_counts_once() {
         let doubled = "The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`. colours:\n \n -  **Red**\n -  **Blue**\n \n Mixed:  `x`. ";
-        let messages = Messages::default();
+        let messages = HookMessages::default();
         messages.add(doubled.to_owned());
-        let exact = messages.exact("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
+        let exact = messages.with_exact_message("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
         assert_eq!(
             exact.as_deref(),
             Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`.")
         );
         messages.add("ha ha".to_owned());
-        assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
+        assert_eq!(
+            messages.with_exact_message("ha ha").as_deref(),
+            Some("ha ha")
+        );
     }
 
     #[test]
     fn a_message_may_come_in_pieces() {
-        let messages = Messages::default();
+        let messages = HookMessages::default();
         let said = br#"{"last_assistant_message":"one"} {"last_assistant_message":"two"}"#;
         for end in 1..said.len() {
             let whole = if end < 32 {
@@ -507,14 +528,14 @@ mod tests {
                 32 + usize::from(end == 33)
             };
             assert_eq!(
-                take_objects(&said[..end], &Messages::default()),
+                add_whole_objects(&said[..end], &HookMessages::default()),
                 Some(whole),
                 "{end}"
             );
         }
-        assert_eq!(take_objects(said, &messages), Some(said.len()));
-        assert_eq!(messages.exact("two").as_deref(), Some("two"));
-        assert_eq!(take_objects(b"{bad", &messages), None);
+        assert_eq!(add_whole_objects(said, &messages), Some(said.len()));
+        assert_eq!(messages.with_exact_message("two").as_deref(), Some("two"));
+        assert_eq!(add_whole_objects(b"{bad", &messages), None);
     }
 
     #[test]
@@ -542,11 +563,11 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut found = None;
         while found.is_none() && Instant::now() < deadline {
-            found = hooks.messages().exact("Hi");
+            found = hooks.messages().with_exact_message("Hi");
         }
         assert_eq!(found.as_deref(), Some("*Hi*"));
         // One that was killed in mid-message, and the next one.
-        let mut pipe = File::options().write(true).open(hooks.pipe()).unwrap();
+        let mut pipe = File::options().write(true).open(hooks.pipe_path()).unwrap();
         pipe.write_all(br#"{"last_assistant_message":"cut {"x""#)
             .unwrap();
         found = None;
@@ -554,7 +575,7 @@ mod tests {
             pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#)
                 .unwrap();
             std::thread::yield_now();
-            found = hooks.messages().exact("Again");
+            found = hooks.messages().with_exact_message("Again");
         }
         assert_eq!(found.as_deref(), Some("**Again**"));
         assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
@@ -567,13 +588,13 @@ mod tests {
     fn gemini_is_told_the_pipe_where_its_own_settings_ask_for_it() {
         let dir = tempfile::tempdir().unwrap();
         let settings = dir.path().join("settings.json");
-        let said = has_own_hook(&settings).unwrap_err().to_string();
+        let said = require_own_hook(&settings).unwrap_err().to_string();
         let (_, advice) = said.split_once("leave --hooks out: ").unwrap();
         std::fs::write(&settings, "{}").unwrap();
-        has_own_hook(&settings).unwrap_err();
-        // What is advised is what is asked for, and hands its input to the pipe.
+        require_own_hook(&settings).unwrap_err();
+        // The settings that the error advises are accepted, and send the input to the pipe.
         std::fs::write(&settings, advice).unwrap();
-        has_own_hook(&settings).unwrap();
+        require_own_hook(&settings).unwrap();
         let advice: Value = serde_json::from_str(advice).unwrap();
         let command = advice["hooks"][GEMINI_EVENT][0]["hooks"][0]["command"]
             .as_str()
@@ -592,10 +613,10 @@ mod tests {
 
     #[test]
     fn a_place_where_others_may_write_is_not_roots_alone() {
-        assert!(is_roots(Path::new("/")).unwrap());
+        assert!(is_root_only(Path::new("/")).unwrap());
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(!is_roots(dir.path()).unwrap());
-        is_roots(&dir.path().join("absent")).unwrap_err();
+        assert!(!is_root_only(dir.path()).unwrap());
+        is_root_only(&dir.path().join("absent")).unwrap_err();
     }
 }

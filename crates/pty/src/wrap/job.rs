@@ -1,40 +1,44 @@
-//! Signals and job control of the wrapper: what comes to us goes to the child, and we stop when it
-//! stops.
+//! Signals and job control of the wrapper: signals are forwarded to the child, and the wrapper
+//! stops when the child stops.
+//!
+//! A wrapper that no shell could resume never stops; it continues the child instead.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use rustix::termios::Winsize;
+use turnkeep_session::screen::Size;
 
-use super::pump::Pump;
-use super::tap::Sight;
+use super::pump::BytePump;
+use super::tap::TapEvent;
 use super::terminal::{UserTerminal, restore};
 
-/// How long a child may tidy up after SIGTSTP before we are suspended without it.
+/// How long a child may clean up after SIGTSTP before we stop without it.
 const SUSPEND_PAUSE: Duration = Duration::from_millis(500);
 
-impl Pump {
-    /// Handles the signals that came.
-    pub(super) fn take_signals(&mut self) {
-        for signal in self.signals.take() {
-            self.on_signal(signal);
+impl BytePump {
+    /// Handles the received signals.
+    pub(super) fn handle_signals(&mut self) {
+        for signal in self.signals.take_received() {
+            self.handle_signal(signal);
         }
     }
 
-    pub(super) fn on_signal(&mut self, signal: Signal) {
+    pub(super) fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::WINCH => self.resize(),
             Signal::CONT => self.resume(),
             Signal::TSTP => self.state.suspend_at = Some(Instant::now() + SUSPEND_PAUSE),
-            Signal::INT => self.tap.add(self.tap.now(), Sight::Interrupt),
+            Signal::INT => self.tap.add(self.tap.now(), TapEvent::Interrupt),
             _ => {}
         }
+        // The kernel sends WINCH to the child itself when its terminal is resized.
         if signal != Signal::WINCH {
-            self.pass_on(signal);
+            self.forward_signal(signal);
         }
     }
 
-    /// Gives the child's terminal the size of the user's. The kernel tells the child.
+    /// Gives the child's terminal the size of the user's. The kernel notifies the child.
     pub(super) fn resize(&mut self) {
         let size = UserTerminal::size();
         let Some(master) = &self.master else { return };
@@ -51,50 +55,51 @@ impl Pump {
             ws_row: rows,
             ..
         } = UserTerminal::screen_size();
-        self.tap.add(now, Sight::Resize { cols, rows });
+        self.tap.add(now, TapEvent::Resize { cols, rows });
         if let Some(recorder) = &mut self.recording {
-            recorder.resize(now, (cols, rows));
+            recorder.record_resize(now, Size { cols, rows });
         }
     }
 
-    /// The child was stopped: so are we and everybody else in our job, unless there is no terminal
-    /// at which that would mean something, or nobody could ever resume us. There the kernel would
-    /// not have let the keyboard stop the child either.
-    pub(super) fn child_stopped(&mut self, signal: i32) {
+    /// Stops us and our whole job with the child, unless there is no terminal or no process could
+    /// ever resume us. There the kernel would not have let the keyboard stop the child either.
+    pub(super) fn handle_child_stop(&mut self, signal: i32) {
+        // We were asked to stop, and only waited for the child.
         if self.state.suspend_at.is_some() {
-            self.suspend(Scope::Process);
+            self.suspend(SuspendScope::Process);
         } else if self.user.is_terminal() && !is_orphaned() {
-            self.suspend(Scope::Job);
+            self.suspend(SuspendScope::Job);
         } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU]
             .iter()
             .any(|stop| stop.as_raw() == signal)
         {
-            self.pass_on(Signal::CONT);
+            self.forward_signal(Signal::CONT);
         }
     }
 
     /// Suspends us when the child has had its time to stop.
     pub(super) fn suspend_if_due(&mut self) {
         if self.state.suspend_at.is_some_and(|at| at <= Instant::now()) {
-            self.suspend(Scope::Process);
+            self.suspend(SuspendScope::Process);
         }
     }
 
-    fn suspend(&mut self, scope: Scope) {
+    fn suspend(&mut self, scope: SuspendScope) {
         self.state.suspend_at = None;
-        self.drain();
+        // The child's last output must be visible before the shell writes its prompt.
+        self.drain_child();
         restore();
         self.state.suspended = true;
-        // Our own process always takes a signal from itself.
+        // A process can always signal itself.
         match scope {
-            Scope::Process => {
+            SuspendScope::Process => {
                 rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok()
             }
-            Scope::Job => rustix::process::kill_current_process_group(Signal::STOP).ok(),
+            SuspendScope::Job => rustix::process::kill_current_process_group(Signal::STOP).ok(),
         };
     }
 
-    /// Takes up where we stopped: the window may have another size now, and the terminal other
+    /// Continues after a suspension: the window may have a new size now, and the terminal other
     /// settings.
     fn resume(&mut self) {
         self.state.suspended = false;
@@ -105,17 +110,17 @@ impl Pump {
     }
 }
 
-/// Who is stopped.
+/// Which processes are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// We alone, because we alone were asked to.
+enum SuspendScope {
+    /// Only us, because only we received the signal.
     Process,
-    /// The whole job, as the keyboard would: a script or a pipe around us must not wait for us.
+    /// The whole job, as the keyboard would do: a script or a pipe around us must not wait for us.
     Job,
 }
 
-/// Whether no process of our session outside our group is a parent of one inside: then nobody
-/// watches us as a job.
+/// Whether no process of our session outside our group is the parent of one inside, so that no
+/// shell controls us as a job.
 fn is_orphaned() -> bool {
     let group = rustix::process::getpgrp().as_raw_nonzero().get();
     let Ok(session) = rustix::process::getsid(None) else {
@@ -126,22 +131,24 @@ fn is_orphaned() -> bool {
         return true;
     };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let mut members = numbers.filter_map(kin).filter(|kin| kin.group == group);
+    let mut members = numbers
+        .filter_map(read_relations)
+        .filter(|process| process.group == group);
     !members.any(|member| {
-        kin(member.parent).is_some_and(|it| it.session == session && it.group != group)
+        read_relations(member.parent).is_some_and(|it| it.session == session && it.group != group)
     })
 }
 
-/// What a process belongs to.
-struct Kin {
+/// The parent, group and session of a process.
+struct ProcessRelations {
     parent: i32,
     group: i32,
     session: i32,
 }
 
-fn kin(pid: i32) -> Option<Kin> {
+fn read_relations(pid: i32) -> Option<ProcessRelations> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may hold any character.
     let mut fields = stat
         .rsplit_once(')')?
         .1
@@ -149,7 +156,7 @@ fn kin(pid: i32) -> Option<Kin> {
         .skip(1)
         .map(str::parse);
     let mut next = || fields.next()?.ok();
-    Some(Kin {
+    Some(ProcessRelations {
         parent: next()?,
         group: next()?,
         session: next()?,

@@ -1,9 +1,9 @@
-//! Output as a terminal would have shown it, where the wrapper passes the program's bytes on as
-//! they are.
+//! Shows output as a terminal would have, where the wrapper passes the program's bytes on
+//! unchanged.
 //!
 //! A terminal adds a carriage return to each line feed of a program. For a file or a pipe the
-//! child's terminal does not, but those who look read the bytes as a terminal does: without the
-//! carriage return each line would begin where the one before ended.
+//! child's terminal does not, but the observers read the bytes as a terminal does: without it each
+//! line would begin where the one before ended.
 
 /// Adds the carriage returns that a terminal would have added.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct LineEnds {
 
 impl LineEnds {
     /// The next piece of output, as a terminal would show it.
-    pub(super) fn complete(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn add_returns(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(bytes.len());
         for byte in bytes {
             if *byte == b'\n' && !self.has_return {
@@ -40,7 +40,7 @@ mod tests {
         for cut in 0..=written.len() {
             let mut ends = LineEnds::default();
             let (head, tail) = written.split_at(cut);
-            let shown = [ends.complete(head), ends.complete(tail)].concat();
+            let shown = [ends.add_returns(head), ends.add_returns(tail)].concat();
             assert_eq!(shown, expect, "cut at {cut}");
         }
     }

@@ -2,40 +2,41 @@
 //!
 //! ```text
 //!  user's terminal ◄──────── byte path (one thread, poll) ────────► pseudo-terminal ─ child
-//!                               │ tap: bounded copy      ▲ injected bytes
+//!                               │ tap: limited copy      ▲ injected bytes
 //!                               ▼                        │
-//!                            observer thread        anybody
+//!                            observer thread        any thread
 //! ```
 //!
-//! Every byte passes unchanged, in order and at once; standard error stays apart where output goes
-//! to a file or a pipe ([`errors`]). The program sees the user's size, settings, signals and
-//! environment, and the wrapper ends as the program ended. The user's terminal gets its settings
-//! back on every way out. Nothing that looks at the bytes can delay or lose one.
+//! Every byte passes unchanged, in order and at once. Standard error stays apart where output goes
+//! to a file or a pipe ([`error_stream`]). The program sees the user's window size, settings,
+//! signals and environment, and the wrapper ends as the program ended. The user's terminal gets its
+//! settings back on every way out. An observer can neither delay nor lose a byte; its failures
+//! become notes in the [`WrapReport`].
 
-mod capture;
+mod broker_outlet;
+mod child_input;
+mod end_deadline;
 mod end_of_input;
-mod errors;
+mod error_stream;
 mod hooks;
-mod inbox;
 mod inject;
 mod job;
-mod keep;
+mod key_boundary;
 mod line_ends;
 mod mode;
 mod observer;
-mod outbox;
-mod patience;
+mod output_buffer;
+mod output_scanner;
 mod process;
 mod pump;
 mod record;
-mod relay;
+mod session_counts;
 mod share;
 mod signals;
-mod tally;
+mod store_outlet;
 mod tap;
 mod terminal;
-mod typed;
-mod watch;
+mod turn_finder;
 
 use std::ffi::OsString;
 use std::io;
@@ -46,51 +47,55 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions, OutputModes};
+use turnkeep_session::screen::Size;
 
-pub use capture::{Capture, Captured, Outlet};
+pub use broker_outlet::{BrokerOutlet, BrokerSession, RING_TURNS_MAX, StoreAnswers};
 pub use hooks::{HookSetup, Hooks};
-pub use inject::{Framing, InjectError, Injected, Injector, WAITING_BYTES_MAX, inject_queue};
-pub use keep::{Keep, Label, Troubles};
+pub use inject::{
+    InjectError, InjectReceiver, Injector, PasteFraming, WAITING_BYTES_MAX, inject_queue,
+};
 pub use mode::TtyMode;
-pub use observer::{Blind, Observer};
-pub use process::die_of;
-pub use relay::{RING_TURNS_MAX, Relay, Session, StoreAnswers};
-pub use share::Share;
-pub use tally::Tally;
-pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
+pub use observer::{NoObserver, Observer};
+pub use process::die_of_signal;
+pub use session_counts::SessionCounts;
+pub use share::SharedTerminal;
+pub use store_outlet::{SessionLabel, StoreOutlet, StoreProblems};
+pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, TapEvent};
+pub use turn_finder::{TurnFinder, TurnFinderOptions, TurnOutlet};
 
-use errors::{Errors, ErrorsTo};
+use end_deadline::EndDeadline;
+use error_stream::{ErrorStream, ErrorTarget};
 use line_ends::LineEnds;
-use observer::{Observed, Observing, Started};
-use patience::Patience;
-use process::Running;
-use pump::{Pump, State};
+use observer::{ObserverEnd, ObserverStart, ObserverThread};
+use process::ChildProcess;
+use pump::{BytePump, PumpState};
 use record::Recorder;
 use signals::Signals;
 use tap::Tap;
 use terminal::UserTerminal;
 
-/// What to run and how.
+/// What to run, and how.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Variables that the program gets beside its own environment.
+    /// Variables that are added to the program's environment.
     pub environment: Vec<(String, String)>,
-    /// Where to write a recording.
+    /// The file to which a recording is written.
     pub record: Option<PathBuf>,
-    /// Whether queries of the status protocol (OSC 7501) are answered in the terminal's place.
+    /// Whether the wrapper answers queries of the status protocol (OSC 7501) in the terminal's
+    /// place.
     pub answers_status: bool,
     /// A fault to inject, for tests.
     pub fault: Option<Fault>,
 }
 
-/// A fault that a test asks for.
+/// A fault that a test injects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The byte path panics at the first output.
     BytePath,
-    /// The byte path calls itself at the first output until its stack has run over.
+    /// The byte path overflows its stack at the first output.
     Stack,
     /// The observer's thread panics at once.
     Observer,
@@ -98,29 +103,29 @@ pub enum Fault {
 
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself, with this code.
+pub enum ChildEnding {
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// This signal killed it.
     Killed(i32),
 }
 
-/// What there is to say after the program has ended.
+/// The result of a wrapped program that has ended.
 #[derive(Debug)]
-pub struct Report {
-    /// How it ended.
-    pub ending: Ending,
-    /// What went wrong beside the byte path.
+pub struct WrapReport {
+    /// How the program ended.
+    pub ending: ChildEnding,
+    /// Problems beside the byte path, for the user to read.
     pub notes: Vec<String>,
 }
 
-/// Why the program could not be run.
+/// The reason why the program could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum WrapError {
     /// There is no such program.
     #[error("{}: command not found", .0.display())]
     NotFound(OsString),
-    /// The program is there but cannot be started.
+    /// The program exists but cannot be started.
     #[error("{}: cannot be started", program.display())]
     NotStarted {
         /// Its name.
@@ -136,41 +141,42 @@ pub enum WrapError {
         /// Why.
         source: io::Error,
     },
-    /// The system gave no pseudo-terminal, or lost it.
+    /// The system provides no pseudo-terminal, or lost it.
     #[error("the pseudo-terminal does not work")]
     Pty(#[from] io::Error),
 }
 
-/// Runs the program to its end. Blocks; takes over standard input and output and the process's
+/// Runs the program to its end. Blocks, and takes over standard input and output and the process's
 /// signals.
 pub fn run(
     options: &Options,
     observer: Box<dyn Observer>,
-    injected: Injected,
-) -> Result<Report, WrapError> {
+    injected: InjectReceiver,
+) -> Result<WrapReport, WrapError> {
     let user = UserTerminal::open();
     let recording = options
         .record
         .as_ref()
-        .map(|path| begin(path, options))
+        .map(|path| begin_recording(path, options))
         .transpose()?;
     let (master, slave) = open_pty(&user)?;
-    let (errors_to, errors) = Errors::open(&user)?;
-    let running = start(options, slave, errors_to).inspect_err(|_| unrecord(options))?;
+    let (errors_to, errors) = ErrorStream::open(&user)?;
+    let running =
+        start_child(options, slave, errors_to).inspect_err(|_| remove_recording(options))?;
     let signals = Signals::listen()?;
     terminal::guard_against_panic();
     let tap = Tap::new();
     let child = running.child.as_raw_nonzero().get().unsigned_abs();
-    let observing = Observing::start(
+    let observing = ObserverThread::start(
         tap.clone(),
-        Started {
+        ObserverStart {
             observer,
             child,
             fault: options.fault,
         },
     )?;
     let line_ends = (!user.shows_output()).then(LineEnds::default);
-    let mut pump = Pump {
+    let mut pump = BytePump {
         user,
         line_ends,
         master: Some(Arc::new(master)),
@@ -182,11 +188,11 @@ pub fn run(
         recording,
         answers_status: options.answers_status,
         fault: options.fault,
-        state: State::new(),
+        state: PumpState::new(),
     };
-    let ending = pump.begin().and_then(|()| pump.run());
+    let ending = pump.take_terminal().and_then(|()| pump.run());
     tap.end();
-    let Pump {
+    let BytePump {
         user,
         master,
         injected,
@@ -195,35 +201,40 @@ pub fn run(
         state,
         ..
     } = pump;
-    // Puts the terminal back.
+    // Restores the terminal before anything below can wait.
     drop((user, master, injected));
-    let mut patience = Patience::new(signals);
-    let recorded = recording.map_or(Ok(()), |recording| recording.finish(&mut patience));
-    let observed = observing.finish(&mut patience);
+    let mut deadline = EndDeadline::new(signals);
+    let recorded = recording.map_or(Ok(()), |recording| recording.finish(&mut deadline));
+    let observed = observing.finish(&mut deadline);
     let refused = state
         .refused
+        // A reader that has enough (`head`) is no problem to report.
         .filter(|error| *error != Errno::PIPE)
         .map(io::Error::from);
-    Ok(Report {
-        notes: notes(refused, recorded, observed),
+    Ok(WrapReport {
+        notes: collect_notes(refused, recorded, observed),
         ending: ending?,
     })
 }
 
-fn notes(refused: Option<io::Error>, recorded: io::Result<()>, observed: Observed) -> Vec<String> {
+fn collect_notes(
+    refused: Option<io::Error>,
+    recorded: io::Result<()>,
+    observed: ObserverEnd,
+) -> Vec<String> {
     let refused = refused.map(|error| format!("the output could not be written: {error}"));
     let recorded = recorded
         .err()
         .map(|error| format!("the recording is not complete: {error}"));
     let observed = match observed {
-        Observed::All => None,
-        Observed::Panicked => {
-            let said = terminal::take_panic().unwrap_or_default();
+        ObserverEnd::All => None,
+        ObserverEnd::Panicked => {
+            let message = terminal::take_panic().unwrap_or_default();
             Some(format!(
-                "detection stopped early, no turns were found after that: {said}"
+                "detection stopped early, no turns were found after that: {message}"
             ))
         }
-        Observed::Late => {
+        ObserverEnd::Late => {
             Some("detection was not finished, the last turns may be missing".to_owned())
         }
     };
@@ -234,23 +245,30 @@ fn notes(refused: Option<io::Error>, recorded: io::Result<()>, observed: Observe
         .collect()
 }
 
-fn begin(path: &Path, options: &Options) -> Result<Recorder, WrapError> {
+fn begin_recording(path: &Path, options: &Options) -> Result<Recorder, WrapError> {
     let size = UserTerminal::screen_size();
     let argv: Vec<String> = options
         .command
         .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
-    let created = Recorder::create(path, (size.ws_col, size.ws_row), &argv);
+    let created = Recorder::create(
+        path,
+        Size {
+            cols: size.ws_col,
+            rows: size.ws_row,
+        },
+        &argv,
+    );
     created.map_err(|source| WrapError::Record {
         path: path.to_owned(),
         source,
     })
 }
 
-/// Of a program that was not started there is nothing to record: the corrected command may have the
+/// Removes the recording of a program that was not started, so that a corrected command can use the
 /// name.
-fn unrecord(options: &Options) {
+fn remove_recording(options: &Options) {
     if let Some(path) = &options.record
         && let Err(error) = std::fs::remove_file(path)
     {
@@ -258,9 +276,13 @@ fn unrecord(options: &Options) {
     }
 }
 
-fn start(options: &Options, slave: OwnedFd, errors: ErrorsTo) -> Result<Running, WrapError> {
+fn start_child(
+    options: &Options,
+    slave: OwnedFd,
+    errors: ErrorTarget,
+) -> Result<ChildProcess, WrapError> {
     let program = options.command.first().cloned().unwrap_or_default();
-    Running::start(&options.command, &options.environment, slave, errors).map_err(|source| {
+    ChildProcess::start(&options.command, &options.environment, slave, errors).map_err(|source| {
         match source.kind() {
             io::ErrorKind::NotFound => WrapError::NotFound(program),
             _ => WrapError::NotStarted { program, source },
@@ -268,8 +290,9 @@ fn start(options: &Options, slave: OwnedFd, errors: ErrorsTo) -> Result<Running,
     })
 }
 
-/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block.
-/// For a file or a pipe bytes pass as the program writes them: no carriage returns are added.
+/// Opens a pseudo-terminal with the size and the settings of the user's. Its master side does not
+/// block. For a file or a pipe, bytes pass as the program writes them, without added carriage
+/// returns.
 fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
@@ -277,9 +300,9 @@ fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::pty::unlockpt(&master)?;
     let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
     let mut unechoed = rustix::termios::tcgetattr(&slave)?;
-    // What comes through a pipe was not typed: nobody wants to see it twice.
+    // Input from a pipe was not typed, so echoing it would show it twice.
     unechoed.local_modes.remove(LocalModes::ECHO);
-    let mut settings = user.settings().unwrap_or(unechoed);
+    let mut settings = user.initial_settings().unwrap_or(unechoed);
     if !user.shows_output() {
         settings.output_modes.remove(OutputModes::OPOST);
     }

@@ -1,10 +1,9 @@
-//! The mode of the child's terminal, read by the byte path, so that it stands in order among the
+//! The mode of the child's terminal, read by the byte path so that it has its place among the
 //! bytes.
 //!
-//! It is read with every byte that passes; programs also change it in silence, so it is read again
-//! after a pause: short after something happened, because programs change it right after they
-//! write, then longer and longer. Whoever looks and whoever records are told the same, in the same
-//! place.
+//! It is read with every byte that passes. Programs also change it silently, so it is read again
+//! after a pause: soon after activity, because programs change it right after they write, then less
+//! and less often. The observer and the recording get the same modes in the same places.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -18,9 +17,9 @@ const PAUSE_LAST: Duration = Duration::from_millis(500);
 /// How the child's terminal treats input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TtyMode {
-    /// Input comes by lines.
+    /// The kernel delivers input line by line.
     pub canonical: bool,
-    /// Input is echoed.
+    /// The kernel echoes input.
     pub echo: bool,
 }
 
@@ -33,7 +32,6 @@ pub(super) struct ModeWatch {
 }
 
 impl ModeWatch {
-    /// Nothing read yet.
     pub(super) fn new() -> Self {
         Self {
             last: None,
@@ -42,34 +40,35 @@ impl ModeWatch {
         }
     }
 
-    /// Whether the terminal collected lines when it was looked at last.
+    /// Whether the terminal collected lines when its mode was last read.
     pub(super) fn is_canonical(&self) -> bool {
         self.last.is_some_and(|mode| mode.canonical)
     }
 
-    /// The time until the mode is to be read although nothing happened.
+    /// The time until the mode must be read without any activity.
     pub(super) fn due_in(&self) -> Duration {
         self.again_at.saturating_duration_since(Instant::now())
     }
 
-    /// Reads the mode because something happened. Gives one that is new.
-    pub(super) fn stirred(&mut self, master: &OwnedFd) -> Option<TtyMode> {
+    /// Reads the mode after activity; returns it if it has changed.
+    pub(super) fn read_after_activity(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         self.pause = PAUSE_FIRST;
         self.again_at = Instant::now() + PAUSE_FIRST;
-        self.read(master)
+        self.read_if_changed(master)
     }
 
-    /// Reads the mode because nothing happened for a while. Gives one that is new.
-    pub(super) fn rested(&mut self, master: &OwnedFd) -> Option<TtyMode> {
+    /// Reads the mode if the pause is over; returns it if it has changed.
+    pub(super) fn read_after_pause(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         if !self.due_in().is_zero() {
             return None;
         }
+        // Doubling keeps an idle session cheap.
         self.pause = (self.pause * 2).min(PAUSE_LAST);
         self.again_at = Instant::now() + self.pause;
-        self.read(master)
+        self.read_if_changed(master)
     }
 
-    fn read(&mut self, master: &OwnedFd) -> Option<TtyMode> {
+    fn read_if_changed(&mut self, master: &OwnedFd) -> Option<TtyMode> {
         let modes = rustix::termios::tcgetattr(master).ok()?.local_modes;
         let (canonical, echo) = (
             modes.contains(LocalModes::ICANON),
@@ -80,16 +79,16 @@ impl ModeWatch {
     }
 }
 
-/// Bytes that the child has not read yet.
-pub(super) fn unread(master: &OwnedFd) -> u64 {
-    slave(master)
+/// How many bytes the child has not read yet.
+pub(super) fn unread_bytes(master: &OwnedFd) -> u64 {
+    open_slave(master)
         .and_then(rustix::io::ioctl_fionread)
         .unwrap_or_default()
 }
 
-/// Whether one of these bytes makes the child's terminal send a signal. If so, the terminal has
-/// forgotten what it held for the child, as it does when it takes such a byte itself.
-pub(super) fn interrupts(master: &OwnedFd, bytes: &[u8]) -> bool {
+/// Whether one of these bytes makes the child's terminal send a signal. If so, the terminal's
+/// unread input is discarded, as the kernel does when it receives such a byte itself.
+pub(super) fn sends_signal(master: &OwnedFd, bytes: &[u8]) -> bool {
     let Ok(settings) = rustix::termios::tcgetattr(master) else {
         return false;
     };
@@ -105,15 +104,16 @@ pub(super) fn interrupts(master: &OwnedFd, bytes: &[u8]) -> bool {
     }
     if !settings.local_modes.contains(LocalModes::NOFLSH) {
         // A terminal that cannot be opened holds nothing.
-        slave(master)
+        open_slave(master)
             .and_then(|slave| rustix::termios::tcflush(slave, QueueSelector::IFlush))
             .ok();
     }
     true
 }
 
-/// The child's side, for a moment: held for longer it would keep the terminal from hanging up.
-fn slave(master: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+/// Opens the child's side for a moment. Kept open for longer, it would keep the terminal from
+/// hanging up.
+fn open_slave(master: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     rustix::pty::ioctl_tiocgptpeer(master, flags)
 }

@@ -1,14 +1,13 @@
 //! Starts the child in its own session, and ends this process as the child ended.
 //!
-//! Between the wrapper and the child stands a *monitor*: a bare fork that leads the session, holds
-//! the terminal open and reports each change of the child's state through a pipe. Because of it the
-//! child's process group has a parent in its session and is not orphaned, so that the kernel lets
-//! Ctrl-Z stop it as it would without the wrapper; and what the child wrote last stays readable
-//! until the monitor ends. When the wrapper dies the terminal hangs up, and the monitor dies with
-//! it.
+//! Between the wrapper and the child is a *monitor*: a bare fork that leads the session, holds the
+//! terminal open and reports each change of the child's state through a pipe. Because of it the
+//! child's process group has a parent in its session and is not orphaned, so Ctrl-Z stops it as it
+//! would without the wrapper. The child's last output stays readable until the monitor ends. When
+//! the wrapper dies, the terminal hangs up and the monitor dies with it.
 //!
 //! ```text
-//! news, 8 bytes each: kind i32, value i32 (native order)
+//! changes, 8 bytes each: kind i32, value i32 (native order)
 //!   1 started: pid    2 exited: code    3 killed: signal    4 stopped: signal
 //! ```
 #![expect(
@@ -25,23 +24,23 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use super::errors::ErrorsTo;
+use super::error_stream::ErrorTarget;
 use super::terminal::restore_at_fault;
 
 const STARTED: i32 = 1;
 const EXITED: i32 = 2;
 const KILLED: i32 = 3;
 const STOPPED: i32 = 4;
-const NEWS_BYTES: usize = 8;
-/// Descriptors that the monitor closes one by one where the kernel does not close them at once.
+const CHANGE_BYTES: usize = 8;
+/// How many descriptors the monitor closes one by one where `close_range` is missing.
 const MONITOR_FDS_MAX: c_uint = 1 << 16;
 /// The number of `close_range`, the same on every architecture.
 const CLOSE_RANGE: c_long = 436;
 const DEFAULT_DISPOSITION: usize = 0;
-/// Flags of `sigaction`: the thread's stack for signals is used, and the handler serves once.
+/// Flags of `sigaction`: use the thread's signal stack, and run the handler once.
 const ON_STACK: c_int = 0x0800_0000;
 const RESET_HANDLER: c_int = 0x8000_0000_u32.cast_signed();
-/// Signals that can only be heard on the spot: a fault of ours, or somebody who plays one.
+/// Signals that must be handled at once: a fault of ours, or one that another process sent.
 const FAULTS: [Signal; 7] = [
     Signal::ILL,
     Signal::FPE,
@@ -52,12 +51,12 @@ const FAULTS: [Signal; 7] = [
     Signal::SYS,
 ];
 
-/// The child's process group, for a signal that is heard on the spot.
+/// The child's process group, for the fault handler.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 
 /// `struct sigaction` of the C library (glibc and musl on Linux).
 #[repr(C)]
-struct Action {
+struct SignalAction {
     handler: extern "C" fn(c_int),
     mask: [u64; 16],
     flags: c_int,
@@ -71,13 +70,13 @@ unsafe extern "C" {
     fn kill(pid: c_int, number: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn signal(number: c_int, handler: usize) -> usize;
-    fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int;
+    fn sigaction(number: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
     fn raise(number: c_int) -> c_int;
 }
 
-/// What became of the child.
+/// A change of the child's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum ChildChange {
     /// It ended by itself.
     Exited(i32),
     /// A signal ended it.
@@ -86,64 +85,76 @@ pub(super) enum News {
     Stopped(i32),
 }
 
-/// A child that runs.
+/// A change as it crosses the pipe.
+#[derive(Debug, Clone, Copy)]
+struct ChangeRecord {
+    kind: i32,
+    value: i32,
+}
+
+/// A running child and its monitor.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct ChildProcess {
     monitor: Child,
     /// The child, which leads its process group.
     pub(super) child: Pid,
-    news: PipeReader,
+    changes: PipeReader,
 }
 
-impl Running {
+impl ChildProcess {
     /// Starts a program with `slave` as its controlling terminal and its standard streams; standard
     /// error may go elsewhere.
     pub(super) fn start(
         argv: &[OsString],
         environment: &[(String, String)],
         slave: OwnedFd,
-        errors: ErrorsTo,
+        errors: ErrorTarget,
     ) -> io::Result<Self> {
         let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let (mut news, teller) = io::pipe()?;
-        let teller = OwnedFd::from(teller);
+        let (mut changes, changes_out) = io::pipe()?;
+        let changes_out = OwnedFd::from(changes_out);
         let mut command = Command::new(program);
         command.args(args).envs(environment.iter().cloned());
         command.stdin(slave.try_clone()?).stdout(slave.try_clone()?);
         command.stderr(match errors {
-            ErrorsTo::Terminal => Stdio::from(slave),
-            ErrorsTo::Inherited => Stdio::inherit(),
-            ErrorsTo::Apart(apart) => Stdio::from(apart),
+            ErrorTarget::Terminal => Stdio::from(slave),
+            ErrorTarget::Inherited => Stdio::inherit(),
+            ErrorTarget::Apart(apart) => Stdio::from(apart),
         });
         // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock.
-        unsafe { command.pre_exec(move || enter_session(teller.as_fd())) };
+        unsafe { command.pre_exec(move || enter_session(changes_out.as_fd())) };
         let monitor = command.spawn()?;
-        // Our copies of the slave and of the pipe's end go with the command.
+        // The command holds copies of the slave and of the pipe's end, which must close now:
+        // otherwise their ends would never be seen.
         drop(command);
-        let (kind, pid) = read_news(&mut news)?;
-        let child = Pid::from_raw(pid).filter(|_| kind == STARTED);
+        let started = read_change(&mut changes)?;
+        let child = Pid::from_raw(started.value).filter(|_| started.kind == STARTED);
         let child = child.ok_or_else(|| io::Error::other("the child's monitor did not start"))?;
-        CHILD.store(pid, Ordering::Relaxed);
+        CHILD.store(started.value, Ordering::Relaxed);
         Ok(Self {
             monitor,
             child,
-            news,
+            changes,
         })
     }
 
-    /// Where news can be waited for.
-    pub(super) fn news_fd(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
+    /// The descriptor that becomes readable at a change.
+    pub(super) fn changes_fd(&self) -> BorrowedFd<'_> {
+        self.changes.as_fd()
     }
 
-    /// The next change of the child's state; waits for it.
-    pub(super) fn news(&mut self) -> News {
-        match read_news(&mut self.news) {
-            Ok((EXITED, code)) => News::Exited(code),
-            Ok((STOPPED, signal)) => News::Stopped(signal),
-            Ok((KILLED, signal)) => News::Killed(signal),
-            // Somebody killed the monitor; the child is out of sight.
-            Ok(_) | Err(_) => News::Killed(rustix::process::Signal::HUP.as_raw()),
+    /// Waits for the next change of the child's state.
+    pub(super) fn next_change(&mut self) -> ChildChange {
+        // If the monitor was killed, the child's state can no longer be known.
+        let lost = ChildChange::Killed(Signal::HUP.as_raw());
+        let Ok(ChangeRecord { kind, value }) = read_change(&mut self.changes) else {
+            return lost;
+        };
+        match kind {
+            EXITED => ChildChange::Exited(value),
+            STOPPED => ChildChange::Stopped(value),
+            KILLED => ChildChange::Killed(value),
+            _ => lost,
         }
     }
 
@@ -153,19 +164,19 @@ impl Running {
     }
 }
 
-fn read_news(news: &mut PipeReader) -> io::Result<(i32, i32)> {
-    let mut bytes = [0; NEWS_BYTES];
-    news.read_exact(&mut bytes)?;
+fn read_change(changes: &mut PipeReader) -> io::Result<ChangeRecord> {
+    let mut bytes = [0; CHANGE_BYTES];
+    changes.read_exact(&mut bytes)?;
     let [k0, k1, k2, k3, v0, v1, v2, v3] = bytes;
-    Ok((
-        i32::from_ne_bytes([k0, k1, k2, k3]),
-        i32::from_ne_bytes([v0, v1, v2, v3]),
-    ))
+    Ok(ChangeRecord {
+        kind: i32::from_ne_bytes([k0, k1, k2, k3]),
+        value: i32::from_ne_bytes([v0, v1, v2, v3]),
+    })
 }
 
 /// Runs in the forked process: leads a new session on the terminal, and forks the program's own
 /// process.
-fn enter_session(teller: BorrowedFd<'_>) -> io::Result<()> {
+fn enter_session(changes_out: BorrowedFd<'_>) -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -174,32 +185,36 @@ fn enter_session(teller: BorrowedFd<'_>) -> io::Result<()> {
     match unsafe { fork() } {
         0 => {
             drop(go);
-            // The end of the pipe says that the process group has the terminal.
+            // The pipe ends when the process group owns the terminal.
             rustix::io::read(&wait, &mut [0])?;
             Ok(())
         }
         pid => match Pid::from_raw(pid).filter(|_| pid > 0) {
-            Some(child) => monitor(child, teller, go),
+            Some(child) => run_monitor(child, changes_out, go),
             None => Err(io::Error::last_os_error()),
         },
     }
 }
 
-/// The monitor's whole life. It must not return: only the child may go on to the program.
-fn monitor(child: Pid, teller: BorrowedFd<'_>, go: OwnedFd) -> ! {
+/// Runs the monitor. It must not return: only the child may go on to the program.
+fn run_monitor(child: Pid, changes_out: BorrowedFd<'_>, go: OwnedFd) -> ! {
     let terminal = rustix::stdio::stdin();
+    let started = ChangeRecord {
+        kind: STARTED,
+        value: child.as_raw_nonzero().get(),
+    };
     let placed = rustix::process::setpgid(Some(child), Some(child))
         .and_then(|()| rustix::termios::tcsetpgrp(terminal, child))
-        .and_then(|()| tell(teller, STARTED, child.as_raw_nonzero().get()))
-        .and_then(|()| rustix::stdio::dup2_stdout(teller));
+        .and_then(|()| write_change(changes_out, started))
+        .and_then(|()| rustix::stdio::dup2_stdout(changes_out));
     drop(go);
     close_from(2);
-    let told = placed.and_then(|()| report(child));
+    let reported = placed.and_then(|()| report_changes(child));
     // SAFETY: ends this fork without running anything that belongs to the parent.
-    unsafe { _exit(c_int::from(told.is_err())) }
+    unsafe { _exit(c_int::from(reported.is_err())) }
 }
 
-/// Closes this descriptor and all above it: the monitor holds none but the terminal and its pipe.
+/// Closes this descriptor and all above it: the monitor keeps only the terminal and its pipe.
 fn close_from(first: c_uint) {
     // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on
     // which the parent waits for the program to start.
@@ -212,41 +227,43 @@ fn close_from(first: c_uint) {
     }
 }
 
-fn report(child: Pid) -> rustix::io::Result<()> {
+fn report_changes(child: Pid) -> rustix::io::Result<()> {
     loop {
         let Some((_, status)) = rustix::process::waitpid(Some(child), WaitOptions::UNTRACED)?
         else {
             continue;
         };
-        let (kind, value) = describe(status);
-        tell(rustix::stdio::stdout(), kind, value)?;
-        if kind != STOPPED {
+        let change = describe_status(status);
+        write_change(rustix::stdio::stdout(), change)?;
+        if change.kind != STOPPED {
             return Ok(());
         }
     }
 }
 
-fn describe(status: WaitStatus) -> (i32, i32) {
-    match (status.stopping_signal(), status.terminating_signal()) {
+fn describe_status(status: WaitStatus) -> ChangeRecord {
+    let (kind, value) = match (status.stopping_signal(), status.terminating_signal()) {
         (Some(signal), _) => (STOPPED, signal),
         (None, Some(signal)) => (KILLED, signal),
         (None, None) => (EXITED, status.exit_status().unwrap_or_default()),
-    }
+    };
+    ChangeRecord { kind, value }
 }
 
-fn tell(teller: BorrowedFd<'_>, kind: i32, value: i32) -> rustix::io::Result<()> {
-    let [k0, k1, k2, k3] = kind.to_ne_bytes();
-    let [v0, v1, v2, v3] = value.to_ne_bytes();
-    rustix::io::write(teller, &[k0, k1, k2, k3, v0, v1, v2, v3]).map(|_| ())
+fn write_change(changes_out: BorrowedFd<'_>, change: ChangeRecord) -> rustix::io::Result<()> {
+    let [k0, k1, k2, k3] = change.kind.to_ne_bytes();
+    let [v0, v1, v2, v3] = change.value.to_ne_bytes();
+    rustix::io::write(changes_out, &[k0, k1, k2, k3, v0, v1, v2, v3]).map(|_| ())
 }
 
 /// Ends this process by the signal that ended the child, without a second core file. Returns only
 /// if the signal does not end processes.
-pub fn die_of(number: i32) {
+pub fn die_of_signal(number: i32) {
     let limit = Rlimit {
         current: Some(0),
         maximum: Some(0),
     };
+    // The child has already written its core file.
     rustix::process::setrlimit(Resource::Core, limit).ok();
     // SAFETY: takes the default disposition back for a signal and sends it to this thread; no
     // memory is touched, and the handler that was installed is never called again.
@@ -257,17 +274,17 @@ pub fn die_of(number: i32) {
 }
 
 /// The signal of this number, named or real-time.
-pub(super) fn signal_of(number: i32) -> Option<Signal> {
+pub(super) fn signal_from_number(number: i32) -> Option<Signal> {
     // SAFETY: only to be sent on; these numbers came from the kernel, which none that the C library
     // keeps for itself does.
     Signal::from_named_raw(number)
         .or_else(|| (number > 0).then(|| unsafe { Signal::from_raw_unchecked(number) }))
 }
 
-/// From now on a fault puts the terminal back before it ends us, and the child gets the same
-/// signal. When the stack has run over, the handler runs on the one that std has made for signals.
+/// Installs handlers so that a fault restores the terminal before it ends us, and the child gets
+/// the same signal. After a stack overflow the handler runs on the signal stack that std has made.
 pub(super) fn watch_faults() {
-    let action = Action {
+    let action = SignalAction {
         handler: on_fault,
         mask: [0; 16],
         flags: ON_STACK | RESET_HANDLER,

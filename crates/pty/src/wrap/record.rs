@@ -1,17 +1,17 @@
 //! Writes a recording of the session: every byte in both directions with its time, one JSON object
-//! a line.
+//! per line.
 //!
 //! ```text
 //! {"t":0.0,"dir":"h","cols":120,"rows":40,"argv":["bash"]}   first line
-//! {"t":1.2,"dir":"o","b64":"…"}                              the program wrote
-//! {"t":1.3,"dir":"i","src":"user","b64":"…"}                 the program was sent
+//! {"t":1.2,"dir":"o","b64":"…"}                              output of the program
+//! {"t":1.3,"dir":"i","src":"user","b64":"…"}                 input of the program
 //! {"t":1.4,"dir":"r","cols":80,"rows":24}                    the window's size changed
 //! {"t":1.5,"dir":"s","icanon":true,"echo":true}              the terminal's mode changed
 //! ```
 //!
-//! The file is readable by its owner only. A thread of its own writes it, so that a slow disk
-//! delays nobody. When it cannot be written any more, or falls too far behind, the recording ends
-//! there, the program goes on, and that is told at the end: a recording has no holes.
+//! Only the owner can read the file. A thread of its own writes it, so that a slow disk delays
+//! nothing. If a write fails or the thread falls too far behind, the recording ends there, the
+//! program goes on, and the user reads about it at the end: a recording has no holes.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -25,36 +25,37 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use turnkeep_session::screen::Size;
 
+use super::end_deadline::EndDeadline;
 use super::mode::TtyMode;
-use super::patience::Patience;
 
-/// Bytes that may wait to be written …
+/// How many bytes may wait to be written …
 const BEHIND_BYTES_MAX: usize = 64 << 20;
 /// … and rows.
 const BEHIND_ROWS_MAX: usize = 16 << 10;
 
-/// Who sent the input.
+/// Which side sent the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
-    /// The user, or somebody in the user's place.
+pub(super) enum InputOrigin {
+    /// The user, or a paste in the user's place.
     User,
-    /// The terminal, asked by the program.
+    /// The terminal, in answer to a query of the program.
     Terminal,
 }
 
 #[derive(Debug)]
-enum What {
+enum RowContent {
     Output(Vec<u8>),
-    Input(From, Vec<u8>),
-    Resize(u16, u16),
+    Input(InputOrigin, Vec<u8>),
+    Resize(Size),
     Mode(TtyMode),
 }
 
 #[derive(Debug)]
 struct Row {
     at: Duration,
-    what: What,
+    what: RowContent,
 }
 
 /// A recording under way.
@@ -67,18 +68,16 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts a new file; one that is there already is not touched.
-    pub(super) fn create(
-        path: &Path,
-        (cols, rows): (u16, u16),
-        argv: &[String],
-    ) -> io::Result<Self> {
+    /// Starts a new file; an existing one is an error.
+    pub(super) fn create(path: &Path, size: Size, argv: &[String]) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
+            // A recording may hold secrets, so it never replaces or follows another file.
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        let header = json!({ "t": 0.0, "dir": "h", "cols": cols, "rows": rows, "argv": argv });
+        let header =
+            json!({ "t": 0.0, "dir": "h", "cols": size.cols, "rows": size.rows, "argv": argv });
         Self::start(file, &header)
     }
 
@@ -86,14 +85,14 @@ impl Recorder {
         let (rows, taken) = sync_channel(BEHIND_ROWS_MAX);
         let (tell, done) = sync_channel(1);
         let behind = Arc::new(AtomicUsize::new(0));
-        let mut script = Script {
+        let mut writer = RecordWriter {
             file: BufWriter::with_capacity(64 << 10, file),
             behind: behind.clone(),
         };
-        writeln!(script.file, "{header}")?;
+        writeln!(writer.file, "{header}")?;
         let body = move || {
             // The wrapper may have stopped waiting.
-            tell.send(script.write_all(&taken)).ok();
+            tell.send(writer.write_all(&taken)).ok();
         };
         std::thread::Builder::new()
             .name("record".to_owned())
@@ -106,52 +105,52 @@ impl Recorder {
         })
     }
 
-    /// The program wrote.
-    pub(super) fn output(&mut self, at: Duration, bytes: &[u8]) {
-        self.add(bytes.len(), || Row {
+    /// Records output of the program.
+    pub(super) fn record_output(&mut self, at: Duration, bytes: &[u8]) {
+        self.send_row(bytes.len(), || Row {
             at,
-            what: What::Output(bytes.to_vec()),
+            what: RowContent::Output(bytes.to_vec()),
         });
     }
 
-    /// The program was sent.
-    pub(super) fn input(&mut self, at: Duration, from: From, bytes: &[u8]) {
-        self.add(bytes.len(), || Row {
+    /// Records input of the program.
+    pub(super) fn record_input(&mut self, at: Duration, from: InputOrigin, bytes: &[u8]) {
+        self.send_row(bytes.len(), || Row {
             at,
-            what: What::Input(from, bytes.to_vec()),
+            what: RowContent::Input(from, bytes.to_vec()),
         });
     }
 
-    /// The window has another size.
-    pub(super) fn resize(&mut self, at: Duration, (cols, rows): (u16, u16)) {
-        self.add(0, || Row {
+    /// Records a new window size.
+    pub(super) fn record_resize(&mut self, at: Duration, size: Size) {
+        self.send_row(0, || Row {
             at,
-            what: What::Resize(cols, rows),
+            what: RowContent::Resize(size),
         });
     }
 
-    /// The terminal has another mode.
-    pub(super) fn mode(&mut self, at: Duration, mode: TtyMode) {
-        self.add(0, || Row {
+    /// Records a new terminal mode.
+    pub(super) fn record_mode(&mut self, at: Duration, mode: TtyMode) {
+        self.send_row(0, || Row {
             at,
-            what: What::Mode(mode),
+            what: RowContent::Mode(mode),
         });
     }
 
-    fn add(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
+    fn send_row(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
         let Some(rows) = &self.rows else { return };
         let behind = self.behind.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if behind > BEHIND_BYTES_MAX || rows.try_send(row()).is_err() {
-            // Either the thread is too slow, or it has failed and says why.
+            // Either the thread is too slow, or it has failed and reports why at the end.
             self.is_too_late = true;
             self.rows = None;
         }
     }
 
-    /// Ends the recording; says why it is not complete.
-    pub(super) fn finish(mut self, patience: &mut Patience) -> io::Result<()> {
+    /// Ends the recording; the error says why it is not complete.
+    pub(super) fn finish(mut self, deadline: &mut EndDeadline) -> io::Result<()> {
         self.rows = None;
-        match patience.wait_for(&self.done) {
+        match deadline.wait_for(&self.done) {
             Ok(Ok(())) if !self.is_too_late => Ok(()),
             Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => {
                 Err(io::Error::other("the disk is too slow"))
@@ -162,15 +161,16 @@ impl Recorder {
     }
 }
 
-/// The thread's side.
-struct Script<W: Write> {
+/// The thread's side of a recording.
+struct RecordWriter<W: Write> {
     file: BufWriter<W>,
     behind: Arc<AtomicUsize>,
 }
 
-impl<W: Write> Script<W> {
-    /// Writes every row; hands them to the system whenever no more wait.
+impl<W: Write> RecordWriter<W> {
+    /// Writes every row, and flushes whenever no more wait.
     fn write_all(&mut self, rows: &Receiver<Row>) -> io::Result<()> {
+        // Readers of the file see its header even before the first row.
         self.file.flush()?;
         while let Ok(row) = rows.recv() {
             self.write(&row)?;
@@ -183,30 +183,38 @@ impl<W: Write> Script<W> {
     }
 
     fn write(&mut self, row: &Row) -> io::Result<()> {
-        if let What::Output(bytes) | What::Input(_, bytes) = &row.what {
+        if let RowContent::Output(bytes) | RowContent::Input(_, bytes) = &row.what {
             self.behind.fetch_sub(bytes.len(), Ordering::Relaxed);
         }
-        writeln!(self.file, "{}", json(row))
+        writeln!(self.file, "{}", row_json(row))
     }
 }
 
-fn json(row: &Row) -> Value {
-    let t = seconds(row.at);
+fn row_json(row: &Row) -> Value {
+    let t = to_seconds(row.at);
     match &row.what {
-        What::Output(bytes) => json!({ "t": t, "dir": "o", "b64": BASE64_STANDARD.encode(bytes) }),
-        What::Input(from, bytes) => {
-            let source = if *from == From::User { "user" } else { "term" };
+        RowContent::Output(bytes) => {
+            json!({ "t": t, "dir": "o", "b64": BASE64_STANDARD.encode(bytes) })
+        }
+        RowContent::Input(from, bytes) => {
+            let source = if *from == InputOrigin::User {
+                "user"
+            } else {
+                "term"
+            };
             json!({ "t": t, "dir": "i", "src": source, "b64": BASE64_STANDARD.encode(bytes) })
         }
-        What::Resize(cols, rows) => json!({ "t": t, "dir": "r", "cols": cols, "rows": rows }),
-        What::Mode(mode) => {
+        RowContent::Resize(size) => {
+            json!({ "t": t, "dir": "r", "cols": size.cols, "rows": size.rows })
+        }
+        RowContent::Mode(mode) => {
             json!({ "t": t, "dir": "s", "icanon": mode.canonical, "echo": mode.echo })
         }
     }
 }
 
 /// Seconds, to the microsecond.
-fn seconds(time: Duration) -> f64 {
+fn to_seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
@@ -238,7 +246,7 @@ mod tests {
         let mut recorder = Recorder::start(Slow(may, tell), &json!({})).unwrap();
         let megabyte = vec![b'x'; 1 << 20];
         for _ in 0..100 {
-            recorder.output(Duration::ZERO, &megabyte);
+            recorder.record_output(Duration::ZERO, &megabyte);
         }
         assert!(recorder.rows.is_none() && recorder.is_too_late);
         drop(go);

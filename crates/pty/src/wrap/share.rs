@@ -1,42 +1,42 @@
-//! What is shown of a shared terminal: a mirror of it, and the bytes that those who watch have not
+//! The shared terminal: a mirror of the child's screen, and the bytes that the watchers have not
 //! seen.
 //!
-//! The observer's thread feeds it, the thread that speaks with the broker takes from it. Bytes are
-//! kept only while somebody watches, and no more than [`UNSEEN_BYTES_MAX`]: who takes them too
-//! slowly gets the whole screen instead. The byte path knows nothing of it.
+//! The observer's thread feeds it, and the broker outlet takes pieces from it. Bytes are kept only
+//! while a client watches, at most [`UNSEEN_BYTES_MAX`]; a slower reader gets the whole screen
+//! instead. The byte path is not involved.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use turnkeep_session::screen::{Mirror, Size};
 use turnkeep_types::broker::{Paint, Shown};
 
-/// Bytes that may wait to be sent.
+/// How many bytes may wait to be sent.
 const UNSEEN_BYTES_MAX: usize = 1 << 20;
 
-/// What is to be sent as soon as it can be.
+/// What must be sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Due {
+enum PendingPaint {
     /// The bytes, and the size if it has changed.
     Bytes,
-    /// The bytes, then the whole screen for those who have seen nothing.
+    /// The bytes, then the whole screen for clients that have seen nothing.
     Repaint,
-    /// The whole screen for everybody: bytes are missing.
+    /// The whole screen for every client, because bytes are missing.
     Lost,
 }
 
-struct Stage {
+struct SharedState {
     mirror: Mirror,
     is_watched: bool,
     unseen: Vec<u8>,
-    due: Option<Due>,
+    due: Option<PendingPaint>,
 }
 
 /// A shared terminal; cheap to clone.
 #[derive(Clone)]
-pub struct Share(Arc<Mutex<Stage>>);
+pub struct SharedTerminal(Arc<Mutex<SharedState>>);
 
-impl Share {
-    /// A terminal of the user's size that nobody watches yet.
+impl SharedTerminal {
+    /// Creates a terminal of the user's size that no client watches yet.
     pub fn new() -> Self {
         let size = super::terminal::UserTerminal::screen_size();
         Self::with_size(Size {
@@ -46,65 +46,70 @@ impl Share {
     }
 
     fn with_size(size: Size) -> Self {
-        let stage = Stage {
+        let state = SharedState {
             mirror: Mirror::new(size),
             is_watched: false,
             unseen: Vec::new(),
             due: None,
         };
-        Self(Arc::new(Mutex::new(stage)))
+        Self(Arc::new(Mutex::new(state)))
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
+    fn lock_state(&self) -> MutexGuard<'_, SharedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The child wrote these bytes. Says whether there is something to take.
-    pub(super) fn output(&self, bytes: &[u8]) -> bool {
-        let mut stage = self.stage();
-        stage.mirror.feed(bytes);
-        if stage.is_watched {
-            stage.unseen.extend_from_slice(bytes);
-            let is_too_much = stage.unseen.len() > UNSEEN_BYTES_MAX;
-            stage.want(if is_too_much { Due::Lost } else { Due::Bytes });
+    /// Adds output of the child. Returns whether there is something to send.
+    pub(super) fn add_output(&self, bytes: &[u8]) -> bool {
+        let mut state = self.lock_state();
+        state.mirror.feed(bytes);
+        if state.is_watched {
+            state.unseen.extend_from_slice(bytes);
+            // A repaint is smaller than a long backlog.
+            let is_too_much = state.unseen.len() > UNSEEN_BYTES_MAX;
+            state.request_paint(if is_too_much {
+                PendingPaint::Lost
+            } else {
+                PendingPaint::Bytes
+            });
         }
-        stage.is_watched
+        state.is_watched
     }
 
-    /// Output is missing here.
-    pub(super) fn lose(&self) -> bool {
-        let mut stage = self.stage();
-        stage.mirror.forget();
-        stage.want(Due::Lost);
-        stage.is_watched
+    /// Notes that output is missing.
+    pub(super) fn note_gap(&self) -> bool {
+        let mut state = self.lock_state();
+        state.mirror.forget();
+        state.request_paint(PendingPaint::Lost);
+        state.is_watched
     }
 
-    /// The terminal has another size.
+    /// Applies a new size.
     pub(super) fn resize(&self, cols: u16, rows: u16) -> bool {
-        let mut stage = self.stage();
-        stage.mirror.resize(Size { cols, rows });
-        stage.want(Due::Bytes);
-        stage.is_watched
+        let mut state = self.lock_state();
+        state.mirror.resize(Size { cols, rows });
+        state.request_paint(PendingPaint::Bytes);
+        state.is_watched
     }
 
-    /// Somebody watches and needs the whole screen, or nobody watches any more.
-    pub(super) fn watched(&self, on: bool) {
-        let mut stage = self.stage();
-        stage.is_watched = on;
+    /// Starts watching, which needs the whole screen, or stops it.
+    pub(super) fn set_watched(&self, on: bool) {
+        let mut state = self.lock_state();
+        state.is_watched = on;
         if on {
-            stage.want(Due::Repaint);
+            state.request_paint(PendingPaint::Repaint);
         } else {
-            (stage.unseen, stage.due) = (Vec::new(), None);
+            (state.unseen, state.due) = (Vec::new(), None);
         }
     }
 
-    /// What is to be sent now, in order.
-    pub(super) fn take(&self, session: &str) -> Vec<Shown> {
-        let mut stage = self.stage();
-        let Some(due) = stage.due.take() else {
+    /// The pieces to send now, in order.
+    pub(super) fn take_pieces(&self, session: &str) -> Vec<Shown> {
+        let mut state = self.lock_state();
+        let Some(due) = state.due.take() else {
             return Vec::new();
         };
-        let Size { cols, rows } = stage.mirror.size();
+        let Size { cols, rows } = state.mirror.size();
         let piece = |paint, content: Vec<u8>| Shown {
             session: session.to_owned(),
             content: content.into(),
@@ -112,38 +117,42 @@ impl Share {
             rows,
             paint,
         };
-        let unseen = std::mem::take(&mut stage.unseen);
+        let unseen = std::mem::take(&mut state.unseen);
         match due {
-            Due::Bytes => vec![piece(Paint::Bytes, unseen)],
-            Due::Repaint => {
+            PendingPaint::Bytes => vec![piece(Paint::Bytes, unseen)],
+            // Clients that watched before need the bytes; the repaint is for the new ones.
+            PendingPaint::Repaint => {
                 vec![
                     piece(Paint::Bytes, unseen),
-                    piece(Paint::Repaint, stage.mirror.repaint()),
+                    piece(Paint::Repaint, state.mirror.repaint()),
                 ]
             }
-            Due::Lost => vec![piece(Paint::Lost, stage.mirror.repaint())],
+            PendingPaint::Lost => vec![piece(Paint::Lost, state.mirror.repaint())],
         }
     }
 }
 
-impl Default for Share {
+impl Default for SharedTerminal {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Stage {
-    /// Notes what is due; the more thorough one wins. Nothing is due while nobody watches.
-    fn want(&mut self, due: Due) {
+impl SharedState {
+    /// Notes what must be sent; the more thorough request wins. Without a watcher nothing is due.
+    fn request_paint(&mut self, due: PendingPaint) {
         if !self.is_watched {
             return;
         }
         self.due = match (self.due, due) {
-            (Some(Due::Lost), _) | (_, Due::Lost) => Some(Due::Lost),
-            (Some(Due::Repaint), _) | (_, Due::Repaint) => Some(Due::Repaint),
-            (Some(Due::Bytes) | None, Due::Bytes) => Some(Due::Bytes),
+            (Some(PendingPaint::Lost), _) | (_, PendingPaint::Lost) => Some(PendingPaint::Lost),
+            (Some(PendingPaint::Repaint), _) | (_, PendingPaint::Repaint) => {
+                Some(PendingPaint::Repaint)
+            }
+            (Some(PendingPaint::Bytes) | None, PendingPaint::Bytes) => Some(PendingPaint::Bytes),
         };
-        if self.due == Some(Due::Lost) {
+        // The repaint replaces these bytes.
+        if self.due == Some(PendingPaint::Lost) {
             self.unseen = Vec::new();
         }
     }
@@ -153,10 +162,10 @@ impl Stage {
 mod tests {
     use super::*;
 
-    fn pieces(share: &Share) -> Vec<(&'static str, usize)> {
+    fn pieces(share: &SharedTerminal) -> Vec<(&'static str, usize)> {
         let text = |shown: &Shown| String::from_utf8_lossy(&shown.content).matches('x').count();
         share
-            .take("s")
+            .take_pieces("s")
             .iter()
             .map(|shown| (shown.paint.word(), text(shown)))
             .collect()
@@ -164,40 +173,40 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_while_nobody_watches_and_the_whole_screen_comes_first() {
-        let share = Share::with_size(Size { cols: 80, rows: 24 });
-        assert!(!share.output(b"xx"));
+        let share = SharedTerminal::with_size(Size { cols: 80, rows: 24 });
+        assert!(!share.add_output(b"xx"));
         assert_eq!(pieces(&share), []);
-        share.watched(true);
+        share.set_watched(true);
         assert_eq!(pieces(&share), [("bytes", 0), ("repaint", 2)]);
-        assert!(share.output(b"x"));
+        assert!(share.add_output(b"x"));
         assert_eq!(pieces(&share), [("bytes", 1)]);
-        share.output(b"x");
-        share.watched(true);
-        share.output(b"x");
+        share.add_output(b"x");
+        share.set_watched(true);
+        share.add_output(b"x");
         assert_eq!(
             pieces(&share),
             [("bytes", 2), ("repaint", 5)],
             "a newcomer costs nobody a byte"
         );
-        share.output(b"x");
-        share.watched(false);
+        share.add_output(b"x");
+        share.set_watched(false);
         assert_eq!(pieces(&share), []);
     }
 
     #[test]
     fn who_takes_too_slowly_or_missed_something_gets_the_whole_screen() {
-        let share = Share::with_size(Size { cols: 10, rows: 2 });
-        share.watched(true);
-        share.take("s");
-        share.output(&vec![b'x'; UNSEEN_BYTES_MAX + 1]);
-        share.output(b"\x1b[2J");
-        share.watched(true);
+        let share = SharedTerminal::with_size(Size { cols: 10, rows: 2 });
+        share.set_watched(true);
+        share.take_pieces("s");
+        share.add_output(&vec![b'x'; UNSEEN_BYTES_MAX + 1]);
+        share.add_output(b"\x1b[2J");
+        share.set_watched(true);
         assert_eq!(pieces(&share), [("lost", 0)]);
-        share.output(b"x");
-        share.lose();
+        share.add_output(b"x");
+        share.note_gap();
         assert_eq!(pieces(&share), [("lost", 0)]);
         share.resize(30, 9);
-        let shown = share.take("s");
+        let shown = share.take_pieces("s");
         assert_eq!((shown.len(), shown[0].cols, shown[0].rows), (1, 30, 9));
     }
 }

@@ -1,7 +1,8 @@
-//! Signals become bytes on a pipe, so that the byte path can wait for them as for everything else.
+//! Turns signals into bytes on a pipe, so that the byte path can wait for them as for everything
+//! else.
 //!
 //! A signal that the wrapper was started to ignore (`nohup`) stays ignored, and the child inherits
-//! that. The thread that listens ends with the process.
+//! that. The listening thread ends with the process.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::ops::RangeInclusive;
@@ -10,9 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 
-use super::process::{signal_of, watch_faults};
+use super::process::{signal_from_number, watch_faults};
 
-/// What is listened for, beside the real-time signals. Everything but WINCH is passed on to the
+/// The signals that are handled, beside the real-time signals. All but WINCH are forwarded to the
 /// child.
 const SIGNALS: [Signal; 17] = [
     Signal::HUP,
@@ -25,7 +26,7 @@ const SIGNALS: [Signal; 17] = [
     Signal::TSTP,
     Signal::CONT,
     Signal::WINCH,
-    // Nobody sends these to be heard, but they would end us with the terminal raw.
+    // These are rarely sent on purpose, but would end us with the terminal raw.
     Signal::STKFLT,
     Signal::XCPU,
     Signal::XFSZ,
@@ -35,33 +36,33 @@ const SIGNALS: [Signal; 17] = [
     Signal::POWER,
 ];
 
-/// The numbers of the real-time signals: each ends a process that does not listen. The first are
-/// the C library's own.
+/// The numbers of the real-time signals: each ends a process that does not handle it. The C library
+/// keeps the first ones for itself.
 const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") {
     35..=64
 } else {
     34..=64
 };
 
-/// Whether a signal asks us to end.
-pub(super) fn ends(signal: Signal) -> bool {
+/// Whether a signal requests our end.
+pub(super) fn requests_end(signal: Signal) -> bool {
     matches!(
         signal,
         Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM
     )
 }
 
-/// The signals that came.
+/// The received signals.
 #[derive(Debug)]
 pub(super) struct Signals {
-    came: PipeReader,
+    received: PipeReader,
 }
 
 impl Signals {
-    /// Starts to listen; when this returns, no signal is lost.
+    /// Starts to listen; no signal is lost after this returns.
     pub(super) fn listen() -> io::Result<Self> {
-        let (came, teller) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&came, true)?;
+        let (received, writer) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&received, true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()?;
@@ -72,6 +73,7 @@ impl Signals {
             .map(|signal| signal.as_raw())
             .chain(REAL_TIME);
         let streams: Vec<(i32, tokio::signal::unix::Signal)> = all
+            // Handling an ignored signal would undo `nohup`.
             .filter(|number| ignored & (1 << (number - 1)) == 0)
             .map(|number| {
                 Ok((
@@ -82,38 +84,38 @@ impl Signals {
             .collect::<io::Result<_>>()?;
         drop(entered);
         watch_faults();
-        let body = move || runtime.block_on(tell_all(streams, teller));
+        let body = move || runtime.block_on(forward_signals(streams, writer));
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(body)?;
-        Ok(Self { came })
+        Ok(Self { received })
     }
 
-    /// Where signals can be waited for.
+    /// The descriptor that becomes readable at a signal.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.came.as_fd()
+        self.received.as_fd()
     }
 
-    /// The signals that came since the last call, in order.
-    pub(super) fn take(&mut self) -> Vec<Signal> {
+    /// The signals since the last call, in order.
+    pub(super) fn take_received(&mut self) -> Vec<Signal> {
         let mut bytes = [0; 64];
-        let read = self.came.read(&mut bytes).unwrap_or_default();
+        let read = self.received.read(&mut bytes).unwrap_or_default();
         let numbers = bytes.into_iter().take(read);
         numbers
-            .filter_map(|number| signal_of(i32::from(number)))
+            .filter_map(|number| signal_from_number(i32::from(number)))
             .collect()
     }
 }
 
 /// Writes the number of each signal to the pipe, until the process ends.
-async fn tell_all(streams: Vec<(i32, tokio::signal::unix::Signal)>, teller: PipeWriter) {
-    let teller = std::rc::Rc::new(teller);
+async fn forward_signals(streams: Vec<(i32, tokio::signal::unix::Signal)>, writer: PipeWriter) {
+    let writer = std::rc::Rc::new(writer);
     let local = tokio::task::LocalSet::new();
     for (number, mut stream) in streams {
-        let teller = teller.clone();
+        let writer = writer.clone();
         let number = u8::try_from(number).unwrap_or_default();
         local.spawn_local(async move {
-            while stream.recv().await.is_some() && (&*teller).write_all(&[number]).is_ok() {}
+            while stream.recv().await.is_some() && (&*writer).write_all(&[number]).is_ok() {}
         });
     }
     local.await;

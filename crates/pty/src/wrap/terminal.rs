@@ -1,8 +1,8 @@
-//! The user's terminal: raw while the child runs, and as it was before on every way out.
+//! The user's terminal: raw while the child runs, and restored on every way out.
 //!
-//! The settings to go back to are kept in one place for the whole process, so that the end of the
-//! wrapper, its suspension and a panic all put back the same ones, once. Standard output is opened
-//! anew where the system allows it, because `O_NONBLOCK` on the descriptor that the shell shares
+//! The settings to restore are kept in one place for the whole process, so that the end of the
+//! wrapper, its suspension and a panic all restore the same ones, once. Standard output is opened
+//! again where the system allows it, because `O_NONBLOCK` on the descriptor that the shell shares
 //! would outlive us.
 
 use std::io;
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::termios::{OptionalActions, Termios, Winsize};
 
-/// The size of a terminal that nobody told us.
+/// The size of a terminal that reports none.
 const SIZE_DEFAULT: Winsize = Winsize {
     ws_row: 24,
     ws_col: 80,
@@ -21,14 +21,14 @@ const SIZE_DEFAULT: Winsize = Winsize {
     ws_ypixel: 0,
 };
 
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static SAVED_SETTINGS: Mutex<Option<Termios>> = Mutex::new(None);
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Standard input and output of the wrapper. Dropping it puts the terminal's settings back.
+/// Standard input and output of the wrapper. Dropping it restores the terminal's settings.
 #[derive(Debug)]
 pub(super) struct UserTerminal {
     is_terminal: bool,
@@ -37,7 +37,7 @@ pub(super) struct UserTerminal {
 }
 
 impl UserTerminal {
-    /// Looks at the standard streams; changes nothing yet.
+    /// Inspects the standard streams and changes nothing yet.
     pub(super) fn open() -> Self {
         let is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let shows_output = rustix::termios::isatty(rustix::stdio::stdout());
@@ -59,13 +59,13 @@ impl UserTerminal {
     }
 
     /// The settings that the child's terminal starts with.
-    pub(super) fn settings(&self) -> Option<Termios> {
+    pub(super) fn initial_settings(&self) -> Option<Termios> {
         rustix::termios::tcgetattr(rustix::stdio::stdin())
             .ok()
             .filter(|_| self.is_terminal)
     }
 
-    /// The size of the terminal on any of the three streams, which may be nothing by nothing.
+    /// The size of the terminal on any of the three streams; it may be zero by zero.
     pub(super) fn size() -> Winsize {
         let streams = [
             rustix::stdio::stdin(),
@@ -80,7 +80,8 @@ impl UserTerminal {
         with_area.or_else(|| known.next()).unwrap_or(SIZE_DEFAULT)
     }
 
-    /// The size of the screen that the child most likely paints for, where the terminal tells none.
+    /// The size of the screen that the child most likely paints for, where the terminal reports
+    /// none.
     pub(super) fn screen_size() -> Winsize {
         let Winsize { ws_col, ws_row, .. } = Self::size();
         let or = |size: u16, default: u16| if size == 0 { default } else { size };
@@ -91,8 +92,8 @@ impl UserTerminal {
         }
     }
 
-    /// Whether bytes may be read and settings changed without being stopped for it.
-    pub(super) fn is_ours(&self) -> bool {
+    /// Whether we may read input and change settings without being stopped for it.
+    pub(super) fn is_foreground(&self) -> bool {
         if !self.is_terminal {
             return true;
         }
@@ -100,10 +101,11 @@ impl UserTerminal {
         group.map_or(true, |group| group == rustix::process::getpgrp())
     }
 
-    /// Makes the terminal raw, unless it is none, is somebody else's now, or is raw already.
+    /// Makes the terminal raw. Does nothing without a terminal, in the background, or when it is
+    /// raw already.
     pub(super) fn enter_raw(&self) -> io::Result<()> {
-        let mut before = lock(&BEFORE);
-        if !self.is_terminal || !self.is_ours() || before.is_some() {
+        let mut before = lock(&SAVED_SETTINGS);
+        if !self.is_terminal || !self.is_foreground() || before.is_some() {
             return Ok(());
         }
         let settings = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
@@ -114,10 +116,10 @@ impl UserTerminal {
         Ok(())
     }
 
-    /// The same after we were stopped: whoever had the terminal meanwhile has changed its settings,
-    /// also when we did not put ours back before. What is put back in the end stays what it was.
+    /// Makes the terminal raw again after a stop: another job may have changed its settings, even
+    /// if we did not restore ours before. The settings that are restored in the end stay the same.
     pub(super) fn enter_raw_again(&self) -> io::Result<()> {
-        if self.is_terminal && self.is_ours() && lock(&BEFORE).is_some() {
+        if self.is_terminal && self.is_foreground() && lock(&SAVED_SETTINGS).is_some() {
             let mut raw = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
             self.make_raw(&mut raw);
             rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
@@ -125,8 +127,8 @@ impl UserTerminal {
         self.enter_raw()
     }
 
-    /// Raw settings. Where the child's output goes to a pipe, the program behind the pipe still
-    /// writes to this terminal, which goes on completing its lines.
+    /// Makes settings raw. Where the child's output goes to a pipe, the program behind the pipe
+    /// still writes to this terminal, so output processing stays on.
     fn make_raw(&self, settings: &mut Termios) {
         let output_modes = settings.output_modes;
         settings.make_raw();
@@ -135,7 +137,7 @@ impl UserTerminal {
         }
     }
 
-    /// Where the child's output goes.
+    /// The descriptor for the child's output.
     pub(super) fn output(&self) -> BorrowedFd<'_> {
         match &self.output {
             Some(output) => output.as_fd(),
@@ -150,29 +152,30 @@ impl Drop for UserTerminal {
     }
 }
 
-/// Puts the terminal's settings back, if they were changed and are not back already.
+/// Restores the terminal's settings, if they were changed and are not restored yet.
 pub(super) fn restore() {
-    put_back(&mut lock(&BEFORE));
+    restore_settings(&mut lock(&SAVED_SETTINGS));
 }
 
-/// The same in the middle of a fault, where nothing may be waited for.
+/// Restores the settings in a signal handler, where nothing may wait.
 pub(super) fn restore_at_fault() {
-    if let Ok(mut before) = BEFORE.try_lock() {
-        put_back(&mut before);
+    if let Ok(mut before) = SAVED_SETTINGS.try_lock() {
+        restore_settings(&mut before);
     }
 }
 
-fn put_back(before: &mut Option<Termios>) {
+fn restore_settings(before: &mut Option<Termios>) {
     if let Some(settings) = before.take() {
         // A terminal that is gone has no settings.
         rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
     }
 }
 
-/// A standard stream once more, with a description of its own that does not block.
+/// Opens a standard stream again, with a file description of its own that does not block.
 pub(super) fn reopen(stream: BorrowedFd<'_>, path: &str) -> rustix::io::Result<OwnedFd> {
     let stat = rustix::fs::fstat(stream)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
+    // A regular file opened again would start at its beginning, and a socket cannot be.
     if !matches!(kind, FileType::CharacterDevice | FileType::Fifo) {
         return Err(rustix::io::Errno::INVAL);
     }
@@ -180,13 +183,13 @@ pub(super) fn reopen(stream: BorrowedFd<'_>, path: &str) -> rustix::io::Result<O
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// From now on a panic of the byte path puts the terminal back before it is told, and one of
-/// another thread waits to be told by [`take_panic`], because nothing may write over the child's
-/// screen.
+/// Installs a panic hook. A panic of the byte path restores the terminal before it is printed. One
+/// of another thread is kept for [`take_panic`], because nothing may write over the child's screen.
 pub(super) fn guard_against_panic() {
     let main = std::thread::current().id();
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+        // The main thread runs the byte path; after its panic the terminal is free.
         if std::thread::current().id() == main {
             restore();
             tell(panic);
@@ -196,7 +199,7 @@ pub(super) fn guard_against_panic() {
     }));
 }
 
-/// What the last panic beside the byte path said.
+/// The message of the last panic beside the byte path.
 pub(super) fn take_panic() -> Option<String> {
     lock(&LAST_PANIC).take()
 }

@@ -1,4 +1,4 @@
-//! The adapters against the real thing: an X server without a screen, and tmux.
+//! The adapters against real servers: an X server without a screen, and tmux.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

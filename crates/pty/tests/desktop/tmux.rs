@@ -1,7 +1,7 @@
-//! The tmux adapters under real servers: panes, keys, buffers, and what OSC 52 does to them.
+//! The tmux adapters under real servers: panes, keys, buffers, and the effect of OSC 52 on them.
 
 use turnkeep_pty::desktop::{
-    Binding, ClipboardProvider, Framing, HotkeyProvider, Osc52, Press, RefusalReason,
+    Binding, ClipboardProvider, HotkeyProvider, Osc52, Osc52Framing, Press, RefusalReason,
     SessionProcess, SessionResolver, TmuxBuffers, TmuxFocus, TmuxHotkeys,
 };
 
@@ -135,7 +135,7 @@ fn tmux_takes_an_osc_52_as_its_buffer() {
     let server = TmuxServer::start(WAITS);
     server.run(&["set-option", "-s", "set-clipboard", "on"]);
     let terminal = server.run(&["display-message", "-p", "-t", ":.0", "#{pane_tty}"]);
-    let mut clipboard = Osc52::new(terminal, Framing::Plain);
+    let mut clipboard = Osc52::new(terminal, Osc52Framing::Plain);
     for size in [10, 70_000] {
         let content = noise(size);
         clipboard.write(&content).unwrap();
@@ -155,7 +155,7 @@ fn an_osc_52_framed_for_tmux_passes_through_it() {
     inner.run(&["set-option", "-g", "allow-passthrough", "on"]);
     outer.run(&["set-option", "-s", "set-clipboard", "on"]);
     let terminal = inner.run(&["display-message", "-p", "-t", ":.0", "#{pane_tty}"]);
-    Osc52::new(terminal, Framing::Tmux)
+    Osc52::new(terminal, Osc52Framing::Tmux)
         .write(b"through two")
         .unwrap();
     let mut buffers = TmuxBuffers::new(outer.tmux());
@@ -178,9 +178,9 @@ fn a_server_that_is_gone_is_an_error_and_not_a_wait() {
     let folder = tempfile::tempdir().unwrap();
     let mut hotkeys = TmuxHotkeys::new(server.tmux(), folder.path()).unwrap();
     assert_eq!(hotkeys.register(&bindings(&["Alt+Shift+C"])).unwrap(), []);
-    hotkeys.look().unwrap();
+    hotkeys.check_alive().unwrap();
     drop(server);
-    hotkeys.look().unwrap_err();
+    hotkeys.check_alive().unwrap_err();
     hotkeys.unregister().expect("its bindings went with it");
     let error = TmuxBuffers::new(tmux).write(b"x").unwrap_err().to_string();
     assert!(error.starts_with("`tmux load-buffer` failed: "), "{error}");

@@ -1,5 +1,5 @@
-//! Focus under a real X server: a terminal, the program in it, and what the window manager would
-//! say.
+//! Focus under a real X server: a terminal, the program in it, and the properties that a window
+//! manager would set.
 
 use std::fs;
 use std::process::Stdio;

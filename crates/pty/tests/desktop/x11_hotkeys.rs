@@ -1,7 +1,9 @@
 //! Hotkeys under a real X server, pressed by synthetic key events.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use turnkeep_pty::desktop::{Binding, HotkeyProvider, Press, RefusalReason, Refused, X11Hotkeys};
+use turnkeep_pty::desktop::{
+    Binding, HotkeyProvider, Press, RefusalReason, RefusedBinding, X11Hotkeys,
+};
 
 use crate::program::output;
 use crate::x_server::XServer;
@@ -50,7 +52,7 @@ fn a_synthetic_key_press_is_reported_whatever_the_locks_are() {
             ("super+shift+v", 1),
             ("ctrl+alt+Home", 2),
         ] {
-            // What is not bound is not ours: it makes no press before the one that is.
+            // A key that is not bound causes no press before the bound one.
             server.press("super+c");
             server.press(keys);
             assert_eq!(
@@ -105,7 +107,7 @@ fn a_taken_binding_is_reported_and_the_rest_work() {
     let mut second = X11Hotkeys::connect(&server.display).unwrap();
     let wanted = bindings(&["Super+Shift+C", "Super+Shift+V", "Alt+ю"]);
     let refused = second.register(&wanted).unwrap();
-    let refusal = |index: usize, reason| Refused {
+    let refusal = |index: usize, reason| RefusedBinding {
         index,
         binding: wanted[index],
         reason,

@@ -1,4 +1,4 @@
-//! Requests that `xclip` never makes: several at once, old ones, stale ones, spoken in the protocol
+//! Requests that `xclip` never makes: several at once, old ones, stale ones, sent by the protocol
 //! itself.
 
 use std::time::{Duration, Instant};
@@ -147,7 +147,7 @@ fn a_large_content_is_announced_with_its_size() {
     let announced = requestor.property(property);
     assert_eq!(announced.type_, requestor.atom("INCR"));
     assert_eq!(announced.value32().unwrap().collect::<Vec<_>>(), [5 << 20]);
-    // Nobody takes it: others are served all the same.
+    // The requestor takes nothing; others are served all the same.
     assert_eq!(clipboard.read().unwrap().len(), 5 << 20);
 }
 

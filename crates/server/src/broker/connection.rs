@@ -143,7 +143,7 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
                 outcome,
             },
             Answer::Found(turn) => {
-                let outcome = Ok(Reply::Turn(Box::new(turn.found())));
+                let outcome = Ok(Reply::Turn(Box::new(turn.to_found_turn())));
                 ServerMessage::Response {
                     id: incoming.id,
                     outcome,

@@ -86,7 +86,7 @@ impl Sink for StoreSink {
 
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
         let keeper = self.0.as_ref().ok_or(Reason::NoStore)?;
-        let kept = keeper.keep(&delivery.turn.found());
+        let kept = keeper.keep(&delivery.turn.to_found_turn());
         kept.map(Reply::Stored)
             .map_err(|why| Refusal::new(Reason::SinkFailed, why))
     }

@@ -1,7 +1,7 @@
-//! From the relay buffer to a sink: which fields it needs, and in which order what is refused.
+//! Delivers the relay buffer to a sink: which fields each sink needs, and the order of the checks.
 //!
-//! Unknown sink, missing field, unknown session, empty buffer, gone session, dialog: in this order,
-//! so that a request that can never work is refused the same way whatever was captured.
+//! The order is: unknown sink, missing field, unknown session, empty buffer, disconnected session,
+//! dialog. So a request that can never work is rejected the same way whatever was captured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, TurnForm, 
 
 use super::effect::{Delivery, Effect};
 use super::ring::{HeldTurn, KeptTurn};
-use super::{Broker, Decided, Step};
+use super::{Broker, Decision, DecisionResult};
 
-/// Where a turn can go.
+/// A destination of a turn.
 enum Sink {
     Inject,
     Clipboard,
@@ -37,7 +37,7 @@ impl Sink {
 
 impl Broker {
     /// Hands the relay buffer to a sink.
-    pub(super) fn deliver(&self, deliver: Deliver) -> Decided {
+    pub(super) fn deliver(&self, deliver: Deliver) -> DecisionResult {
         let unknown = || {
             Refusal::new(
                 Reason::UnknownSink,
@@ -57,7 +57,7 @@ impl Broker {
         } = deliver;
         let effect = match sink {
             Sink::Inject => {
-                let session = need("session", session)?;
+                let session = require_field("session", session)?;
                 return self.inject(&Paste {
                     session,
                     form,
@@ -65,41 +65,42 @@ impl Broker {
                     unless_blocked,
                 });
             }
-            Sink::Clipboard => Effect::Clipboard(self.delivery(form)?),
+            Sink::Clipboard => Effect::Clipboard(self.make_delivery(form)?),
             Sink::File => {
-                let path = file_path(need("path", path)?)?;
+                let path = file_path(require_field("path", path)?)?;
                 Effect::File {
                     path,
-                    delivery: self.delivery(form)?,
+                    delivery: self.make_delivery(form)?,
                 }
             }
-            Sink::Store => Effect::Store(self.delivery(form)?),
+            Sink::Store => Effect::Store(self.make_delivery(form)?),
             Sink::Node => {
-                let (run, node) = (need("run", run)?, need("node", node)?);
+                let (run, node) = (require_field("run", run)?, require_field("node", node)?);
                 Effect::Node {
                     run,
                     node,
-                    delivery: self.delivery(form)?,
+                    delivery: self.make_delivery(form)?,
                 }
             }
         };
-        Ok(Step::Effect(Box::new(effect)))
+        Ok(Decision::Effect(Box::new(effect)))
     }
 
     /// Injects the relay buffer into a session.
-    pub(super) fn inject(&self, paste: &Paste) -> Decided {
+    pub(super) fn inject(&self, paste: &Paste) -> DecisionResult {
         let owner = self
             .table
             .owner(&paste.session)
             .ok_or(Reason::SessionNotFound)?;
-        let turn = self.relayed()?;
+        // Before the check of the connection: see the order at the top of this file.
+        let turn = self.relay_buffer()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
         if paste.unless_blocked && self.table.may_show_dialog(&paste.session) {
             let detail =
                 "the program shows a dialog, or has shown no prompt yet: a paste would answer it";
             return Err(Refusal::new(Reason::Blocked, detail));
         }
-        let content = bytes_of(turn, paste.form)?;
+        let content = bytes_in_form(turn, paste.form)?;
         if (paste.bracketed || self.table.frames_pastes(&paste.session)) && ends_paste(&content) {
             let detail =
                 "the content holds the end of a bracketed paste: what follows it would be typed";
@@ -109,33 +110,33 @@ impl Broker {
             content,
             bracketed: paste.bracketed,
         };
-        Ok(Step::Effect(Box::new(Effect::Inject { to, inject })))
+        Ok(Decision::Effect(Box::new(Effect::Inject { to, inject })))
     }
 
-    fn relayed(&self) -> Result<&Arc<KeptTurn>, Refusal> {
+    fn relay_buffer(&self) -> Result<&Arc<KeptTurn>, Refusal> {
         self.relay
             .as_ref()
             .ok_or_else(|| Reason::BufferEmpty.into())
     }
 
-    fn delivery(&self, form: TurnForm) -> Result<Delivery, Refusal> {
-        let turn = self.relayed()?;
+    fn make_delivery(&self, form: TurnForm) -> Result<Delivery, Refusal> {
+        let turn = self.relay_buffer()?;
         let held = HeldTurn {
             kept: Arc::clone(turn),
             raw: false,
         };
         Ok(Delivery {
-            bytes: bytes_of(turn, form)?,
+            bytes: bytes_in_form(turn, form)?,
             turn: held,
         })
     }
 }
 
-fn need(field: &str, value: Option<String>) -> Result<String, Refusal> {
+fn require_field(field: &str, value: Option<String>) -> Result<String, Refusal> {
     value.ok_or_else(|| Refusal::new(Reason::MissingField, format!("`{field}` is missing")))
 }
 
-fn bytes_of(turn: &KeptTurn, form: TurnForm) -> Result<Bytes, Refusal> {
+fn bytes_in_form(turn: &KeptTurn, form: TurnForm) -> Result<Bytes, Refusal> {
     turn.bytes(form).ok_or_else(|| Reason::NoRaw.into())
 }
 

@@ -1,4 +1,4 @@
-//! What `apply` gives back: an answer, or something to do whose end is the answer.
+//! The results of `apply`: an answer, or an effect whose result is the answer. They hold no logic.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use turnkeep_types::broker::{Inject, Refusal, Reply, Shown};
 
 use super::ring::HeldTurn;
 
-/// A connection, as the shell numbers it. Never used twice.
+/// A connection, as the server numbers it. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// What comes of a message.
+/// The result of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What the connection is told.
+    /// The answer to the connection.
     pub answer: Answer,
-    /// Whether the connection ends when it was told.
+    /// Whether the connection ends after the answer.
     pub close: bool,
-    /// What others are told after that.
+    /// The notices to other connections, sent after the answer.
     pub notices: Vec<Notice>,
 }
 
 impl Outcome {
-    /// A hello that fails ends the connection, whatever the reason.
+    /// A failed hello ends the connection, whatever the reason.
     pub(super) fn greeting(outcome: Result<(), Refusal>) -> Self {
         Self {
             close: outcome.is_err(),
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// An answer that the shell completes.
+    /// An answer that the server completes.
     pub(super) fn later(answer: Answer) -> Self {
         Self {
             answer,
@@ -54,24 +54,25 @@ impl Outcome {
     }
 }
 
-/// Something that a connection hears unasked. Nobody waits for it.
+/// A message to a connection that did not ask for it. The broker does not wait for its delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// To a wrapper: somebody watches and needs the whole screen first, or nobody watches any more.
+    /// To a wrapper: start sending the screen, beginning with the whole one, or stop because no
+    /// client watches any more.
     Show {
         /// The wrapper's connection.
         to: ConnId,
-        /// Whether somebody watches.
+        /// Whether a client watches.
         on: bool,
     },
-    /// To those who watch: what the terminal shows.
+    /// To the watchers: what the terminal shows.
     Screen {
         /// Their connections.
         to: Vec<ConnId>,
-        /// What to show.
+        /// The screen, or a piece of it.
         shown: Arc<Shown>,
     },
-    /// To those who watched: the session has gone.
+    /// To the former watchers: the session is gone.
     Ended {
         /// Their connections.
         to: Vec<ConnId>,
@@ -80,7 +81,7 @@ pub enum Notice {
     },
 }
 
-/// What a connection is told.
+/// The answer to a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The answer to hello.
@@ -89,12 +90,11 @@ pub enum Answer {
     Response(Result<Reply, Refusal>),
     /// The answer is this turn, once it is copied.
     Found(HeldTurn),
-    /// The answer is what comes of this: done, or why not.
+    /// The answer is the result of this effect: done, or the reason why not.
     After(Box<Effect>),
 }
 
-/// Something for the shell to do for the connection that asked, which waits for it; nobody else
-/// does.
+/// Work for the server, on behalf of the connection that asked. Only that connection waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Send bytes to a wrapper; done when they are dispatched.
@@ -106,11 +106,11 @@ pub enum Effect {
     },
     /// Set the clipboard.
     Clipboard(Delivery),
-    /// Write a file, whole or not at all.
+    /// Write a file, completely or not at all.
     File {
-        /// Where to: an absolute path.
+        /// The absolute path.
         path: PathBuf,
-        /// What.
+        /// The turn to deliver.
         delivery: Delivery,
     },
     /// Append to the turn store.
@@ -121,7 +121,7 @@ pub enum Effect {
         run: String,
         /// The node.
         node: String,
-        /// What.
+        /// The turn to deliver.
         delivery: Delivery,
     },
 }
@@ -129,8 +129,8 @@ pub enum Effect {
 /// A turn on its way to a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The bytes to deliver, none added and none removed.
+    /// The bytes to deliver, unchanged.
     pub bytes: Bytes,
-    /// The turn that they are of.
+    /// The turn that they belong to.
     pub turn: HeldTurn,
 }

@@ -1,20 +1,20 @@
-//! The broker's state machine: `apply(now, conn, message)` gives an answer, or the effect that
-//! gives one.
+//! The broker's state machine: `apply(now, conn, message)` returns a response, or an effect whose
+//! result is the response.
 //!
 //! It owns the sessions with their rings of completed turns, and the one relay buffer. Invariants:
-//! a turn's id and metadata never change; a sequence number is never given twice in a session; what
-//! the rings hold is bounded; the relay buffer changes only by a capture; only a session that was
-//! shared is ever shown. Nothing here waits or fails: a refusal is an answer. Slow work (a file, a
-//! clipboard, another terminal) is returned as an [`Effect`] for the shell to do, and no bytes of a
-//! turn are copied or compared here: a [`Message`] is made ready before, and a [`HeldTurn`] copied
-//! after.
+//! a turn's id and metadata never change; a sequence number is never assigned twice in a session;
+//! the rings hold a limited number of bytes; only a capture changes the relay buffer; only a shared
+//! session is ever shown. Nothing here waits or fails: a rejection is a response. Slow work (a
+//! file, a clipboard, another terminal) is returned as an [`Effect`] for the server. The bytes of a
+//! turn are never copied or compared here, because other connections wait meanwhile:
+//! [`Message::new`] prepares them before, and [`HeldTurn::to_found_turn`] copies them after.
 
 mod delivery;
 mod effect;
 mod message;
-mod numbers;
 mod preview;
 mod ring;
+mod sequence_numbers;
 mod session;
 mod settings;
 mod table;
@@ -38,21 +38,21 @@ pub use settings::{BadSettings, Settings};
 
 use message::Command;
 use ring::KeptTurn;
-use table::Table;
+use table::SessionTable;
 
-/// What a request gives: a reply, or the effect whose end is the reply.
-type Decided = Result<Step, Refusal>;
+/// The decision about a request, or its rejection.
+type DecisionResult = Result<Decision, Refusal>;
 
-/// A reply now, or after an effect.
-enum Step {
+/// What a request leads to.
+enum Decision {
     Reply(Reply),
     Effect(Box<Effect>),
     Found(HeldTurn),
-    /// It is done, and others are told.
-    Told(Vec<Notice>),
+    /// Done; these notices go to other connections.
+    Notify(Vec<Notice>),
 }
 
-impl From<Reply> for Step {
+impl From<Reply> for Decision {
     fn from(reply: Reply) -> Self {
         Self::Reply(reply)
     }
@@ -62,37 +62,40 @@ impl From<Reply> for Step {
 #[derive(Debug)]
 struct Peer {
     role: Role,
-    /// The session that it registered.
+    /// The session that the connection registered.
     session: Option<SessionId>,
-    /// The session that it watches.
+    /// The session that the connection watches.
     watches: Option<SessionId>,
 }
 
 /// The broker.
 #[derive(Debug)]
 pub struct Broker {
-    table: Table,
+    table: SessionTable,
     peers: HashMap<ConnId, Peer>,
+    /// The relay buffer.
     relay: Option<Arc<KeptTurn>>,
 }
 
 impl Broker {
-    /// A broker without sessions.
+    /// Creates a broker without sessions.
     pub fn new(settings: Settings) -> Self {
         Self {
-            table: Table::new(settings),
+            table: SessionTable::new(settings),
             peers: HashMap::new(),
             relay: None,
         }
     }
 
-    /// Takes a message of a connection; says what to answer and whether the connection ends with
-    /// that.
+    /// Applies a message of a connection. Returns the answer, and whether the connection ends with
+    /// it.
     pub fn apply(&mut self, now: Timestamp, conn: ConnId, message: Message) -> Outcome {
+        // Expired sessions go first, so that no request sees one.
         self.table.expire(now);
         let greeted = self.peers.contains_key(&conn);
         match message.0 {
-            Ok(Command::Other(Request::Hello(hello))) if !greeted => self.greet(conn, hello),
+            Ok(Command::Other(Request::Hello(hello))) if !greeted => self.handle_hello(conn, hello),
+            // A malformed hello is answered as a hello, so that the client can read the reason.
             Err(BadRequest {
                 hello: true,
                 refusal,
@@ -100,10 +103,10 @@ impl Broker {
             _ if !greeted => Outcome::response(Err(Reason::HelloRequired.into())),
             Err(BadRequest { refusal, .. }) => Outcome::response(Err(refusal)),
             Ok(command) => match self.decide(now, conn, command) {
-                Ok(Step::Reply(reply)) => Outcome::response(Ok(reply)),
-                Ok(Step::Effect(effect)) => Outcome::later(Answer::After(effect)),
-                Ok(Step::Found(turn)) => Outcome::later(Answer::Found(turn)),
-                Ok(Step::Told(notices)) => Outcome {
+                Ok(Decision::Reply(reply)) => Outcome::response(Ok(reply)),
+                Ok(Decision::Effect(effect)) => Outcome::later(Answer::After(effect)),
+                Ok(Decision::Found(turn)) => Outcome::later(Answer::Found(turn)),
+                Ok(Decision::Notify(notices)) => Outcome {
                     notices,
                     ..Outcome::response(Ok(Reply::Done))
                 },
@@ -112,7 +115,8 @@ impl Broker {
         }
     }
 
-    /// A connection ended: its session is gone, its turns stay for a while. Says who is to be told.
+    /// Handles the end of a connection: its session is gone, its turns stay for a while. Returns
+    /// the notices for other connections.
     pub fn disconnect(&mut self, now: Timestamp, conn: ConnId) -> Vec<Notice> {
         let Some(peer) = self.peers.remove(&conn) else {
             return Vec::new();
@@ -122,21 +126,21 @@ impl Broker {
             .and_then(|session| self.table.unwatch(conn, session.as_str()));
         let ended = peer
             .session
-            .and_then(|session| self.end(now, session.as_str()));
+            .and_then(|session| self.end_session(now, session.as_str()));
         unwatched.into_iter().chain(ended).collect()
     }
 
-    /// Forgets the sessions that have been gone for long enough.
+    /// Removes the sessions that have been gone for long enough.
     pub fn expire(&mut self, now: Timestamp) {
         self.table.expire(now);
     }
 
-    /// Bytes that the rings hold.
+    /// How many bytes the rings hold.
     pub fn held_bytes(&self) -> usize {
         self.table.held_bytes()
     }
 
-    fn greet(&mut self, conn: ConnId, hello: Hello) -> Outcome {
+    fn handle_hello(&mut self, conn: ConnId, hello: Hello) -> Outcome {
         if hello.version != VERSION {
             let detail = format!(
                 "version {} was asked for, {VERSION} is spoken here",
@@ -155,23 +159,27 @@ impl Broker {
         Outcome::greeting(Ok(()))
     }
 
-    fn decide(&mut self, now: Timestamp, conn: ConnId, command: Command) -> Decided {
+    fn decide(&mut self, now: Timestamp, conn: ConnId, command: Command) -> DecisionResult {
         match command {
-            Command::Completed(turn) => self.table.complete(now, conn, *turn).map(Step::from),
-            Command::Other(request) => self.answer(now, conn, request),
+            Command::Completed(turn) => self.table.keep_turn(now, conn, *turn).map(Decision::from),
+            Command::Other(request) => self.handle_request(now, conn, request),
         }
     }
 
-    fn answer(&mut self, now: Timestamp, conn: ConnId, request: Request) -> Decided {
+    fn handle_request(&mut self, now: Timestamp, conn: ConnId, request: Request) -> DecisionResult {
         match request {
             Request::Hello(_) => Err(Reason::HelloRepeated.into()),
+            // `Message::new` turns this request into `Command::Completed`, so it never arrives
+            // here.
             Request::TurnCompleted(_) => Err(Reason::Internal.into()),
             Request::Register(register) => self.register(now, conn, register),
-            Request::State(change) => self.table.set_state(conn, change).map(Step::from),
-            Request::Screen(shown) => self.table.show(conn, shown).map(Step::Told),
+            Request::State(change) => self.table.set_state(conn, change).map(Decision::from),
+            Request::Screen(shown) => self.table.forward_screen(conn, shown).map(Decision::Notify),
             Request::Watch { session } => self.watch(conn, &session),
             Request::Deregister { session } => self.deregister(now, conn, &session),
-            Request::ListSessions(list) => Ok(Reply::Sessions(self.table.list(list)).into()),
+            Request::ListSessions(list) => {
+                Ok(Reply::Sessions(self.table.list_sessions(list)).into())
+            }
             Request::Capture { session } => self.capture_latest(&session),
             Request::CaptureById { turn_id } => self.capture_by_id(&turn_id),
             Request::Paste(paste) => self.inject(&paste),
@@ -181,7 +189,7 @@ impl Broker {
         }
     }
 
-    fn register(&mut self, now: Timestamp, conn: ConnId, register: Register) -> Decided {
+    fn register(&mut self, now: Timestamp, conn: ConnId, register: Register) -> DecisionResult {
         let peer = self.peers.get_mut(&conn).ok_or(Reason::HelloRequired)?;
         if peer.role != Role::Wrapper {
             return Err(Reason::WrongRole.into());
@@ -197,31 +205,35 @@ impl Broker {
         Ok(Reply::Done.into())
     }
 
-    fn deregister(&mut self, now: Timestamp, conn: ConnId, session: &str) -> Decided {
+    fn deregister(&mut self, now: Timestamp, conn: ConnId, session: &str) -> DecisionResult {
         match self.table.owner(session) {
+            // A session that is unknown or gone is already deregistered: the request has nothing to
+            // do.
             None | Some(None) => {}
             Some(Some(owner)) if owner != conn => return Err(Reason::NotOwner.into()),
             Some(Some(_)) => {
                 if let Some(peer) = self.peers.get_mut(&conn) {
                     peer.session = None;
                 }
-                return Ok(Step::Told(self.end(now, session).into_iter().collect()));
+                return Ok(Decision::Notify(
+                    self.end_session(now, session).into_iter().collect(),
+                ));
             }
         }
         Ok(Reply::Done.into())
     }
 
-    fn capture_latest(&mut self, session: &str) -> Decided {
+    fn capture_latest(&mut self, session: &str) -> DecisionResult {
         let turn = self.table.ring(session)?.latest().ok_or(Reason::NoTurn)?;
         Ok(self.capture(turn))
     }
 
-    fn capture_by_id(&mut self, turn_id: &str) -> Decided {
-        let turn = self.table.turn(turn_id)?;
+    fn capture_by_id(&mut self, turn_id: &str) -> DecisionResult {
+        let turn = self.table.find_turn(turn_id)?;
         Ok(self.capture(turn))
     }
 
-    fn capture(&mut self, turn: Arc<KeptTurn>) -> Step {
+    fn capture(&mut self, turn: Arc<KeptTurn>) -> Decision {
         let reply = Reply::Captured {
             turn_id: turn.info.turn_id.clone(),
             size: turn.info.byte_length.into(),
@@ -230,22 +242,22 @@ impl Broker {
         reply.into()
     }
 
-    fn get_turn(&self, get: &GetTurn) -> Decided {
-        let turn = self.table.turn(&get.turn_id)?;
+    fn get_turn(&self, get: &GetTurn) -> DecisionResult {
+        let turn = self.table.find_turn(&get.turn_id)?;
         let form = if get.raw {
             TurnForm::Raw
         } else {
             TurnForm::Content
         };
         turn.bytes(form).ok_or(Reason::NoRaw)?;
-        Ok(Step::Found(HeldTurn {
+        Ok(Decision::Found(HeldTurn {
             kept: turn,
             raw: get.raw,
         }))
     }
 
-    /// The newest turns of a session; with `all`, also what was said unprompted.
-    fn list_turns(&self, list: &ListTurns) -> Decided {
+    /// The newest turns of a session; with `all`, unprompted texts too.
+    fn list_turns(&self, list: &ListTurns) -> DecisionResult {
         let limit = list.limit.map_or(usize::MAX, |limit| limit as usize);
         let kept = self.table.ring(&list.session)?.newest_first();
         let turns = kept

@@ -1,8 +1,8 @@
-//! The first words of a turn, by which a person recognises it in a list.
+//! The first words of a turn, by which a person recognises it in a list. Any bytes are valid input.
 
 use turnkeep_types::broker::PREVIEW_BYTES_MAX;
 
-/// How much of a text is searched for its first words: a text may begin with many empty lines.
+/// How much of a text is searched for its first words, since it may begin with many empty lines.
 const SEARCHED_BYTES_MAX: usize = 4096;
 
 /// The first words in one line: white space is one blank, other control characters are left out.

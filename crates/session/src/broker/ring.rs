@@ -1,10 +1,9 @@
-//! The ring of a session's completed turns: a new one always fits, the oldest goes silently. What
-//! the program said unprompted is kept among them, but it is no turn: it is neither the latest one
-//! nor counted.
+//! The ring of a session's completed turns: a new turn always fits, and the oldest one is dropped
+//! for it. Unprompted texts are kept among the turns, but they are not turns: they are neither the
+//! latest one nor counted.
 //!
-//! What takes as long as a turn is large is done outside of the machine, so that nobody waits for
-//! it: a
-//! [`Body`] is made before, a [`HeldTurn`] is copied after.
+//! Work that takes longer for a larger turn is done outside of the state machine, so that no other
+//! connection waits for it: a [`TurnBody`] is made before, a [`HeldTurn`] is copied after.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,54 +14,54 @@ use turnkeep_types::broker::{CompletedTurn, FoundTurn, SessionId, TurnForm, Turn
 use super::preview;
 use crate::detector::render_stream;
 
-/// What a kept turn takes besides its bytes, roughly.
+/// Roughly what a kept turn takes besides its bytes.
 const OVERHEAD_BYTES: usize = 512;
 
-/// Whose turn it is; shared by the turns of one registration.
+/// The names of a turn's session; shared by the turns of one registration.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Label {
+pub(super) struct SessionLabel {
     pub(super) session: SessionId,
     pub(super) name: Option<String>,
     pub(super) preset: Option<String>,
 }
 
-/// The readable text of a turn. Text is kept as bytes that are UTF-8, so that giving it to a sink
-/// copies nothing.
+/// The readable text of a turn. It is kept as bytes that are UTF-8, so that a sink gets it without
+/// a copy.
 #[derive(Debug, PartialEq, Eq)]
 enum KeptText {
-    /// The wrapper sent none. A sink that wants text gets what the content leaves behind on a
+    /// The wrapper sent no text. A sink that wants text gets what the content leaves behind on a
     /// terminal.
     Unknown {
         rendered: Bytes,
     },
-    /// The content is the text, as in a profile that reads the screen; it is kept once.
+    /// The content is the text, as in a screen profile; it is kept once.
     Content,
     Own(Bytes),
 }
 
 impl KeptText {
-    /// Makes readable text of the content of a wrapper that sent none.
-    fn rendered(content: &Bytes, bytes_max: usize) -> Self {
+    /// Renders the content of a wrapper that sent no text.
+    fn render_content(content: &Bytes, bytes_max: usize) -> Self {
         let text = render_stream(&with_carriage_returns(content));
-        // Most content without a text is text already; then it is kept once.
+        // Most content without a text is text already, and is then kept once.
         let rendered = if text.as_bytes() == content {
             content.clone()
         } else {
             text.into()
         };
         Self::Unknown {
-            rendered: cut(rendered, bytes_max).0,
+            rendered: truncate_bytes(rendered, bytes_max).0,
         }
     }
 }
 
-/// The parts of a completed turn, each cut to what is kept.
+/// The parts of a completed turn, each cut to the configured limit.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says something else about the turn"
 )]
-pub(super) struct Body {
+pub(super) struct TurnBody {
     content: Bytes,
     raw: Option<Bytes>,
     raw_truncated: bool,
@@ -75,23 +74,23 @@ pub(super) struct Body {
     unprompted: bool,
 }
 
-impl Body {
-    /// Takes what a wrapper found out of its message, each part cut to `bytes_max`.
-    pub(super) fn take(turn: &mut CompletedTurn, bytes_max: usize) -> Self {
+impl TurnBody {
+    /// Takes the parts of a turn out of a wrapper's message, each cut to `bytes_max`.
+    pub(super) fn take_from(turn: &mut CompletedTurn, bytes_max: usize) -> Self {
         let is_text = turn
             .text
             .as_deref()
             .is_some_and(|text| text.as_bytes() == turn.content);
-        let (content, content_cut) = cut(std::mem::take(&mut turn.content), bytes_max);
+        let (content, content_cut) = truncate_bytes(std::mem::take(&mut turn.content), bytes_max);
         let (text, text_cut) = match turn.text.take() {
-            None => (KeptText::rendered(&content, bytes_max), false),
-            // A cut may fall inside a character; then the text needs its own.
+            None => (KeptText::render_content(&content, bytes_max), false),
+            // A cut may fall inside a character; then the text is kept on its own.
             Some(_) if is_text && std::str::from_utf8(&content).is_ok() => {
                 (KeptText::Content, false)
             }
-            Some(text) => cut_text(text, bytes_max),
+            Some(text) => truncate_text(text, bytes_max),
         };
-        let (raw, raw_cut) = match turn.raw.take().map(|raw| cut(raw, bytes_max)) {
+        let (raw, raw_cut) = match turn.raw.take().map(|raw| truncate_bytes(raw, bytes_max)) {
             Some((raw, cut)) => (Some(raw), cut),
             None => (None, false),
         };
@@ -119,18 +118,18 @@ impl Body {
     }
 }
 
-/// A turn as it is kept. Never changes.
+/// A turn in a ring. It never changes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct KeptTurn {
     pub(super) seq: u64,
     pub(super) info: TurnInfo,
-    body: Body,
-    label: Arc<Label>,
+    body: TurnBody,
+    label: Arc<SessionLabel>,
 }
 
 impl KeptTurn {
-    /// Keeps a turn. `info` comes with id and time.
-    pub(super) fn new(info: TurnInfo, seq: u64, label: Arc<Label>, body: Body) -> Self {
+    /// Creates a turn; `info` brings its id and time.
+    pub(super) fn new(info: TurnInfo, seq: u64, label: Arc<SessionLabel>, body: TurnBody) -> Self {
         let info = TurnInfo {
             byte_length: u32::try_from(body.content.len()).unwrap_or(u32::MAX),
             interrupted: body.interrupted,
@@ -147,10 +146,9 @@ impl KeptTurn {
         }
     }
 
-    /// Its bytes in this form; none where raw bytes are asked for that were not kept. Copies
-    /// nothing.
+    /// The bytes in this form, without a copy; `None` for raw bytes that were not kept.
     pub(super) fn bytes(&self, form: TurnForm) -> Option<Bytes> {
-        let Body {
+        let TurnBody {
             content, raw, text, ..
         } = &self.body;
         match (form, text) {
@@ -162,15 +160,15 @@ impl KeptTurn {
         }
     }
 
-    /// Its first words.
+    /// The first words.
     pub(super) fn preview(&self) -> &str {
         &self.body.preview
     }
 
-    /// Bytes that it takes.
-    fn cost(&self) -> usize {
+    /// The memory that the turn takes.
+    fn memory_bytes(&self) -> usize {
         let text = match &self.body.text {
-            // Counted in full although it may share its memory with the content.
+            // Counted in full, although it may share its memory with the content.
             KeptText::Own(text) | KeptText::Unknown { rendered: text } => text.len(),
             KeptText::Content => 0,
         };
@@ -189,18 +187,18 @@ impl KeptTurn {
     }
 }
 
-/// A turn that is given out, still as it is kept.
+/// A turn that is handed out, still shared with its ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldTurn {
     pub(super) kept: Arc<KeptTurn>,
-    /// Whether its raw bytes are given instead of its text.
+    /// Whether its raw bytes are handed out instead of its text.
     pub(super) raw: bool,
 }
 
 impl HeldTurn {
-    /// The turn with a copy of its text or, when they were asked for, with its raw bytes. Takes as
-    /// long as the turn is large: not for those who keep others waiting.
-    pub fn found(&self) -> FoundTurn {
+    /// Copies the turn with its text or, if requested, its raw bytes. The time grows with the turn,
+    /// so do not call it while others wait.
+    pub fn to_found_turn(&self) -> FoundTurn {
         let Self { kept, raw } = self;
         FoundTurn {
             info: kept.info.clone(),
@@ -216,8 +214,8 @@ impl HeldTurn {
     }
 }
 
-/// Lines as a terminal shows them: without a carriage return each would begin where the one before
-/// ended.
+/// The content with a carriage return before each line feed. Without one, each line would begin
+/// where the line before ended.
 fn with_carriage_returns(content: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(content.len());
     for byte in content {
@@ -229,15 +227,15 @@ fn with_carriage_returns(content: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// The head of some bytes, and whether something was cut. What is cut off is not kept in memory.
-fn cut(bytes: Bytes, max: usize) -> (Bytes, bool) {
+/// The first `max` bytes, and whether bytes were cut off. The copy frees the memory of the rest.
+fn truncate_bytes(bytes: Bytes, max: usize) -> (Bytes, bool) {
     match bytes.get(..max) {
         Some(head) if head.len() < bytes.len() => (Bytes::copy_from_slice(head), true),
         _ => (bytes, false),
     }
 }
 
-fn cut_text(mut text: String, max: usize) -> (KeptText, bool) {
+fn truncate_text(mut text: String, max: usize) -> (KeptText, bool) {
     let end = text.floor_char_boundary(max);
     let is_cut = end < text.len();
     text.truncate(end);
@@ -253,19 +251,19 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Keeps a turn as the newest, dropping the oldest beyond `turns_max`.
+    /// Adds a turn as the newest and drops the oldest ones beyond `turns_max`.
     pub(super) fn push(&mut self, turn: KeptTurn, turns_max: usize) {
         while self.turns.len() >= turns_max.max(1) {
             self.evict();
         }
-        self.bytes += turn.cost();
+        self.bytes += turn.memory_bytes();
         self.turns.push_back(Arc::new(turn));
     }
 
     /// Drops the oldest turn.
     pub(super) fn evict(&mut self) {
         if let Some(turn) = self.turns.pop_front() {
-            self.bytes -= turn.cost();
+            self.bytes -= turn.memory_bytes();
         }
     }
 
@@ -277,7 +275,7 @@ impl Ring {
         self.bytes
     }
 
-    /// The latest turn; what was said unprompted is none.
+    /// The latest turn; unprompted texts do not count.
     pub(super) fn latest(&self) -> Option<Arc<KeptTurn>> {
         self.turns
             .iter()
@@ -286,7 +284,7 @@ impl Ring {
             .cloned()
     }
 
-    /// How many turns there are; what was said unprompted does not count.
+    /// How many turns the ring holds; unprompted texts do not count.
     pub(super) fn turn_count(&self) -> usize {
         self.turns
             .iter()

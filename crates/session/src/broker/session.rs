@@ -1,4 +1,6 @@
-//! One session: who wraps it, what its agent does, its ring and its counter.
+//! One session: its wrapper, its program's state, its ring and its sequence numbers.
+//!
+//! The ring and the numbers survive a new registration; everything else is replaced by it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,27 +11,27 @@ use turnkeep_types::broker::{
 };
 
 use super::effect::ConnId;
-use super::numbers::Numbers;
-use super::ring::{Label, Ring};
+use super::ring::{Ring, SessionLabel};
+use super::sequence_numbers::SequenceNumbers;
 
-/// A registered session, or one that has gone and lingers.
+/// A registered session, or one that is gone and lingers.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) label: Arc<Label>,
-    /// The wrapper's connection; none when the session has gone.
+    pub(super) label: Arc<SessionLabel>,
+    /// The wrapper's connection; `None` when the session is gone.
     pub(super) owner: Option<ConnId>,
     pub(super) ring: Ring,
-    /// The sequence numbers that were given; they never go back, not even over a new registration.
-    pub(super) numbers: Numbers,
-    /// Since when the state is what it is, or the session is gone.
+    /// The assigned sequence numbers; they never go back, not even over a new registration.
+    pub(super) numbers: SequenceNumbers,
+    /// When the current state began, or when the session went.
     pub(super) since: Timestamp,
-    /// Whether the wrapper was told to let others watch.
+    /// Whether the user allowed others to watch.
     pub(super) shared: bool,
     /// Whether the wrapper frames every paste.
     pub(super) bracketed: bool,
     /// Whether the program paints dialogs, so that it may show one before its first prompt.
     dialogs: bool,
-    /// Who watches.
+    /// The connections that watch.
     pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
     signal: Option<String>,
@@ -39,17 +41,17 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A session that nobody has registered before.
+    /// Creates a session that was never registered before.
     pub(super) fn new(now: Timestamp, id: SessionId) -> Self {
         Self {
-            label: Arc::new(Label {
+            label: Arc::new(SessionLabel {
                 session: id,
                 name: None,
                 preset: None,
             }),
             owner: None,
             ring: Ring::default(),
-            numbers: Numbers::default(),
+            numbers: SequenceNumbers::default(),
             since: now,
             shared: false,
             bracketed: false,
@@ -63,10 +65,10 @@ impl Session {
         }
     }
 
-    /// Takes a registration. The ring and the counter stay.
+    /// Applies a registration. The ring and the numbers stay.
     pub(super) fn register(&mut self, now: Timestamp, conn: ConnId, register: Register) {
         let session = self.label.session.clone();
-        self.label = Arc::new(Label {
+        self.label = Arc::new(SessionLabel {
             session,
             name: register.name,
             preset: register.preset,
@@ -90,7 +92,7 @@ impl Session {
         self.signal = change.signal.or_else(|| self.signal.take());
     }
 
-    pub(super) fn leave(&mut self, now: Timestamp) {
+    pub(super) fn mark_disconnected(&mut self, now: Timestamp) {
         self.owner = None;
         self.since = now;
     }
@@ -132,7 +134,7 @@ impl Session {
     }
 }
 
-/// Refuses names that would make a list of sessions too long for a message.
+/// Rejects names that would make a list of sessions too long for a message.
 pub(super) fn check_names<'a>(
     names: impl IntoIterator<Item = (&'static str, Option<&'a str>)>,
 ) -> Result<(), Refusal> {

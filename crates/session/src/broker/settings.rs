@@ -1,4 +1,4 @@
-//! The broker's bounds.
+//! The broker's limits. [`Settings::check`] rejects impossible ones before the broker starts.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use turnkeep_types::broker::{FRAME_BYTES_MAX, TURN_BYTES_CEILING};
 /// How much the broker keeps, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Turns of one session.
+    /// The number of turns of one session.
     pub ring_turns_max: usize,
-    /// A turn's content, and as much again for its text and for its raw bytes.
+    /// The size of a turn's content, and of its text and its raw bytes each.
     pub turn_bytes_max: usize,
-    /// All turns together.
+    /// The size of all turns together.
     pub memory_bytes_max: usize,
-    /// How long the turns of a session that has gone are kept.
+    /// How long the turns of a session that is gone are kept.
     pub linger: Duration,
-    /// Sessions, those that have gone included.
+    /// The number of sessions, those that are gone included.
     pub sessions_max: usize,
 }
 
@@ -31,16 +31,16 @@ impl Default for Settings {
     }
 }
 
-/// The longest list of turns that still fits in one message with room to spare.
+/// The longest list of turns that still fits in one message.
 const RING_TURNS_CEILING: usize = 10_000;
 
-/// A bound that cannot be.
+/// An impossible limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
-    /// A ring of no turns, or of more than can be listed.
+    /// A ring of no turns, or of more than a list can hold.
     #[error("a ring holds 1 to {RING_TURNS_CEILING} turns, not {0}")]
     Ring(usize),
-    /// Turns of no bytes, or larger than fits in a message with its text.
+    /// Turns of no bytes, or larger than a message with its text can hold.
     #[error("a turn holds 1 to {TURN_BYTES_CEILING} bytes, not {0}")]
     TurnBytes(usize),
     /// Less memory than one message takes.
@@ -49,7 +49,7 @@ pub enum BadSettings {
 }
 
 impl Settings {
-    /// Refuses what cannot be.
+    /// Rejects impossible limits.
     pub fn check(&self) -> Result<(), BadSettings> {
         if !(1..=RING_TURNS_CEILING).contains(&self.ring_turns_max) {
             return Err(BadSettings::Ring(self.ring_turns_max));

@@ -1,5 +1,8 @@
-//! The table of sessions: who may do what to which, how much they hold together, and when they are
-//! forgotten.
+//! The table of sessions: which connection owns which session, how much memory all rings take, and
+//! when sessions are removed.
+//!
+//! The sum of the rings' bytes is kept in `held_bytes` and never exceeds the limit, except by the
+//! newest turn alone. Rejections are values; nothing fails.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -11,23 +14,23 @@ use turnkeep_types::broker::{
 };
 
 use super::effect::ConnId;
-use super::message::Completed;
-use super::numbers::Number;
+use super::message::CompletedTurnRequest;
 use super::ring::{KeptTurn, Ring};
+use super::sequence_numbers::AssignedNumber;
 use super::session::{Session, check_names};
 use super::settings::Settings;
 
-/// All sessions, those that linger included.
+/// All sessions, those that are gone but linger included.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct SessionTable {
     settings: Settings,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     held_bytes: usize,
-    /// No session is to be forgotten before; none when none has gone.
+    /// The earliest time at which a session is removed; `None` when none is gone.
     next_expiry: Option<Timestamp>,
 }
 
-impl Table {
+impl SessionTable {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -41,7 +44,7 @@ impl Table {
         self.held_bytes
     }
 
-    /// A session's owner: none when there is no such session, none inside when it has gone.
+    /// A session's owner: `None` when the session is unknown, `Some(None)` when it is gone.
     pub(super) fn owner(&self, session: &str) -> Option<Option<ConnId>> {
         self.sessions.get(session).map(|session| session.owner)
     }
@@ -58,16 +61,17 @@ impl Table {
         Ok(&session.ring)
     }
 
-    /// A turn by its id; an id that cannot be one names a turn as little as one that is gone.
-    pub(super) fn turn(&self, turn_id: &str) -> Result<Arc<KeptTurn>, Refusal> {
+    /// Finds a turn by its id. A malformed id is reported like one that is no longer kept.
+    pub(super) fn find_turn(&self, turn_id: &str) -> Result<Arc<KeptTurn>, Refusal> {
         let found = turn_id.rsplit_once(':').and_then(|(session, seq)| {
             let turn = self.sessions.get(session)?.ring.find(seq.parse().ok()?)?;
+            // `seq` has other spellings (`+1`, `01`); only the exact id names the turn.
             (turn.info.turn_id == turn_id).then_some(turn)
         });
         found.ok_or_else(|| Reason::TurnNotFound.into())
     }
 
-    pub(super) fn list(&self, list: ListSessions) -> Vec<SessionInfo> {
+    pub(super) fn list_sessions(&self, list: ListSessions) -> Vec<SessionInfo> {
         let listed = self
             .sessions
             .values()
@@ -93,7 +97,7 @@ impl Table {
             .is_some_and(Session::may_show_dialog)
     }
 
-    /// Registers a session, or one that has gone again.
+    /// Registers a session, or registers one again that is gone.
     pub(super) fn register(
         &mut self,
         now: Timestamp,
@@ -109,6 +113,7 @@ impl Table {
         check_names([("preset", register.preset.as_deref())])?;
         match self.sessions.get(id.as_str()) {
             Some(session) if session.owner.is_some() => return Err(Reason::DuplicateSession.into()),
+            // The session is gone and registers again: its ring and numbers stay.
             Some(_) => {}
             None => self.make_room()?,
         }
@@ -120,7 +125,7 @@ impl Table {
         Ok(id)
     }
 
-    /// Makes room for one more session, at the cost of the one that has been gone for longest.
+    /// Makes room for one more session by removing the one that has been gone for longest.
     fn make_room(&mut self) -> Result<(), Refusal> {
         if self.sessions.len() < self.settings.sessions_max {
             return Ok(());
@@ -129,53 +134,62 @@ impl Table {
             .sessions
             .iter()
             .filter(|(_, session)| session.owner.is_none());
+        // A connected session is never removed for a new one.
         let oldest = gone
             .min_by_key(|(_, session)| session.since)
             .map(|(id, _)| id.clone());
         let oldest = oldest.ok_or_else(|| Refusal::new(Reason::Busy, "too many sessions"))?;
-        self.forget(&oldest);
+        self.remove_session(&oldest);
         Ok(())
     }
 
-    fn forget(&mut self, id: &SessionId) {
+    fn remove_session(&mut self, id: &SessionId) {
         if let Some(session) = self.sessions.remove(id) {
             self.held_bytes -= session.ring.bytes();
         }
     }
 
-    /// A session's wrapper has gone.
-    pub(super) fn leave(&mut self, now: Timestamp, session: &str) {
+    /// Marks a session's wrapper as gone.
+    pub(super) fn mark_disconnected(&mut self, now: Timestamp, session: &str) {
         let Some(session) = self.sessions.get_mut(session) else {
             return;
         };
-        session.leave(now);
-        let expiry = expiry(&self.settings, session);
+        session.mark_disconnected(now);
+        let expiry = expiry_of(&self.settings, session);
         self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
     }
 
-    /// Forgets what has been gone for long enough.
+    /// Removes the sessions that have been gone for long enough.
     pub(super) fn expire(&mut self, now: Timestamp) {
+        // Called with every message, so the common case must not walk all sessions.
         if self.next_expiry.is_none_or(|next| now < next) {
             return;
         }
-        let settings = self.settings;
-        let gone = |session: &&Session| session.owner.is_none();
-        let is_over = |session: &&Session| gone(session) && expiry(&settings, session) <= now;
-        let over: Vec<SessionId> = self
-            .sessions
-            .values()
-            .filter(is_over)
-            .map(|session| session.label.session.clone())
-            .collect();
-        for id in &over {
-            self.forget(id);
+        let mut over = Vec::new();
+        let mut next: Option<Timestamp> = None;
+        for session in self.sessions.values() {
+            if session.owner.is_some() {
+                continue;
+            }
+            let expiry = expiry_of(&self.settings, session);
+            if expiry <= now {
+                over.push(session.label.session.clone());
+            } else {
+                next = Some(next.map_or(expiry, |next| next.min(expiry)));
+            }
         }
-        let left = self.sessions.values().filter(gone);
-        self.next_expiry = left.map(|session| expiry(&settings, session)).min();
+        for id in &over {
+            self.remove_session(id);
+        }
+        self.next_expiry = next;
     }
 
     /// The session, if this connection registered it.
-    pub(super) fn own(&mut self, conn: ConnId, session: &str) -> Result<&mut Session, Refusal> {
+    pub(super) fn owned_session(
+        &mut self,
+        conn: ConnId,
+        session: &str,
+    ) -> Result<&mut Session, Refusal> {
         let session = self
             .sessions
             .get_mut(session)
@@ -193,26 +207,27 @@ impl Table {
         change: StateChange,
     ) -> Result<Reply, Refusal> {
         check_names([("signal", change.signal.as_deref())])?;
-        self.own(conn, &change.session)?.set_state(change);
+        self.owned_session(conn, &change.session)?.set_state(change);
         Ok(Reply::Done)
     }
 
-    /// Keeps a completed turn. A sequence number that was given before names the turn that it was
-    /// given to.
-    pub(super) fn complete(
+    /// Keeps a completed turn. A sequence number that was assigned before returns the id of its
+    /// turn and keeps nothing, so that a wrapper can send a turn again.
+    pub(super) fn keep_turn(
         &mut self,
         now: Timestamp,
         conn: ConnId,
-        turn: Completed,
+        turn: CompletedTurnRequest,
     ) -> Result<Reply, Refusal> {
         check_names([("text_source", turn.body.text_source())])?;
         let ring_turns_max = self.settings.ring_turns_max;
-        let session = self.own(conn, &turn.session)?;
-        let (seq, is_known) = match session.numbers.give(turn.seq)? {
-            Number::New(seq) => (seq, false),
-            Number::Known(seq) => (seq, true),
+        let session = self.owned_session(conn, &turn.session)?;
+        let (seq, is_known) = match session.numbers.assign(turn.seq)? {
+            AssignedNumber::New(seq) => (seq, false),
+            AssignedNumber::Known(seq) => (seq, true),
         };
         let turn_id = format!("{}:{seq}", session.label.session);
+        // The wrapper sends its turns again after a reconnect.
         if is_known {
             return Ok(Reply::Kept { turn_id });
         }
@@ -227,13 +242,13 @@ impl Table {
         session.ring.push(kept, ring_turns_max);
         let (after, id) = (session.ring.bytes(), session.label.session.clone());
         self.held_bytes = self.held_bytes - before + after;
-        self.shed(&id);
+        self.evict_to_limit(&id);
         Ok(Reply::Kept { turn_id })
     }
 
-    /// Drops the oldest turns of the largest rings until all fit; never the one that `newest` just
-    /// got.
-    fn shed(&mut self, newest: &SessionId) {
+    /// Drops the oldest turns of the largest rings until all fit, but never the turn that `newest`
+    /// just got.
+    fn evict_to_limit(&mut self, newest: &SessionId) {
         if self.held_bytes <= self.settings.memory_bytes_max {
             return;
         }
@@ -242,6 +257,7 @@ impl Table {
             .iter()
             .enumerate()
             .map(|(at, session)| (session.ring.bytes(), at));
+        // A heap, so that each eviction does not search thousands of sessions again.
         let mut largest: BinaryHeap<(usize, usize)> = sizes.collect();
         while self.held_bytes > self.settings.memory_bytes_max {
             let Some((before, at)) = largest.pop() else {
@@ -250,6 +266,7 @@ impl Table {
             let Some(session) = sessions.get_mut(at) else {
                 return;
             };
+            // The ring of `newest` keeps its last turn; an empty ring has nothing to give.
             if session.ring.len() <= usize::from(session.label.session == *newest) {
                 continue;
             }
@@ -260,8 +277,8 @@ impl Table {
     }
 }
 
-/// When a session that has gone is forgotten.
-fn expiry(settings: &Settings, session: &Session) -> Timestamp {
+/// When a session that is gone is removed.
+fn expiry_of(settings: &Settings, session: &Session) -> Timestamp {
     let linger = u64::try_from(settings.linger.as_millis()).unwrap_or(u64::MAX);
     Timestamp(session.since.0.saturating_add(linger))
 }

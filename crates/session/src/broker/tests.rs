@@ -1,5 +1,4 @@
-//! The contract of the turn registry and of the broker, clause by clause, with no socket and no
-//! clock.
+//! The rules of the turn registry and of the broker, one by one, with no socket and no clock.
 
 mod limits;
 mod registry;
@@ -79,7 +78,7 @@ impl Bench {
     /// Asks something that is answered at once.
     fn ask(&mut self, conn: ConnId, request: Request) -> Result<Reply, Reason> {
         match self.apply(conn, Ok(request)).answer {
-            Answer::Found(turn) => Ok(Reply::Turn(Box::new(turn.found()))),
+            Answer::Found(turn) => Ok(Reply::Turn(Box::new(turn.to_found_turn()))),
             Answer::Response(outcome) => outcome.map_err(|refusal| refusal.reason),
             other => panic!("not a response: {other:?}"),
         }

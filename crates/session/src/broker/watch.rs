@@ -1,9 +1,8 @@
-//! Watching a shared terminal: who may, and who is told what.
+//! Watching a shared terminal: which client may, and which notices it causes.
 //!
-//! The wrapper sends what its terminal shows only while somebody watches: the first piece after
-//! each
-//! [`Notice::Show`] that is on is the whole screen. What a watcher who is too slow misses is the shell's to
-//! know, which then asks for the whole screen again ([`Broker::repaint`]).
+//! The wrapper sends its screen only while a client watches; after each [`Notice::Show`] that is
+//! on, it sends the whole screen first. The server knows which watcher was too slow and missed
+//! something, and then requests the whole screen again ([`Broker::repaint`]).
 
 use std::sync::Arc;
 
@@ -11,15 +10,15 @@ use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{Reason, Refusal, Role, Shown};
 
 use super::effect::{ConnId, Notice};
-use super::table::Table;
-use super::{Broker, Decided, Step};
+use super::table::SessionTable;
+use super::{Broker, Decision, DecisionResult};
 
-/// Those who watch one session.
+/// How many clients may watch one session.
 const WATCHERS_MAX: usize = 32;
 
 impl Broker {
-    /// A client wants to see a session.
-    pub(super) fn watch(&mut self, conn: ConnId, session: &str) -> Decided {
+    /// Starts watching a session for a client.
+    pub(super) fn watch(&mut self, conn: ConnId, session: &str) -> DecisionResult {
         let peer = self.peers.get_mut(&conn).ok_or(Reason::HelloRequired)?;
         if peer.role != Role::Client {
             return Err(Reason::WrongRole.into());
@@ -48,19 +47,19 @@ impl Broker {
         }
         found.watchers.insert(conn);
         peer.watches = Some(found.label.session.clone());
-        Ok(Step::Told(vec![Notice::Show { to, on: true }]))
+        Ok(Decision::Notify(vec![Notice::Show { to, on: true }]))
     }
 
-    /// A watcher has missed something and needs the whole screen.
+    /// Requests the whole screen for a watcher that missed something.
     pub fn repaint(&self, conn: ConnId) -> Option<Notice> {
         let watched = self.peers.get(&conn)?.watches.as_ref()?;
         let to = self.table.sessions.get(watched.as_str())?.owner?;
         Some(Notice::Show { to, on: true })
     }
 
-    /// A session's wrapper has gone, and those who watched it are to be told.
-    pub(super) fn end(&mut self, now: Timestamp, session: &str) -> Option<Notice> {
-        self.table.leave(now, session);
+    /// Marks a session as gone, and returns the notice for its watchers.
+    pub(super) fn end_session(&mut self, now: Timestamp, session: &str) -> Option<Notice> {
+        self.table.mark_disconnected(now, session);
         let watchers = std::mem::take(&mut self.table.sessions.get_mut(session)?.watchers);
         for conn in &watchers {
             if let Some(peer) = self.peers.get_mut(conn) {
@@ -75,10 +74,14 @@ impl Broker {
     }
 }
 
-impl Table {
-    /// What a session's terminal shows goes to those who watch it.
-    pub(super) fn show(&mut self, conn: ConnId, shown: Shown) -> Result<Vec<Notice>, Refusal> {
-        let session = self.own(conn, &shown.session)?;
+impl SessionTable {
+    /// Forwards what a session's terminal shows to its watchers.
+    pub(super) fn forward_screen(
+        &mut self,
+        conn: ConnId,
+        shown: Shown,
+    ) -> Result<Vec<Notice>, Refusal> {
+        let session = self.owned_session(conn, &shown.session)?;
         if !session.shared {
             return Err(Reason::NotShared.into());
         }
@@ -90,7 +93,7 @@ impl Table {
         Ok(notice.into_iter().collect())
     }
 
-    /// Somebody watches no more; the wrapper is told when that was the last one.
+    /// Stops watching; the wrapper gets a notice when that was the last watcher.
     pub(super) fn unwatch(&mut self, conn: ConnId, session: &str) -> Option<Notice> {
         let session = self.sessions.get_mut(session)?;
         session.watchers.remove(&conn);

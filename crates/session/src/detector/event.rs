@@ -1,65 +1,65 @@
-//! The vocabulary of the detector: what goes in, what comes out.
+//! The input and output types of the detector. They hold no logic.
 
 use crate::screen::Size;
 use std::fmt;
 use std::time::Duration;
 
-/// What the detector is told.
+/// An input of the detector.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
-    /// The program wrote.
+    /// The program wrote these bytes.
     Output(&'a [u8]),
-    /// The program got input, typed or injected.
+    /// The program received these bytes, typed or injected.
     Input(&'a [u8]),
-    /// The tty's mode, as read from the master; repeat it as often as it is read.
+    /// The current mode of the tty, read from its master side. Repeating the same mode is harmless.
     TtyMode(TtyMode),
     /// The window has a new size.
     Resize(Size),
-    /// SIGINT was passed on to the program.
+    /// The caller passed SIGINT on to the program.
     Interrupt,
-    /// Output was dropped because the reader lagged: the turn is incomplete.
+    /// Output was dropped because the reader lagged, so the open turn is incomplete.
     Gap,
-    /// Time passed.
+    /// Only time passed.
     Tick,
 }
 
 /// The mode of a tty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TtyMode {
-    /// Input is edited and given line by line by the kernel.
+    /// The kernel edits input and delivers it line by line.
     pub canonical: bool,
-    /// Input is echoed by the kernel.
+    /// The kernel echoes input.
     pub echo: bool,
 }
 
-/// What the detector says.
+/// An output of the detector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
-    /// The first prompt was seen: from here on input makes turns.
+pub enum Detection {
+    /// The first prompt was seen: from here on, input makes turns.
     Ready,
-    /// What the program does changed.
+    /// The program's state changed.
     State(State),
     /// A turn is complete.
     Turn(Box<Turn>),
 }
 
-/// What the program does.
+/// The state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No prompt was seen yet.
     Starting,
-    /// It waits for a prompt.
+    /// The program waits for a prompt.
     Ready,
-    /// It works.
+    /// The program works.
     Working,
-    /// It waits for a decision, inside a turn.
+    /// The program waits for a decision, inside a turn.
     Blocked,
 }
 
-/// Which signal told the boundary.
+/// The signal that showed a prompt, in the order of trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// The program's own status (OSC 7501).
+    /// The program's own status report (OSC 7501).
     Status,
     /// Shell integration (OSC 133).
     Marks,
@@ -96,26 +96,27 @@ impl fmt::Display for Signal {
     reason = "each says something else about the turn"
 )]
 pub struct Turn {
-    /// What is relayed: the raw bytes of a stream, the text of a screen.
+    /// The bytes that are relayed: the raw bytes of a stream, the text of a screen.
     pub content: Vec<u8>,
-    /// The content as text.
+    /// The content as plain text.
     pub text: String,
-    /// The program's output of a screen's turn, where it is kept.
+    /// The program's output during a screen's turn, where the caller asked to keep it.
     pub raw: Option<Vec<u8>>,
-    /// Whether `raw` is only the head.
+    /// Whether bytes at the end of `raw` were discarded.
     pub raw_truncated: bool,
-    /// Whether `content` is only the head.
+    /// Whether bytes at the end of `content` were discarded.
     pub truncated: bool,
-    /// Whether the user interrupted it.
+    /// Whether the user interrupted the turn.
     pub interrupted: bool,
-    /// Whether part of it is missing.
+    /// Whether part of the turn is missing.
     pub incomplete: bool,
-    /// Whether the program spoke although nothing was submitted: no turn in the strict sense.
+    /// Whether the program spoke although the user submitted nothing. Such a text is kept, but is
+    /// not a turn for most callers.
     pub unprompted: bool,
-    /// Which signal told its end.
+    /// The signal that showed the end of the turn.
     pub signal: Signal,
-    /// When its input was submitted.
+    /// The time of the submit.
     pub start: Duration,
-    /// When its end was told.
+    /// The time at which the end was detected.
     pub end: Duration,
 }

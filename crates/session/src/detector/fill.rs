@@ -1,9 +1,9 @@
-//! The fill of zsh and fish: so that a prompt begins a row of its own, they print a mark (`%`, `#`,
-//! `⏎`) and blanks up to the right edge, and take both back. Output without a line feed ends where
-//! the mark begins.
+//! Finds the fill that zsh and fish print so that a prompt begins a row of its own: a mark (`%`,
+//! `#`, `⏎`) and blanks up to the right edge, both erased again. Output without a line feed ends
+//! where the mark begins.
 //!
-//! Only the shape is asked for: a coloured sign or none, a run of blanks, and twice back to the
-//! left edge.
+//! Only the shape counts: a coloured sign or none, a run of blanks, and two returns to the left
+//! edge.
 
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ static FILL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"(?-u){mark} {{10,}}\r[^\r\n]{{0,24}}\r")).ok()
 });
 
-/// Where the last fill of a line begins.
+/// The index at which the last fill of a line begins.
 pub(super) fn fill_start(line: &[u8]) -> Option<usize> {
     FILL.as_ref()?
         .find_iter(line)

@@ -1,21 +1,22 @@
-//! A session from any bytes, for fuzzers: no panic, bounded memory, and cutting changes nothing.
+//! Plays arbitrary bytes as a session, for fuzzers: no panic, limited memory, and cutting changes
+//! nothing.
 //!
-//! The first byte chooses a profile; then each step is a kind, a length and, for output and input,
-//! that many bytes. What is missing at the end is simply not there.
+//! The first byte chooses a profile. Then each step is a kind, a length and, for output and input,
+//! that many bytes. A step that is cut short plays the bytes it has.
 
-use super::{Detector, Event, Happening, Presets, Profile, Size, TtyMode, presets};
+use super::{Detection, Detector, Event, Presets, Profile, Size, TtyMode, presets};
 use crate::screen::Mirror;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What a detector may hold for so little input, and more than that is a leak.
+/// What a detector may hold for such short input; more is a leak.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
 
-/// What two screens of 20 by 6 may take with a look of its own in every cell, and half a string
-/// behind.
+/// What two screens of 20 by 6 may take with different colours in every cell and half a string
+/// behind them.
 const REPAINT_BYTES_MAX: usize = 32 * 1024;
 
-/// How often a detector may want to be woken when nothing happens any more.
+/// How often a detector may ask for a tick after the last event.
 const WAKES_MAX: usize = 32;
 
 const SCREEN: &str = "content = 'screen'\nstatus = true\n[title]\nbusy = '^b'\nready = '^r'\n[rows]\n\
@@ -36,7 +37,7 @@ fn profiles() -> &'static [Profile] {
     })
 }
 
-/// Plays any bytes as a session, whole and cut, and compares.
+/// Plays the bytes as a session, whole and byte by byte, and compares the results.
 pub fn play_any(bytes: &[u8]) {
     let Some((first, script)) = bytes.split_first() else {
         return;
@@ -44,16 +45,16 @@ pub fn play_any(bytes: &[u8]) {
     let Some(profile) = profiles().get(usize::from(*first) % profiles().len()) else {
         return;
     };
-    let whole = play(profile.clone(), script, usize::MAX);
+    let whole = play_script(profile.clone(), script, usize::MAX);
     assert!(
-        whole == play(profile.clone(), script, 1),
+        whole == play_script(profile.clone(), script, 1),
         "cutting the bytes changed the turns"
     );
-    mirror(script);
+    play_mirror(script);
 }
 
-/// Shows any bytes on a shared terminal: no panic, and a repaint as large as its window at most.
-fn mirror(script: &[u8]) {
+/// Shows the bytes on a shared terminal and checks that a repaint stays as small as its window.
+fn play_mirror(script: &[u8]) {
     let size = Size { cols: 20, rows: 6 };
     let mut mirror = Mirror::new(size);
     for (at, part) in script.chunks(64).enumerate() {
@@ -77,7 +78,7 @@ fn mirror(script: &[u8]) {
     other.feed(&repaint);
 }
 
-fn play(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {
+fn play_script(profile: Profile, script: &[u8], piece: usize) -> Vec<Detection> {
     let mut detector = Detector::new(profile, Size { cols: 20, rows: 6 });
     let mut now = Duration::ZERO;
     let mut out = Vec::new();
@@ -93,8 +94,8 @@ fn play(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {
                 .chunks(piece)
                 .for_each(|part| out.extend(detector.feed(now, Event::Input(part)))),
             5 => now += Duration::from_millis(u64::from(*length) * 2),
-            6 => out.extend(detector.feed(now, mode(*length))),
-            _ => out.extend(detector.feed(now, other(*length))),
+            6 => out.extend(detector.feed(now, tty_mode_event(*length))),
+            _ => out.extend(detector.feed(now, other_event(*length))),
         }
         assert!(
             detector.held_bytes() <= HELD_BYTES_MAX,
@@ -111,14 +112,14 @@ fn play(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {
     panic!("the detector wants to be woken for ever");
 }
 
-fn mode(bits: u8) -> Event<'static> {
+fn tty_mode_event(bits: u8) -> Event<'static> {
     Event::TtyMode(TtyMode {
         canonical: bits & 1 == 1,
         echo: bits & 2 == 2,
     })
 }
 
-fn other(choice: u8) -> Event<'static> {
+fn other_event(choice: u8) -> Event<'static> {
     match choice % 4 {
         0 => Event::Interrupt,
         1 => Event::Gap,

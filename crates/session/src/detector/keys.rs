@@ -1,26 +1,24 @@
-//! The input as keys: what a person pressed, told apart from what the terminal reports.
+//! Parses the input into keys, so that a key press is not confused with a report of the terminal.
 //!
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a
 //! paste are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows
-//! it for
-//! [`ESCAPE_WAIT`] or when another ESC does; what begins an answer of the terminal (`ESC ]`) and goes
-//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does
-//! not come is given up, so that the keys after it are keys again. Nothing here grows: of a
-//! sequence
-//! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
+//! it for [`ESCAPE_WAIT`] or when another ESC does. The beginning of a terminal's answer (`ESC ]`)
+//! that goes no further is a key with Alt. Nothing stays open forever: a string or a paste whose
+//! end does not come is given up, so that later keys count again. Of a sequence,
+//! [`SEQUENCE_BYTES_MAX`] bytes are kept and the rest is skipped. No input fails.
 
 use std::time::Duration;
 
 /// How long a lone ESC byte may still become a sequence.
 pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
-/// How long a string that has begun may pause: an answer of the terminal comes in one piece.
+/// How long a string may pause. A terminal sends an answer in one piece, so this is generous.
 const STRING_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a paste may pause. The program waits for its end as well, and links stall.
+/// How long a paste may pause. The program waits for its end as well, and slow links stall.
 const PASTE_WAIT: Duration = Duration::from_secs(10);
 
-/// How much of a sequence is looked at.
+/// How much of a sequence is kept.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
 const ENTER: u32 = 13;
@@ -29,7 +27,7 @@ const ESCAPE: u32 = 27;
 const BACKSPACE: u32 = 127;
 const CTRL: u32 = 4;
 const SHIFT: u32 = 1;
-/// Shift, alt, ctrl, super, hyper and meta; the locks above them are no modifiers.
+/// Shift, alt, ctrl, super, hyper and meta; the lock keys above them are not modifiers.
 const MODIFIERS: u32 = 0x3f;
 
 /// A key press.
@@ -37,7 +35,7 @@ const MODIFIERS: u32 = 0x3f;
 pub(super) enum Key {
     /// Enter alone.
     Enter,
-    /// Ctrl-J, which line editors take for Enter.
+    /// Ctrl-J, which line editors read as Enter.
     LineFeed,
     /// Esc alone.
     Escape,
@@ -49,7 +47,7 @@ pub(super) enum Key {
     Pasted(u8),
     /// The character before the cursor is erased.
     Backspace,
-    /// The line is erased.
+    /// The whole line is erased (Ctrl-U).
     Kill,
     /// Another key, which may change the line in ways that only the program knows.
     Edit,
@@ -62,24 +60,24 @@ enum State {
     Csi,
     /// After `ESC O`.
     SingleShift,
-    /// The bytes of an old mouse report that are still to come.
+    /// An old mouse report, with the number of bytes still to come.
     Mouse(u8),
-    /// After the introducer of a string, of which nothing came yet.
+    /// Right after the introducer of a string.
     StringStart,
     String,
     StringEscape,
     Paste,
 }
 
-/// Cuts input into keys.
+/// Splits input into keys.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct KeyParser {
     state: State,
     sequence: Vec<u8>,
     last: Duration,
 }
 
-impl Keys {
+impl KeyParser {
     pub(super) fn new() -> Self {
         Self {
             state: State::Ground,
@@ -88,7 +86,7 @@ impl Keys {
         }
     }
 
-    /// When an open ESC becomes a key or what else is open is given up.
+    /// When an open ESC becomes a key, or an open sequence is given up.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let wait = match self.state {
             State::Ground => return None,
@@ -99,7 +97,7 @@ impl Keys {
         Some(self.last + wait)
     }
 
-    /// Whether nothing is open.
+    /// Whether no sequence is open.
     pub(super) fn at_ground(&self) -> bool {
         self.state == State::Ground
     }
@@ -110,33 +108,36 @@ impl Keys {
             return None;
         }
         match std::mem::replace(&mut self.state, State::Ground) {
+            // Nothing followed the ESC in time, so it was the key.
             State::Escape => Some(Key::Escape),
             State::Csi | State::SingleShift | State::StringStart | State::String => Some(Key::Edit),
             State::Ground | State::Mouse(_) | State::StringEscape | State::Paste => None,
         }
     }
 
-    /// Takes one byte.
-    pub(super) fn byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
+    /// Reads one byte; returns the key that it completes.
+    pub(super) fn push_byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
         self.last = now;
         match self.state {
-            State::Ground => self.ground(byte),
-            State::Escape => self.escape(byte),
-            State::Csi => self.csi(byte),
-            State::SingleShift => self.end(Some(if byte == b'M' { Key::Enter } else { Key::Edit })),
-            State::Mouse(left) => self.mouse(left),
-            State::StringStart | State::String => self.string(byte),
-            State::StringEscape => self.string_escape(byte),
-            State::Paste => self.paste(byte),
+            State::Ground => self.read_ground(byte),
+            State::Escape => self.read_escape(byte),
+            State::Csi => self.read_csi(byte),
+            State::SingleShift => {
+                self.end_sequence(Some(if byte == b'M' { Key::Enter } else { Key::Edit }))
+            }
+            State::Mouse(left) => self.skip_mouse_byte(left),
+            State::StringStart | State::String => self.read_string(byte),
+            State::StringEscape => self.read_string_escape(byte),
+            State::Paste => self.read_paste(byte),
         }
     }
 
-    fn end(&mut self, key: Option<Key>) -> Option<Key> {
+    fn end_sequence(&mut self, key: Option<Key>) -> Option<Key> {
         self.state = State::Ground;
         key
     }
 
-    fn ground(&mut self, byte: u8) -> Option<Key> {
+    fn read_ground(&mut self, byte: u8) -> Option<Key> {
         match byte {
             0x1b => {
                 self.state = State::Escape;
@@ -147,38 +148,41 @@ impl Keys {
             0x03 => Some(Key::Interrupt),
             0x08 | 0x7f => Some(Key::Backspace),
             0x15 => Some(Key::Kill),
+            // Every other control key may edit the line in a way that only the program knows.
             0x00..=0x1f => Some(Key::Edit),
             _ => Some(Key::Text(byte)),
         }
     }
 
-    fn escape(&mut self, byte: u8) -> Option<Key> {
+    fn read_escape(&mut self, byte: u8) -> Option<Key> {
         self.sequence.clear();
         self.state = match byte {
             b'[' => State::Csi,
             b'O' => State::SingleShift,
             b']' | b'P' | b'_' | b'^' | b'X' => State::StringStart,
             0x1b => {
-                // Two of them: the first was the key, the second may begin anything.
+                // Two in a row: the first was the key, the second may begin anything.
                 return Some(Key::Escape);
             }
-            _ => return self.end(Some(Key::Edit)),
+            _ => return self.end_sequence(Some(Key::Edit)),
         };
         None
     }
 
-    fn csi(&mut self, byte: u8) -> Option<Key> {
+    fn read_csi(&mut self, byte: u8) -> Option<Key> {
         match byte {
+            // An old mouse report carries three raw bytes that would otherwise look like text.
             b'M' if self.sequence.is_empty() => {
                 self.state = State::Mouse(3);
                 None
             }
-            0x40..=0x7e => self.csi_end(byte),
+            0x40..=0x7e => self.finish_csi(byte),
             0x1b => {
                 self.state = State::Escape;
                 None
             }
             _ => {
+                // Bytes beyond the limit are skipped, not misread as keys.
                 if self.sequence.len() < SEQUENCE_BYTES_MAX {
                     self.sequence.push(byte);
                 }
@@ -187,7 +191,7 @@ impl Keys {
         }
     }
 
-    fn csi_end(&mut self, last: u8) -> Option<Key> {
+    fn finish_csi(&mut self, last: u8) -> Option<Key> {
         self.state = State::Ground;
         match (self.sequence.as_slice(), last) {
             (b"200", b'~') => {
@@ -195,16 +199,22 @@ impl Keys {
                 self.sequence.clear();
                 None
             }
+            // Answers to queries, focus reports and SGR mouse reports are not keys.
             ([b'?' | b'<' | b'>' | b'=', ..], _)
             | ([], b'I' | b'O')
             | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
-            (sequence, b'u') => coded(&numbers(sequence)),
-            (sequence, b'~') if sequence.starts_with(b"27;") => Some(modified(&numbers(sequence))),
-            (sequence, _) => (event(&numbers(sequence), 1) != RELEASE).then_some(Key::Edit),
+            // The kitty protocol (`u`) and xterm's modifyOtherKeys (`27;`) report keys as numbers.
+            (sequence, b'u') => key_from_csi_u(&parse_numbers(sequence)),
+            (sequence, b'~') if sequence.starts_with(b"27;") => {
+                Some(key_from_csi_27(&parse_numbers(sequence)))
+            }
+            (sequence, _) => {
+                (event_type(&parse_numbers(sequence), 1) != RELEASE).then_some(Key::Edit)
+            }
         }
     }
 
-    fn mouse(&mut self, left: u8) -> Option<Key> {
+    fn skip_mouse_byte(&mut self, left: u8) -> Option<Key> {
         self.state = if left > 1 {
             State::Mouse(left - 1)
         } else {
@@ -213,48 +223,50 @@ impl Keys {
         None
     }
 
-    fn string(&mut self, byte: u8) -> Option<Key> {
+    fn read_string(&mut self, byte: u8) -> Option<Key> {
         self.state = match byte {
             0x07 | 0x18 | 0x1a => State::Ground,
             0x1b => State::StringEscape,
-            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this
-            // was Alt.
-            b'\r' | b'\n' => return self.key_after_all(byte),
-            0x03 if self.state == State::StringStart => return self.key_after_all(byte),
+            // No answer of a terminal holds a line end, and none begins with Ctrl-C: this was a key
+            // with Alt.
+            b'\r' | b'\n' => return self.read_as_key(byte),
+            0x03 if self.state == State::StringStart => return self.read_as_key(byte),
             _ => State::String,
         };
         None
     }
 
-    fn key_after_all(&mut self, byte: u8) -> Option<Key> {
+    fn read_as_key(&mut self, byte: u8) -> Option<Key> {
         self.state = State::Ground;
-        self.ground(byte)
+        self.read_ground(byte)
     }
 
-    fn string_escape(&mut self, byte: u8) -> Option<Key> {
+    fn read_string_escape(&mut self, byte: u8) -> Option<Key> {
         if byte == b'\\' {
-            return self.end(None);
+            return self.end_sequence(None);
         }
-        self.escape(byte)
+        self.read_escape(byte)
     }
 
-    fn paste(&mut self, byte: u8) -> Option<Key> {
+    fn read_paste(&mut self, byte: u8) -> Option<Key> {
         const END: &[u8] = b"\x1b[201~";
         if END.get(self.sequence.len()) == Some(&byte) {
             self.sequence.push(byte);
             return if self.sequence == END {
-                self.end(None)
+                self.end_sequence(None)
             } else {
                 None
             };
         }
-        // The beginning of an end that was none is dropped: a paste holds no escape sequences.
+        // The beginning of an end mark that turned out not to be one is dropped: a paste holds no
+        // escape sequences.
         self.sequence.clear();
         match byte {
             0x1b => {
                 self.sequence.push(byte);
                 None
             }
+            // Terminals send pasted line ends as CR, editors as LF; both are one line end here.
             b'\r' | b'\n' => Some(Key::Pasted(b'\n')),
             0x00..=0x1f => None,
             byte => Some(Key::Pasted(byte)),
@@ -262,25 +274,29 @@ impl Keys {
     }
 }
 
-/// The event type of a key that was let go.
+/// The event type of a key release.
 const RELEASE: u32 = 3;
 
 /// The numbers of a sequence, each with its parts after colons.
-fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
-    let number = |digits: &[u8]| {
-        digits.iter().fold(0_u32, |value, digit| {
-            value
-                .saturating_mul(10)
-                .saturating_add(u32::from(digit.saturating_sub(b'0')))
-        })
-    };
-    sequence
-        .split(|byte| *byte == b';')
-        .map(|part| part.split(|byte| *byte == b':').map(number).collect())
-        .collect()
+fn parse_numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for parts in sequence.split(|byte| *byte == b';') {
+        let parts = parts.split(|byte| *byte == b':');
+        numbers.push(parts.map(parse_digits).collect());
+    }
+    numbers
 }
 
-fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
+fn parse_digits(digits: &[u8]) -> u32 {
+    let mut number = 0_u32;
+    for digit in digits {
+        let value = u32::from(digit.saturating_sub(b'0'));
+        number = number.saturating_mul(10).saturating_add(value);
+    }
+    number
+}
+
+fn number_at(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
     numbers
         .get(at)
         .and_then(|parts| parts.get(part))
@@ -288,24 +304,27 @@ fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
         .unwrap_or(0)
 }
 
-fn event(numbers: &[Vec<u32>], at: usize) -> u32 {
-    value(numbers, at, 1)
+fn event_type(numbers: &[Vec<u32>], at: usize) -> u32 {
+    number_at(numbers, at, 1)
 }
 
-/// `CSI code ; modifiers : event u`.
-fn coded(numbers: &[Vec<u32>]) -> Option<Key> {
-    if event(numbers, 1) == RELEASE {
+/// Reads `CSI code ; modifiers : event u`.
+fn key_from_csi_u(numbers: &[Vec<u32>]) -> Option<Key> {
+    if event_type(numbers, 1) == RELEASE {
         return None;
     }
-    Some(key(value(numbers, 0, 0), value(numbers, 1, 0)))
+    Some(key_from_code(
+        number_at(numbers, 0, 0),
+        number_at(numbers, 1, 0),
+    ))
 }
 
-/// `CSI 27 ; modifiers ; code ~`.
-fn modified(numbers: &[Vec<u32>]) -> Key {
-    key(value(numbers, 2, 0), value(numbers, 1, 0))
+/// Reads `CSI 27 ; modifiers ; code ~`.
+fn key_from_csi_27(numbers: &[Vec<u32>]) -> Key {
+    key_from_code(number_at(numbers, 2, 0), number_at(numbers, 1, 0))
 }
 
-fn key(code: u32, modifiers: u32) -> Key {
+fn key_from_code(code: u32, modifiers: u32) -> Key {
     match (code, modifiers.saturating_sub(1) & MODIFIERS) {
         (ENTER | KEYPAD_ENTER, 0) => Key::Enter,
         (ESCAPE, 0) => Key::Escape,
@@ -313,6 +332,7 @@ fn key(code: u32, modifiers: u32) -> Key {
         (99 | 67, CTRL) => Key::Interrupt,
         (106, CTRL) => Key::LineFeed,
         (117, CTRL) => Key::Kill,
+        // Alt, Ctrl or Super with a letter is a command, not text.
         (0x20..=0x7e, 0 | SHIFT) => u8::try_from(code).map_or(Key::Edit, Key::Text),
         _ => Key::Edit,
     }

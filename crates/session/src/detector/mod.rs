@@ -1,13 +1,13 @@
-//! The detector: `feed(now, event)` gives what happened; `deadline()` says when it wants to be
-//! woken.
+//! Finds the turns of one session in its terminal bytes.
 //!
-//! A [`Profile`] says, as data, by which signals a program shows that it is ready, and where the
-//! content of its turns comes from; [`presets`] has the shipped ones. The [`Detector`] is a state
-//! machine over the bytes of one session: it knows no clock and does no I/O, and no bytes make it
-//! fail. How to write a profile is told in `docs/turn-detection.md`.
+//! The caller feeds events with `Detector::feed(now, event)` and gets back what was detected; it
+//! sends the next [`Event::Tick`] when [`Detector::deadline`] is due. A [`Profile`] says, as data,
+//! which signals show that a program is ready and where the content of its turns comes from;
+//! [`presets`] returns the shipped ones. The [`Detector`] reads no clock and does no I/O. Any bytes
+//! are valid input: only a profile can be rejected. `docs/turn-detection.md` explains how to write
+//! one.
 
-mod capture;
-mod enters;
+mod enter_counter;
 mod event;
 mod fill;
 mod fullscreen;
@@ -17,19 +17,20 @@ mod keys;
 mod machine;
 mod presets;
 mod profile;
-mod raw;
+mod profile_screen;
+mod raw_output;
 mod recording;
 mod render;
 mod sequence;
 mod signals;
-mod typed;
-mod view;
+mod stream_content;
+mod typed_line;
 
 pub(crate) use render::render as render_stream;
 
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::screen::Size;
-pub use event::{Event, Happening, Signal, State, TtyMode, Turn};
+pub use event::{Detection, Event, Signal, State, TtyMode, Turn};
 pub use machine::Detector;
 pub use presets::{GENERIC, PresetError, Presets, presets};
 pub use profile::{

@@ -1,4 +1,7 @@
-//! The shipped profiles, and which program gets which.
+//! The shipped profiles, and the choice of a profile for a program.
+//!
+//! The user's own profiles come first and replace shipped ones of the same name. An unknown name or
+//! a profile that does not compile is an error; nothing else fails.
 
 use super::profile::{Profile, ProfileError, ProfileSpec};
 
@@ -26,10 +29,10 @@ const SHIPPED: [(&str, &str); 21] = [
     ("zsh", include_str!("presets/zsh.toml")),
 ];
 
-/// The profile of programs that no other claims.
+/// The profile of programs that no other profile claims.
 pub const GENERIC: &str = "generic";
 
-/// Why there is no such profile.
+/// The reason why a profile cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
     /// The name is unknown.
@@ -37,30 +40,30 @@ pub enum PresetError {
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// The file does not parse.
+    /// The profile is not valid TOML.
     #[error("profile {name}: {source}")]
     Syntax {
         /// The profile's name.
         name: String,
-        /// What the parser says, with the place.
+        /// The parser's error, with the position.
         source: Box<toml::de::Error>,
     },
-    /// The profile is refused.
+    /// The profile does not compile.
     #[error(transparent)]
     Profile(#[from] ProfileError),
 }
 
-/// The profiles of a session: the shipped ones and the user's own, which win.
+/// The profiles of a session: the shipped ones and the user's own, which come first.
 #[derive(Debug, Clone)]
 pub struct Presets(Vec<(String, ProfileSpec)>);
 
-/// The shipped profiles.
+/// Returns the shipped profiles.
 pub fn presets() -> Presets {
     let parse = |(name, text): &(&str, &str)| {
-        // A test parses each of them: a shipped profile is never missing.
+        // A test parses each of them, so a shipped profile is never missing here.
         toml::from_str(text)
             .ok()
             .map(|spec| ((*name).to_owned(), spec))
@@ -94,7 +97,8 @@ impl Presets {
         Ok(())
     }
 
-    /// Gives a program of this base name a profile, before whatever the profiles claim.
+    /// Assigns a profile to the program of this base name, before the programs that other profiles
+    /// claim.
     pub fn claim(&mut self, program: &str, name: &str) -> Result<(), PresetError> {
         let Some(at) = self.0.iter().position(|(known, _)| known == name) else {
             return Err(self.unknown(name));
@@ -105,14 +109,14 @@ impl Presets {
         Ok(())
     }
 
-    /// The names, in order.
+    /// The names of all profiles, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names
     }
 
-    /// The profile of a name.
+    /// Compiles the profile of this name.
     pub fn get(&self, name: &str) -> Result<Profile, PresetError> {
         match self.0.iter().find(|(known, _)| known == name) {
             Some((_, spec)) => Ok(Profile::new(name, spec)?),
@@ -127,7 +131,7 @@ impl Presets {
         }
     }
 
-    /// A profile as it was written, for whoever varies it.
+    /// The profile of this name as it was written, so that the caller can change it.
     pub fn spec(&self, name: &str) -> Option<&ProfileSpec> {
         self.0
             .iter()
@@ -138,7 +142,11 @@ impl Presets {
     /// The name of the profile for a command, by the base name of its program.
     pub fn name_for(&self, command: &str) -> &str {
         let base = command.rsplit('/').next().unwrap_or(command);
-        let claims = |spec: &ProfileSpec| spec.programs.iter().any(|program| names(program, base));
+        let claims = |spec: &ProfileSpec| {
+            spec.programs
+                .iter()
+                .any(|program| matches_base_name(program, base))
+        };
         self.0
             .iter()
             .find(|(_, spec)| claims(spec))
@@ -146,7 +154,7 @@ impl Presets {
     }
 }
 
-fn names(program: &str, base: &str) -> bool {
+fn matches_base_name(program: &str, base: &str) -> bool {
     match program.strip_suffix('*') {
         Some(prefix) => base.starts_with(prefix),
         None => program == base,

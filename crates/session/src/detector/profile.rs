@@ -1,15 +1,16 @@
-//! Profiles: what a program's terminal says about its turns, as data.
+//! Profiles: which signals show a program's turns, as data.
 //!
-//! A [`ProfileSpec`] is what people write (the shipped ones are TOML files beside this module); a
-//! [`Profile`] is a spec whose patterns compiled. A profile is immutable: a session keeps the one
-//! that it was started with.
+//! A [`ProfileSpec`] is what people write (the shipped ones are TOML files beside this module). A
+//! [`Profile`] is a spec whose patterns compiled. It is immutable: a session keeps the one that it
+//! was started with. Compiling fails on a bad pattern, on bad text rules, and on a profile without
+//! any signal.
 
 use crate::pattern::{Pattern, PatternError};
 use crate::screen::TextRules;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Where the content of a turn comes from.
+/// The source of a turn's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentKind {
@@ -20,40 +21,42 @@ pub enum ContentKind {
     Screen,
 }
 
-/// Patterns of the window title.
+/// Patterns for the window title.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TitleSpec {
-    /// The program works.
+    /// Matches while the program works.
     pub busy: String,
-    /// The program waits for a prompt.
+    /// Matches while the program waits for a prompt.
     pub ready: String,
-    /// The program waits for a decision.
+    /// Matches while the program waits for a decision.
     pub blocked: Option<String>,
 }
 
-/// Patterns of single rows of the screen.
+/// Patterns for single rows of the screen.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowsSpec {
-    /// Some row matches while the program works.
+    /// Matches some row while the program works.
     pub busy: Option<String>,
-    /// Some row matches while the program waits for a prompt.
+    /// Matches some row while the program waits for a prompt.
     pub ready: String,
-    /// The upper edge of the box that the prompt stands in, from side to side of the window: while
-    /// there is such a row, a `ready` row is one right below it.
+    /// The upper edge of the prompt's box, from side to side of the window. While such a row is
+    /// visible, a `ready` row must be right below it.
     pub edge: Option<String>,
-    /// Some row matches while a dialog is open.
+    /// Matches some row while a dialog is open.
     pub dialog: Option<String>,
-    /// A draft that is typed meanwhile hides the busy row: rows alone then prove nothing.
+    /// Whether a draft that is typed meanwhile hides the busy row, so that rows alone prove
+    /// nothing.
     #[serde(default)]
     pub draft_hides_busy: bool,
-    /// For how long `ready` must hold when rows are the only signal.
+    /// How long `ready` must hold when rows are the only signal.
     #[serde(default = "rows_hold")]
     pub hold_ms: u64,
 }
 
-/// The prompt of a line program: the text left of the cursor, and what the terminal is like then.
+/// The prompt of a line program: the text left of the cursor, and the terminal's modes at the
+/// prompt.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSpec {
@@ -63,7 +66,7 @@ pub struct PromptSpec {
     pub continuation: Option<String>,
     /// Submitted lines that are commands of the program's own and make no turn …
     pub command: Option<String>,
-    /// … but for these.
+    /// … except for these.
     pub asks: Option<String>,
     /// The tty is raw at the prompt and canonical while the program works.
     #[serde(default)]
@@ -71,12 +74,12 @@ pub struct PromptSpec {
     /// Bracketed paste is on at the prompt and off while the program works.
     #[serde(default)]
     pub paste: bool,
-    /// The program fills the row in front of its prompt with blanks, as zsh and fish do.
+    /// Whether the program fills the row in front of its prompt with blanks, as zsh and fish do.
     #[serde(default)]
     pub fill: bool,
 }
 
-/// How a program interrupts a turn by other keys than Ctrl-C.
+/// How a program interrupts a turn by Esc.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptSpec {
@@ -90,7 +93,7 @@ pub struct InterruptSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSpec {
-    /// Base names of the programs that get this profile unasked; `*` at the end stands for
+    /// Base names of the programs that get this profile by default; a `*` at the end matches
     /// anything.
     #[serde(default)]
     pub programs: Vec<String>,
@@ -103,7 +106,7 @@ pub struct ProfileSpec {
     /// Whether the program marks its prompts by OSC 133.
     #[serde(default)]
     pub marks: bool,
-    /// Whether turns are found without rules where the program turns out to paint the whole screen.
+    /// Whether to find turns without rules when the program turns out to paint the whole screen.
     #[serde(default)]
     pub full_screen: bool,
     /// The window title.
@@ -113,19 +116,20 @@ pub struct ProfileSpec {
     /// The prompt of a line program.
     pub prompt: Option<PromptSpec>,
     /// Submitted lines that are commands of the program's own, in a screen profile: they make a
-    /// turn only where the assistant answers. Tested on what was typed, or on the row of the cursor
-    /// where that is not known.
+    /// turn only where the assistant answers. Tested on the typed text, or on the row of the cursor
+    /// where that is unknown.
     pub command: Option<String>,
-    /// Those of them that never make a turn, whatever is printed for them.
+    /// The commands that never make a turn, whatever the program prints for them.
     pub no_turn: Option<String>,
-    /// The line rule: a pattern that is tested on every complete line and on the last one at rest.
+    /// The line rule: a pattern that is tested on every complete line, and on the last line at
+    /// rest.
     pub line: Option<String>,
-    /// For how long the output must rest before an unfinished line counts as a prompt.
+    /// How long the output must rest before an unfinished line counts as a prompt.
     pub settle_ms: Option<u64>,
     /// Interruption by Esc.
     pub interrupt: Option<InterruptSpec>,
-    /// Which rows are the assistant's words (`content = "screen"`); the shipped rules of that name
-    /// else.
+    /// Which rows are the assistant's words (`content = "screen"`); by default the shipped rules of
+    /// the profile's name.
     pub text: Option<TextRules>,
 }
 
@@ -133,7 +137,7 @@ fn rows_hold() -> u64 {
     150
 }
 
-/// Why a profile is refused.
+/// The reason why a profile is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// A pattern is wrong.
@@ -154,7 +158,7 @@ pub enum ProfileError {
         /// What is wrong.
         source: crate::screen::RulesError,
     },
-    /// Nothing in it says when the program is ready.
+    /// No field says when the program is ready.
     #[error("profile {0}: needs at least one of status, marks, title, rows, prompt or line")]
     NoSignal(String),
 }
@@ -216,16 +220,16 @@ pub struct Profile {
     pub(super) text: TextRules,
 }
 
-/// How long the output rests before the line rule looks at an unfinished line.
+/// How long the output must rest before the line rule examines an unfinished line.
 pub const LINE_SETTLE: Duration = Duration::from_millis(100);
 
-/// How long it rests where the terminal's mode confirms the prompt.
+/// How long it must rest where the terminal's mode confirms the prompt.
 const PROMPT_SETTLE: Duration = Duration::from_millis(50);
 
 impl Profile {
     /// Compiles a profile.
     pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
-        let compile = Compile(name);
+        let compile = SpecCompiler(name);
         let silent = !spec.status && !spec.marks && spec.title.is_none() && spec.rows.is_none();
         if silent && spec.prompt.is_none() && spec.line.is_none() {
             return Err(ProfileError::NoSignal(name.to_owned()));
@@ -244,26 +248,26 @@ impl Profile {
             title: spec
                 .title
                 .as_ref()
-                .map(|title| compile.title(title))
+                .map(|title| compile.title_rule(title))
                 .transpose()?,
             rows: spec
                 .rows
                 .as_ref()
-                .map(|rows| compile.rows(rows))
+                .map(|rows| compile.rows_rule(rows))
                 .transpose()?,
             prompt: spec
                 .prompt
                 .as_ref()
-                .map(|prompt| compile.prompt(prompt))
+                .map(|prompt| compile.prompt_rule(prompt))
                 .transpose()?,
-            command: compile.maybe("command", spec.command.as_deref())?,
-            no_turn: compile.maybe("no_turn", spec.no_turn.as_deref())?,
-            line: compile.maybe("line", spec.line.as_deref())?,
+            command: compile.optional_pattern("command", spec.command.as_deref())?,
+            no_turn: compile.optional_pattern("no_turn", spec.no_turn.as_deref())?,
+            line: compile.optional_pattern("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
             interrupt: spec
                 .interrupt
                 .as_ref()
-                .map(|interrupt| compile.interrupt(interrupt))
+                .map(|interrupt| compile.interrupt_rule(interrupt))
                 .transpose()?,
             text: spec
                 .text
@@ -274,7 +278,7 @@ impl Profile {
         profile.check_text()
     }
 
-    /// The line rule with a pattern of the user's own (`--pattern`).
+    /// Creates a profile with only the line rule, for a pattern of the user's own (`--pattern`).
     pub fn from_pattern(pattern: &str) -> Result<Self, PatternError> {
         let line = Pattern::new(pattern)?;
         Ok(Self {
@@ -295,12 +299,12 @@ impl Profile {
         })
     }
 
-    /// Its name.
+    /// The name of the profile.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The pattern of its prompt, for whoever lists sessions: the line, the cursor or the row.
+    /// The pattern of the prompt, for lists of sessions: of the line, the cursor or the row.
     pub fn pattern(&self) -> &str {
         let line = self
             .line
@@ -312,12 +316,12 @@ impl Profile {
             .map_or("", Pattern::as_str)
     }
 
-    /// Where the content of its turns comes from.
+    /// The source of the turns' content.
     pub fn content(&self) -> ContentKind {
         self.content
     }
 
-    /// Whether an emulated screen is needed.
+    /// Whether the profile needs an emulated screen.
     pub fn needs_screen(&self) -> bool {
         self.content == ContentKind::Screen || self.rows.is_some()
     }
@@ -334,9 +338,9 @@ impl Profile {
 }
 
 /// Compiles the parts of the profile of this name.
-struct Compile<'a>(&'a str);
+struct SpecCompiler<'a>(&'a str);
 
-impl Compile<'_> {
+impl SpecCompiler<'_> {
     fn pattern(&self, field: &'static str, pattern: &str) -> Result<Pattern, ProfileError> {
         Pattern::new(pattern).map_err(|source| ProfileError::Pattern {
             profile: self.0.to_owned(),
@@ -345,7 +349,7 @@ impl Compile<'_> {
         })
     }
 
-    fn maybe(
+    fn optional_pattern(
         &self,
         field: &'static str,
         pattern: Option<&str>,
@@ -355,39 +359,40 @@ impl Compile<'_> {
             .transpose()
     }
 
-    fn title(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
+    fn title_rule(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
         Ok(TitleRule {
             busy: self.pattern("title.busy", &spec.busy)?,
             ready: self.pattern("title.ready", &spec.ready)?,
-            blocked: self.maybe("title.blocked", spec.blocked.as_deref())?,
+            blocked: self.optional_pattern("title.blocked", spec.blocked.as_deref())?,
         })
     }
 
-    fn rows(&self, spec: &RowsSpec) -> Result<RowsRule, ProfileError> {
+    fn rows_rule(&self, spec: &RowsSpec) -> Result<RowsRule, ProfileError> {
         Ok(RowsRule {
-            busy: self.maybe("rows.busy", spec.busy.as_deref())?,
+            busy: self.optional_pattern("rows.busy", spec.busy.as_deref())?,
             ready: self.pattern("rows.ready", &spec.ready)?,
-            edge: self.maybe("rows.edge", spec.edge.as_deref())?,
-            dialog: self.maybe("rows.dialog", spec.dialog.as_deref())?,
+            edge: self.optional_pattern("rows.edge", spec.edge.as_deref())?,
+            dialog: self.optional_pattern("rows.dialog", spec.dialog.as_deref())?,
             draft_hides_busy: spec.draft_hides_busy,
             hold: Duration::from_millis(spec.hold_ms),
         })
     }
 
-    fn prompt(&self, spec: &PromptSpec) -> Result<PromptRule, ProfileError> {
+    fn prompt_rule(&self, spec: &PromptSpec) -> Result<PromptRule, ProfileError> {
         Ok(PromptRule {
             cursor: self.pattern("prompt.cursor", &spec.cursor)?,
-            continuation: self.maybe("prompt.continuation", spec.continuation.as_deref())?,
-            command: self.maybe("prompt.command", spec.command.as_deref())?,
-            asks: self.maybe("prompt.asks", spec.asks.as_deref())?,
+            continuation: self
+                .optional_pattern("prompt.continuation", spec.continuation.as_deref())?,
+            command: self.optional_pattern("prompt.command", spec.command.as_deref())?,
+            asks: self.optional_pattern("prompt.asks", spec.asks.as_deref())?,
             tty: spec.tty,
             paste: spec.paste,
             fill: spec.fill,
         })
     }
 
-    fn interrupt(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
-        let row = self.maybe("interrupt.row", spec.row.as_deref())?;
+    fn interrupt_rule(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
+        let row = self.optional_pattern("interrupt.row", spec.row.as_deref())?;
         Ok(InterruptRule {
             escapes: spec.escapes,
             row,

@@ -1,10 +1,10 @@
-//! Recordings: terminal sessions as lines of JSON, and their replay with their own times.
+//! Reads recordings (terminal sessions as lines of JSON) and replays them with their own times.
 //!
-//! Only what a wrapper sees is used: `h` (the window), `o` output, `i` input, `r` resize and `s`
-//! the tty's mode. Marks and unknown rows are skipped, so that ground truth can stand beside the
-//! bytes.
+//! Only rows that a wrapper sees are used: `h` (the window), `o` output, `i` input, `r` resize and
+//! `s` the tty's mode. Marks and unknown rows are skipped, so that the expected turns can be
+//! recorded beside the bytes. An invalid row is an error that names the row.
 
-use super::{Detector, Event, Happening, Profile, Size, TtyMode, Turn};
+use super::{Detection, Detector, Event, Profile, Size, TtyMode, Turn};
 use base64::Engine as _;
 use serde::Deserialize;
 use std::time::Duration;
@@ -12,60 +12,60 @@ use std::time::Duration;
 /// One row of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When, since the start of the session.
+    /// The time since the start of the session.
     pub at: Duration,
-    /// What.
+    /// The recorded event.
     pub what: Recorded,
 }
 
-/// What a row of a recording holds.
+/// The event in a row of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
     /// The window at the start.
     Header(Size),
-    /// The program wrote.
+    /// The program wrote these bytes.
     Output(Vec<u8>),
-    /// The program got input.
+    /// The program received these bytes.
     Input(Vec<u8>),
     /// The window changed.
     Resize(Size),
     /// The tty's mode changed.
     TtyMode(TtyMode),
-    /// Something that a wrapper does not see.
+    /// An event that a wrapper does not see.
     Other,
 }
 
-/// Why a row is refused.
+/// The reason why a row is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// It is no JSON object of a row.
+    /// The row is not a JSON object of the expected shape.
     #[error("row {row}: {source}")]
     Json {
         /// The row, from 1.
         row: usize,
-        /// What the parser says.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// Its bytes are no base64.
+    /// The bytes are not base64.
     #[error("row {row}: b64: {source}")]
     Base64 {
         /// The row, from 1.
         row: usize,
-        /// What the decoder says.
+        /// The decoder's error.
         source: base64::DecodeError,
     },
-    /// Its time is no time since a start.
+    /// The time is not a time since the start.
     #[error("row {row}: t is {seconds}")]
     Time {
         /// The row, from 1.
         row: usize,
-        /// The time as it stands there.
+        /// The time in the row.
         seconds: f64,
     },
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawRow {
     t: f64,
     dir: String,
     #[serde(default)]
@@ -80,7 +80,7 @@ struct Raw {
     echo: bool,
 }
 
-/// Reads a recording.
+/// Parses a recording.
 pub fn parse_recording(text: &str) -> Result<Vec<Entry>, RecordingError> {
     let lines = text
         .lines()
@@ -90,7 +90,7 @@ pub fn parse_recording(text: &str) -> Result<Vec<Entry>, RecordingError> {
 }
 
 fn parse_row(row: usize, line: &str) -> Result<Entry, RecordingError> {
-    let raw: Raw =
+    let raw: RawRow =
         serde_json::from_str(line).map_err(|source| RecordingError::Json { row, source })?;
     let at = Duration::try_from_secs_f64(raw.t).map_err(|_| RecordingError::Time {
         row,
@@ -118,10 +118,10 @@ fn parse_row(row: usize, line: &str) -> Result<Entry, RecordingError> {
     Ok(Entry { at, what })
 }
 
-/// The window that a recording without a header is taken for.
+/// The window of a recording without a header.
 const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
 
-/// Replays a recording with its own times and gives its completed turns.
+/// Replays a recording with its own times and returns its completed turns.
 pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
     let size = entries.iter().find_map(|entry| match entry.what {
         Recorded::Header(size) => Some(size),
@@ -141,23 +141,24 @@ pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
             detector
                 .feed(entry.at, event)
                 .into_iter()
-                .filter_map(completed),
+                .filter_map(completed_turn),
         );
     }
+    // The last prompt may still need its rest, which no row of the recording waits for.
     while let Some(due) = detector.deadline() {
         turns.extend(
             detector
                 .feed(due, Event::Tick)
                 .into_iter()
-                .filter_map(completed),
+                .filter_map(completed_turn),
         );
     }
     turns
 }
 
-fn completed(happening: Happening) -> Option<Turn> {
-    match happening {
-        Happening::Turn(turn) => Some(*turn),
-        Happening::Ready | Happening::State(_) => None,
+fn completed_turn(detection: Detection) -> Option<Turn> {
+    match detection {
+        Detection::Turn(turn) => Some(*turn),
+        Detection::Ready | Detection::State(_) => None,
     }
 }

@@ -1,48 +1,47 @@
-//! A stream's bytes as the text that they leave behind: no width limit, no colours.
+//! Renders a stream's bytes as the text that they leave behind, with no width limit and no colours.
 //!
-//! Sequences are removed; carriage return, backspace, erase and cursor moves are applied; trailing
-//! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by
-//! the bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`].
-//! So is the work: beyond [`MOVES_PER_BYTE`] sequences that move or blank many cells at once are
-//! left out.
+//! Carriage return, backspace, erase and cursor moves are applied; other sequences are removed and
+//! trailing blanks trimmed. Text on the alternate screen is left out. Memory and work are limited
+//! by the number of bytes: a cursor that jumps far to the right uses at most [`CELLS_PER_BYTE`]
+//! cells per byte, and sequences that move or blank many cells are ignored beyond
+//! [`MOVES_PER_BYTE`]. Example: `10%\r100%\r\n` renders as `100%`.
 
-use super::sequence::{Csi, Token, Tokenizer};
+use super::sequence::{Csi, ModeSwitch, Token, Tokenizer, is_alternate_screen};
 
-/// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
+/// How many cells a rendered stream may use per byte, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;
 const CELLS_FREE: usize = 64 * 1024;
-/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]: more than any
-/// program needs that edits lines of a terminal's width.
+/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]. Programs that edit
+/// lines of a terminal's width need far less; without it, few bytes could cost quadratic time.
 const MOVES_PER_BYTE: usize = 128;
 const MOVES_FREE: usize = 1024 * 1024;
 const TAB_STOP: usize = 8;
 
 /// The text that the bytes leave behind.
 pub(crate) fn render(bytes: &[u8]) -> String {
-    Paper::write(bytes).text()
+    TextGrid::from_bytes(bytes).text()
 }
 
-/// The text left of the cursor on its line, blanks kept, after the bytes of that line.
+/// The text left of the cursor after the bytes of one line, blanks kept.
 pub(super) fn left_of_cursor(line: &[u8]) -> String {
-    let paper = Paper::write(line);
-    paper.row_to(paper.col)
+    let grid = TextGrid::from_bytes(line);
+    grid.row_prefix(grid.col)
 }
 
-/// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was
-/// ended, since a prompt at the right is not part of it. Who moved the cursor to the row's
-/// beginning first means all of it.
+/// The row that a complete line leaves behind, blanks kept, up to the cursor at the line end: a
+/// prompt at the right edge is not part of it. A cursor in the first column means the whole row.
 pub(super) fn entered_row(line: &[u8]) -> String {
     let end = line
         .iter()
         .rposition(|byte| !matches!(byte, b'\r' | b'\n'))
         .map_or(0, |last| last + 1);
-    let paper = Paper::write(line.get(..end).unwrap_or(line));
-    let all = paper.lines.get(paper.row).map_or(0, Vec::len);
-    paper.row_to(if paper.col > 0 { paper.col } else { all })
+    let grid = TextGrid::from_bytes(line.get(..end).unwrap_or(line));
+    let all = grid.lines.get(grid.row).map_or(0, Vec::len);
+    grid.row_prefix(if grid.col > 0 { grid.col } else { all })
 }
 
 #[derive(Debug)]
-struct Paper {
+struct TextGrid {
     lines: Vec<Vec<char>>,
     row: usize,
     col: usize,
@@ -51,12 +50,12 @@ struct Paper {
     moves_left: usize,
 }
 
-impl Paper {
-    fn write(bytes: &[u8]) -> Self {
+impl TextGrid {
+    fn from_bytes(bytes: &[u8]) -> Self {
         let cells_left = bytes.len().saturating_mul(CELLS_PER_BYTE) + CELLS_FREE;
         let moves_left = bytes.len().saturating_mul(MOVES_PER_BYTE) + MOVES_FREE;
         let lines = vec![Vec::new()];
-        let mut paper = Self {
+        let mut grid = Self {
             lines,
             row: 0,
             col: 0,
@@ -67,16 +66,16 @@ impl Paper {
         let mut tokens = Tokenizer::new();
         let mut rest = bytes;
         while !rest.is_empty() {
-            let step = tokens.step(rest);
+            let step = tokens.next_token(rest);
             let (used, after) = rest.split_at(step.used.min(rest.len()));
-            paper.token(step.token, used, tokens.csi());
+            grid.apply_token(step.token, used, tokens.csi());
             rest = after;
         }
-        paper
+        grid
     }
 
-    /// The first so many cells of the cursor's row.
-    fn row_to(&self, cols: usize) -> String {
+    /// The first `cols` cells of the cursor's row.
+    fn row_prefix(&self, cols: usize) -> String {
         let cells = self.lines.get(self.row).into_iter().flatten().copied();
         cells.chain(std::iter::repeat(' ')).take(cols).collect()
     }
@@ -96,30 +95,30 @@ impl Paper {
         text
     }
 
-    fn token(&mut self, token: Token, used: &[u8], csi: &Csi) {
+    fn apply_token(&mut self, token: Token, used: &[u8], csi: &Csi) {
         match token {
-            Token::Csi if csi.modes().is_some() => self.mode(csi),
+            Token::Csi if csi.mode_switch().is_some() => self.switch_modes(csi),
             _ if self.alternate => {}
             Token::Text => String::from_utf8_lossy(used)
                 .chars()
-                .for_each(|c| self.print(c)),
-            Token::Control(byte) => self.control(byte),
-            Token::Csi => self.sequence(csi),
+                .for_each(|c| self.print_char(c)),
+            Token::Control(byte) => self.apply_control(byte),
+            Token::Csi => self.apply_sequence(csi),
             Token::Escape(b'M') => self.row = self.row.saturating_sub(1),
             Token::Escape(_) | Token::Osc | Token::Nothing => {}
         }
     }
 
-    fn mode(&mut self, csi: &Csi) {
-        let Some((modes, on)) = csi.modes() else {
+    fn switch_modes(&mut self, csi: &Csi) {
+        let Some(ModeSwitch { modes, on }) = csi.mode_switch() else {
             return;
         };
-        if modes.iter().any(|mode| matches!(mode, 47 | 1047 | 1049)) {
+        if modes.iter().any(|mode| is_alternate_screen(*mode)) {
             self.alternate = on;
         }
     }
 
-    fn line(&mut self) -> &mut Vec<char> {
+    fn current_line(&mut self) -> &mut Vec<char> {
         while self.lines.len() <= self.row {
             self.lines.push(Vec::new());
         }
@@ -128,23 +127,24 @@ impl Paper {
         &mut self.lines[row]
     }
 
-    fn print(&mut self, c: char) {
-        let length = self.line().len();
+    fn print_char(&mut self, c: char) {
+        let length = self.current_line().len();
         if self.col > length {
+            // The gap is paid from the budget, so a far jump cannot allocate without limit.
             let gap = (self.col - length).min(self.cells_left);
             self.cells_left -= gap;
-            self.line().resize(length + gap, ' ');
+            self.current_line().resize(length + gap, ' ');
             self.col = length + gap;
         }
         let col = self.col;
-        match self.line().get_mut(col) {
+        match self.current_line().get_mut(col) {
             Some(cell) => *cell = c,
-            None => self.line().push(c),
+            None => self.current_line().push(c),
         }
         self.col += 1;
     }
 
-    fn control(&mut self, byte: u8) {
+    fn apply_control(&mut self, byte: u8) {
         match byte {
             b'\r' => self.col = 0,
             b'\n' | 0x0b | 0x0c => self.row += 1,
@@ -162,7 +162,7 @@ impl Paper {
         }
     }
 
-    fn sequence(&mut self, csi: &Csi) {
+    fn apply_sequence(&mut self, csi: &Csi) {
         if csi.private != 0 {
             return;
         }
@@ -173,12 +173,13 @@ impl Paper {
             b'C' => self.col = self.col.saturating_add(count),
             b'D' => self.col = self.col.saturating_sub(count),
             b'G' | b'`' => self.col = count - 1,
+            // A stream has no fixed rows, so only the column of a position counts.
             b'H' | b'f' => self.col = usize::from(csi.param(1, 1)) - 1,
             b'J' => self.erase_below(csi.param(0, 0)),
             b'K' => self.erase_in_line(csi.param(0, 0)),
-            b'P' => self.delete(count),
-            b'@' => self.insert(count),
-            b'X' => self.blank(self.col, count),
+            b'P' => self.delete_cells(count),
+            b'@' => self.insert_blanks(count),
+            b'X' => self.blank_cells(self.col, count),
             _ => {}
         }
         if matches!(csi.last, b'E' | b'F') {
@@ -187,6 +188,7 @@ impl Paper {
     }
 
     fn erase_below(&mut self, what: u16) {
+        // Erasing everything starts the text over, as it would on a screen.
         if what >= 2 {
             self.lines = vec![Vec::new()];
             self.row = 0;
@@ -201,41 +203,44 @@ impl Paper {
     fn erase_in_line(&mut self, what: u16) {
         let col = self.col;
         match what {
-            0 => self.line().truncate(col),
-            1 => self.blank(0, col + 1),
-            _ => self.line().clear(),
+            0 => self.current_line().truncate(col),
+            1 => self.blank_cells(0, col + 1),
+            _ => self.current_line().clear(),
         }
     }
 
-    /// Whether so many cells may still be moved or blanked.
+    /// Whether this many cells may still be moved or blanked; counts them if so.
     fn may_move(&mut self, cells: usize) -> bool {
         let left = self.moves_left.checked_sub(cells);
         self.moves_left = left.unwrap_or(self.moves_left);
         left.is_some()
     }
 
-    fn delete(&mut self, count: usize) {
-        let (col, length) = (self.col, self.line().len());
+    fn delete_cells(&mut self, count: usize) {
+        let (col, length) = (self.col, self.current_line().len());
         let end = col.saturating_add(count).min(length);
         if col < end && self.may_move(length - end) {
-            self.line().drain(col..end);
+            self.current_line().drain(col..end);
         }
     }
 
-    fn insert(&mut self, count: usize) {
-        let (col, length) = (self.col, self.line().len());
+    fn insert_blanks(&mut self, count: usize) {
+        let (col, length) = (self.col, self.current_line().len());
         let count = count.min(self.cells_left);
         if col < length && self.may_move(length - col) {
-            self.line()
+            self.current_line()
                 .splice(col..col, std::iter::repeat_n(' ', count));
             self.cells_left -= count;
         }
     }
 
-    fn blank(&mut self, from: usize, count: usize) {
-        let end = from.saturating_add(count).min(self.line().len());
+    fn blank_cells(&mut self, from: usize, count: usize) {
+        let end = from.saturating_add(count).min(self.current_line().len());
         if from < end && self.may_move(end - from) {
-            self.line().get_mut(from..end).unwrap_or_default().fill(' ');
+            self.current_line()
+                .get_mut(from..end)
+                .unwrap_or_default()
+                .fill(' ');
         }
     }
 }
@@ -255,13 +260,13 @@ mod tests {
         ] {
             let bytes = line.clone() + &edit.repeat(400_000);
             let most = bytes.len() * MOVES_PER_BYTE + MOVES_FREE;
-            let paper = Paper::write(bytes.as_bytes());
+            let grid = TextGrid::from_bytes(bytes.as_bytes());
             let smallest = 65_535;
             assert!(
-                paper.moves_left < line.len().max(smallest),
+                grid.moves_left < line.len().max(smallest),
                 "{name} was not at its bound"
             );
-            assert!(paper.moves_left < most);
+            assert!(grid.moves_left < most);
         }
     }
 

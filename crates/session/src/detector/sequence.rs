@@ -1,22 +1,23 @@
-//! The output as tokens: text runs, controls, escape sequences and operating system commands.
+//! Splits the output into tokens: text runs, controls, escape sequences and operating system
+//! commands.
 //!
-//! Invariant: how the bytes are cut into calls makes no difference to the tokens, except that a run
-//! of text may come in pieces. Nothing grows with the input: of an OSC the first [`OSC_BYTES_MAX`]
-//! bytes are kept, of DCS, APC, PM and SOS none, of a control sequence [`PARAMS_MAX`] numbers. It
-//! cannot fail: what is no sequence is dropped as a terminal would drop it.
+//! Cutting the bytes into calls differently changes no token, except that a run of text may come in
+//! pieces. Memory is limited: of an OSC the first [`OSC_BYTES_MAX`] bytes are kept, of DCS, APC, PM
+//! and SOS none, of a control sequence [`PARAMS_MAX`] numbers. It cannot fail: invalid sequences
+//! are dropped as a terminal would drop them.
 
-/// How much of an operating system command is kept: titles and states are short.
+/// How much of an operating system command is kept; titles and states are short.
 pub(super) const OSC_BYTES_MAX: usize = 4096;
 
 /// How many numbers of a control sequence are kept.
 const PARAMS_MAX: usize = 16;
 
-/// What a step found.
+/// The meaning of the bytes that one step used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The bytes that were used are text.
+    /// Text.
     Text,
-    /// A control character, also one inside a sequence, where it acts all the same.
+    /// A control character. Inside a sequence it acts all the same.
     Control(u8),
     /// A control sequence: see [`Tokenizer::csi`].
     Csi,
@@ -24,7 +25,7 @@ pub(super) enum Token {
     Osc,
     /// `ESC` and one more byte.
     Escape(u8),
-    /// Part of something.
+    /// Part of an unfinished sequence.
     Nothing,
 }
 
@@ -40,8 +41,15 @@ pub(super) struct Csi {
     count: usize,
 }
 
+/// The modes that a control sequence switches on or off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModeSwitch<'a> {
+    pub(super) modes: &'a [u16],
+    pub(super) on: bool,
+}
+
 impl Csi {
-    /// The number at a place; `default` where it is missing or zero.
+    /// The number at an index; `default` where it is missing or zero.
     pub(super) fn param(&self, at: usize, default: u16) -> u16 {
         self.params()
             .get(at)
@@ -55,17 +63,20 @@ impl Csi {
         self.params.get(..self.count).unwrap_or_default()
     }
 
-    /// The modes that it switches (`CSI ? … h` or `l`) and whether on; none for other sequences.
-    pub(super) fn modes(&self) -> Option<(&[u16], bool)> {
+    /// The modes that this sequence switches (`CSI ? … h` or `l`); `None` for other sequences.
+    pub(super) fn mode_switch(&self) -> Option<ModeSwitch<'_>> {
         let on = match self.last {
             b'h' => true,
             b'l' => false,
             _ => return None,
         };
-        (self.private == b'?' && !self.intermediate).then(|| (self.params(), on))
+        (self.private == b'?' && !self.intermediate).then(|| ModeSwitch {
+            modes: self.params(),
+            on,
+        })
     }
 
-    fn digit(&mut self, digit: u8) {
+    fn push_digit(&mut self, digit: u8) {
         self.count = self.count.max(1);
         if let Some(value) = self.params.get_mut(self.count - 1) {
             *value = value
@@ -74,12 +85,12 @@ impl Csi {
         }
     }
 
-    fn next(&mut self) {
+    fn start_next_param(&mut self) {
         self.count = self.count.max(1);
         if self.count < PARAMS_MAX {
             self.count += 1;
         } else if let Some(last) = self.params.last_mut() {
-            // A seventeenth number and those after it share the last place, which nobody reads.
+            // A seventeenth number and those after it share the last place, which no caller reads.
             *last = 0;
         }
     }
@@ -91,7 +102,7 @@ enum State {
     Escape,
     EscapeIntermediate,
     Csi,
-    /// In a string; `osc` says whether it is one that is kept.
+    /// In a string; the content of an OSC is kept.
     String {
         osc: bool,
     },
@@ -101,16 +112,15 @@ enum State {
     },
 }
 
-/// What a step used and found.
+/// The result of one step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
-    /// How many bytes were used.
+pub(super) struct TokenStep {
+    /// How many bytes the step used.
     pub(super) used: usize,
-    /// What they are.
     pub(super) token: Token,
 }
 
-/// Cuts output into tokens.
+/// Splits output into tokens.
 #[derive(Debug)]
 pub(super) struct Tokenizer {
     state: State,
@@ -132,25 +142,25 @@ impl Tokenizer {
         self.state == State::Ground
     }
 
-    /// The sequence that the last step found.
+    /// The control sequence that the last step completed.
     pub(super) fn csi(&self) -> &Csi {
         &self.csi
     }
 
-    /// The command that the last step found.
+    /// The operating system command that the last step completed.
     pub(super) fn osc(&self) -> &[u8] {
         &self.osc
     }
 
     /// Takes the next token off `bytes`, which must not be empty.
-    pub(super) fn step(&mut self, bytes: &[u8]) -> Step {
+    pub(super) fn next_token(&mut self, bytes: &[u8]) -> TokenStep {
         if self.state == State::Ground {
             let run = bytes
                 .iter()
                 .position(|byte| is_control(*byte))
                 .unwrap_or(bytes.len());
             if run > 0 {
-                return Step {
+                return TokenStep {
                     used: run,
                     token: Token::Text,
                 };
@@ -158,22 +168,22 @@ impl Tokenizer {
         }
         let token = bytes
             .first()
-            .map_or(Token::Nothing, |byte| self.byte(*byte));
-        Step { used: 1, token }
+            .map_or(Token::Nothing, |byte| self.read_byte(*byte));
+        TokenStep { used: 1, token }
     }
 
-    fn byte(&mut self, byte: u8) -> Token {
+    fn read_byte(&mut self, byte: u8) -> Token {
         match self.state {
-            State::Ground => self.control(byte),
-            State::Escape => self.escape(byte),
-            State::EscapeIntermediate => self.escape_intermediate(byte),
-            State::Csi => self.sequence(byte),
-            State::String { osc } => self.string(byte, osc),
-            State::StringEscape { osc } => self.string_escape(byte, osc),
+            State::Ground => self.read_control(byte),
+            State::Escape => self.read_escape(byte),
+            State::EscapeIntermediate => self.read_escape_intermediate(byte),
+            State::Csi => self.read_csi(byte),
+            State::String { osc } => self.read_string(byte, osc),
+            State::StringEscape { osc } => self.read_string_escape(byte, osc),
         }
     }
 
-    fn control(&mut self, byte: u8) -> Token {
+    fn read_control(&mut self, byte: u8) -> Token {
         if byte == 0x1b {
             self.state = State::Escape;
             return Token::Nothing;
@@ -181,7 +191,7 @@ impl Tokenizer {
         Token::Control(byte)
     }
 
-    fn escape(&mut self, byte: u8) -> Token {
+    fn read_escape(&mut self, byte: u8) -> Token {
         let (state, token) = match byte {
             b'[' => (State::Csi, Token::Nothing),
             b']' => (State::String { osc: true }, Token::Nothing),
@@ -189,6 +199,7 @@ impl Tokenizer {
             0x20..=0x2f => (State::EscapeIntermediate, Token::Nothing),
             0x1b => (State::Escape, Token::Nothing),
             0x18 | 0x1a => (State::Ground, Token::Nothing),
+            // A control character acts inside of a sequence, and the sequence goes on behind it.
             byte if is_control(byte) => (State::Escape, Token::Control(byte)),
             byte => (State::Ground, Token::Escape(byte)),
         };
@@ -200,7 +211,7 @@ impl Tokenizer {
         token
     }
 
-    fn escape_intermediate(&mut self, byte: u8) -> Token {
+    fn read_escape_intermediate(&mut self, byte: u8) -> Token {
         match byte {
             0x20..=0x2f => {}
             0x1b => self.state = State::Escape,
@@ -212,10 +223,12 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn sequence(&mut self, byte: u8) -> Token {
+    fn read_csi(&mut self, byte: u8) -> Token {
         match byte {
-            b'0'..=b'9' => self.csi.digit(byte),
-            b';' | b':' => self.csi.next(),
+            b'0'..=b'9' => self.csi.push_digit(byte),
+            // Parts of a number (after colons) count as numbers of their own; no sequence that
+            // matters here has any.
+            b';' | b':' => self.csi.start_next_param(),
             b'<'..=b'?' => self.csi.private = byte,
             0x20..=0x2f => self.csi.intermediate = true,
             0x40..=0x7e => {
@@ -231,9 +244,10 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn string(&mut self, byte: u8, osc: bool) -> Token {
+    fn read_string(&mut self, byte: u8, osc: bool) -> Token {
         match byte {
             0x1b => self.state = State::StringEscape { osc },
+            // Only an OSC may end with BEL; in other strings BEL is content.
             0x07 if osc => return self.end_string(osc),
             0x18 | 0x1a => self.state = State::Ground,
             byte if osc && self.osc.len() < OSC_BYTES_MAX => self.osc.push(byte),
@@ -242,13 +256,13 @@ impl Tokenizer {
         Token::Nothing
     }
 
-    fn string_escape(&mut self, byte: u8, osc: bool) -> Token {
+    fn read_string_escape(&mut self, byte: u8, osc: bool) -> Token {
         if byte == b'\\' {
             return self.end_string(osc);
         }
         // ESC ends a string whatever follows: the rest is a sequence of its own.
         self.state = State::Escape;
-        self.escape(byte)
+        self.read_escape(byte)
     }
 
     fn end_string(&mut self, osc: bool) -> Token {
@@ -257,15 +271,20 @@ impl Tokenizer {
     }
 }
 
-/// Whether a byte is a control character (DEL counts, bytes of UTF-8 do not).
+/// Whether a mode shows the alternate screen. The three differ only in what they save and clear.
+pub(super) fn is_alternate_screen(mode: u16) -> bool {
+    matches!(mode, 47 | 1047 | 1049)
+}
+
+/// Whether a byte is a control character. DEL is one; bytes of UTF-8 are not.
 fn is_control(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f
 }
 
-/// The bytes without escape sequences and without controls other than the tabulator.
-pub(super) fn strip(bytes: &[u8]) -> String {
+/// The text of the bytes, without escape sequences and without controls other than the tabulator.
+pub(super) fn strip_sequences(bytes: &[u8]) -> String {
     let mut text = Vec::with_capacity(bytes.len());
-    each(bytes, |_, piece| {
+    for_each_text(bytes, |_, piece| {
         text.extend_from_slice(piece);
         true
     });
@@ -273,10 +292,10 @@ pub(super) fn strip(bytes: &[u8]) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Where the first `length` bytes of the stripped text end in the bytes.
-pub(super) fn unstripped(bytes: &[u8], length: usize) -> usize {
+/// How many of the bytes the first `length` bytes of their stripped text take.
+pub(super) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
     let (mut left, mut end) = (length, 0);
-    each(bytes, |at, piece| {
+    for_each_text(bytes, |at, piece| {
         let used = piece.len().min(left);
         left -= used;
         end = if used > 0 { at + used } else { end };
@@ -285,12 +304,13 @@ pub(super) fn unstripped(bytes: &[u8], length: usize) -> usize {
     end
 }
 
-/// Gives each piece of the stripped text with its place in the bytes, until the reader has enough.
-fn each(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
+/// Calls `read` with each piece of the stripped text and its index in the bytes, until it returns
+/// `false`.
+fn for_each_text(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
     let mut tokens = Tokenizer::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let step = tokens.step(rest);
+        let step = tokens.next_token(rest);
         let at = bytes.len() - rest.len();
         let (used, after) = rest.split_at(step.used.min(rest.len()));
         if matches!(step.token, Token::Text | Token::Control(b'\t')) && !read(at, used) {

@@ -1,4 +1,4 @@
-//! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be
+//! The screen: an emulated terminal whose rows can be read and whose scrolled rows can be
 //! collected.
 //!
 //! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay
@@ -7,34 +7,33 @@
 //!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
-//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset
-//! begin a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what
-//! follows is a repaint; going to the other screen and back does not. A program that repaints more
-//! rows than the window has moves the cursor up beyond its top: so many scrolled rows are about to
-//! be printed again, and are taken back ([`Screen::scrolled_low`]). It never fails: bytes that mean
-//! nothing to a terminal change nothing.
+//! screen has no scrollback, as in a terminal. An erased scrollback and a reset begin a new
+//! [`Screen::epoch`] of the visible screen, so that a reader knows that a repaint follows;
+//! switching screens does not. A program that repaints more rows than the window has moves the
+//! cursor beyond its top: that many scrolled rows are about to be printed again, and are taken back
+//! ([`Screen::scrolled_low`]). It never fails: bytes without a meaning change nothing.
 
 mod reading;
 
-use super::intake::{Intake, Notice};
 use super::row::Row;
+use super::sequence_filter::{Filtered, SequenceFilter, SequenceNotice};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// How many rows that scrolled off the main screen are kept for whoever reads them.
+/// How many rows that scrolled off the main screen are kept.
 pub const SCROLLED_ROWS_MAX: usize = 8192;
 
-/// How many bytes the emulator gets at once: few enough that its own scrollback cannot overflow
-/// by line feeds before it is collected.
+/// How many bytes the emulator gets at once: few enough that line feeds cannot overflow its
+/// scrollback before it is collected.
 const CHUNK_BYTES: usize = 4096;
 
-/// What the emulator holds between two collections.
+/// The size of the emulator's scrollback between two collections.
 const COLLECTED_ROWS_MAX: usize = CHUNK_BYTES + 1;
 
 /// A move up by this many rows or more means "to the top", not a repaint of so many rows.
 const TO_THE_TOP: u16 = 500;
 
-/// Stands in the last cell of a row that was broken before a character of two cells; never read.
+/// Fills the last cell of a row that was broken before a character of two cells; never read.
 const FILLER: char = '\u{10fffd}';
 
 /// The largest window that is emulated, in either direction.
@@ -49,6 +48,15 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// The position of a cell, from zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellPosition {
+    /// The row, from the top.
+    pub row: u16,
+    /// The column, from the left.
+    pub col: u16,
+}
+
 /// How often each of the two screens started anew.
 #[derive(Debug, Clone, Copy, Default)]
 struct Epochs {
@@ -59,7 +67,7 @@ struct Epochs {
 /// An emulated terminal.
 pub struct Screen {
     parser: vt100::Parser,
-    intake: Intake,
+    filter: SequenceFilter,
     size: Size,
     sync_open: bool,
     epochs: Epochs,
@@ -75,12 +83,12 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// An empty screen. A side of zero cells counts as one, an absurd one is limited.
+    /// Creates an empty screen. A side of zero cells counts as one, a huge one is limited.
     pub fn new(size: Size) -> Self {
-        let (rows, cols) = sides(size);
+        let Sides { rows, cols } = clamp_sides(size);
         Self {
             parser: vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX),
-            intake: Intake::new(),
+            filter: SequenceFilter::new(),
             size: Size {
                 cols: cols.get(),
                 rows: rows.get(),
@@ -99,35 +107,36 @@ impl Screen {
         }
     }
 
-    /// Feeds bytes; `frame` is called at the end of each synchronized update in them, before rows
-    /// that nobody saw would be dropped, and after the last byte unless an update is still open.
+    /// Feeds bytes. Calls `frame` at the end of each synchronized update, before rows that no frame
+    /// showed would be dropped, and after the last byte unless an update is still open.
     pub fn feed(&mut self, bytes: &[u8], mut frame: impl FnMut(&Self)) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let chunk = rest.get(..CHUNK_BYTES).unwrap_or(rest);
-            let taken = self.feed_chunk(chunk, &mut frame);
-            rest = rest.get(taken..).unwrap_or_default();
-            if self.unseen() > SCROLLED_ROWS_MAX / 2 {
-                self.show(&mut frame);
+            let used = self.feed_chunk(chunk, &mut frame);
+            rest = rest.get(used..).unwrap_or_default();
+            // A flood may scroll more rows than are kept, so the reader sees them in time.
+            if self.unseen_rows() > SCROLLED_ROWS_MAX / 2 {
+                self.deliver_frame(&mut frame);
             }
         }
         if !self.sync_open {
-            self.show(&mut frame);
+            self.deliver_frame(&mut frame);
         }
     }
 
     /// Changes the size of the window.
     pub fn resize(&mut self, size: Size) {
-        let (rows, cols) = sides(size);
+        let Sides { rows, cols } = clamp_sides(size);
         let before = self.size;
         self.parser.set_size(rows, cols);
-        // Rows that this pushed out are read in pages of the new height, and still have their old
-        // width.
+        // Rows that the resize pushed out are read in pages of the new height, and still have their
+        // old width.
         self.size = Size {
             cols: cols.get().max(before.cols),
             rows: rows.get(),
         };
-        self.collect();
+        self.collect_scrolled();
         self.size = Size {
             cols: cols.get(),
             rows: rows.get(),
@@ -135,15 +144,17 @@ impl Screen {
         self.resizes += 1;
     }
 
-    /// Forgets everything, as after a gap in the bytes: the screen is empty until it is repainted.
+    /// Forgets everything after a gap in the bytes: the screen is empty until the program repaints
+    /// it.
     pub fn reset(&mut self) {
-        let (rows, cols) = sides(self.size);
-        let alternate = self.alternate();
+        let Sides { rows, cols } = clamp_sides(self.size);
+        let alternate = self.is_alternate();
         self.parser = vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX);
+        // The program does not know about the gap and still paints the alternate screen.
         if alternate {
             self.parser.process(b"\x1b[?1049h");
         }
-        self.intake = Intake::new();
+        self.filter = SequenceFilter::new();
         self.sync_open = false;
         self.epochs.alternate += 1;
         self.restart_main();
@@ -154,7 +165,7 @@ impl Screen {
         self.rows_to(self.size.cols)
     }
 
-    /// The same, of which only the first columns are read.
+    /// The visible rows, of which only the first columns are read.
     pub fn rows_to(&self, cols: u16) -> Vec<Row> {
         self.read_rows(self.size.rows, cols).collect()
     }
@@ -167,7 +178,7 @@ impl Screen {
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
-    /// some of them are gone.
+    /// some of them are no longer kept.
     pub fn scrolled_since(&self, since: u64) -> (impl Iterator<Item = &Row>, bool) {
         let wanted =
             usize::try_from(self.scrolled_total.saturating_sub(since)).unwrap_or(usize::MAX);
@@ -183,15 +194,15 @@ impl Screen {
         self.scrolled_total
     }
 
-    /// The lowest that [`Screen::scrolled_total`] has been since the last frame: rows above it were
+    /// The lowest value of [`Screen::scrolled_total`] since the last frame: rows above it were
     /// taken back and printed again.
     pub fn scrolled_low(&self) -> u64 {
         self.scrolled_low
     }
 
-    /// Grows when the screen that is shown starts anew: scrollback erased, terminal reset.
+    /// Grows when the visible screen starts anew: scrollback erased, terminal reset.
     pub fn epoch(&self) -> u64 {
-        if self.alternate() {
+        if self.is_alternate() {
             self.epochs.alternate
         } else {
             self.epochs.main
@@ -208,7 +219,7 @@ impl Screen {
         self.resizes
     }
 
-    /// How often every row was erased: what follows is a repaint.
+    /// How often every row was erased; a repaint follows each time.
     pub fn erasures(&self) -> u64 {
         self.erasures
     }
@@ -224,7 +235,7 @@ impl Screen {
     }
 
     /// Whether the alternate screen is shown.
-    pub fn alternate(&self) -> bool {
+    pub fn is_alternate(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
@@ -233,17 +244,22 @@ impl Screen {
         self.size
     }
 
-    /// The cursor's row and column, from zero.
-    pub fn cursor(&self) -> (u16, u16) {
-        self.parser.screen().cursor_position()
+    /// The position of the cursor.
+    pub fn cursor(&self) -> CellPosition {
+        let (row, col) = self.parser.screen().cursor_position();
+        CellPosition { row, col }
     }
 
     /// The text left of the cursor on its row, blanks kept.
     pub fn left_of_cursor(&self) -> String {
-        let (row, col) = self.cursor();
+        let cursor = self.cursor();
         let mut text = String::new();
-        for at in 0..col {
-            self.read_cell((row, at), &mut text);
+        for col in 0..cursor.col {
+            let cell = CellPosition {
+                row: cursor.row,
+                col,
+            };
+            self.read_cell(cell, &mut text);
         }
         text
     }
@@ -251,56 +267,69 @@ impl Screen {
     fn feed_chunk(&mut self, chunk: &[u8], frame: &mut impl FnMut(&Self)) -> usize {
         self.buffer.clear();
         let mut buffer = std::mem::take(&mut self.buffer);
-        let (taken, notice) = self.intake.take(chunk, &mut buffer);
+        let Filtered { used, notice } = self.filter.filter(chunk, &mut buffer);
         match (notice, buffer.split_last()) {
-            (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
-            (Some(Notice::Screens), Some((last, before))) => self.change_screens(before, *last),
-            (Some(Notice::Wide(c)), _) => self.print_wide(c, &buffer),
+            (Some(SequenceNotice::Up(count)), Some((last, before))) => {
+                self.move_up(count, before, *last)
+            }
+            (Some(SequenceNotice::Screens), Some((last, before))) => {
+                self.change_screens(before, *last)
+            }
+            (Some(SequenceNotice::Wide(c)), _) => self.print_wide(c, &buffer),
             _ => self.parser.process(&buffer),
         }
         self.buffer = buffer;
-        self.collect();
+        self.collect_scrolled();
         match notice {
-            Some(Notice::SyncBegin) => self.sync_open = true,
-            Some(Notice::SyncEnd) => {
+            Some(SequenceNotice::SyncBegin) => self.sync_open = true,
+            Some(SequenceNotice::SyncEnd) => {
                 self.sync_open = false;
-                self.show(frame);
+                self.deliver_frame(frame);
             }
-            Some(Notice::Restart) => self.restart(),
-            Some(Notice::Erased) => self.erased(),
-            Some(Notice::RowsErased(rows)) if rows == self.size.rows => self.erased(),
-            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_))
+            Some(SequenceNotice::Restart) => self.restart(),
+            Some(SequenceNotice::Erased) => self.note_erasure(),
+            // Some programs clear the screen row by row instead of at once.
+            Some(SequenceNotice::RowsErased(rows)) if rows == self.size.rows => self.note_erasure(),
+            Some(
+                SequenceNotice::Up(_)
+                | SequenceNotice::Screens
+                | SequenceNotice::Wide(_)
+                | SequenceNotice::RowsErased(_),
+            )
             | None => {}
         }
-        taken
+        used
     }
 
     fn print_wide(&mut self, c: char, before: &[u8]) {
         self.parser.process(before);
-        if self.cursor().1 + 1 == self.size.cols && self.size.cols > 1 {
-            self.print(FILLER);
+        // The filler makes the emulator wrap the row itself, so that it remembers the wrap.
+        if self.cursor().col + 1 == self.size.cols && self.size.cols > 1 {
+            self.print_char(FILLER);
         }
-        self.print(c);
+        self.print_char(c);
     }
 
-    fn print(&mut self, c: char) {
+    fn print_char(&mut self, c: char) {
         self.parser.process(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
         self.parser.process(before);
-        self.collect();
-        let beyond = count.saturating_sub(self.cursor().0);
+        self.collect_scrolled();
+        // Rows that already scrolled off can only be reached by printing them again.
+        let beyond = count.saturating_sub(self.cursor().row);
         self.parser.process(&[last]);
-        if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
+        // Only the main screen scrolls rows away, and a huge count means the top, not a repaint.
+        if !self.is_alternate() && beyond > 0 && count < TO_THE_TOP {
             self.take_back(usize::from(beyond));
         }
     }
 
-    /// Processes bytes of which the last may show the other screen, whose scrollback is another.
+    /// Processes bytes whose last one may switch the screen, which has a scrollback of its own.
     fn change_screens(&mut self, before: &[u8], last: u8) {
         self.parser.process(before);
-        self.collect();
+        self.collect_scrolled();
         self.parser.process(&[last]);
     }
 
@@ -312,13 +341,13 @@ impl Screen {
         self.collected_total = self.collected_total.min(self.scrolled_total);
     }
 
-    fn erased(&mut self) {
+    fn note_erasure(&mut self) {
         self.erasures += 1;
         self.erased_scrolled = self.scrolled_total;
     }
 
     fn restart(&mut self) {
-        if self.alternate() {
+        if self.is_alternate() {
             self.epochs.alternate += 1;
         } else {
             self.restart_main();
@@ -332,25 +361,25 @@ impl Screen {
         self.scrolled.clear();
     }
 
-    fn show(&mut self, frame: &mut impl FnMut(&Self)) {
+    fn deliver_frame(&mut self, frame: &mut impl FnMut(&Self)) {
         frame(self);
         self.collected_total = self.scrolled_total;
         self.scrolled_low = self.scrolled_total;
     }
 
-    fn unseen(&self) -> usize {
+    fn unseen_rows(&self) -> usize {
         usize::try_from(self.scrolled_total - self.collected_total).unwrap_or(usize::MAX)
     }
 
-    /// Moves what scrolled off from the emulator into the numbered rows.
-    fn collect(&mut self) {
+    /// Moves scrolled rows from the emulator into the numbered rows.
+    fn collect_scrolled(&mut self) {
         let held = self.parser.screen().scrollback_len();
         if held == 0 {
             return;
         }
         if held == COLLECTED_ROWS_MAX {
-            // Few bytes can scroll many rows (a repeated character): nobody knows how many are
-            // gone.
+            // Few bytes can scroll many rows (a repeated character), so the number of lost rows is
+            // unknown.
             self.scrolled.clear();
             self.scrolled_total += SCROLLED_ROWS_MAX as u64;
         }
@@ -371,7 +400,16 @@ impl Screen {
     }
 }
 
-fn sides(size: Size) -> (NonZeroU16, NonZeroU16) {
+/// The sides of a window, within the limits of the emulator.
+struct Sides {
+    rows: NonZeroU16,
+    cols: NonZeroU16,
+}
+
+fn clamp_sides(size: Size) -> Sides {
     let side = |cells: u16| NonZeroU16::new(cells.min(SIDE_MAX)).unwrap_or(NonZeroU16::MIN);
-    (side(size.rows), side(size.cols))
+    Sides {
+        rows: side(size.rows),
+        cols: side(size.cols),
+    }
 }

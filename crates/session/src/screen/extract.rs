@@ -1,16 +1,28 @@
-//! From the rows of a turn to the assistant's words.
+//! Reads the assistant's words from the rows of a turn.
 //!
-//! One pass over the rows, in which each row either begins a block or goes on with the one above;
-//! then the blocks that are messages are written: prefix and indent removed, gutters removed, rows
-//! that the terminal wrapped joined. It decides nothing by itself: every distinction is a rule.
+//! One pass over the rows: each row begins a block (the user's prompt, a message, chrome) or
+//! continues the one above. Then each message is written: prefix and indent removed, gutters
+//! removed, rows that the terminal wrapped joined. Every distinction is a rule of the profile. It
+//! cannot fail.
+//!
+//! Worked example with `user = '^> '`, `message = { row = '^● ', indent = 2 }` and `chrome = '^
+//! ⎿'`:
+//!
+//! ```text
+//! > Name two colours.     begins the user's prompt: left out
+//! ● Red and               begins a message; `● ` is its prefix and is removed
+//!   blue.                 continues it; two blanks of indent are removed
+//!   ⎿ Read 3 files        begins chrome: left out
+//!     a.txt               continues the chrome: left out
+//! ```
 
 use super::row::{Colour, Row};
-use super::rules::{Compiled, Marker, Scene};
+use super::rules::{CompiledMark, CompiledRules, RowContext};
 
-/// The longest run of lines that is recognised as a repeat: what a tall window shows.
+/// The longest run of lines that is recognised as a repeat: about what a tall window shows.
 const REPEATED_LINES_MAX: usize = 256;
 
-/// How the turn ended, as far as the text is concerned.
+/// How the turn ended, as far as its text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The program finished its answer.
@@ -19,7 +31,7 @@ pub enum Ending {
     Interrupted,
 }
 
-/// What a row belongs to.
+/// The block that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
     Message { indent: usize },
@@ -29,55 +41,67 @@ enum Block {
 
 /// One row of a message.
 #[derive(Default)]
-struct Line {
+struct MessageLine {
     text: String,
-    /// Whether the terminal wrapped it.
+    /// Whether the terminal wrapped the line at the end of this row.
     wrapped: bool,
-    /// How many leading blanks are the program's.
+    /// How many leading blanks the program added.
     indent: usize,
-    /// The line number in front, and where it ends.
-    number: Option<(usize, usize)>,
+    number: Option<LineNumber>,
 }
 
-type Message = Vec<Line>;
+/// The number in a gutter of line numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LineNumber {
+    number: usize,
+    /// The byte at which the gutter ends.
+    end: usize,
+}
 
-/// The messages in `rows`, separated by one blank line; `eye` is how rows are looked at.
-pub(super) fn text(rules: &Compiled, rows: &[Row], eye: Scene, ending: Ending) -> String {
-    let mut reader = Reader::new(rules, eye);
+type Message = Vec<MessageLine>;
+
+/// The messages in `rows`, separated by one blank line.
+pub(super) fn extract_text(
+    rules: &CompiledRules,
+    rows: &[Row],
+    context: RowContext,
+    ending: Ending,
+) -> String {
+    let mut reader = BlockReader::new(rules, context);
     for row in rows {
-        reader.row(row);
+        reader.read_row(row);
     }
     let written = reader
         .messages
         .into_iter()
-        .map(|lines| write(rules, lines, ending));
+        .map(|lines| write_message(rules, lines, ending));
     let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
     messages.join("\n\n")
 }
 
-struct Reader<'a> {
-    rules: &'a Compiled,
+struct BlockReader<'a> {
+    rules: &'a CompiledRules,
     block: Block,
-    eye: Scene,
+    context: RowContext,
     messages: Vec<Message>,
-    /// Whether the next row of a message begins a new one.
+    /// Whether the next row of a message begins a new message.
     apart: bool,
-    /// The row that ends what is hidden.
-    hidden: Option<&'a Marker>,
-    /// Whether nothing came yet behind the user's prompt.
+    /// The mark that ends the hidden part, inside of one.
+    hidden: Option<&'a CompiledMark>,
+    /// Whether nothing has come yet behind the user's prompt.
     asked: bool,
     /// Whether the row above is blank.
     above_blank: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn new(rules: &'a Compiled, eye: Scene) -> Self {
-        let block = outside(rules);
+impl<'a> BlockReader<'a> {
+    fn new(rules: &'a CompiledRules, context: RowContext) -> Self {
+        let block = default_block(rules);
         let (messages, above_blank) = (Vec::new(), true);
         Self {
             rules,
             block,
-            eye,
+            context,
             messages,
             apart: true,
             hidden: None,
@@ -86,64 +110,79 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn row(&mut self, row: &Row) {
+    /// Reads the next row: it begins a block, or continues the one above.
+    fn read_row(&mut self, row: &Row) {
         let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
-        let scene = Scene { apart, ..self.eye };
-        let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
-        if self.hides(row) {
+        let context = RowContext {
+            apart,
+            ..self.context
+        };
+        let found =
+            |marks: &'a [CompiledMark]| marks.iter().find(|mark| mark.matches(row, context));
+        // The order decides between marks that match the same row: a dropped row begins nothing,
+        // and chrome wins over messages because tool calls often carry the same bullet.
+        if self.is_hidden(row) {
             self.apart = true;
         } else if row.gap {
-            self.resume(row);
+            self.resume_after_gap(row);
         } else if row.is_blank() {
-            self.blank();
+            self.read_blank_row();
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.eye.quiet = row.quiet().or(self.eye.quiet);
-            self.leave(Block::User {
-                shade: row.lead.background,
-            });
-            self.asked = true;
+            self.begin_prompt(row);
         } else if found(&self.rules.chrome).is_some() {
-            self.leave(Block::Chrome);
+            self.start_block(Block::Chrome);
             self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
-            (self.apart, self.asked) = (true, false);
-            self.block = Block::Message {
-                indent: mark.indent,
-            };
-            let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
-            let text = row.text.get(prefix..).unwrap_or_default().to_owned();
-            self.line(Line {
-                text,
-                wrapped: row.wrapped,
-                ..Line::default()
-            });
+            self.begin_message(mark, row);
         } else {
-            self.go_on(row);
+            self.continue_block(row);
         }
     }
 
-    /// Whether a row is hidden, and takes note of where that begins and ends.
-    fn hides(&mut self, row: &Row) -> bool {
-        let scene = self.eye;
+    fn begin_prompt(&mut self, row: &Row) {
+        self.context.prompt_colour = row.distinct_lead_colour().or(self.context.prompt_colour);
+        self.start_block(Block::User {
+            shade: row.lead.background,
+        });
+        self.asked = true;
+    }
+
+    fn begin_message(&mut self, mark: &CompiledMark, row: &Row) {
+        (self.apart, self.asked) = (true, false);
+        self.block = Block::Message {
+            indent: mark.indent,
+        };
+        let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
+        let text = row.text.get(prefix..).unwrap_or_default().to_owned();
+        self.push_line(MessageLine {
+            text,
+            wrapped: row.wrapped,
+            ..MessageLine::default()
+        });
+    }
+
+    /// Whether a row is hidden. Remembers where a hidden part begins and ends.
+    fn is_hidden(&mut self, row: &Row) -> bool {
+        let context = self.context;
         if let Some(last) = self.hidden {
-            self.hidden = Some(last).filter(|last| !last.matches(row, scene));
+            self.hidden = Some(last).filter(|last| !last.matches(row, context));
             return true;
         }
         let begins = self
             .rules
             .hidden
             .iter()
-            .find(|(first, _)| first.matches(row, scene));
-        self.hidden = begins.map(|(_, last)| last);
+            .find(|part| part.from.matches(row, context));
+        self.hidden = begins.map(|part| &part.to);
         begins.is_some()
     }
 
-    /// Rows are missing here. What follows goes on with the message above; right behind the prompt
-    /// it is taken for the middle of an answer, because no mark says what it is. The output of a
-    /// tool call goes on as such.
-    fn resume(&mut self, row: &Row) {
+    /// Handles a row that stands for missing rows. The rows behind it continue the message above.
+    /// Right behind the prompt they count as the middle of an answer, because no mark identifies
+    /// them. The output of a tool call continues as such.
+    fn resume_after_gap(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {
             let indent = self
@@ -151,53 +190,58 @@ impl<'a> Reader<'a> {
                 .message
                 .first()
                 .map_or(self.rules.indent, |mark| mark.indent);
-            self.leave(Block::Message { indent });
+            self.start_block(Block::Message { indent });
             self.asked = false;
         }
         if matches!(self.block, Block::Message { .. }) {
-            self.line(Line {
+            self.push_line(MessageLine {
                 text: row.text.clone(),
-                ..Line::default()
+                ..MessageLine::default()
             });
         }
     }
 
-    fn blank(&mut self) {
+    fn read_blank_row(&mut self) {
         match self.block {
-            Block::Message { .. } if !self.apart => self.line(Line::default()),
-            Block::Chrome if self.rules.message.is_empty() => self.block = outside(self.rules),
+            Block::Message { .. } if !self.apart => self.push_line(MessageLine::default()),
+            // Without message marks, only a blank row can end a block of chrome.
+            Block::Chrome if self.rules.message.is_empty() => {
+                self.block = default_block(self.rules)
+            }
             Block::User {
                 shade: Colour::Default,
-            } => self.leave(outside(self.rules)),
+            } => self.start_block(default_block(self.rules)),
             _ => {}
         }
     }
 
-    fn go_on(&mut self, row: &Row) {
+    fn continue_block(&mut self, row: &Row) {
+        // A prompt keeps its background, so another background ends it.
         if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
-            self.leave(outside(self.rules));
+            self.start_block(default_block(self.rules));
         }
-        let number = self.number(row);
-        // Flat rows have no blank one below the prompt; the code of an answer is coloured.
+        let number = self.read_line_number(row);
+        // Without a box there is no blank row below the prompt, and only the code of an answer is
+        // coloured.
         let is_flat = self.block
             == Block::User {
                 shade: Colour::Default,
             };
-        let is_below =
-            self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
-        if is_below && self.asked && matches!(number, Some((1, _))) {
-            // An answer that begins with code has no room for its mark.
+        let is_below = self.block == Block::Chrome
+            || (is_flat && row.second_word.foreground != Colour::Default);
+        if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
+            // An answer that begins with code has no place for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
         if let Block::Message { indent } = self.block {
-            // A gutter is cut by the width that it has on the row.
+            // A gutter is cut by its width on the row, so the row must not be rewritten before.
             let text = if number.is_some() {
                 row.text.clone()
             } else {
-                self.rewritten(row)
+                self.rewrite_row(row)
             };
-            self.line(Line {
+            self.push_line(MessageLine {
                 text,
                 wrapped: row.wrapped,
                 indent,
@@ -206,39 +250,42 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rewritten(&self, row: &Row) -> String {
-        let scene = self.eye;
+    fn rewrite_row(&self, row: &Row) -> String {
+        let context = self.context;
         let rule = self
             .rules
             .rewrite
             .iter()
-            .find(|(mark, _)| mark.matches(row, scene));
+            .find(|rule| rule.row.matches(row, context));
         rule.map_or_else(
             || row.text.clone(),
-            |(mark, with)| mark.pattern.replace(&row.text, with.as_str()).into_owned(),
+            |rule| {
+                let replaced = rule.row.pattern.replace(&row.text, rule.with.as_str());
+                replaced.into_owned()
+            },
         )
     }
 
-    fn leave(&mut self, block: Block) {
+    fn start_block(&mut self, block: Block) {
         self.block = block;
         self.apart = true;
     }
 
-    fn number(&self, row: &Row) -> Option<(usize, usize)> {
-        let scene = self.eye;
+    fn read_line_number(&self, row: &Row) -> Option<LineNumber> {
+        let context = self.context;
         let mark = self
             .rules
             .gutter
             .iter()
-            .find(|mark| mark.matches(row, scene))?;
+            .find(|mark| mark.matches(row, context))?;
         let found = mark.pattern.captures(&row.text)?;
-        Some((
-            found.get(1)?.as_str().trim().parse().ok()?,
-            found.get(0)?.end(),
-        ))
+        Some(LineNumber {
+            number: found.get(1)?.as_str().trim().parse().ok()?,
+            end: found.get(0)?.end(),
+        })
     }
 
-    fn line(&mut self, line: Line) {
+    fn push_line(&mut self, line: MessageLine) {
         if std::mem::take(&mut self.apart) {
             self.messages.push(Message::new());
         }
@@ -248,8 +295,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What rows belong to that nothing claims.
-fn outside(rules: &Compiled) -> Block {
+/// The block of rows that no mark claims.
+fn default_block(rules: &CompiledRules) -> Block {
     if rules.message.is_empty() {
         Block::Message {
             indent: rules.indent,
@@ -259,7 +306,7 @@ fn outside(rules: &Compiled) -> Block {
     }
 }
 
-fn unindented(line: &str, indent: usize) -> &str {
+fn remove_indent(line: &str, indent: usize) -> &str {
     let blanks = line
         .bytes()
         .take(indent)
@@ -268,9 +315,9 @@ fn unindented(line: &str, indent: usize) -> &str {
     line.get(blanks..).unwrap_or_default()
 }
 
-fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
+fn write_message(rules: &CompiledRules, mut lines: Message, ending: Ending) -> String {
     remove_gutters(&mut lines);
-    let mut lines = joined(lines);
+    let mut lines = join_wrapped(lines);
     if rules.repeats && ending == Ending::Interrupted {
         remove_repeats(&mut lines);
     }
@@ -284,38 +331,43 @@ fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
 }
 
 /// Joins the rows that the terminal wrapped.
-fn joined(lines: Message) -> Vec<String> {
+fn join_wrapped(lines: Message) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
-    let mut goes_on = false;
+    let mut wraps = false;
     for line in lines {
         match joined.last_mut() {
-            Some(last) if goes_on => last.push_str(&line.text),
-            _ => joined.push(unindented(&line.text, line.indent).to_owned()),
+            Some(last) if wraps => last.push_str(&line.text),
+            _ => joined.push(remove_indent(&line.text, line.indent).to_owned()),
         }
-        goes_on = line.wrapped;
+        wraps = line.wrapped;
     }
     joined
 }
 
-/// Removes gutters of line numbers: runs that count from 1, rows without a number in between.
-fn remove_gutters(lines: &mut [Line]) {
+/// Removes gutters of line numbers: runs that count from 1, with rows without a number in between.
+fn remove_gutters(lines: &mut [MessageLine]) {
     let (mut next, mut width) = (1, 0);
-    let mut goes_on = false;
+    let mut wraps = false;
     for line in lines {
-        let goes_on_here = std::mem::replace(&mut goes_on, line.wrapped);
+        let is_continued = std::mem::replace(&mut wraps, line.wrapped);
         match line.number {
-            _ if goes_on_here => {}
-            Some((number, end)) if number == next || number == 1 => {
+            // The rest of a wrapped line has no gutter.
+            _ if is_continued => {}
+            // A number that does not count on belongs to the text, except 1, which starts a new
+            // block of code.
+            Some(LineNumber { number, end }) if number == next || number == 1 => {
                 (next, width) = (number + 1, end);
-                cut(line, end);
+                cut_gutter(line, end);
             }
-            _ if width > 0 && is_indented(&line.text, width) => cut(line, width),
+            // A row without a number inside the code is the rest of a line that the program broke
+            // itself.
+            _ if width > 0 && is_indented(&line.text, width) => cut_gutter(line, width),
             _ => (next, width) = (1, 0),
         }
     }
 }
 
-fn cut(line: &mut Line, width: usize) {
+fn cut_gutter(line: &mut MessageLine, width: usize) {
     line.text.drain(..width);
     line.indent = 0;
 }
@@ -329,6 +381,7 @@ fn remove_repeats(lines: &mut Vec<String>) {
     let all = std::mem::take(lines);
     let mut next = 0;
     while let Some(line) = all.get(next) {
+        // The shortest repeat first: a run of equal lines is removed one by one.
         let repeat = (1..=lines.len().min(REPEATED_LINES_MAX)).find(|len| {
             let run = all.get(next..next + len);
             run.is_some() && run == lines.get(lines.len() - len..)

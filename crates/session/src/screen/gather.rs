@@ -1,293 +1,326 @@
-//! Gathering: what the assistant said in a turn, from the rows of its frames.
+//! Gathers the text that the assistant says in a turn, from the frames of a screen.
 //!
-//! [`Turn`] keeps the rows, each once and in order; here the transcript is told from what stands around
-//! it, the beginning of the turn is found in the rows, and its text is read. Where the screen
-//! started anew, the turn begins where the rows that were there before it end. The text is that of
-//! the screen that is shown at the end.
+//! Three steps. `cut_transcript` removes everything around the transcript from a frame: the input
+//! area, floating hints, pinned headers. [`TurnRows`] keeps the rows, each once and in order. At
+//! the end `turn_start` finds where the turn begins in those rows, and [`extract`] reads the text
+//! from there on. Where rows may be missing, the text is marked incomplete; nothing here fails.
+//!
+//! Worked example of `cut_transcript`, a claude-like profile with `end = '^─{20,}'`, `floats =
+//! '^\s{20,}\S'` and `user = '^> '`:
+//!
+//! ```text
+//! row  screen                      what becomes of it
+//!  0   > Name a colour.            the user's prompt: kept, `extract` leaves it out
+//!  1   ● Red.                      kept
+//!  2                               blank at the end of the transcript: removed
+//!  3              new version 2.1  a float right above the end: removed
+//!  4   ──────────────────────────  the first `end` row: the transcript ends above it
+//!  5   >                           the input row
+//! ```
 
-mod turn;
+mod turn_rows;
 
 use super::extract::{self, Ending};
 use super::row::{Colour, Row};
-use super::rules::{Begin, Compiled, Marker, Scene};
+use super::rules::{Begin, CompiledMark, CompiledRules, RowContext};
 use super::{RulesError, Screen, Size, TextRules};
-pub use turn::{GATHERED_BYTES_MAX, Submitted};
-use turn::{Judge, Side, Turn, blank_above, past, trimmed};
+pub use turn_rows::{GATHERED_BYTES_MAX, Submitted};
+use turn_rows::{ProfileQueries, ScreenRows, TurnRows, last_printed, leading_blanks, printed_len};
 
-/// How near to the right edge a row reaches it.
+/// How many cells before the right edge a row may end and still reach it.
 const RIGHT_MARGIN: usize = 3;
 
-/// Rows of former turns that stay when a turn is handed over: a window that grows shows some of
-/// them again.
+/// How many rows of former turns stay when a turn is handed over: a window that grows shows some
+/// of them again.
 const FORMER_ROWS_KEPT: usize = 1000;
 
-/// What the assistant said in a turn.
+/// The text that the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered {
     /// The assistant's messages, separated by one blank line.
     pub text: String,
     /// Whether rows are missing.
     pub incomplete: bool,
-    /// Whether the turn was followed from its beginning. Where it was not, an empty text does not
-    /// mean that nothing was said.
+    /// Whether the turn was followed from its beginning. If not, an empty text does not mean that
+    /// nothing was said.
     pub followed: bool,
 }
 
 /// Gathers the text of a turn from the frames of a screen.
 #[derive(Debug)]
 pub struct Gatherer {
-    rules: Compiled,
-    turn: Option<Turn>,
+    rules: CompiledRules,
+    turn: Option<TurnRows>,
     /// The foreground in front of the user's prompts, as last seen.
-    quiet: Option<Colour>,
-    /// Whether a row with a colour was seen.
-    colours: bool,
-    /// Whether the program paints boxes without any colour.
-    plain: bool,
-    /// How wide the transcript is in a window of this size, as last seen.
-    width: Option<(Size, u16)>,
-    /// Where the transcript ends, for a caller that knows it without rules.
-    end: Option<usize>,
+    prompt_colour: Option<Colour>,
+    /// Whether a row with a colour was ever seen.
+    colour_seen: bool,
+    /// Whether the program shows no colours, so that rules must not require any.
+    is_plain: bool,
+    width: Option<SeenWidth>,
+    /// The end of the transcript, for a caller that knows it without rules.
+    forced_end: Option<usize>,
+}
+
+/// The width of the transcript, as last seen in a window of this size.
+#[derive(Debug, Clone, Copy)]
+struct SeenWidth {
+    window: Size,
+    cols: u16,
+}
+
+/// The transcript's rows in one frame.
+#[derive(Debug)]
+struct Transcript {
+    rows: Vec<Row>,
+    /// Whether a row below ends it.
+    has_end: bool,
+    /// Whether something other than the input row is below its end.
+    is_covered: bool,
+}
+
+/// Where the transcript ends in a frame.
+#[derive(Debug, Clone, Copy)]
+struct TranscriptEnd {
+    row: Option<usize>,
+    /// Whether an `end_alone` row ends it: the program is in its mode without a box.
+    is_flat: bool,
+    is_covered: bool,
 }
 
 impl Gatherer {
-    /// A gatherer with a profile's rules.
+    /// Creates a gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        let rules = Compiled::new(rules)?;
+        let rules = CompiledRules::new(rules)?;
         Ok(Self {
             rules,
             turn: None,
-            quiet: None,
-            colours: false,
-            plain: false,
+            prompt_colour: None,
+            colour_seen: false,
+            is_plain: false,
             width: None,
-            end: None,
+            forced_end: None,
         })
     }
 
     /// Ends the transcript of the next frames above this row, whatever the rules say.
     pub fn set_end(&mut self, end: Option<usize>) {
-        self.end = end;
+        self.forced_end = end;
     }
 
-    /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
-    /// the output that follows it.
-    pub fn begin(&mut self, screen: &Screen) {
-        let visible = self.rows(screen);
-        let (region, shown) = self.region(screen, visible.clone());
-        let ended = shown.ended;
-        let start = match self.rules.begin {
-            Begin::Transcript => region.len(),
-            Begin::Screen => trimmed(&visible),
-        };
-        let mut rows = if self.rules.begin == Begin::Screen {
-            visible
-        } else {
-            region
+    /// Begins a turn: the rows that are visible now belong to earlier turns. Call it at the submit,
+    /// before the output that follows it.
+    pub fn begin_turn(&mut self, screen: &Screen) {
+        let visible = self.read_rows(screen);
+        let transcript = self.cut_transcript(screen, visible.clone());
+        let (mut rows, start) = match self.rules.begin {
+            Begin::Transcript => {
+                let start = transcript.rows.len();
+                (transcript.rows, start)
+            }
+            Begin::Screen => {
+                let start = printed_len(&visible);
+                (visible, start)
+            }
         };
         rows.truncate(start);
-        let past = past(&rows);
-        let asked = self.last_prompt(&rows).map_or(0, |at| at + 1);
-        let bytes = rows.iter().map(|row| row.text.len()).sum();
-        let prompt = self
-            .last_prompt(&rows)
-            .and_then(|at| Some(rows.get(at)?.text.clone()));
-        let top = if screen.alternate() {
-            blank_above(&rows)
+        let last_prompt = self.last_prompt(&rows);
+        let prompt = last_prompt.and_then(|at| Some(rows.get(at)?.text.clone()));
+        // Frames of the alternate screen are compared without their leading blank rows, so those
+        // count as gone.
+        let top = if screen.is_alternate() {
+            leading_blanks(&rows)
         } else {
             0
         };
-        let epoch = screen.epoch();
-        let begun_with = rows.clone();
-        let side = Side {
-            rows,
-            bytes,
-            start: Some(start),
-            asked,
-            top,
-            low: start,
-            epoch,
-            ..Side::default()
-        };
-        self.turn = Some(Turn {
+        self.turn = Some(TurnRows {
             submitted: Submitted::default(),
-            begun_with,
-            past,
+            begun_with: rows.clone(),
+            rows_before: last_printed(&rows),
             prompt,
-            ended,
-            side,
-            aside: None,
-            before: None,
-            alternate: screen.alternate(),
+            had_end: transcript.has_end,
+            shown: ScreenRows {
+                text_bytes: rows.iter().map(|row| row.text.len()).sum(),
+                rows,
+                start: Some(start),
+                below_prompt: last_prompt.map_or(0, |at| at + 1),
+                top,
+                lowest_len: start,
+                epoch: screen.epoch(),
+                ..ScreenRows::default()
+            },
+            other: None,
+            before_resize: None,
+            alternate: screen.is_alternate(),
             resizes: screen.resizes(),
             erasures: screen.erasures(),
             scrolled: screen.scrolled_total(),
-            lost: false,
-            missed: false,
+            rows_lost: false,
+            bytes_missed: false,
         });
     }
 
-    /// Says what was submitted; call it after [`Gatherer::begin`].
-    pub fn submitted(&mut self, submitted: Submitted) {
+    /// Sets the submitted text; call it after [`Gatherer::begin_turn`].
+    pub fn set_submitted(&mut self, submitted: Submitted) {
         if let Some(turn) = &mut self.turn {
             turn.submitted = submitted;
         }
     }
 
-    /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
-    pub fn frame(&mut self, screen: &Screen) {
+    /// Applies a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
+    pub fn apply_frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else {
             return;
         };
-        let rows = self.rows(screen);
-        let (region, shown) = self.region(screen, rows);
-        // What has no end, where the transcript had one, covers it: a tall dialog, a view of
-        // something else.
-        let has_end = !self.rules.end.is_empty() || !self.rules.end_last.is_empty();
-        let covered = screen.alternate() && turn.ended && !shown.ended && has_end;
-        let hidden = covered || (shown.covered && turn.knows(screen, &region));
-        if !hidden {
-            let judge = Judge {
-                is_silent: &|turn: &Turn| self.read(turn, Ending::Complete).text.is_empty(),
+        let rows = self.read_rows(screen);
+        let transcript = self.cut_transcript(screen, rows);
+        // A frame without an end, where the transcript had one, shows something else over it: a
+        // tall dialog or another view. Its rows are not the transcript's.
+        let has_end_rule = !self.rules.end.is_empty() || !self.rules.end_last.is_empty();
+        let is_replaced =
+            screen.is_alternate() && turn.had_end && !transcript.has_end && has_end_rule;
+        let is_hidden =
+            is_replaced || (transcript.is_covered && turn.contains_frame(screen, &transcript.rows));
+        if !is_hidden {
+            let queries = ProfileQueries {
+                is_silent: &|turn: &TurnRows| {
+                    self.read_turn(turn, Ending::Complete).text.is_empty()
+                },
                 begins_block: &|row: &Row| self.begins_block(row),
                 is_prompt: &|row: &Row| self.is_prompt(row),
             };
-            turn.take_frame(screen, region, &judge);
+            turn.apply_frame(screen, transcript.rows, &queries);
         }
         self.turn = Some(turn);
     }
 
-    /// The bytes had a gap (the reader lagged and dropped some): the turn is incomplete.
-    pub fn gap(&mut self) {
+    /// Notes a gap in the bytes (the reader lagged and dropped some): the turn is incomplete.
+    pub fn note_gap(&mut self) {
         if let Some(turn) = &mut self.turn {
-            (turn.lost, turn.missed) = (true, true);
-            let room = turn.room();
-            turn.lost |= turn.side.push_gap(room);
+            (turn.rows_lost, turn.bytes_missed) = (true, true);
+            let bytes_max = turn.bytes_limit();
+            turn.rows_lost |= turn.shown.push_gap(bytes_max);
         }
     }
 
-    /// What was said since [`Gatherer::begin`].
+    /// The text since [`Gatherer::begin_turn`].
     pub fn text(&self, ending: Ending) -> Gathered {
-        let nothing = Gathered {
-            text: String::new(),
-            incomplete: false,
-            followed: true,
-        };
-        self.turn
-            .as_ref()
-            .map_or(nothing, |turn| self.read(turn, ending))
+        match &self.turn {
+            Some(turn) => self.read_turn(turn, ending),
+            None => Gathered {
+                text: String::new(),
+                incomplete: false,
+                followed: true,
+            },
+        }
     }
 
-    fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let side = &turn.side;
-        let start = self.start(turn, &side.rows);
-        let said = |from: usize| {
-            let rows = side.rows.get(from..).unwrap_or_default();
-            extract::text(&self.rules, rows, self.eye(), ending)
+    fn read_turn(&self, turn: &TurnRows, ending: Ending) -> Gathered {
+        let shown = &turn.shown;
+        let start = self.turn_start(turn, &shown.rows);
+        let text_from = |from: usize| {
+            let rows = shown.rows.get(from..).unwrap_or_default();
+            extract::extract_text(&self.rules, rows, self.row_context(), ending)
         };
-        let mut text = said(start);
-        // Where the beginning is a guess, what is shown is better than nothing.
-        if text.is_empty() && side.start.is_none() {
-            text = said(self.new_prompt(turn).unwrap_or(start));
+        let mut text = text_from(start);
+        // The beginning is a guess: the text below a new prompt is better than none.
+        if text.is_empty() && shown.start.is_none() {
+            text = text_from(self.new_prompt(turn).unwrap_or(start));
         }
-        // The same rows again, in the same place: they were painted twice, so they were said twice.
-        // A turn that was interrupted may have said nothing, and the rows are those of the last one.
+        // The program painted the same rows again in the same place, so it said them again. A
+        // command may repaint the screen without saying anything, and so may a turn that was
+        // interrupted: then the rows are those of the last turn.
+        let was_repainted = shown.start.is_some() && shown.lowest_len < start;
         let may_repeat = !turn.submitted.is_command && ending != Ending::Interrupted;
-        if text.is_empty() && side.start.is_some() && side.low < start && may_repeat {
-            text = said(side.low);
+        if text.is_empty() && was_repainted && may_repeat {
+            text = text_from(shown.lowest_len);
         }
-        if text.is_empty() && turn.missed {
-            text = said(0);
+        // The rows that mark the beginning may be among the missing bytes.
+        if text.is_empty() && turn.bytes_missed {
+            text = text_from(0);
         }
-        let has_gap = side.gaps.iter().any(|at| *at >= start);
-        let is_unfinished = side
-            .rows
-            .iter()
-            .skip(start)
-            .any(|row| self.is_unfinished(row));
-        let has_prompt = side.rows.iter().skip(start).any(|row| self.is_prompt(row));
+        let has_gap = shown.gaps.iter().any(|at| *at >= start);
+        let mut has_unfinished = false;
+        let mut has_prompt = false;
+        for row in shown.rows.iter().skip(start) {
+            has_unfinished |= self.is_unfinished(row);
+            has_prompt |= self.is_prompt(row);
+        }
         Gathered {
             text,
-            incomplete: turn.lost || has_gap || is_unfinished,
-            followed: !turn.lost && !has_gap && (has_prompt || self.rules.user.is_empty()),
+            incomplete: turn.rows_lost || has_gap || has_unfinished,
+            followed: !turn.rows_lost && !has_gap && (has_prompt || self.rules.user.is_empty()),
         }
     }
 
-    /// What stands below the last prompt, where the same was asked as before: a page of equal turns
-    /// looks the same when it has scrolled by one of them, and then nothing on it is new. The main
-    /// screen says what scrolled.
+    /// The text below the last prompt, where the user submitted the same text as before. A page of
+    /// equal turns looks the same after it has scrolled by one of them, so nothing on it is new.
+    /// Only the alternate screen needs this: the main screen reports what scrolled.
     pub fn answer_again(&self, asked: &str) -> String {
-        let said = || {
-            let turn = self.turn.as_ref().filter(|turn| turn.alternate)?;
-            let at = self.last_prompt(&turn.side.rows)?;
-            let prompt = &turn.side.rows.get(at)?.text;
-            let is_same = prompt.ends_with(asked.trim()) && turn.prompt.as_ref() == Some(prompt);
-            let rows = turn
-                .side
-                .rows
-                .get(at..)
-                .filter(|_| is_same && !asked.trim().is_empty())?;
-            Some(extract::text(
-                &self.rules,
-                rows,
-                self.eye(),
-                Ending::Complete,
-            ))
-        };
-        said().unwrap_or_default()
+        self.find_answer_again(asked).unwrap_or_default()
+    }
+
+    fn find_answer_again(&self, asked: &str) -> Option<String> {
+        let asked = asked.trim();
+        let turn = self.turn.as_ref().filter(|turn| turn.alternate)?;
+        let at = self.last_prompt(&turn.shown.rows)?;
+        let rows = turn.shown.rows.get(at..)?;
+        let prompt = &rows.first()?.text;
+        let is_same = prompt.ends_with(asked) && turn.prompt.as_ref() == Some(prompt);
+        if !is_same || asked.is_empty() {
+            return None;
+        }
+        let context = self.row_context();
+        Some(extract::extract_text(
+            &self.rules,
+            rows,
+            context,
+            Ending::Complete,
+        ))
     }
 
     fn is_unfinished(&self, row: &Row) -> bool {
-        self.rules
-            .unfinished
-            .iter()
-            .any(|mark| mark.matches(row, self.eye()))
+        matches_any(&self.rules.unfinished, row, self.row_context())
     }
 
     /// Whether words are still to be painted on the screen.
     pub fn awaits_words(&self) -> bool {
-        let shown = self
+        let visible = self
             .turn
             .as_ref()
-            .and_then(|turn| turn.side.rows.get(turn.side.top..));
-        shown
+            .and_then(|turn| turn.shown.rows.get(turn.shown.top..));
+        visible
             .unwrap_or_default()
             .iter()
             .any(|row| self.is_unfinished(row))
     }
 
-    /// Ends the turn where the prompt of the next one stands, and goes on with that one: what was
-    /// said before it. None, and nothing is changed, when no such prompt is there.
+    /// Ends the turn at the prompt of the next one, returns its text, and goes on with the next
+    /// turn. Returns `None`, and changes nothing, when no such prompt is visible.
     pub fn hand_over(&mut self, ending: Ending) -> Option<Gathered> {
         let mut turn = self.turn.take()?;
-        let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
-        let before = turn.side.rows.get(..until).unwrap_or_default();
-        let start = self.start(&turn, before);
-        let text = extract::text(
-            &self.rules,
-            before.get(start..).unwrap_or_default(),
-            self.eye(),
-            ending,
-        );
-        let handed = (!text.is_empty()).then(|| {
-            let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
-            let incomplete = std::mem::take(&mut turn.lost) || missing;
-            (turn.side.start, turn.side.asked) = (Some(until), until);
-            turn.side.low = until;
-            turn.begun_with.clear();
-            turn.missed = false;
-            turn.before = None;
-            turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
-            turn.side
-                .forget(until.min(turn.side.top).saturating_sub(FORMER_ROWS_KEPT));
-            Gathered {
-                text,
-                incomplete,
-                followed: true,
-            }
-        });
+        let until = self.last_prompt(&turn.shown.rows).unwrap_or(0);
+        let before = turn.shown.rows.get(..until).unwrap_or_default();
+        let start = self.turn_start(&turn, before);
+        let rows = before.get(start..).unwrap_or_default();
+        let text = extract::extract_text(&self.rules, rows, self.row_context(), ending);
+        if text.is_empty() {
+            self.turn = Some(turn);
+            return None;
+        }
+        let has_gap = turn.shown.gaps.iter().any(|at| (start..until).contains(at));
+        let incomplete = std::mem::take(&mut turn.rows_lost) || has_gap;
+        turn.begin_at(until);
+        // Rows that are still visible must stay, however many there are.
+        let former = until.min(turn.shown.top);
+        turn.shown
+            .forget_first(former.saturating_sub(FORMER_ROWS_KEPT));
         self.turn = Some(turn);
-        handed
+        Some(Gathered {
+            text,
+            incomplete,
+            followed: true,
+        })
     }
 
     /// Whether a turn is being gathered.
@@ -296,200 +329,210 @@ impl Gatherer {
     }
 
     /// Ends the turn and forgets its rows.
-    pub fn end(&mut self) {
+    pub fn end_turn(&mut self) {
         self.turn = None;
     }
 
-    /// The rows of the screen, as wide as the transcript.
-    fn rows(&mut self, screen: &Screen) -> Vec<Row> {
+    /// Reads the rows of the screen, only as wide as the transcript.
+    fn read_rows(&mut self, screen: &Screen) -> Vec<Row> {
         let rows = screen.rows();
-        let cols = self.width(screen.size(), &rows);
-        let is_bar = |c: Option<char>| c.is_some_and(|c| self.rules.scrollbar.contains(c));
-        let has_bar = |col: u16| {
-            let mut cells = screen.column(col).zip(&rows);
-            screen.alternate() && cells.any(|(cell, row)| is_bar(cell) && self.edge(row).is_none())
-        };
-        match cols - u16::from(has_bar(cols.saturating_sub(1))) {
-            cols if cols < screen.size().cols => screen.rows_to(cols),
-            _ => rows,
+        let cols = self.transcript_width(screen.size(), &rows);
+        let last_col = cols.saturating_sub(1);
+        let cols = cols - u16::from(self.has_scrollbar(screen, last_col, &rows));
+        // Reading rows is expensive, so they are read again only when something must be cut off.
+        if cols < screen.size().cols {
+            screen.rows_to(cols)
+        } else {
+            rows
         }
     }
 
-    /// How wide the transcript is: as the input area's edge. A dialog may stand in its place for a
-    /// while.
-    fn width(&mut self, size: Size, rows: &[Row]) -> u16 {
-        let seen = rows
-            .iter()
-            .rev()
-            .find_map(|row| self.edge(row))
-            .map(|cols| (size, cols));
-        self.width = seen.or(self.width).filter(|(window, _)| *window == size);
-        self.width
-            .map_or(size.cols, |(_, cols)| cols.min(size.cols))
+    /// Whether a column of the alternate screen holds a scroll bar. The edge of the input area may
+    /// end with the same character.
+    fn has_scrollbar(&self, screen: &Screen, col: u16, rows: &[Row]) -> bool {
+        let is_bar = |cell: Option<char>| cell.is_some_and(|c| self.rules.scrollbar.contains(c));
+        screen.is_alternate()
+            && screen
+                .column(col)
+                .zip(rows)
+                .any(|(cell, row)| is_bar(cell) && self.edge_width(row).is_none())
     }
 
-    /// Where the edge of the input area ends, if this row is one.
-    fn edge(&self, row: &Row) -> Option<u16> {
+    /// The width of the transcript, which is that of the input area's edge. A dialog may replace
+    /// the edge for a while, so the last width seen in this window counts.
+    fn transcript_width(&mut self, size: Size, rows: &[Row]) -> u16 {
+        let edge = rows.iter().rev().find_map(|row| self.edge_width(row));
+        let seen = edge.map(|cols| SeenWidth { window: size, cols });
+        self.width = seen.or(self.width).filter(|width| width.window == size);
+        self.width
+            .map_or(size.cols, |width| width.cols.min(size.cols))
+    }
+
+    /// The column at which the edge of the input area ends, if this row is one.
+    fn edge_width(&self, row: &Row) -> Option<u16> {
         let end = self.rules.edge.as_ref()?.find(&row.text)?.end();
         u16::try_from(row.text.get(..end)?.chars().count()).ok()
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and
-    /// whether what stands below.
-    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, Shown) {
-        let cursor = usize::from(screen.cursor().0);
-        self.colours |= rows.iter().any(Row::is_coloured);
-        let plain = !self.colours;
-        let scene = |at: usize| Scene {
-            cursor: at == cursor,
-            plain,
-            ..Scene::default()
-        };
-        let matches = |marks: &[Marker], at: usize, row: &Row| {
-            marks.iter().any(|mark| mark.matches(row, scene(at)))
-        };
-        let numbered = || rows.iter().enumerate();
-        let last = |marks: &[Marker]| {
-            numbered()
-                .rfind(|(at, row)| matches(marks, *at, row))
-                .map(|(at, _)| at)
-        };
-        let alone =
-            last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
-        let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
-        let found = alone
-            .or(first)
-            .into_iter()
-            .chain(last(&self.rules.end_last))
-            .min();
-        let end = self.end.or(found);
-        let flat = alone.is_some();
-        let input = first.and_then(|first| rows.get(first + 1));
-        let covered = !flat && input.is_some_and(|row| !matches(&self.rules.input, 0, row));
-        let shown = Shown {
-            ended: end.is_some(),
-            covered: covered && !self.rules.input.is_empty(),
-        };
-        rows.truncate(end.unwrap_or(rows.len()));
-        if end.is_some() {
+    /// Cuts the transcript out of a frame: the rows without the input area, the floats above it and
+    /// a pinned header. See the example at the top of this file.
+    fn cut_transcript(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Transcript {
+        self.colour_seen |= rows.iter().any(Row::is_coloured);
+        let is_plain = !self.colour_seen;
+        let end = self.find_end(&rows, usize::from(screen.cursor().row), is_plain);
+        rows.truncate(end.row.unwrap_or(rows.len()));
+        if end.row.is_some() {
             self.remove_floats(screen, &mut rows);
         }
-        // What is left out anyway may float above the input area: it would stay where it is while
-        // the rows above it scroll, and so tell that nothing did.
-        let eye = Scene {
-            plain: plain && !flat,
-            ..Scene::default()
+        // `plain` is for programs that paint their boxes without colours. In the mode without a box
+        // the rules still require them.
+        let context = RowContext {
+            plain: is_plain && !end.is_flat,
+            ..RowContext::default()
         };
-        let is = |marks: &[Marker], row: &Row| marks.iter().any(|mark| mark.matches(row, eye));
-        let spoken = |row: &Row| !row.is_blank() && !is(&self.rules.drop, row);
-        rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
-        let prompt = rows.iter().rfind(|row| is(&self.rules.user, row));
-        let quiet = prompt.and_then(Row::quiet);
-        if screen.alternate() {
+        // A dropped row may float above the input area. It would stay in place while the rows above
+        // it scroll, and the comparison of frames would conclude that nothing scrolled.
+        let is_kept = |row: &Row| !row.is_blank() && !matches_any(&self.rules.drop, row, context);
+        rows.truncate(rows.iter().rposition(is_kept).map_or(0, |last| last + 1));
+        // The prompt's colour is read before the header goes: a pinned copy of the prompt has it.
+        let prompt = rows
+            .iter()
+            .rfind(|row| matches_any(&self.rules.user, row, context));
+        let prompt_colour = prompt.and_then(Row::distinct_lead_colour);
+        if screen.is_alternate() {
             let pinned = rows
                 .iter()
-                .take_while(|row| is(&self.rules.pinned, row))
+                .take_while(|row| matches_any(&self.rules.pinned, row, context))
                 .count();
             rows.drain(..pinned);
         }
-        self.quiet = quiet.or(self.quiet);
-        self.plain = eye.plain;
-        (rows, shown)
+        self.prompt_colour = prompt_colour.or(self.prompt_colour);
+        self.is_plain = context.plain;
+        Transcript {
+            rows,
+            has_end: end.row.is_some(),
+            is_covered: end.is_covered,
+        }
+    }
+
+    /// Finds the row above which the transcript ends.
+    fn find_end(&self, rows: &[Row], cursor: usize, is_plain: bool) -> TranscriptEnd {
+        let matches = |marks: &[CompiledMark], at: usize, row: &Row| {
+            let context = RowContext {
+                cursor: at == cursor,
+                plain: is_plain,
+                ..RowContext::default()
+            };
+            matches_any(marks, row, context)
+        };
+        let last_match = |marks: &[CompiledMark]| {
+            rows.iter()
+                .enumerate()
+                .rfind(|(at, row)| matches(marks, *at, row))
+                .map(|(at, _)| at)
+        };
+        let first_end = rows
+            .iter()
+            .enumerate()
+            .position(|(at, row)| matches(&self.rules.end, at, row));
+        // An `end` row below means that the program shows its box, and the `end_alone` row above it
+        // is the assistant's.
+        let alone =
+            last_match(&self.rules.end_alone).filter(|at| Some(*at) > last_match(&self.rules.end));
+        let is_flat = alone.is_some();
+        let found = [alone.or(first_end), last_match(&self.rules.end_last)]
+            .into_iter()
+            .flatten()
+            .min();
+        let below_end = first_end.and_then(|at| rows.get(at + 1));
+        let is_input = |row: &Row| matches(&self.rules.input, 0, row);
+        TranscriptEnd {
+            row: self.forced_end.or(found),
+            is_flat,
+            is_covered: !is_flat
+                && !self.rules.input.is_empty()
+                && below_end.is_some_and(|row| !is_input(row)),
+        }
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
-        let reaches =
-            |row: &Row| row.text.chars().count() + RIGHT_MARGIN >= usize::from(screen.size().cols);
-        let scene = |row: &Row| Scene {
-            right: reaches(row),
-            ..Scene::default()
+        let cols = usize::from(screen.size().cols);
+        let is_float = |row: &Row| {
+            let context = RowContext {
+                right: row.text.chars().count() + RIGHT_MARGIN >= cols,
+                ..RowContext::default()
+            };
+            matches_any(&self.rules.floats, row, context)
         };
-        let floats = |row: &Row| {
-            self.rules
-                .floats
-                .iter()
-                .any(|mark| mark.matches(row, scene(row)))
-        };
-        while rows.last().is_some_and(floats) {
+        while rows.last().is_some_and(is_float) {
             rows.pop();
         }
     }
 
-    /// Where the turn begins: where the transcript ended, unless something stood there that is gone
-    /// (a panel above the input area) and the prompt of the turn took its place.
-    fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
-        let Some(mut start) = turn.side.start else {
+    /// The row at which the turn begins: where the transcript ended at the submit, unless rows
+    /// there are gone (a panel above the input area) and the prompt of the turn took their place.
+    fn turn_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
+        let Some(mut start) = turn.shown.start else {
             return self.find_start(turn, rows);
         };
-        // Rows of the past were painted over: a page of equal rows scrolled by, and the answer took
+        // Earlier rows were painted over: a page of equal rows scrolled by, and the answer took
         // their place.
-        let places = turn.side.low..start;
-        if rows.get(places.clone()) != turn.begun_with.get(places) {
-            start = start.min(turn.side.low);
+        let repainted = turn.shown.lowest_len..start;
+        if rows.get(repainted.clone()) != turn.begun_with.get(repainted) {
+            start = start.min(turn.shown.lowest_len);
         }
+        let below_prompt = turn.shown.below_prompt;
         let above = rows
-            .get(turn.side.asked..start.min(rows.len()))
+            .get(below_prompt..start.min(rows.len()))
             .unwrap_or_default();
         let prompt = above.iter().position(|row| self.is_prompt(row));
-        prompt.map_or(start, |at| turn.side.asked + at)
+        prompt.map_or(start, |at| below_prompt + at)
     }
 
     fn is_prompt(&self, row: &Row) -> bool {
-        self.rules
-            .user
-            .iter()
-            .any(|mark| mark.matches(row, self.eye()))
+        matches_any(&self.rules.user, row, self.row_context())
     }
 
     /// Whether a row begins a prompt, a message, a tool call or a notice.
     fn begins_block(&self, row: &Row) -> bool {
         let rules = &self.rules;
-        let mut marks = rules
-            .user
-            .iter()
-            .chain(&rules.message)
-            .chain(&rules.chrome)
-            .chain(&rules.drop);
-        marks.any(|mark| mark.matches(row, self.eye()))
+        [&rules.user, &rules.message, &rules.chrome, &rules.drop]
+            .into_iter()
+            .any(|marks| matches_any(marks, row, self.row_context()))
     }
 
-    /// Where the turn begins in rows that were painted anew: below the longest tail of the past
-    /// that is found, else at the last prompt of the user.
-    fn find_start(&self, turn: &Turn, rows: &[Row]) -> usize {
-        let printed: Vec<(usize, &str)> = rows
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| !row.is_blank())
-            .map(|(at, row)| (at, row.text.as_str()))
-            .collect();
-        let agreement = |end: usize| {
-            let above = printed.get(..=end).unwrap_or_default().iter().rev();
-            above
-                .zip(turn.past.iter().rev())
-                .take_while(|((_, text), past)| *text == *past)
-                .count()
-        };
-        let best = (0..printed.len()).map(|end| (agreement(end), end)).max();
-        match best {
-            Some((agreed, end)) if agreed >= turn.past.len().clamp(1, 3) => {
-                printed.get(end).map_or(0, |(at, _)| at + 1)
+    /// Finds the beginning of the turn in rows that were painted anew: below the place where the
+    /// rows from before the turn agree best, read upwards; else at the last prompt.
+    fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
+        let mut printed = Vec::new();
+        let (mut most_agreeing, mut start) = (0, None);
+        for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.is_blank()) {
+            printed.push(row.text.as_str());
+            let agreeing = common_suffix_len(&printed, &turn.rows_before);
+            // Of equal places the lowest counts: the same rows may also be further up.
+            if agreeing >= most_agreeing {
+                (most_agreeing, start) = (agreeing, Some(at + 1));
             }
-            _ => self.last_prompt(rows).unwrap_or(0),
         }
+        // Three rows are enough evidence; fewer only where there were fewer.
+        let agreeing_min = turn.rows_before.len().clamp(1, 3);
+        start
+            .filter(|_| most_agreeing >= agreeing_min)
+            .or_else(|| self.last_prompt(rows))
+            .unwrap_or(0)
     }
 
     /// The last prompt, if it is not the one from before the turn.
-    fn new_prompt(&self, turn: &Turn) -> Option<usize> {
-        let at = self.last_prompt(&turn.side.rows)?;
-        (turn.prompt.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
+    fn new_prompt(&self, turn: &TurnRows) -> Option<usize> {
+        let at = self.last_prompt(&turn.shown.rows)?;
+        (turn.prompt.as_ref() != Some(&turn.shown.rows.get(at)?.text)).then_some(at)
     }
 
-    /// How rows are looked at.
-    fn eye(&self) -> Scene {
-        Scene {
-            quiet: self.quiet,
-            plain: self.plain,
-            ..Scene::default()
+    fn row_context(&self) -> RowContext {
+        RowContext {
+            prompt_colour: self.prompt_colour,
+            plain: self.is_plain,
+            ..RowContext::default()
         }
     }
 
@@ -498,13 +541,14 @@ impl Gatherer {
     }
 }
 
-/// What stands below the transcript.
-#[derive(Debug, Clone, Copy)]
-struct Shown {
-    /// A row that ends it.
-    ended: bool,
-    /// Something else than the input row.
-    covered: bool,
+/// How many texts at the end of both lists are equal.
+fn common_suffix_len(texts: &[&str], others: &[String]) -> usize {
+    let pairs = texts.iter().rev().zip(others.iter().rev());
+    pairs.take_while(|(text, other)| *text == other).count()
+}
+
+fn matches_any(marks: &[CompiledMark], row: &Row, context: RowContext) -> bool {
+    marks.iter().any(|mark| mark.matches(row, context))
 }
 
 #[cfg(test)]
@@ -527,13 +571,13 @@ mod tests {
         };
         let mut screen = Screen::new(Size { cols: 20, rows: 4 });
         let mut gatherer = Gatherer::new(&rules).unwrap();
-        gatherer.begin(&screen);
-        screen.feed(b"> 0\r\n", |screen| gatherer.frame(screen));
+        gatherer.begin_turn(&screen);
+        screen.feed(b"> 0\r\n", |screen| gatherer.apply_frame(screen));
         for turn in 0..40 {
             let said: Vec<String> = (0..100).map(|line| format!("{turn} {line}")).collect();
             let page = format!("* {}\r\n> {}\r\n", said.join("\r\n  "), turn + 1);
-            screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
-            gatherer.frame(&screen);
+            screen.feed(page.as_bytes(), |screen| gatherer.apply_frame(screen));
+            gatherer.apply_frame(&screen);
             let handed = Gathered {
                 text: said.join("\n"),
                 incomplete: false,
@@ -544,14 +588,14 @@ mod tests {
                 Some(handed),
                 "turn {turn}"
             );
-            let side = &gatherer.turn.as_ref().unwrap().side;
+            let held = &gatherer.turn.as_ref().unwrap().shown;
             assert!(
-                side.rows.len() < FORMER_ROWS_KEPT + 200,
+                held.rows.len() < FORMER_ROWS_KEPT + 200,
                 "{} rows after turn {turn}",
-                side.rows.len()
+                held.rows.len()
             );
-            let bytes: usize = side.rows.iter().map(|row| row.text.len()).sum();
-            assert_eq!(side.bytes, bytes);
+            let bytes: usize = held.rows.iter().map(|row| row.text.len()).sum();
+            assert_eq!(held.text_bytes, bytes);
         }
     }
 
@@ -560,7 +604,7 @@ mod tests {
         let mut screen = Screen::new(Size { cols: 20, rows: 4 });
         screen.feed(b"\x1b[?1049h", |_| {});
         let mut gatherer = Gatherer::new(&TextRules::default()).unwrap();
-        gatherer.begin(&screen);
+        gatherer.begin_turn(&screen);
         let mut turn = gatherer.turn.take().unwrap();
         let asked = Cell::new(0);
         for frame in 0..100 {
@@ -568,17 +612,17 @@ mod tests {
                 text: format!("{frame} {at}"),
                 ..Row::default()
             };
-            let judge = Judge {
-                is_silent: &|turn: &Turn| {
+            let queries = ProfileQueries {
+                is_silent: &|turn: &TurnRows| {
                     asked.set(asked.get() + 1);
-                    turn.side.rows.is_empty()
+                    turn.shown.rows.is_empty()
                 },
                 begins_block: &|_: &Row| true,
                 is_prompt: &|_: &Row| false,
             };
-            turn.take_frame(&screen, (0..4).map(row).collect(), &judge);
+            turn.apply_frame(&screen, (0..4).map(row).collect(), &queries);
         }
-        assert_eq!(turn.side.gaps.len(), 99);
+        assert_eq!(turn.shown.gaps.len(), 99);
         assert_eq!(
             asked.get(),
             2,

@@ -1,21 +1,20 @@
-//! A mirror of a shared terminal: bytes that bring any terminal to what this one shows now.
+//! A mirror of a shared terminal: produces bytes that bring any terminal to what this one shows.
 //!
 //! The emulator is avt, not the one that text is gathered with: it can write down everything that
-//! later bytes build on, both screens, margins, character sets, saved cursors and a sequence that
-//! is half through, where the other one knows only what is visible. Its price is that it keeps one
-//! character per cell: combining marks are missing from a repaint until the program prints them
-//! again.
+//! later bytes depend on, both screens, margins, character sets, saved cursors and a half-read
+//! sequence, where the other one knows only what is visible. Its price is one character per cell:
+//! combining marks are missing from a repaint until the program prints them again.
 //!
-//! Everything is bounded: no scrollback, and strings without an end take no memory. It never fails:
-//! bytes that are no text are shown as a terminal shows them.
+//! Memory is limited: no scrollback, and strings without an end take none. It never fails: invalid
+//! text is shown as a terminal shows it.
 
 use super::Size;
 
-/// The largest window that is mirrored, in either direction: a repaint of it, with colours of its
-/// own in every cell, still fits in a message of the broker.
+/// The largest mirrored window, in either direction: its repaint, with different colours in every
+/// cell, still fits in a message of the broker.
 const SIDE_MAX: u16 = 500;
 
-/// Ends what is half through and puts a terminal into the state in which a repaint begins: the main
+/// Ends a half-read sequence and resets a terminal to the state in which a repaint begins: the main
 /// screen, empty, without margins, with the ordinary character sets and modes.
 const BEGIN: &str = "\x18\x1b\\\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[?6l\x1b[r\x1b[4l\x1b[20l\x1b[?1l\x1b[?7h\
                      \x1b(B\x1b)B\x0f\x1b[m\x1b[?25h\x1b[H\x1b[2J";
@@ -24,22 +23,22 @@ const BEGIN: &str = "\x18\x1b\\\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[?6l\x1b[r\x1b[4
 pub struct Mirror {
     terminal: avt::Terminal,
     size: Size,
-    /// The first bytes of a character that is not whole yet.
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
 }
 
 impl Mirror {
-    /// An empty terminal. A side of zero cells counts as one, an absurd one is limited.
+    /// Creates an empty terminal. A side of zero cells counts as one, a huge one is limited.
     pub fn new(size: Size) -> Self {
-        let size = within(size);
+        let size = clamp_size(size);
         Self {
-            terminal: empty(size),
+            terminal: empty_terminal(size),
             size,
             partial: Vec::new(),
         }
     }
 
-    /// The program wrote these bytes.
+    /// Applies bytes that the program wrote.
     pub fn feed(&mut self, bytes: &[u8]) {
         let joined;
         let mut rest = bytes;
@@ -60,14 +59,14 @@ impl Mirror {
         }
     }
 
-    /// The window has another size.
+    /// Applies a new window size.
     pub fn resize(&mut self, size: Size) {
-        self.size = within(size);
+        self.size = clamp_size(size);
         self.terminal
             .resize(self.size.cols.into(), self.size.rows.into());
     }
 
-    /// Bytes are missing here: what was shown before them is not believed any more.
+    /// Empties the terminal after a gap in the bytes: what it showed may be wrong.
     pub fn forget(&mut self) {
         *self = Self::new(self.size);
     }
@@ -82,8 +81,8 @@ impl Mirror {
     pub fn repaint(&self) -> Vec<u8> {
         let mut bytes = BEGIN.as_bytes().to_vec();
         for c in self.terminal.dump().chars() {
-            // Controls of one character are not known to every terminal.
             match c {
+                // Not every terminal knows the one-character form of these controls.
                 '\u{80}'..='\u{9f}' => {
                     bytes.extend([0x1b, u8::try_from(u32::from(c)).unwrap_or_default() - 0x40]);
                 }
@@ -95,19 +94,19 @@ impl Mirror {
     }
 }
 
-fn empty(size: Size) -> avt::Terminal {
+fn empty_terminal(size: Size) -> avt::Terminal {
     let made = avt::Terminal::new(size.cols.into(), size.rows.into());
     made.expect("a size within bounds has no side of zero")
 }
 
-fn within(size: Size) -> Size {
+fn clamp_size(size: Size) -> Size {
     Size {
         cols: size.cols.clamp(1, SIDE_MAX),
         rows: size.rows.clamp(1, SIDE_MAX),
     }
 }
 
-/// Whether these bytes, which are no character, may be the beginning of one.
+/// Whether these bytes, which are not a character, may be the beginning of one.
 fn is_unfinished(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

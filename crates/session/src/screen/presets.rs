@@ -1,6 +1,6 @@
-//! The text rules of the shipped screen profiles, each found on recordings of the real program.
+//! The text rules of the shipped screen profiles, each derived from recordings of the real program.
 //!
-//! They are files of the form that a user's own profile has under `text`. A test compiles each.
+//! They are files in the form of the `text` part of a user's own profile. A test compiles each.
 
 use super::rules::TextRules;
 
@@ -20,7 +20,7 @@ const SHIPPED: [(&str, &str); 12] = [
 ];
 
 impl TextRules {
-    /// The rules of a shipped screen profile, by its name.
+    /// The rules of the shipped screen profile of this name.
     pub fn preset(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
         toml::from_str(text).ok()

@@ -1,9 +1,9 @@
 //! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
 //!
-//! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it
-//! begins: colours change, bullets and spinners blink while a program animates, a list is moved to
-//! the right when its numbers grow, and such a row is still the same row. So is the row of a table
-//! that is drawn wider because a longer word came: only the words of its cells count.
+//! Trailing blanks are not part of a row. Two rows are equal when their texts are, wherever the
+//! text begins, because a program that animates changes colours, bullets and spinners, and moves a
+//! list to the right when its numbers grow. Rows of a table are equal when the words of their cells
+//! are, because a longer word makes the whole table wider.
 
 use std::borrow::Cow;
 
@@ -19,20 +19,19 @@ pub enum Colour {
     Rgb(u8, u8, u8),
 }
 
-/// The entries of the palette that are a ramp from black to white, and how bright the first of them
-/// is.
+/// The palette entries that form a ramp from black to white, and the brightness of the first one.
 const RAMP: std::ops::RangeInclusive<u8> = 232..=255;
 const RAMP_FIRST: u8 = 8;
 const RAMP_STEP: u8 = 10;
 
-/// How bright a grey is that is neither black nor white.
+/// The brightness of a grey that is neither black nor white.
 const GREY: std::ops::RangeInclusive<u8> = 0x48..=0xb0;
 
-/// How far apart the parts of a grey may be.
+/// How much the parts of a grey may differ.
 const GREY_TINT: u8 = 0x18;
 
 impl Colour {
-    /// Whether it is a grey, neither black nor white: what programs print in passing.
+    /// Whether the colour is a grey, neither black nor white. Programs use it for secondary text.
     pub fn is_grey(self) -> bool {
         match self {
             Self::Index(8) => true,
@@ -48,24 +47,24 @@ impl Colour {
     }
 }
 
-/// How the first printed cell of a row looks.
+/// The style of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an attribute of a cell by itself"
 )]
-pub struct Lead {
-    /// Its foreground.
+pub struct CellStyle {
+    /// The foreground.
     pub foreground: Colour,
-    /// Its background.
+    /// The background.
     pub background: Colour,
-    /// Whether it is dim.
+    /// Whether the cell is dim.
     pub dim: bool,
-    /// Whether it is bold.
+    /// Whether the cell is bold.
     pub bold: bool,
-    /// Whether it is italic.
+    /// Whether the cell is italic.
     pub italic: bool,
-    /// Whether its colours are reversed.
+    /// Whether the colours are reversed.
     pub inverse: bool,
 }
 
@@ -76,50 +75,53 @@ pub struct Row {
     pub text: String,
     /// Whether the terminal (not the program) broke the line at the end of this row.
     pub wrapped: bool,
-    /// The look of its first printed cell.
-    pub lead: Lead,
-    /// The look of the first cell of its second word.
-    pub word: Lead,
-    /// It stands where rows are missing; the program has not painted it.
+    /// The style of the first printed cell.
+    pub lead: CellStyle,
+    /// The style of the first cell of the second word.
+    pub second_word: CellStyle,
+    /// Whether the row stands for missing rows; the program has not painted it.
     pub gap: bool,
 }
 
 impl Row {
-    /// Whether nothing is printed on it.
+    /// Whether nothing is printed on the row.
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether it begins with something that is not as the terminal paints by itself.
+    /// Whether one of the first two words has a colour of its own.
     pub(super) fn is_coloured(&self) -> bool {
-        let own =
-            |look: &Lead| look.foreground != Colour::Default || look.background != Colour::Default;
-        own(&self.lead) || own(&self.word)
+        let own = |look: &CellStyle| {
+            look.foreground != Colour::Default || look.background != Colour::Default
+        };
+        own(&self.lead) || own(&self.second_word)
     }
 
-    /// Whether it begins on a background of its own, as a prompt of the user does.
+    /// Whether the row begins on a background of its own, as a prompt of the user does.
     pub(super) fn is_shaded(&self) -> bool {
         self.lead.background != Colour::Default
     }
 
-    /// The foreground of its first word, where that is not the one of the next.
-    pub(super) fn quiet(&self) -> Option<Colour> {
-        Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
+    /// The foreground of the first word, where it differs from that of the second.
+    pub(super) fn distinct_lead_colour(&self) -> Option<Colour> {
+        Some(self.lead.foreground).filter(|foreground| *foreground != self.second_word.foreground)
     }
 
-    /// The text by which it is known again: without what blinks in front of it, and of a table only
-    /// the cells.
+    /// The text by which the row is recognised: without animated characters in front, and of a
+    /// table only the cells.
     ///
     /// ```text
     /// │ heron  │   Rust │        and │heron │Rust│    are both   │heron│Rust│
     /// | Engine | Language |       and │Engine│Language│ are both │Engine│Language│
     /// ├────────┼────────┤         and |:-----|---|    are both   ├
     /// ```
-    pub(super) fn key(&self) -> Cow<'_, str> {
+    pub(super) fn comparison_key(&self) -> Cow<'_, str> {
         let text = self.text.trim_start_matches(is_decoration);
         match text.chars().next() {
+            // A program shows the markdown source first and draws the table later: both must be one
+            // row.
             Some('│' | '|') if is_source_rule(text) => Cow::Borrowed("├"),
-            Some('│' | '|') => Cow::Owned(cells(text).collect::<Vec<_>>().join("│")),
+            Some('│' | '|') => Cow::Owned(table_cells(text).collect::<Vec<_>>().join("│")),
             Some('├') if is_drawn_rule(text) => Cow::Borrowed("├"),
             Some('┌') if is_drawn_rule(text) => Cow::Borrowed("┌"),
             Some('└') if is_drawn_rule(text) => Cow::Borrowed("└"),
@@ -127,14 +129,14 @@ impl Row {
         }
     }
 
-    /// Whether this is the row of a table that was half written before: each cell begins as it did.
+    /// Whether this row completes a half-written row of a table: each cell begins as it did.
     pub(super) fn completes_cells_of(&self, before: &Self) -> bool {
         let is_row = |row: &Self| row.text.trim_start().starts_with('│');
         if !is_row(self) || !is_row(before) {
             return false;
         }
-        let (old, new) = (cells(&before.text), cells(&self.text));
-        let has_words = cells(&before.text).any(|cell| !cell.is_empty());
+        let (old, new) = (table_cells(&before.text), table_cells(&self.text));
+        let has_words = table_cells(&before.text).any(|cell| !cell.is_empty());
         let same_count = old.clone().count() == new.clone().count();
         has_words && same_count && old.zip(new).all(|(old, new)| new.starts_with(old))
     }
@@ -146,7 +148,7 @@ fn is_decoration(c: char) -> bool {
 }
 
 /// The words of a table's cells, in order.
-fn cells(text: &str) -> impl Iterator<Item = &str> + Clone {
+fn table_cells(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(['│', '|']).map(str::trim)
 }
 
@@ -163,7 +165,7 @@ fn is_drawn_rule(text: &str) -> bool {
 
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.comparison_key() == other.comparison_key()
     }
 }
 

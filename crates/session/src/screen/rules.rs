@@ -1,20 +1,20 @@
 //! The `text` part of a profile: which rows of a screen are the assistant's words, as data.
 //!
-//! A screen is read in two steps. *Region*: the rows above the program's own input area (`end`,
+//! A screen is read in two steps. *Transcript*: the rows above the program's own input area (`end`,
 //! `end_last`), without a pinned copy of the prompt. *Blocks*: in the rows of a turn, a row may
-//! begin the user's prompt (`user`), something that is no message (`chrome`) or a message
-//! (`message`); a row that begins nothing goes on with what is above it, and a `drop` row is left
-//! out wherever it stands. A program whose messages carry no mark has an empty `message`: there
-//! every row is a message that nothing else claims, and a chrome block ends at the next blank row.
+//! begin the user's prompt (`user`), a message (`message`) or something else (`chrome`). A row that
+//! begins nothing continues the block above it, and a `drop` row is left out anywhere. A program
+//! whose messages carry no mark has an empty `message`: every row that no other mark claims is then
+//! a message, and a chrome block ends at the next blank row.
 //!
-//! Compiling is the only thing that fails, and says which field holds the pattern.
+//! Only compiling can fail; the error names the field that holds the pattern.
 
 use super::row::{Colour, Row};
 use crate::pattern::{Pattern, PatternError};
 use regex::Regex;
 use serde::Deserialize;
 
-/// Which rows of a program's screen are what the assistant said.
+/// Which rows of a program's screen the assistant said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TextRules {
@@ -22,22 +22,22 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
-    /// The input row, right below the row that matches `end`. Without it a frame is a dialog or a
-    /// view of something else, and that it shows less than the last one means nothing.
+    /// The input row, right below the row that matches `end`. A frame without it shows a dialog or
+    /// another view, and rows that it lacks were not erased.
     pub input: Vec<Mark>,
-    /// The transcript ends above the last row that matches one of these, if none that matches `end`
-    /// stands below it: then those above are the assistant's.
+    /// The transcript ends above the last row that matches one of these, if no row below it matches
+    /// `end`; else the row is the assistant's.
     pub end_alone: Vec<Mark>,
-    /// Rows right above the end of the transcript that the program floats over it.
+    /// Rows right above the end of the transcript that the program paints over it.
     pub floats: Vec<Mark>,
-    /// The transcript is as wide as the match of this pattern on the last row that has one; what
-    /// stands beside it is a column of its own.
+    /// The transcript is as wide as the match of this pattern on the last row that has one.
+    /// Everything to the right is a column of its own.
     pub edge: Option<String>,
-    /// Characters of which a scroll bar in the last column of the alternate screen is made.
+    /// The characters of a scroll bar in the last column of the alternate screen.
     pub scrollbar: String,
     /// Rows at the top of the transcript that are a pinned copy of the prompt.
     pub pinned: Vec<Mark>,
-    /// Rows that are left out wherever they stand.
+    /// Rows that are left out anywhere.
     pub drop: Vec<Mark>,
     /// Rows that begin the user's prompt.
     pub user: Vec<Mark>,
@@ -51,10 +51,10 @@ pub struct TextRules {
     pub unfinished: Vec<Mark>,
     /// How many leading blanks the rows of a message carry, where messages have no mark.
     pub indent: usize,
-    /// A gutter of line numbers beside code: a pattern's group 1 is the number, and the whole match
-    /// is removed. Only numbers that count from 1 are a gutter.
+    /// A gutter of line numbers beside code: group 1 of the pattern is the number, and the whole
+    /// match is removed. Only numbers that count from 1 are a gutter.
     pub gutter: Vec<Mark>,
-    /// Rows of a message that are written otherwise.
+    /// Rows of a message whose text is replaced.
     pub rewrite: Vec<Rewrite>,
     /// Where a turn begins.
     pub begin: Begin,
@@ -62,7 +62,7 @@ pub struct TextRules {
     pub repeats: bool,
 }
 
-/// Where the rows of a turn begin, seen from the moment of the submit.
+/// Where the rows of a turn begin, seen from the submit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Begin {
@@ -73,68 +73,68 @@ pub enum Begin {
     Screen,
 }
 
-/// A row that means something: a pattern and, where that is not enough, how the row looks.
+/// A row with a meaning: a pattern and, where that is not enough, how the row looks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "MarkForm")]
 pub struct Mark {
-    /// A pattern on the row without trailing blanks. In `message`, what it matches is a prefix and
-    /// is removed.
+    /// A pattern for the row without trailing blanks. In `message`, the match is a prefix and is
+    /// removed.
     pub row: String,
     /// How many leading blanks the rows below carry (`message` only).
     pub indent: usize,
-    /// The look that the row must have.
+    /// How the row must look.
     pub look: Look,
 }
 
-/// How a row must look; what is not given does not matter.
+/// How a row must look; a missing field does not matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Look {
-    /// Its first printed cell is dim.
+    /// The first printed cell is dim.
     pub dim: Option<bool>,
-    /// Its first printed cell is bold.
+    /// The first printed cell is bold.
     pub bold: Option<bool>,
-    /// Its second word is bold.
+    /// The second word is bold.
     pub word_bold: Option<bool>,
-    /// Its second word is dim.
+    /// The second word is dim.
     pub word_dim: Option<bool>,
-    /// Its first printed cell has the foreground that the user's prompt has in front.
+    /// The first printed cell has the foreground of the text in front of the user's prompt.
     pub quiet: Option<bool>,
-    /// Its first printed cell has a foreground of its own, not the terminal's.
+    /// The first printed cell has a foreground of its own, not the terminal's.
     pub coloured: Option<bool>,
-    /// Its first printed cell is grey, neither black nor white.
+    /// The first printed cell is grey, neither black nor white.
     pub grey: Option<bool>,
-    /// Its first printed cell has a background of its own, not the terminal's.
+    /// The first printed cell has a background of its own, not the terminal's.
     pub shaded: Option<bool>,
-    /// The colours of its first printed cell are reversed.
+    /// The colours of the first printed cell are reversed.
     pub inverse: Option<bool>,
-    /// The cursor stands on it (`end` and `end_last` only).
+    /// The cursor is on the row (`end` and `end_last` only).
     pub cursor: Option<bool>,
-    /// It reaches the right edge of the window (`floats` only).
+    /// The row reaches the right edge of the window (`floats` only).
     pub right: Option<bool>,
-    /// Its first two words have one foreground, which is not the terminal's.
+    /// The first two words have one foreground, which is not the terminal's.
     pub uniform: Option<bool>,
-    /// The row above it is blank (`drop`, `user`, `chrome` and `message` only).
+    /// The row above is blank (`drop`, `user`, `chrome` and `message` only).
     pub apart: Option<bool>,
 }
 
-/// Rows that are left out, from one to another, both included.
+/// A part of a message that is left out, from one row to another, both included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hidden {
-    /// The first of them.
+    /// The first row.
     pub from: Mark,
-    /// The last of them.
+    /// The last row.
     pub to: Mark,
 }
 
-/// How a row of a message is written.
+/// A row of a message whose text is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rewrite {
-    /// The rows that are meant.
+    /// The row.
     pub row: Mark,
-    /// What replaces the match; `$1` is group 1.
+    /// The replacement of the match; `$1` is group 1.
     pub with: String,
 }
 
@@ -171,7 +171,7 @@ impl From<MarkForm> for Mark {
     }
 }
 
-/// Why text rules are refused.
+/// The reason why text rules are rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// A pattern is wrong.
@@ -184,122 +184,146 @@ pub enum RulesError {
     },
 }
 
-/// What a row is compared with beside its own look.
+/// The circumstances of a row that marks may depend on, beside its own style.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is another sight of a row"
+    reason = "each is an independent circumstance of a row"
 )]
-pub(super) struct Scene {
+pub(super) struct RowContext {
     /// The foreground in front of the user's prompt, once seen.
-    pub(super) quiet: Option<Colour>,
+    pub(super) prompt_colour: Option<Colour>,
     /// Whether the cursor is on the row.
     pub(super) cursor: bool,
     /// Whether the row reaches the right edge of the window.
     pub(super) right: bool,
     /// Whether the row above it is blank.
     pub(super) apart: bool,
-    /// Whether the program shows no colours at all, so that none can be asked for.
+    /// Whether the program shows no colours at all, so that marks must not require any.
     pub(super) plain: bool,
 }
 
 /// A mark, compiled.
 #[derive(Debug)]
-pub(super) struct Marker {
+pub(super) struct CompiledMark {
     pub(super) pattern: Regex,
     pub(super) indent: usize,
     look: Look,
 }
 
-impl Marker {
-    pub(super) fn matches(&self, row: &Row, scene: Scene) -> bool {
-        self.look.fits(row, scene) && self.pattern.is_match(&row.text)
+impl CompiledMark {
+    pub(super) fn matches(&self, row: &Row, context: RowContext) -> bool {
+        self.look.matches_row(row, context) && self.pattern.is_match(&row.text)
     }
 }
 
 impl Look {
-    fn fits(self, row: &Row, scene: Scene) -> bool {
+    fn matches_row(self, row: &Row, context: RowContext) -> bool {
         let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
         let foreground = row.lead.foreground;
         wants(self.dim, row.lead.dim)
             && wants(self.bold, row.lead.bold)
-            && wants(self.word_bold, row.word.bold)
-            && wants(self.word_dim, row.word.dim)
-            && (scene.plain || wants(self.coloured, foreground != Colour::Default))
+            && wants(self.word_bold, row.second_word.bold)
+            && wants(self.word_dim, row.second_word.dim)
+            && (context.plain || wants(self.coloured, foreground != Colour::Default))
             && wants(self.grey, foreground.is_grey())
-            && (scene.plain || wants(self.shaded, row.lead.background != Colour::Default))
+            && (context.plain || wants(self.shaded, row.lead.background != Colour::Default))
             && wants(self.inverse, row.lead.inverse)
-            && wants(self.cursor, scene.cursor)
-            && wants(self.right, scene.right)
-            && wants(self.apart, scene.apart)
+            && wants(self.cursor, context.cursor)
+            && wants(self.right, context.right)
+            && wants(self.apart, context.apart)
             && wants(
                 self.uniform,
-                foreground != Colour::Default && row.word.foreground == foreground,
+                foreground != Colour::Default && row.second_word.foreground == foreground,
             )
             && wants(
                 self.quiet,
-                foreground != Colour::Default && scene.quiet == Some(foreground),
+                foreground != Colour::Default && context.prompt_colour == Some(foreground),
             )
     }
 }
 
+/// A hidden part of a message, compiled.
+#[derive(Debug)]
+pub(super) struct CompiledHidden {
+    pub(super) from: CompiledMark,
+    pub(super) to: CompiledMark,
+}
+
+/// A rewritten row, compiled.
+#[derive(Debug)]
+pub(super) struct CompiledRewrite {
+    pub(super) row: CompiledMark,
+    pub(super) with: String,
+}
+
 /// All rules, compiled.
 #[derive(Debug)]
-pub(super) struct Compiled {
-    pub(super) end: Vec<Marker>,
-    pub(super) end_last: Vec<Marker>,
-    pub(super) end_alone: Vec<Marker>,
-    pub(super) input: Vec<Marker>,
-    pub(super) floats: Vec<Marker>,
+pub(super) struct CompiledRules {
+    pub(super) end: Vec<CompiledMark>,
+    pub(super) end_last: Vec<CompiledMark>,
+    pub(super) end_alone: Vec<CompiledMark>,
+    pub(super) input: Vec<CompiledMark>,
+    pub(super) floats: Vec<CompiledMark>,
     pub(super) edge: Option<Regex>,
     pub(super) scrollbar: String,
-    pub(super) pinned: Vec<Marker>,
-    pub(super) drop: Vec<Marker>,
-    pub(super) user: Vec<Marker>,
-    pub(super) chrome: Vec<Marker>,
-    pub(super) hidden: Vec<(Marker, Marker)>,
-    pub(super) message: Vec<Marker>,
-    pub(super) unfinished: Vec<Marker>,
-    pub(super) rewrite: Vec<(Marker, String)>,
-    pub(super) gutter: Vec<Marker>,
+    pub(super) pinned: Vec<CompiledMark>,
+    pub(super) drop: Vec<CompiledMark>,
+    pub(super) user: Vec<CompiledMark>,
+    pub(super) chrome: Vec<CompiledMark>,
+    pub(super) hidden: Vec<CompiledHidden>,
+    pub(super) message: Vec<CompiledMark>,
+    pub(super) unfinished: Vec<CompiledMark>,
+    pub(super) rewrite: Vec<CompiledRewrite>,
+    pub(super) gutter: Vec<CompiledMark>,
     pub(super) indent: usize,
     pub(super) begin: Begin,
     pub(super) repeats: bool,
 }
 
-impl Compiled {
+impl CompiledRules {
     pub(super) fn new(rules: &TextRules) -> Result<Self, RulesError> {
         let rewrite = rules
             .rewrite
             .iter()
-            .map(|rule| Ok((compile("rewrite", &rule.row)?, rule.with.clone())))
+            .map(|rule| {
+                Ok(CompiledRewrite {
+                    row: compile_mark("rewrite", &rule.row)?,
+                    with: rule.with.clone(),
+                })
+            })
             .collect::<Result<_, RulesError>>()?;
         let hidden = rules
             .hidden
             .iter()
-            .map(|rule| Ok((compile("hidden", &rule.from)?, compile("hidden", &rule.to)?)))
+            .map(|rule| {
+                Ok(CompiledHidden {
+                    from: compile_mark("hidden", &rule.from)?,
+                    to: compile_mark("hidden", &rule.to)?,
+                })
+            })
             .collect::<Result<_, RulesError>>()?;
         Ok(Self {
-            end: compile_all("end", &rules.end)?,
-            end_last: compile_all("end_last", &rules.end_last)?,
-            input: compile_all("input", &rules.input)?,
-            end_alone: compile_all("end_alone", &rules.end_alone)?,
-            floats: compile_all("floats", &rules.floats)?,
+            end: compile_marks("end", &rules.end)?,
+            end_last: compile_marks("end_last", &rules.end_last)?,
+            input: compile_marks("input", &rules.input)?,
+            end_alone: compile_marks("end_alone", &rules.end_alone)?,
+            floats: compile_marks("floats", &rules.floats)?,
             edge: rules
                 .edge
                 .as_deref()
-                .map(|edge| regex("edge", edge))
+                .map(|edge| compile_regex("edge", edge))
                 .transpose()?,
             scrollbar: rules.scrollbar.clone(),
             hidden,
-            pinned: compile_all("pinned", &rules.pinned)?,
-            drop: compile_all("drop", &rules.drop)?,
-            user: compile_all("user", &rules.user)?,
-            chrome: compile_all("chrome", &rules.chrome)?,
-            message: compile_all("message", &rules.message)?,
-            unfinished: compile_all("unfinished", &rules.unfinished)?,
+            pinned: compile_marks("pinned", &rules.pinned)?,
+            drop: compile_marks("drop", &rules.drop)?,
+            user: compile_marks("user", &rules.user)?,
+            chrome: compile_marks("chrome", &rules.chrome)?,
+            message: compile_marks("message", &rules.message)?,
+            unfinished: compile_marks("unfinished", &rules.unfinished)?,
             rewrite,
-            gutter: compile_all("gutter", &rules.gutter)?,
+            gutter: compile_marks("gutter", &rules.gutter)?,
             indent: rules.indent,
             begin: rules.begin,
             repeats: rules.repeats,
@@ -307,19 +331,19 @@ impl Compiled {
     }
 }
 
-fn compile_all(field: &'static str, marks: &[Mark]) -> Result<Vec<Marker>, RulesError> {
-    marks.iter().map(|mark| compile(field, mark)).collect()
+fn compile_marks(field: &'static str, marks: &[Mark]) -> Result<Vec<CompiledMark>, RulesError> {
+    marks.iter().map(|mark| compile_mark(field, mark)).collect()
 }
 
-fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
-    Ok(Marker {
-        pattern: regex(field, &mark.row)?,
+fn compile_mark(field: &'static str, mark: &Mark) -> Result<CompiledMark, RulesError> {
+    Ok(CompiledMark {
+        pattern: compile_regex(field, &mark.row)?,
         indent: mark.indent,
         look: mark.look,
     })
 }
 
-fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
+fn compile_regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
     Pattern::new(pattern)
         .map(Pattern::into_regex)
         .map_err(|source| RulesError::Pattern { field, source })

@@ -1,4 +1,4 @@
-//! The screen and its gatherer on hand-made bytes: one claim a test, rows in and lines out.
+//! The screen and its gatherer on hand-made bytes: one claim per test, rows in and lines out.
 
 use super::{Begin, Ending, Gathered, Gatherer, Mark, Screen, Size, Submitted, TextRules};
 use super::{SCROLLED_ROWS_MAX, STRING_BYTES_MAX};
@@ -188,7 +188,7 @@ fn a_reset_forgets_the_rows_but_not_which_screen_is_shown() {
     let mut screen = screen_after(b"\x1b[?1049hx\x1b]0;half a title");
     screen.reset();
     assert_eq!(
-        (shown(&screen), screen.alternate()),
+        (shown(&screen), screen.is_alternate()),
         (Vec::<String>::new(), true)
     );
     screen.feed(b"y", |_| {});
@@ -255,11 +255,11 @@ impl Program {
 
     fn write(&mut self, bytes: &[u8]) {
         self.screen
-            .feed(bytes, |screen| self.gatherer.frame(screen));
+            .feed(bytes, |screen| self.gatherer.apply_frame(screen));
     }
 
     fn begin(&mut self) {
-        self.gatherer.begin(&self.screen);
+        self.gatherer.begin_turn(&self.screen);
     }
 
     fn text(&self) -> Gathered {
@@ -402,7 +402,7 @@ fn lost_bytes_make_the_turn_incomplete() {
     program.begin();
     program.paint(&["* 1", "=="]);
     program.screen.reset();
-    program.gatherer.gap();
+    program.gatherer.note_gap();
     program.paint(&["  8", "  9", "=="]);
     assert!(program.text().incomplete);
     program.begin();
@@ -656,11 +656,11 @@ proptest! {
     ) {
         let mut screen = Screen::new(SIZE);
         let mut gatherer = Gatherer::new(&TextRules::preset(name).unwrap()).unwrap();
-        gatherer.begin(&screen);
+        gatherer.begin_turn(&screen);
         for (bytes, cols, rows) in steps {
-            screen.feed(&bytes, |screen| gatherer.frame(screen));
+            screen.feed(&bytes, |screen| gatherer.apply_frame(screen));
             screen.resize(Size { cols, rows });
-            gatherer.frame(&screen);
+            gatherer.apply_frame(&screen);
         }
         prop_assert!(!gatherer.text(Ending::Interrupted).text.ends_with('\n'));
     }
@@ -671,10 +671,10 @@ fn gathered(rules: &TextRules, frames: &[&str]) -> Gathered {
     let mut screen = Screen::new(SIZE);
     let mut gatherer = Gatherer::new(rules).unwrap();
     screen.feed(b"\x1b[?1049h", |_| {});
-    gatherer.begin(&screen);
+    gatherer.begin_turn(&screen);
     for frame in frames {
         let frame = format!("\x1b[H\x1b[2J{frame}");
-        screen.feed(frame.as_bytes(), |screen| gatherer.frame(screen));
+        screen.feed(frame.as_bytes(), |screen| gatherer.apply_frame(screen));
     }
     gatherer.text(Ending::Complete)
 }
@@ -749,8 +749,8 @@ fn the_third_of_three_equal_turns_has_its_answer_though_the_page_looks_as_before
     let mut screen = Screen::new(SIZE);
     let mut gatherer = Gatherer::new(&rules).unwrap();
     screen.feed(format!("\x1b[?1049h{page}").as_bytes(), |_| {});
-    gatherer.begin(&screen);
-    screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
+    gatherer.begin_turn(&screen);
+    screen.feed(page.as_bytes(), |screen| gatherer.apply_frame(screen));
     assert_eq!(gatherer.text(Ending::Complete).text, "");
     for (asked, answer) in [("again", "Done."), ("other", ""), ("", "")] {
         assert_eq!(gatherer.answer_again(asked), answer, "{asked:?}");
@@ -792,14 +792,16 @@ fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
     };
     let mut screen = screen_after(b"\x1b[?1049h");
     let mut gatherer = Gatherer::new(&rules).unwrap();
-    gatherer.begin(&screen);
-    screen.feed(b"> one\r\n* first\r\n", |screen| gatherer.frame(screen));
+    gatherer.begin_turn(&screen);
+    screen.feed(b"> one\r\n* first\r\n", |screen| {
+        gatherer.apply_frame(screen)
+    });
     assert_eq!(
         gatherer.hand_over(Ending::Complete),
         None,
         "the next prompt is not there"
     );
-    screen.feed(b"> two\r\n* sec", |screen| gatherer.frame(screen));
+    screen.feed(b"> two\r\n* sec", |screen| gatherer.apply_frame(screen));
     let handed = gatherer.hand_over(Ending::Complete);
     assert_eq!(
         handed,
@@ -809,7 +811,7 @@ fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
             followed: true
         })
     );
-    screen.feed(b"ond", |screen| gatherer.frame(screen));
+    screen.feed(b"ond", |screen| gatherer.apply_frame(screen));
     assert_eq!(gatherer.text(Ending::Complete).text, "second");
 }
 
@@ -927,7 +929,7 @@ fn a_page_of_a_long_prompt_is_no_answer() {
     program.paint(&["> old", "* old answer", "=="]);
     program.begin();
     let text = "first row\nrow 58\nrow 59".to_owned();
-    program.gatherer.submitted(Submitted {
+    program.gatherer.set_submitted(Submitted {
         text,
         is_command: false,
     });
@@ -1006,7 +1008,7 @@ fn the_same_rows_painted_again_were_said_again() {
         let mut program = Program::new(&rules());
         program.paint(&page);
         program.begin();
-        program.gatherer.submitted(Submitted {
+        program.gatherer.set_submitted(Submitted {
             is_command,
             ..Submitted::default()
         });

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::play::{Cut, Play};
-use turnkeep_session::detector::{Happening, Profile, State, presets};
+use turnkeep_session::detector::{Detection, Profile, State, presets};
 
 /// The contents of all turns; each way to cut the bytes gives the same.
 fn contents(play: &Play, profile: &Profile) -> Vec<String> {
@@ -368,8 +368,8 @@ fn a_line_that_was_read_before_the_first_prompt_is_no_turn() {
         let told = asked.clone().print("a word from the background\r\n").rest();
         assert_eq!(contents(&told, &profile), Vec::<String>::new());
         assert_eq!(
-            asked.happenings(profile.clone(), Cut::Whole).last(),
-            Some(&Happening::State(State::Ready))
+            asked.detections(profile.clone(), Cut::Whole).last(),
+            Some(&Detection::State(State::Ready))
         );
         let then = asked
             .clone()

@@ -59,19 +59,19 @@ fn sessions() -> Vec<(&'static str, Play)> {
 fn bytes_fed_one_by_one_or_all_at_once_or_cut_at_every_position_yield_the_same_turns() {
     for (preset, play) in sessions() {
         let profile = presets().get(preset).unwrap();
-        let whole = play.happenings(profile.clone(), Cut::Whole);
+        let whole = play.detections(profile.clone(), Cut::Whole);
         assert!(
             !play.turns(preset).is_empty(),
             "{preset}: no turn to compare"
         );
         assert_eq!(
-            play.happenings(profile.clone(), Cut::Bytes),
+            play.detections(profile.clone(), Cut::Bytes),
             whole,
             "{preset}, byte by byte"
         );
         for at in 1..play.longest() {
             assert_eq!(
-                play.happenings(profile.clone(), Cut::At(at)),
+                play.detections(profile.clone(), Cut::At(at)),
                 whole,
                 "{preset}, cut at {at}"
             );

@@ -1,8 +1,8 @@
-//! Bytes that nobody expected: no panic, no growth.
+//! Unexpected bytes: no panic and no growth.
 
 use proptest::prelude::*;
 use std::time::Duration;
-use turnkeep_session::detector::{Detector, Event, Happening, Size, TtyMode, presets};
+use turnkeep_session::detector::{Detection, Detector, Event, Size, TtyMode, presets};
 
 /// What may be kept for a session: the content, the line twice over, the typed line, what waits for
 /// the screen.
@@ -92,7 +92,7 @@ fn a_gap_in_the_output_marks_the_turn_incomplete() {
     }
     let incomplete = turns
         .iter()
-        .any(|happening| matches!(happening, Happening::Turn(turn) if turn.incomplete));
+        .any(|detection| matches!(detection, Detection::Turn(turn) if turn.incomplete));
     assert!(incomplete, "{turns:?}");
 }
 
@@ -170,7 +170,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Happening> {
+fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Detection> {
     let mut detector = detector(preset);
     let mut now = Duration::ZERO;
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! The contract of a turn, clause by clause, on byte streams.
+//! What a turn is, rule by rule, on byte streams.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ahead;

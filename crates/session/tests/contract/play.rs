@@ -1,8 +1,8 @@
-//! A session as a test writes it: what was typed, what was printed, and the time between.
+//! Plays a session that a test describes: input, output and the time between them.
 
 use std::time::Duration;
 use turnkeep_session::detector::{
-    Detector, Event, Happening, Profile, Size, State, TtyMode, Turn, presets,
+    Detection, Detector, Event, Profile, Size, State, TtyMode, Turn, presets,
 };
 
 /// How long nothing happens in [`Play::rest`]: longer than any settle time.
@@ -102,8 +102,8 @@ impl Play {
             .unwrap_or(0)
     }
 
-    /// What happens with a profile.
-    pub(crate) fn happenings(&self, profile: Profile, cut: Cut) -> Vec<Happening> {
+    /// The detections with a profile.
+    pub(crate) fn detections(&self, profile: Profile, cut: Cut) -> Vec<Detection> {
         let mut detector = Detector::new(profile, Size { cols: 80, rows: 24 });
         let mut now = Duration::ZERO;
         let mut out = Vec::new();
@@ -128,11 +128,11 @@ impl Play {
 
     /// The turns with a profile.
     pub(crate) fn turns_of(&self, profile: Profile, cut: Cut) -> Vec<Turn> {
-        let turn = |happening| match happening {
-            Happening::Turn(turn) => Some(*turn),
-            Happening::Ready | Happening::State(_) => None,
+        let turn = |detection| match detection {
+            Detection::Turn(turn) => Some(*turn),
+            Detection::Ready | Detection::State(_) => None,
         };
-        self.happenings(profile, cut)
+        self.detections(profile, cut)
             .into_iter()
             .filter_map(turn)
             .collect()
@@ -145,14 +145,14 @@ impl Play {
 
     /// The states that the program goes through.
     pub(crate) fn states(&self, preset: &str) -> Vec<State> {
-        let state = |happening| {
-            if let Happening::State(state) = happening {
+        let state = |detection| {
+            if let Detection::State(state) = detection {
                 Some(state)
             } else {
                 None
             }
         };
-        self.happenings(presets().get(preset).unwrap(), Cut::Whole)
+        self.detections(presets().get(preset).unwrap(), Cut::Whole)
             .into_iter()
             .filter_map(state)
             .collect()

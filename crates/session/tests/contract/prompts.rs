@@ -2,7 +2,7 @@
 
 use crate::play::{Cut, Play};
 use turnkeep_session::detector::{
-    GENERIC, Happening, PatternError, PresetError, Profile, ProfileError, presets,
+    Detection, GENERIC, PatternError, PresetError, Profile, ProfileError, presets,
 };
 
 fn with_pattern(play: &Play, pattern: &str) -> Vec<String> {
@@ -140,11 +140,11 @@ fn the_first_prompt_match_is_a_session_ready_signal_not_a_turn_boundary() {
         .rest()
         .print("\r\nnews\r\n> ")
         .rest();
-    let happenings = play.happenings(presets().get(GENERIC).unwrap(), Cut::Whole);
+    let detections = play.detections(presets().get(GENERIC).unwrap(), Cut::Whole);
     assert_eq!(
-        happenings
+        detections
             .iter()
-            .filter(|happening| **happening == Happening::Ready)
+            .filter(|detection| **detection == Detection::Ready)
             .count(),
         1
     );

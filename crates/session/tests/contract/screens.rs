@@ -1,7 +1,7 @@
 //! Screen programs: signals in order of trust, dialogs, interruption by Esc.
 
 use crate::play::Play;
-use turnkeep_session::detector::{Detector, Event, Happening, Signal, Size, State};
+use turnkeep_session::detector::{Detection, Detector, Event, Signal, Size, State};
 
 const BUSY: &str = "\x1b]0;◐ Claude Code\x07";
 const IDLE: &str = "\x1b]0;✳ Claude Code\x07";
@@ -360,9 +360,9 @@ fn after_a_gap_a_turn_holds_what_the_last_page_shows() {
     ]) {
         turns.extend(detector.feed(std::time::Duration::from_secs(second), event));
     }
-    let turn = turns.into_iter().find_map(|happening| match happening {
-        Happening::Turn(turn) => Some(turn),
-        Happening::Ready | Happening::State(_) => None,
+    let turn = turns.into_iter().find_map(|detection| match detection {
+        Detection::Turn(turn) => Some(turn),
+        Detection::Ready | Detection::State(_) => None,
     });
     let turn = turn.unwrap();
     assert!(turn.incomplete);

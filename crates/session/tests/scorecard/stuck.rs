@@ -1,8 +1,8 @@
-//! Each signal of a profile missing, stuck at ready and stuck at busy: the others must make up for
-//! it.
+//! Each signal of a profile missing, stuck at ready and stuck at busy: the other signals must
+//! compensate.
 //!
-//! The recordings are the real ones. What a signal says is removed from their bytes, so that
-//! everything else stays as the program wrote it.
+//! The recordings are the real ones. The reports of one signal are removed from their bytes, so
+//! that everything else stays as the program wrote it.
 
 use crate::score::score;
 use crate::{profile, recording, truth};

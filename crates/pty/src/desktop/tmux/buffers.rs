@@ -1,4 +1,5 @@
-//! Paste buffers: what `prefix ]` pastes is the newest one without a name.
+//! Paste buffers: `prefix ]` pastes the newest one without a name. An empty content is rejected,
+//! because tmux would keep the one before.
 
 use super::Tmux;
 use crate::desktop::error::{ClipboardError, DesktopError};
@@ -19,18 +20,18 @@ impl TmuxBuffers {
 
 impl ClipboardProvider for TmuxBuffers {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
-        // tmux throws an empty one away without a word, and the one before would be pasted.
+        // tmux silently drops an empty buffer, and would paste the one before.
         if content.is_empty() {
             return Err(ClipboardError::NoEmptyContent {
                 adapter: Adapter::Tmux,
             });
         }
-        self.tmux.run(&["load-buffer", "-"], content)?;
+        self.tmux.run_command(&["load-buffer", "-"], content)?;
         Ok(())
     }
 
     fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
-        match self.tmux.run(&["save-buffer", "-"], b"") {
+        match self.tmux.run_command(&["save-buffer", "-"], b"") {
             Ok(content) => Ok(content),
             Err(DesktopError::Program { message, .. }) if message == "no buffers" => {
                 Err(ClipboardError::Empty)

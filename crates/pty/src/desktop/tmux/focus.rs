@@ -1,16 +1,17 @@
-//! The focused pane: the active one of the client that was used last.
+//! The focused pane: the active one of the most recently used client. Without a client nothing has
+//! focus.
 
 use super::Tmux;
 use crate::desktop::{FocusError, SessionResolver};
 
-/// Panes that have focus.
+/// The pane that has focus.
 #[derive(Debug)]
 pub struct TmuxFocus {
     tmux: Tmux,
 }
 
 impl TmuxFocus {
-    /// Focus as the server sees it.
+    /// The focus of this server.
     pub fn new(tmux: Tmux) -> Self {
         Self { tmux }
     }
@@ -19,7 +20,9 @@ impl TmuxFocus {
 impl SessionResolver for TmuxFocus {
     fn focused_process(&mut self) -> Result<u32, FocusError> {
         let format = "#{client_activity} #{pane_pid}";
-        let clients = self.tmux.run(&["list-clients", "-F", format], b"")?;
+        let clients = self
+            .tmux
+            .run_command(&["list-clients", "-F", format], b"")?;
         most_recent(&String::from_utf8_lossy(&clients)).ok_or(FocusError::Nothing)
     }
 }
@@ -33,6 +36,7 @@ fn most_recent(clients: &str) -> Option<u32> {
     clients
         .lines()
         .filter_map(parse)
+        // A server may have several clients; the user is at the one that was used last.
         .max_by_key(|(activity, _)| *activity)
         .map(|(_, pid)| pid)
 }

@@ -1,9 +1,9 @@
 //! Hotkeys by `bind-key`: a key in the root table writes a line into a pipe of ours.
 //!
-//! The line is `INDEX PANE_PID`, so that a press carries its pane. The pipe is opened read-write on
-//! both sides: neither waits for the other, and a key that is pressed after we were killed writes
+//! The line is `INDEX PANE_PID`, so that a press carries its pane. Both sides open the pipe
+//! read-write: neither waits for the other, and a key that is pressed after we were killed writes
 //! into nothing. A binding left over from a killed process is recognised by the pipe's name and
-//! replaced; a key that is bound to anything else is taken.
+//! replaced; a key that is bound to anything else is refused.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 
 use super::Tmux;
-use crate::desktop::error::{DesktopError, RefusalReason, Refused};
+use crate::desktop::error::{DesktopError, RefusalReason, RefusedBinding};
 use crate::desktop::{Binding, HotkeyProvider, Press};
 
 /// The pipe's name before our process id.
 const PIPE_PREFIX: &str = "turnkeep-hotkey-";
 const PIPE_SUFFIX: &str = ".fifo";
-/// A line is two numbers: whatever is longer is not ours.
+/// The longest valid line: two numbers.
 const LINE_BYTES_MAX: usize = 64;
 
 /// Keys that a tmux server reports to us.
@@ -29,19 +29,19 @@ pub struct TmuxHotkeys {
     path: PathBuf,
     pipe: File,
     unread: Vec<u8>,
-    /// How many combinations were asked for.
+    /// How many combinations were requested.
     asked: usize,
     bound: Vec<String>,
 }
 
 impl TmuxHotkeys {
-    /// Makes the pipe in a directory where nobody else may write.
+    /// Creates the pipe in a directory where no other user may write.
     pub fn new(tmux: Tmux, directory: &Path) -> Result<Self, DesktopError> {
         let path = directory.join(format!("{PIPE_PREFIX}{}{PIPE_SUFFIX}", std::process::id()));
         let io = |error: rustix::io::Errno| {
             DesktopError::io(format!("cannot make the pipe {}", path.display()))(error.into())
         };
-        // One of a process that had our id before us.
+        // A killed process with our id may have left one.
         drop(fs::remove_file(&path));
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(io)?;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -56,7 +56,7 @@ impl TmuxHotkeys {
         })
     }
 
-    fn bind(
+    fn bind_key(
         &mut self,
         index: usize,
         binding: &Binding,
@@ -68,18 +68,18 @@ impl TmuxHotkeys {
         // tmux fails when nothing is bound to the key.
         let bound = self
             .tmux
-            .run(&["list-keys", "-T", "root", &key], b"")
+            .run_command(&["list-keys", "-T", "root", &key], b"")
             .unwrap_or_default();
         if !is_free(&String::from_utf8_lossy(&bound)) {
             return Ok(Some(RefusalReason::Taken));
         }
         let command = format!(
             "echo {index} #{{pane_pid}} 1<>{}",
-            shell_word(&self.path.to_string_lossy())
+            quote_for_shell(&self.path.to_string_lossy())
         );
         match self
             .tmux
-            .run(&["bind-key", "-n", &key, "run-shell", "-b", &command], b"")
+            .run_command(&["bind-key", "-n", &key, "run-shell", "-b", &command], b"")
         {
             Ok(_) => self.bound.push(key),
             Err(DesktopError::Program { message, .. }) if message.starts_with("unknown key") => {
@@ -92,13 +92,13 @@ impl TmuxHotkeys {
 }
 
 impl HotkeyProvider for TmuxHotkeys {
-    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<Refused>, DesktopError> {
+    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<RefusedBinding>, DesktopError> {
         self.unregister()?;
         self.asked = bindings.len();
         let mut refused = Vec::new();
         for (index, binding) in bindings.iter().enumerate() {
-            let refusal = self.bind(index, binding)?;
-            refused.extend(refusal.map(|reason| Refused {
+            let refusal = self.bind_key(index, binding)?;
+            refused.extend(refusal.map(|reason| RefusedBinding {
                 index,
                 binding: *binding,
                 reason,
@@ -129,18 +129,19 @@ impl HotkeyProvider for TmuxHotkeys {
         }
     }
 
-    /// The pipe is ours and says nothing of the server.
-    fn look(&mut self) -> Result<(), DesktopError> {
+    /// Asks the server, because our own pipe does not show whether it still runs.
+    fn check_alive(&mut self) -> Result<(), DesktopError> {
         self.tmux
-            .run(&["display-message", "-p", ""], b"")
+            .run_command(&["display-message", "-p", ""], b"")
             .map(|_| ())
     }
 
     fn unregister(&mut self) -> Result<(), DesktopError> {
         while let Some(key) = self.bound.pop() {
-            if let Err(error) = self.tmux.run(&["unbind-key", "-n", &key], b"") {
+            if let Err(error) = self.tmux.run_command(&["unbind-key", "-n", &key], b"") {
                 // A server that is gone has taken its bindings along.
-                return if self.look().is_err() {
+                return if self.check_alive().is_err() {
+                    // A server that is gone has no bindings left.
                     self.bound.clear();
                     Ok(())
                 } else {
@@ -163,13 +164,14 @@ impl Drop for TmuxHotkeys {
     }
 }
 
-/// Takes the complete lines; anything that is not a press is dropped.
+/// Takes the complete lines and drops invalid ones.
 fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
     let end = unread
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
     let lines: Vec<u8> = unread.drain(..end).collect();
+    // Another process may write garbage into the pipe.
     if unread.len() > LINE_BYTES_MAX {
         unread.clear();
     }
@@ -187,7 +189,7 @@ fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
         .collect()
 }
 
-/// Whether nothing alive is bound to a key, by what `list-keys` prints about it.
+/// Whether no running process has bound a key, by the output of `list-keys` for it.
 fn is_free(listed: &str) -> bool {
     let listed = listed.trim();
     let ours = listed
@@ -197,8 +199,8 @@ fn is_free(listed: &str) -> bool {
     listed.is_empty() || owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
-/// A word for the shell that also survives tmux's formats.
-fn shell_word(text: &str) -> String {
+/// Quotes a word for the shell, and escapes tmux's formats in it.
+fn quote_for_shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''").replace('#', "##"))
 }
 
@@ -244,7 +246,7 @@ mod tests {
             ("/a'b", r"'/a'\''b'"),
             ("/a#b", "'/a##b'"),
         ] {
-            assert_eq!(shell_word(text), expect);
+            assert_eq!(quote_for_shell(text), expect);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! tmux as a desktop: panes have focus, `bind-key` is the hotkey, paste buffers are the clipboard.
+//! tmux as a desktop: panes have focus, `bind-key` makes hotkeys, paste buffers are the clipboard.
 //!
 //! Everything goes through the `tmux` program and the server's socket, named explicitly, so that it
 //! works over SSH and from outside the server. Every call ends within [`RUN_TIME_MAX`] or is
@@ -19,7 +19,7 @@ pub use hotkeys::TmuxHotkeys;
 use super::error::DesktopError;
 use super::program;
 
-/// A tmux server that is alive answers within milliseconds.
+/// How long a call may take; a running tmux server answers within milliseconds.
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A tmux server.
@@ -41,35 +41,35 @@ impl Tmux {
         &self.socket
     }
 
-    /// Whether it answers.
+    /// Checks that the server answers.
     pub(super) fn probe(&self) -> Result<(), DesktopError> {
-        self.run(&["display-message", "-p", "#{version}"], b"")
+        self.run_command(&["display-message", "-p", "#{version}"], b"")
             .map(drop)
     }
 
-    /// Shows a line to whoever looks at the server's most recent client.
-    pub fn show(&self, message: &str) -> Result<(), DesktopError> {
+    /// Shows a line on the server's most recent client.
+    pub fn show_message(&self, message: &str) -> Result<(), DesktopError> {
         // A message is a format: a `#` would start one.
-        self.run(&["display-message", "--", &message.replace('#', "##")], b"")
+        self.run_command(&["display-message", "--", &message.replace('#', "##")], b"")
             .map(drop)
     }
 
-    /// Runs a tmux command with some standard input; what it prints.
-    fn run(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, DesktopError> {
+    /// Runs a tmux command with some standard input, and returns what it prints.
+    fn run_command(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, DesktopError> {
         let mut command = Command::new("tmux");
         // Inside a pane these would make the pane the target of everything.
         command.env_remove("TMUX").env_remove("TMUX_PANE");
         command
             .arg("-S")
             .arg(&self.socket)
-            .args(args.iter().map(argument));
+            .args(args.iter().map(escape_argument));
         let name = format!("tmux {}", args.first().copied().unwrap_or_default());
-        program::run(&mut command, &name, input, RUN_TIME_MAX)
+        program::run_program(&mut command, &name, input, RUN_TIME_MAX)
     }
 }
 
-/// An argument as tmux reads it: one that ends in a semicolon would end the command.
-fn argument(text: &&str) -> String {
+/// An argument as tmux reads it: a semicolon at its end would end the command.
+fn escape_argument(text: &&str) -> String {
     text.strip_suffix(';')
         .map_or_else(|| (*text).to_owned(), |head| format!("{head}\\;"))
 }
@@ -87,7 +87,7 @@ mod tests {
             ("", ""),
             ("a\\;", "a\\\\;"),
         ] {
-            assert_eq!(argument(&text), expect);
+            assert_eq!(escape_argument(&text), expect);
         }
     }
 }

@@ -1,33 +1,32 @@
-//! The CLIPBOARD selection: writing starts a thread that owns it, reading asks whoever does.
+//! The CLIPBOARD selection: writing starts a thread that owns it, reading asks its owner.
 //!
-//! On X11 a clipboard is not a place but a promise: its owner must stay to answer. The thread lives
-//! until another program owns the selection or this value is dropped. What is written next takes
-//! the selection from it; readers that are in the middle of a large content still get the rest of
-//! it.
+//! On X11 a clipboard is not a place but a promise: its owner must stay to answer. The thread runs
+//! until another program owns the selection or this value is dropped. The next write takes the
+//! selection from it; readers in the middle of a large content still get the rest.
 
 use std::collections::VecDeque;
 use std::io::{PipeWriter, pipe};
 use std::thread::{self, JoinHandle};
 
-use super::owner::Owner;
-use super::{connect, reader};
+use super::selection_owner::SelectionOwner;
+use super::{connect, selection_reader};
 use crate::desktop::ClipboardProvider;
 use crate::desktop::error::{ClipboardError, DesktopError};
 
-/// Contents that are still being read after they were replaced; beyond them the oldest is given up.
+/// How many replaced contents may still be read; beyond that the oldest is dropped.
 const FINISHING_MAX: usize = 8;
 
 /// The clipboard of an X display.
 #[derive(Debug)]
 pub struct X11Clipboard {
     display: String,
-    serving: Option<Serving>,
-    /// Those before, which have lost the selection and finish what was begun.
-    finishing: VecDeque<Serving>,
+    serving: Option<OwnerThread>,
+    /// Earlier owners, which have lost the selection and finish their transfers.
+    finishing: VecDeque<OwnerThread>,
 }
 
 impl X11Clipboard {
-    /// The clipboard of a display that can be reached.
+    /// The clipboard of a display, after a test connection.
     pub fn connect(display: &str) -> Result<Self, DesktopError> {
         connect(display)?;
         Ok(Self {
@@ -37,7 +36,7 @@ impl X11Clipboard {
         })
     }
 
-    /// Whether what was written last is still what others paste.
+    /// Whether other programs still paste what was written last.
     pub fn is_owner(&self) -> bool {
         self.serving
             .as_ref()
@@ -47,8 +46,9 @@ impl X11Clipboard {
 
 impl ClipboardProvider for X11Clipboard {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
-        let owner = Owner::claim(&self.display, content.to_vec())?;
-        let before = self.serving.replace(Serving::start(owner)?);
+        // Claimed before the old owner ends, so that the clipboard is never empty in between.
+        let owner = SelectionOwner::claim(&self.display, content.to_vec())?;
+        let before = self.serving.replace(OwnerThread::start(owner)?);
         self.finishing.extend(before);
         self.finishing.retain(|serving| !serving.has_ended());
         while self.finishing.len() > FINISHING_MAX {
@@ -58,20 +58,20 @@ impl ClipboardProvider for X11Clipboard {
     }
 
     fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
-        reader::read(&self.display)
+        selection_reader::read_clipboard(&self.display)
     }
 }
 
-/// A thread that answers for a selection.
+/// A thread that serves a selection.
 #[derive(Debug)]
-struct Serving {
+struct OwnerThread {
     /// Closing it ends the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Serving {
-    fn start(owner: Owner) -> Result<Self, DesktopError> {
+impl OwnerThread {
+    fn start(owner: SelectionOwner) -> Result<Self, DesktopError> {
         let (stopped, stop) = pipe().map_err(DesktopError::io("cannot make a pipe"))?;
         let serve = move || {
             if let Err(error) = owner.serve(&stopped) {
@@ -93,7 +93,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for OwnerThread {
     fn drop(&mut self) {
         drop(self.stop.take());
         if self

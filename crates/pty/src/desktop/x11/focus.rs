@@ -1,16 +1,16 @@
-//! The focused window and its process: `_NET_ACTIVE_WINDOW` of the root, then `_NET_WM_PID` of
-//! that.
+//! The focused window and its process: `_NET_ACTIVE_WINDOW` of the root, then `_NET_WM_PID` of that
+//! window. A window without these properties is an error that names it.
 
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, Window};
 
-use super::link::Link;
+use super::connection::XConnection;
 use super::{Atoms, connect};
 use crate::desktop::{DesktopError, FocusError, SessionResolver};
 
-/// Windows that have focus, as the window manager tells.
+/// The window that has focus, according to the window manager.
 #[derive(Debug)]
 pub struct X11Focus {
-    connection: Link,
+    connection: XConnection,
     root: Window,
     atoms: Atoms,
 }
@@ -28,7 +28,7 @@ impl X11Focus {
     }
 
     /// The first number of a property, if the window has it.
-    fn number(
+    fn read_number(
         &self,
         window: Window,
         property: u32,
@@ -48,11 +48,12 @@ impl X11Focus {
 
 impl SessionResolver for X11Focus {
     fn focused_process(&mut self) -> Result<u32, FocusError> {
-        let active = self.number(self.root, self.atoms._NET_ACTIVE_WINDOW, AtomEnum::WINDOW)?;
+        let active =
+            self.read_number(self.root, self.atoms._NET_ACTIVE_WINDOW, AtomEnum::WINDOW)?;
         let window = active
             .filter(|window| *window != 0)
             .ok_or(FocusError::Nothing)?;
-        let process = self.number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)?;
+        let process = self.read_number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)?;
         process
             .filter(|process| *process != 0)
             .ok_or(FocusError::NoProcess { window })

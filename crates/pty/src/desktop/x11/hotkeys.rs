@@ -1,8 +1,8 @@
 //! Hotkeys by passive grabs on the root window, one for each state of `NumLock` and `CapsLock`.
 //!
-//! A grab that another program holds is refused by the server with `BadAccess`: then the whole
-//! binding is refused, and the others work. When the keyboard's mapping changes, the grabs follow
-//! it. A key that is held repeats as release and press with one time: repeats are no presses.
+//! The server refuses a grab that another program holds with `BadAccess`: the whole binding is then
+//! refused, and the others work. When the keyboard's mapping changes, the grabs follow it. A held
+//! key repeats as release and press with one time; repeats are not presses.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -12,20 +12,34 @@ use x11rb::protocol::xproto::{ConnectionExt, GrabMode, KeyPressEvent, ModMask, W
 use x11rb::protocol::{ErrorKind, Event};
 
 use super::connect;
+use super::connection::XConnection;
 use super::keyboard::{Chord, Keyboard};
-use super::link::Link;
-use crate::desktop::error::{DesktopError, RefusalReason, Refused};
+use crate::desktop::error::{DesktopError, RefusalReason, RefusedBinding};
 use crate::desktop::{Binding, HotkeyProvider, Press};
 
 /// Keys grabbed from an X server.
 #[derive(Debug)]
 pub struct X11Hotkeys {
-    connection: Link,
+    connection: XConnection,
     root: Window,
     keyboard: Keyboard,
     bindings: Vec<Binding>,
-    grabbed: Vec<(usize, Chord)>,
-    released: Option<(u8, u32)>,
+    grabbed: Vec<GrabbedChord>,
+    /// The last release; a press at the same time is a repeat.
+    released: Option<KeyRelease>,
+}
+
+/// A chord that was grabbed for a binding.
+#[derive(Debug)]
+struct GrabbedChord {
+    index: usize,
+    chord: Chord,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KeyRelease {
+    code: u8,
+    time: u32,
 }
 
 impl X11Hotkeys {
@@ -44,18 +58,18 @@ impl X11Hotkeys {
         })
     }
 
-    fn grab_all(&mut self) -> Result<Vec<Refused>, DesktopError> {
+    fn grab_all(&mut self) -> Result<Vec<RefusedBinding>, DesktopError> {
         let mut refused = Vec::new();
         for (index, binding) in self.bindings.clone().into_iter().enumerate() {
-            let reason = match self.keyboard.chord(&binding) {
+            let reason = match self.keyboard.chord_for(&binding) {
                 None => Some(RefusalReason::NoSuchKey),
-                Some(chord) if self.grab(chord)? => {
-                    self.grabbed.push((index, chord));
+                Some(chord) if self.grab_chord(chord)? => {
+                    self.grabbed.push(GrabbedChord { index, chord });
                     None
                 }
                 Some(_) => Some(RefusalReason::Taken),
             };
-            refused.extend(reason.map(|reason| Refused {
+            refused.extend(reason.map(|reason| RefusedBinding {
                 index,
                 binding,
                 reason,
@@ -64,8 +78,8 @@ impl X11Hotkeys {
         Ok(refused)
     }
 
-    /// Takes a chord in every state of the locks, or in none; whether it could be had.
-    fn grab(&self, chord: Chord) -> Result<bool, DesktopError> {
+    /// Grabs a chord in every state of the locks, or in none; returns whether it worked.
+    fn grab_chord(&self, chord: Chord) -> Result<bool, DesktopError> {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
             let mode = GrabMode::ASYNC;
@@ -75,7 +89,8 @@ impl X11Hotkeys {
             match asked.check() {
                 Ok(()) => {}
                 Err(ReplyError::X11Error(error)) if error.error_kind == ErrorKind::Access => {
-                    self.release(chord)?;
+                    // A binding that works only without NumLock would confuse the user.
+                    self.release_chord(chord)?;
                     return Ok(false);
                 }
                 Err(error) => return Err(error.into()),
@@ -84,7 +99,7 @@ impl X11Hotkeys {
         Ok(true)
     }
 
-    fn release(&self, chord: Chord) -> Result<(), DesktopError> {
+    fn release_chord(&self, chord: Chord) -> Result<(), DesktopError> {
         for locks in self.keyboard.lock_states() {
             let bits = ModMask::from(chord.bits | locks);
             self.connection
@@ -94,11 +109,14 @@ impl X11Hotkeys {
         Ok(())
     }
 
-    fn on(&mut self, event: &Event) -> Result<Option<Press>, DesktopError> {
+    fn handle_event(&mut self, event: &Event) -> Result<Option<Press>, DesktopError> {
         match event {
-            Event::KeyPress(event) => Ok(self.on_press(event)),
+            Event::KeyPress(event) => Ok(self.handle_press(event)),
             Event::KeyRelease(event) => {
-                self.released = Some((event.detail, event.time));
+                self.released = Some(KeyRelease {
+                    code: event.detail,
+                    time: event.time,
+                });
                 Ok(None)
             }
             Event::MappingNotify(_) => self.follow_mapping().map(|()| None),
@@ -106,17 +124,21 @@ impl X11Hotkeys {
         }
     }
 
-    fn on_press(&mut self, event: &KeyPressEvent) -> Option<Press> {
-        if self.released == Some((event.detail, event.time)) {
+    fn handle_press(&mut self, event: &KeyPressEvent) -> Option<Press> {
+        let release = KeyRelease {
+            code: event.detail,
+            time: event.time,
+        };
+        if self.released == Some(release) {
             return None;
         }
         let chord = Chord {
             code: event.detail,
             bits: self.keyboard.without_locks(event.state.into()),
         };
-        let found = self.grabbed.iter().find(|(_, grabbed)| *grabbed == chord);
-        found.map(|(index, _)| Press {
-            index: *index,
+        let found = self.grabbed.iter().find(|grabbed| grabbed.chord == chord);
+        found.map(|grabbed| Press {
+            index: grabbed.index,
             process: None,
         })
     }
@@ -135,15 +157,15 @@ impl X11Hotkeys {
     }
 
     fn release_all(&mut self) -> Result<(), DesktopError> {
-        while let Some((_, chord)) = self.grabbed.pop() {
-            self.release(chord)?;
+        while let Some(GrabbedChord { chord, .. }) = self.grabbed.pop() {
+            self.release_chord(chord)?;
         }
         Ok(())
     }
 }
 
 impl HotkeyProvider for X11Hotkeys {
-    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<Refused>, DesktopError> {
+    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<RefusedBinding>, DesktopError> {
         self.release_all()?;
         self.bindings = bindings.to_vec();
         self.grab_all()
@@ -156,7 +178,7 @@ impl HotkeyProvider for X11Hotkeys {
     fn pressed(&mut self) -> Result<Vec<Press>, DesktopError> {
         let mut presses = Vec::new();
         while let Some(event) = self.connection.poll_for_event()? {
-            presses.extend(self.on(&event)?);
+            presses.extend(self.handle_event(&event)?);
         }
         Ok(presses)
     }

@@ -1,9 +1,10 @@
-//! The keyboard as the X server has it now: which key carries a symbol, which bit a modifier is.
+//! The keyboard mapping of the X server: which key carries a symbol, and which bit is a modifier.
+//! It is a snapshot; the caller reads it again when the mapping changes.
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ModMask};
 
-use super::link::Link;
+use super::connection::XConnection;
 use crate::desktop::DesktopError;
 use crate::desktop::binding::{Binding, Modifiers};
 
@@ -30,8 +31,8 @@ pub(super) struct Chord {
 }
 
 impl Keyboard {
-    /// Asks the server.
-    pub(super) fn read(connection: &Link) -> Result<Self, DesktopError> {
+    /// Reads the mapping from the server.
+    pub(super) fn read(connection: &XConnection) -> Result<Self, DesktopError> {
         let (first_code, last_code) = (
             connection.setup().min_keycode,
             connection.setup().max_keycode,
@@ -53,29 +54,30 @@ impl Keyboard {
         Ok(keyboard)
     }
 
-    /// Eight rows of key codes, one for each modifier bit.
+    /// Finds the modifier bits in eight rows of key codes, one row per bit.
     fn find_modifiers(&mut self, codes: &[u8]) {
         let find = |symbols: &[u32]| {
             let rows = codes.chunks((codes.len() / 8).max(1)).take(8).enumerate();
             let mut with =
-                rows.filter(|(_, row)| row.iter().any(|code| self.carries(*code, symbols)));
+                rows.filter(|(_, row)| row.iter().any(|code| self.has_symbol(*code, symbols)));
             with.next().map(|(bit, _)| 1 << bit)
         };
         let (super_bit, alt_bit, num_lock_bit) = (find(&SUPER), find(&ALT), find(&[NUM_LOCK]));
+        // The usual bits, for a keyboard that maps no such key.
         self.super_bit = super_bit.unwrap_or(u16::from(ModMask::M4));
         self.alt_bit = alt_bit.unwrap_or(u16::from(ModMask::M1));
         self.num_lock_bit = num_lock_bit.unwrap_or(0);
     }
 
-    fn carries(&self, code: u8, symbols: &[u32]) -> bool {
+    fn has_symbol(&self, code: u8, symbols: &[u32]) -> bool {
         let row = code.checked_sub(self.first_code).map(usize::from);
         let row = row.and_then(|row| self.symbols.chunks(self.symbols_per_code).nth(row));
         row.is_some_and(|row| row.iter().any(|symbol| symbols.contains(symbol)))
     }
 
-    /// The chord of a binding; none when no key carries its symbol. The first column, what a key
+    /// The chord of a binding; `None` when no key carries its symbol. The first column, what a key
     /// types alone, is searched before the others (further layouts).
-    pub(super) fn chord(&self, binding: &Binding) -> Option<Chord> {
+    pub(super) fn chord_for(&self, binding: &Binding) -> Option<Chord> {
         let symbol = binding.key.keysym();
         let rows = || self.symbols.chunks(self.symbols_per_code);
         let plain = rows().position(|row| row.first() == Some(&symbol));
@@ -83,11 +85,11 @@ impl Keyboard {
         let code = u8::try_from(row).ok()?.checked_add(self.first_code)?;
         Some(Chord {
             code,
-            bits: self.bits(binding.modifiers),
+            bits: self.modifier_bits(binding.modifiers),
         })
     }
 
-    fn bits(&self, held: Modifiers) -> u16 {
+    fn modifier_bits(&self, held: Modifiers) -> u16 {
         [
             (Modifiers::SUPER, self.super_bit),
             (Modifiers::ALT, self.alt_bit),
@@ -99,7 +101,7 @@ impl Keyboard {
         .fold(0, |bits, (_, bit)| bits | bit)
     }
 
-    /// Every state of the locks: a grab is for one exact set of bits.
+    /// Every state of the locks, because a grab is for one exact set of bits.
     pub(super) fn lock_states(&self) -> Vec<u16> {
         let caps = u16::from(ModMask::LOCK);
         let mut states = vec![0, caps, self.num_lock_bit, caps | self.num_lock_bit];
@@ -108,7 +110,7 @@ impl Keyboard {
         states
     }
 
-    /// The bits of an event that a chord is about.
+    /// The bits of an event without the locks.
     pub(super) fn without_locks(&self, state: u16) -> u16 {
         // Beyond the eight modifiers are mouse buttons and the layout.
         state & 0xff & !(u16::from(ModMask::LOCK) | self.num_lock_bit)
@@ -168,7 +170,7 @@ mod tests {
             ("Alt+Q", None),
         ] {
             assert_eq!(
-                keyboard().chord(&binding.parse().unwrap()),
+                keyboard().chord_for(&binding.parse().unwrap()),
                 expect,
                 "{binding}"
             );

@@ -1,16 +1,16 @@
 //! X11, the reference desktop: focus by window properties, hotkeys by passive grabs, the CLIPBOARD
 //! selection.
 //!
-//! The protocol is spoken directly, no system library is linked. Each part has a connection of its
-//! own, because a selection's owner serves other programs while the others wait for a person.
+//! The protocol is spoken directly; no system library is linked. Each part has its own connection,
+//! because a selection's owner serves other programs while the others wait for the user.
 
 mod clipboard;
+mod connection;
 mod focus;
 mod hotkeys;
 mod keyboard;
-mod link;
-mod owner;
-mod reader;
+mod selection_owner;
+mod selection_reader;
 mod transfer;
 
 use std::os::fd::BorrowedFd;
@@ -25,7 +25,7 @@ pub use focus::X11Focus;
 pub use hotkeys::X11Hotkeys;
 
 use super::error::DesktopError;
-use link::Link;
+use connection::XConnection;
 
 x11rb::atom_manager! {
     /// The names that the adapters use.
@@ -47,13 +47,13 @@ x11rb::atom_manager! {
     }
 }
 
-/// Connects; the connection and the root window of the display's screen.
-fn connect(display: &str) -> Result<(Link, Window), DesktopError> {
+/// Connects; returns the connection and the root window of the display's screen.
+fn connect(display: &str) -> Result<(XConnection, Window), DesktopError> {
     let failed = |source| DesktopError::X11Connect {
         display: display.to_owned(),
         source: Box::new(source),
     };
-    let (connection, screen) = link::open(display).map_err(failed)?;
+    let (connection, screen) = connection::open(display).map_err(failed)?;
     let root = connection
         .setup()
         .roots
@@ -63,8 +63,8 @@ fn connect(display: &str) -> Result<(Link, Window), DesktopError> {
     Ok((connection, root))
 }
 
-/// A window that is never shown: it owns a selection or receives one.
-fn hidden_window(connection: &Link, root: Window) -> Result<Window, DesktopError> {
+/// Creates a window that is never shown, to own a selection or receive one.
+fn hidden_window(connection: &XConnection, root: Window) -> Result<Window, DesktopError> {
     let window = connection.generate_id()?;
     let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
     let class = WindowClass::INPUT_ONLY;
@@ -74,7 +74,7 @@ fn hidden_window(connection: &Link, root: Window) -> Result<Window, DesktopError
     Ok(window)
 }
 
-/// Waits until one of the descriptors is readable or the time has come; whether one is.
+/// Waits until one of the descriptors is readable or until a time; returns whether one is.
 fn wait_readable(fds: &[BorrowedFd<'_>], until: Option<Instant>) -> Result<bool, DesktopError> {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let left = left.and_then(|left| left.try_into().ok());

@@ -1,7 +1,7 @@
-//! The state of contents that go piece by piece (INCR): where each requestor is.
+//! The transfers in pieces (INCR): how much each requestor has taken.
 //!
 //! A piece follows when the requestor has deleted the one before; an empty piece ends the transfer.
-//! A requestor that takes nothing for [`IDLE_MAX`] is given up, and there are at most
+//! A requestor that takes nothing for [`IDLE_MAX`] is dropped, and there are at most
 //! [`TRANSFERS_MAX`].
 
 use std::ops::Range;
@@ -29,17 +29,18 @@ struct Transfer {
 
 /// The next piece of a transfer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct TransferPiece {
     /// The property's type.
     pub(super) kind: Atom,
-    /// Which bytes.
+    /// The range of bytes.
     pub(super) range: Range<usize>,
-    /// Whether it was the empty one that ends the transfer.
+    /// Whether it is the empty piece that ends the transfer.
     pub(super) is_last: bool,
 }
 
 impl Transfers {
-    /// Begins one, in place of another to the same property; false when there are too many.
+    /// Begins a transfer, in place of another to the same property; returns `false` when there are
+    /// too many.
     pub(super) fn begin(&mut self, to: Window, property: Atom, kind: Atom, now: Instant) -> bool {
         self.0
             .retain(|transfer| (transfer.to, transfer.property) != (to, property));
@@ -56,48 +57,49 @@ impl Transfers {
         true
     }
 
-    /// What follows now that the requestor has deleted the property; none when that is not ours.
-    pub(super) fn step(
+    /// The piece that follows after the requestor has deleted the property; `None` when no transfer
+    /// uses that property.
+    pub(super) fn next_piece(
         &mut self,
         to: Window,
         property: Atom,
         length: usize,
         now: Instant,
-    ) -> Option<Step> {
+    ) -> Option<TransferPiece> {
         let is_it = |transfer: &Transfer| (transfer.to, transfer.property) == (to, property);
         let at = self.0.iter().position(is_it)?;
         let transfer = self.0.get_mut(at)?;
         let range = transfer.sent..length.min(transfer.sent + PIECE_BYTES);
-        let step = Step {
+        let piece = TransferPiece {
             kind: transfer.kind,
             is_last: range.is_empty(),
             range,
         };
-        transfer.sent = step.range.end;
+        transfer.sent = piece.range.end;
         transfer.active = now;
-        if step.is_last {
+        if piece.is_last {
             self.0.swap_remove(at);
         }
-        Some(step)
+        Some(piece)
     }
 
-    /// Whether a window still takes something.
-    pub(super) fn concerns(&self, to: Window) -> bool {
+    /// Whether a window still has a transfer.
+    pub(super) fn has_window(&self, to: Window) -> bool {
         self.0.iter().any(|transfer| transfer.to == to)
     }
 
-    /// Forgets what a closed window asked for.
+    /// Drops the transfers of a closed window.
     pub(super) fn drop_window(&mut self, window: Window) {
         self.0.retain(|transfer| transfer.to != window);
     }
 
-    /// Gives up on whoever stopped taking.
+    /// Drops the transfers of requestors that stopped taking.
     pub(super) fn drop_stale(&mut self, now: Instant) {
         self.0
             .retain(|transfer| now.saturating_duration_since(transfer.active) < IDLE_MAX);
     }
 
-    /// When the next one is to be given up.
+    /// When the next transfer becomes stale.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0
             .iter()
@@ -105,7 +107,6 @@ impl Transfers {
             .min()
     }
 
-    /// Whether nothing is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -122,16 +123,16 @@ mod tests {
             assert!(transfers.begin(1, 2, 3, now));
             let mut covered = 0;
             loop {
-                let step = transfers.step(1, 2, length, now).unwrap();
-                assert_eq!((step.range.start, step.kind), (covered, 3));
-                covered = step.range.end;
-                if step.is_last {
+                let piece = transfers.next_piece(1, 2, length, now).unwrap();
+                assert_eq!((piece.range.start, piece.kind), (covered, 3));
+                covered = piece.range.end;
+                if piece.is_last {
                     break;
                 }
             }
             assert_eq!(covered, length);
             assert!(transfers.is_empty());
-            assert_eq!(transfers.step(1, 2, length, now), None);
+            assert_eq!(transfers.next_piece(1, 2, length, now), None);
         }
     }
 
@@ -142,11 +143,11 @@ mod tests {
         assert!(transfers.begin(4, 2, 3, start));
         assert!(
             transfers
-                .step(4, 2, 1 << 20, start + IDLE_MAX / 2)
+                .next_piece(4, 2, 1 << 20, start + IDLE_MAX / 2)
                 .is_some()
         );
         transfers.drop_stale(start + IDLE_MAX);
-        assert!(!transfers.concerns(1) && transfers.concerns(4));
+        assert!(!transfers.has_window(1) && transfers.has_window(4));
         assert_eq!(transfers.deadline(), Some(start + IDLE_MAX / 2 + IDLE_MAX));
         transfers.drop_window(4);
         assert!(transfers.is_empty());
@@ -159,8 +160,8 @@ mod tests {
             assert!(transfers.begin(u32::try_from(to).unwrap(), 2, 3, now));
         }
         assert!(!transfers.begin(1000, 2, 3, now));
-        assert_eq!(transfers.step(5, 2, 10, now).unwrap().range, 0..10);
+        assert_eq!(transfers.next_piece(5, 2, 10, now).unwrap().range, 0..10);
         assert!(transfers.begin(5, 2, 3, now));
-        assert_eq!(transfers.step(5, 2, 10, now).unwrap().range, 0..10);
+        assert_eq!(transfers.next_piece(5, 2, 10, now).unwrap().range, 0..10);
     }
 }

@@ -1,4 +1,4 @@
-//! What is too large is cut, what is too much is dropped, and everything is counted.
+//! Limits: large turns are cut, the oldest turns are dropped, and everything is counted.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Paste, deliver, and the order in which they refuse.
+//! Paste, deliver, and the order of their checks.
 
 use turnkeep_types::broker::{AgentState, Deliver, Inject, Paste, StateChange, TurnForm};
 
@@ -193,7 +193,7 @@ fn each_sink_gets_the_content_and_the_turn() {
             Effect::Inject { .. } => panic!("not asked for"),
         };
         assert_eq!(
-            (delivery.bytes, delivery.turn.found().info.turn_id),
+            (delivery.bytes, delivery.turn.to_found_turn().info.turn_id),
             ("body".into(), "s:1".to_owned())
         );
     }

@@ -1,4 +1,4 @@
-//! Hello, registration, ownership, what a list of sessions says.
+//! Hello, registration, ownership, and the list of sessions.
 
 use turnkeep_types::broker::{AgentState, StateChange};
 
@@ -125,7 +125,7 @@ fn a_session_is_registered_once_and_by_a_wrapper() {
             "{bad:?}"
         );
     }
-    // Nothing of what was refused stuck.
+    // Rejected requests left no trace.
     assert_eq!(bench.register(ConnId(2), "t"), Ok(Reply::Done));
     assert_eq!(bench.sessions(false).len(), 2);
 }

@@ -1,4 +1,5 @@
-//! Watching: only what is shared, only while somebody watches, and everybody hears of the end.
+//! Watching: only shared sessions, only while a client watches, and every watcher learns of the
+//! end.
 
 use turnkeep_types::broker::{Paint, Shown};
 
@@ -24,7 +25,7 @@ impl Bench {
         bench
     }
 
-    /// What is answered and who is told what.
+    /// The answer, and the notices with their receivers.
     fn told(&mut self, conn: ConnId, request: Request) -> (Result<Reply, Reason>, Vec<Notice>) {
         let Outcome {
             answer, notices, ..
@@ -72,7 +73,7 @@ fn only_a_session_that_was_shared_is_watched_and_only_by_clients() {
     let listed: Vec<_> = bench
         .broker
         .table
-        .list(ListSessions::default())
+        .list_sessions(ListSessions::default())
         .into_iter()
         .map(|info| info.shared)
         .collect();

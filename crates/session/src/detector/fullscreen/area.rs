@@ -1,25 +1,26 @@
-//! The input area of a full-screen program: where typed text appears and where the cursor rests.
+//! Finds the input area of a full-screen program: where typed text appears and where the cursor
+//! rests.
 //!
-//! The area is learned, not configured. When the first letter of a draft is typed, the cursor
-//! stands in the empty area; what is left of it there (`❯ `, `│ > `, or nothing below a rule) is
-//! how the area is recognised from then on. A text editor and a shell have no such place: the row
-//! above their cursor is text, so [`InputArea::learn`] returns nothing for them.
+//! The area is learned, not configured. When the user types the first letter of a draft, the cursor
+//! is in the empty area; the text left of it (`❯ `, `│ > `, or nothing below a rule) identifies the
+//! area from then on. A text editor and a shell have no such place, because the row above their
+//! cursor is text: [`InputArea::learn`] returns `None` for them.
 
 use crate::screen::{Row, Screen};
 
 /// The longest text left of the cursor in an empty input area, in characters.
 const LEFT_CHARS_MAX: usize = 8;
 
-/// How many rows a draft may take before its first row is no longer looked for.
+/// How many rows a draft may take before the search for its first row stops.
 const DRAFT_ROWS_MAX: usize = 24;
 
 /// The shortest row that counts as a horizontal rule, in characters.
 const RULE_CHARS_MIN: usize = 10;
 
-/// How far from the cursor the edges of the area are looked for, in rows.
+/// How far from the cursor the edges of the area are searched, in rows.
 const EDGE_ROWS_MAX: usize = 6;
 
-/// The shortest draft by which an area is found where no cursor shows it, in characters.
+/// The shortest draft by which an area is found without a cursor, in characters.
 const DRAFT_CHARS_MIN: usize = 3;
 
 /// The shortest draft that may take several rows, in characters.
@@ -30,33 +31,33 @@ const LONG_DRAFT_CHARS: usize = 20;
 pub(super) struct InputArea {
     /// The text in front of the draft, without the margin.
     left: String,
-    /// Whether a horizontal rule stands right above.
+    /// Whether a horizontal rule is right above.
     ruled: bool,
-    /// Whether the cursor stands in it; some programs draw their own and leave the terminal's
+    /// Whether the cursor is in the area. Some programs draw their own and leave the terminal's
     /// elsewhere.
     has_cursor: bool,
 }
 
 /// The input area as a frame shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct FoundArea {
     /// The row above which the transcript ends.
     pub(super) top: usize,
     /// The last row of the draft.
     pub(super) row: usize,
-    /// What stands between the beginning of the area and the cursor.
+    /// The text between the beginning of the area and the cursor.
     pub(super) draft: String,
 }
 
 impl InputArea {
-    /// The area in which the cursor stands now, if it stands in one.
+    /// The area that the cursor is in now, if it is in one.
     pub(super) fn learn(screen: &Screen, rows: &[Row]) -> Option<Self> {
-        let row = usize::from(screen.cursor().0);
+        let row = usize::from(screen.cursor().row);
         let left = screen.left_of_cursor().trim_start().to_owned();
-        Self::in_row(rows, row, left, true)
+        Self::at_row(rows, row, left, true)
     }
 
-    /// The area that shows this draft, lowest first, where the cursor does not tell.
+    /// The lowest area that shows this draft, where the cursor does not mark it.
     pub(super) fn learn_from_draft(rows: &[Row], draft: &str) -> Option<Self> {
         if draft.chars().count() < DRAFT_CHARS_MIN {
             return None;
@@ -67,16 +68,18 @@ impl InputArea {
                 .get(..row.text.find(draft)?)?
                 .trim_start()
                 .to_owned();
-            Self::in_row(rows, at, left, false).filter(|area| area.ruled && !area.left.is_empty())
+            Self::at_row(rows, at, left, false).filter(|area| area.ruled && !area.left.is_empty())
         };
         rows.iter().enumerate().rev().find_map(in_row)
     }
 
-    fn in_row(rows: &[Row], row: usize, left: String, has_cursor: bool) -> Option<Self> {
+    fn at_row(rows: &[Row], row: usize, left: String, has_cursor: bool) -> Option<Self> {
         let above = rows.get(row.checked_sub(1)?)?;
         let ruled = is_rule(&above.text);
         let marked = left.contains(|c: char| !c.is_whitespace());
+        // A prompt sign is short and has no letters: `user@host:~$` is a shell's.
         let short = left.chars().count() <= LEFT_CHARS_MAX && !left.contains(char::is_alphanumeric);
+        // Without a rule above, the sign must be visible and the row above must hold no words.
         let boxed = ruled || (marked && is_bare(&above.text));
         (short && boxed).then_some(Self {
             left,
@@ -85,10 +88,10 @@ impl InputArea {
         })
     }
 
-    /// Whether the cursor stands in an area with something painted below it: a line editor leaves
-    /// no such screen.
+    /// Whether the cursor is in an area with something painted below it. A line editor leaves no
+    /// such screen.
     pub(super) fn is_framed(screen: &Screen, rows: &[Row]) -> bool {
-        let row = usize::from(screen.cursor().0);
+        let row = usize::from(screen.cursor().row);
         let near = rows
             .get(row.saturating_sub(EDGE_ROWS_MAX)..)
             .unwrap_or_default();
@@ -99,17 +102,18 @@ impl InputArea {
         is_painted_below(screen, rows) && (ruled || Self::learn(screen, rows).is_some())
     }
 
-    /// Where the area is in a frame; none while a dialog or half a frame is shown in its place.
-    /// `typed` is what may stand in it.
-    pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<Spot> {
-        let cursor = usize::from(screen.cursor().0);
+    /// Finds the area in a frame; `None` while a dialog or half a frame replaces it. `typed` is the
+    /// text that may be in it.
+    pub(super) fn find(&self, screen: &Screen, rows: &[Row], typed: &str) -> Option<FoundArea> {
+        let cursor = usize::from(screen.cursor().row);
         let from = if self.has_cursor {
             cursor
         } else {
             rows.len().checked_sub(1)?
         };
         let first = self.first_row(rows, from)?;
-        // Half a frame leaves the cursor anywhere: only a long draft has a second row.
+        // Half a frame leaves the cursor anywhere, so only a long draft may begin above the
+        // cursor's row.
         let is_long = typed.contains('\n') || typed.chars().count() >= LONG_DRAFT_CHARS;
         if self.has_cursor && first != from && !is_long {
             return None;
@@ -131,7 +135,7 @@ impl InputArea {
         };
         let top = if self.ruled { first - 1 } else { first };
         let row = if self.has_cursor { cursor } else { first };
-        Some(Spot {
+        Some(FoundArea {
             top,
             row,
             draft: draft.trim().to_owned(),
@@ -152,7 +156,8 @@ impl InputArea {
     }
 }
 
-/// As much of a text as was typed; the rest is a placeholder, a drawn cursor or the edge of a box.
+/// The part of a text that was typed; the rest is a placeholder, a drawn cursor or the edge of a
+/// box.
 fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
     let same = shown
         .chars()
@@ -164,7 +169,7 @@ fn known_part<'a>(shown: &'a str, typed: &str) -> &'a str {
 
 /// Whether something is painted below the cursor.
 pub(super) fn is_painted_below(screen: &Screen, rows: &[Row]) -> bool {
-    let row = usize::from(screen.cursor().0);
+    let row = usize::from(screen.cursor().row);
     rows.get(row + 1..)
         .unwrap_or_default()
         .iter()
@@ -216,7 +221,7 @@ mod tests {
         );
         assert_eq!(
             area.find(&screen, &screen.rows(), ""),
-            Some(Spot {
+            Some(FoundArea {
                 top: 1,
                 row: 2,
                 draft: String::new()
@@ -244,14 +249,14 @@ mod tests {
             "Name a"
         );
         let empty = paint("▋Ask anything");
-        let spot = Spot {
+        let found = FoundArea {
             top: 1,
             row: 2,
             draft: String::new(),
         };
         assert_eq!(
             area.find(&empty, &empty.rows(), "Name a colour"),
-            Some(spot)
+            Some(found)
         );
     }
 

@@ -1,28 +1,30 @@
-//! Input: keys become submits and interruptions.
+//! Reads the input of a full-screen program: keys become submits and interruptions.
+//!
+//! Enter submits only where an input area is known and holds a draft. Enter in a dialog answers it.
 
-use super::super::event::{Happening, Signal, State};
+use super::super::event::{Detection, Signal, State};
 use super::super::keys::Key;
 use super::area::InputArea;
-use super::footer::{Footer, Place};
+use super::footer::{AreaRows, Footer};
 use super::output::transcript_end;
 use super::{
-    Draft, ERASED_HOLD, FullScreen, Open, Phase, REST, REST_BEFORE_DRAFT, STICKY_ROWS_MAX, Verdict,
-    masked, words,
+    Draft, ERASED_HOLD, FullScreen, OpenTurn, Phase, ProgramKind, REST, REST_BEFORE_DRAFT,
+    STICKY_ROWS_MAX, answer, mask_digits,
 };
-use crate::screen::Gatherer;
+use crate::screen::{Gatherer, Row};
 
 impl FullScreen {
-    pub(super) fn input(&mut self, bytes: &[u8]) {
+    pub(super) fn handle_input(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            if let Some(key) = self.keys.byte(self.now, *byte) {
-                self.key(key);
+            if let Some(key) = self.keys.push_byte(self.now, *byte) {
+                self.handle_key(key);
             }
         }
     }
 
-    pub(super) fn key(&mut self, key: Key) {
+    pub(super) fn handle_key(&mut self, key: Key) {
         match key {
-            Key::Enter => self.enter(),
+            Key::Enter => self.handle_enter(),
             Key::Escape => {
                 if let Phase::Open(open) = &mut self.phase {
                     open.escaped_at = Some(self.now);
@@ -32,7 +34,7 @@ impl FullScreen {
                 self.draft = Draft::default();
                 self.interrupt();
             }
-            key => self.write(key),
+            key => self.edit_draft(key),
         }
     }
 
@@ -42,8 +44,9 @@ impl FullScreen {
         }
     }
 
-    /// A key of a draft. Its first one shows where the empty input area is.
-    fn write(&mut self, key: Key) {
+    /// Applies a key to the draft. The first key shows where the empty input area is.
+    fn edit_draft(&mut self, key: Key) {
+        // Keys in a dialog choose an answer and are no draft.
         if self.state == State::Blocked {
             return;
         }
@@ -51,128 +54,144 @@ impl FullScreen {
         self.forget_erased_draft();
         if is_text && !self.draft.typed.has_text() {
             self.paint();
-            self.end_before_draft();
+            self.complete_before_draft();
             self.learn_area();
         }
-        self.draft.typed.key(key);
+        self.draft.typed.apply_key(key);
         self.draft.key_at = self.now;
     }
 
-    pub(super) fn place(&self) -> Option<Place> {
-        self.spot.as_ref().map(|spot| Place {
-            top: spot.top,
-            row: spot.row,
+    pub(super) fn area_rows(&self) -> Option<AreaRows> {
+        self.found_area.as_ref().map(|area| AreaRows {
+            top: area.top,
+            row: area.row,
         })
     }
 
-    /// A draft is begun in an empty area while nothing moves: the user takes the answer for
-    /// complete.
-    fn end_before_draft(&mut self) {
+    /// Completes the turn when the user begins a draft in an empty area while nothing moves: the
+    /// user considers the answer complete.
+    fn complete_before_draft(&mut self) {
         let rested = self.now >= self.motion.changed_at + REST_BEFORE_DRAFT;
-        let is_empty = self.spot.as_ref().is_some_and(|spot| spot.draft.is_empty());
+        let is_empty = self
+            .found_area
+            .as_ref()
+            .is_some_and(|area| area.draft.is_empty());
         let Phase::Open(open) = &mut self.phase else {
             return;
         };
         if !rested || !is_empty || !open.taken || open.reported || self.motion.shows_spinner() {
             return;
         }
-        // What is typed now is a prompt of its own, whatever becomes of this turn.
+        // The text typed now is a prompt of its own, whatever becomes of this turn.
         open.silent = true;
-        if open.echoed && self.looks_idle() {
-            self.complete(Signal::Rows);
+        if open.echoed && self.shows_idle_footer() {
+            self.complete_turn(Signal::Rows);
         }
     }
 
-    /// Whether what stands around the input area is what stood there while the program was idle.
-    pub(super) fn looks_idle(&self) -> bool {
+    /// Whether the rows around the input area are those of an idle program.
+    pub(super) fn shows_idle_footer(&self) -> bool {
         let rows = self.screen.rows();
         let is_idle =
-            |place| self.footer.is_idle(&rows, place) && !self.footer.says_busy(&rows, place);
-        self.place().is_some_and(is_idle)
+            |area| self.footer.is_idle(&rows, area) && !self.footer.says_busy(&rows, area);
+        self.area_rows().is_some_and(is_idle)
     }
 
     fn learn_area(&mut self) {
         let rows = self.screen.rows();
         let is_open = matches!(self.phase, Phase::Open(_));
         if let Some(area) = InputArea::learn(&self.screen, &rows).filter(|_| !is_open) {
-            self.spot = area.find(&self.screen, &rows, "");
+            self.found_area = area.find(&self.screen, &rows, "");
             self.area = Some(area);
-            if let Some(place) = self.place() {
-                self.footer = Footer::learn(&rows, place);
+            if let Some(area) = self.area_rows() {
+                self.footer = Footer::learn(&rows, area);
             }
         }
     }
 
-    /// A draft that is no longer in the area was erased by a key that only the program knows.
+    /// Forgets a draft that is no longer in the area: a key that only the program knows has erased
+    /// it.
     fn forget_erased_draft(&mut self) {
-        let is_empty = self.spot.as_ref().is_some_and(|spot| spot.draft.is_empty());
+        let is_empty = self
+            .found_area
+            .as_ref()
+            .is_some_and(|area| area.draft.is_empty());
         if self.draft.echoed && is_empty && self.now > self.draft.key_at + ERASED_HOLD {
             self.draft = Draft::default();
         }
     }
 
-    fn enter(&mut self) {
+    fn handle_enter(&mut self) {
         self.paint();
         self.forget_erased_draft();
         let draft = std::mem::take(&mut self.draft);
-        let has_text = draft.typed.has_text() || draft.typed.plain().is_none();
-        if self.verdict == Verdict::Undecided && draft.typed.has_text() {
-            self.verdict = Verdict::LineProgram;
+        // Unknown keys (history, completion) may have put text there.
+        let has_text = draft.typed.has_text() || draft.typed.known_bytes().is_none();
+        if self.kind == ProgramKind::Undecided && draft.typed.has_text() {
+            // A line was entered and nothing showed a full-screen program: it is a line program for
+            // good.
+            self.kind = ProgramKind::LineProgram;
         }
         let may_submit = match &self.phase {
             Phase::Starting | Phase::Idle => true,
+            // Before the program has taken the text, or after an empty answer, Enter submits again.
             Phase::Open(open) => open.silent || (!open.taken && !open.reported),
         };
-        let knows_area = self.area.is_some() && self.verdict == Verdict::FullScreen;
+        let knows_area = self.area.is_some() && self.kind == ProgramKind::FullScreen;
         if has_text && may_submit && knows_area && self.state != State::Blocked {
-            self.open(&draft);
+            self.open_turn(&draft);
         }
     }
 
-    fn open(&mut self, draft: &Draft) {
+    fn open_turn(&mut self, draft: &Draft) {
         if matches!(self.phase, Phase::Starting) {
-            self.out.push(Happening::Ready);
+            self.out.push(Detection::Ready);
         }
         let asked = draft
             .typed
-            .plain()
+            .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         let rows = self.screen.rows();
-        let end = self.spot.as_ref().map_or(rows.len(), |spot| spot.top);
-        let first_row = rows
-            .first()
-            .map(|row| row.text.as_str())
-            .unwrap_or_default();
-        self.gatherer = Gatherer::new(&words::rules(asked.as_deref(), first_row)).ok();
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.set_end(Some(transcript_end(&rows, end, &self.sticky, &self.motion)));
-            gatherer.begin(&self.screen);
-        }
+        let end = self.found_area.as_ref().map_or(rows.len(), |area| area.top);
+        self.begin_gathering(asked.as_deref(), &rows, end);
         let above = rows
             .iter()
             .take(end)
             .rev()
             .filter(|row| !row.is_blank())
             .take(STICKY_ROWS_MAX);
-        self.phase = Phase::Open(Open {
+        self.phase = Phase::Open(OpenTurn {
             start: self.now,
             echoed: draft.echoed,
-            above: above.map(|row| masked(&row.text)).collect(),
+            above: above.map(|row| mask_digits(&row.text)).collect(),
             asked,
-            ..Open::default()
+            ..OpenTurn::default()
         });
         if let Some(raw) = &mut self.raw {
             raw.clear();
         }
         self.motion.begin(self.now);
         self.enter_state(State::Working);
-        self.look_by(self.now + REST);
+        self.inspect_by(self.now + REST);
+    }
+
+    /// Begins to gather the text of a turn; `end` is the row of the input area.
+    fn begin_gathering(&mut self, asked: Option<&str>, rows: &[Row], end: usize) {
+        let first_row = rows
+            .first()
+            .map(|row| row.text.as_str())
+            .unwrap_or_default();
+        self.gatherer = Gatherer::new(&answer::rules_for_turn(asked, first_row)).ok();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.set_end(Some(transcript_end(rows, end, &self.sticky, &self.motion)));
+            gatherer.begin_turn(&self.screen);
+        }
     }
 
     pub(super) fn enter_state(&mut self, state: State) {
         if self.state != state {
             self.state = state;
-            self.out.push(Happening::State(state));
+            self.out.push(Detection::State(state));
         }
     }
 }

@@ -8,11 +8,11 @@
 //! Worked example, with the rows that matter:
 //!
 //! ```text
-//!  2.0 s  idle      ────────────          the cursor stands behind `❯ `: that is the empty input area
+//!  2.0 s  idle      ────────────          the cursor is behind `❯ `: that is the empty input area
 //!                   ❯
 //!                   ────────────
 //!  2.4 s  typed     ❯ Name a colour.      the text appears there: Enter will submit it
-//!  3.0 s  Enter     > Name a colour.      a turn opens; rows above the area are compared from now on
+//!  3.0 s  Enter     > Name a colour.      a turn opens; rows above the area are now compared
 //!                   ⠋ Working 1s          ticks three times: a spinner
 //!                   ❯
 //!  4.1 s            > Name a colour.      the spinner is gone and the area is empty …
@@ -22,103 +22,103 @@
 //! ```
 //!
 //! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A
-//! dialog in the place of the area, or a draft that stayed in it, completes nothing. A program that
-//! reports OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept
-//! is bounded.
+//! dialog that replaces the area, or a draft that stays in it, completes nothing. The status of a
+//! program that reports OSC 7501 is used instead of its screen. No bytes make this fail, and
+//! everything kept has a limit.
 
+mod answer;
 mod area;
 mod footer;
 mod input;
-mod look;
+mod inspect;
 mod motion;
 mod output;
-mod words;
 
-use super::event::{Event, Happening, Signal, State, TtyMode};
-use super::keys::Keys;
-use super::raw::Raw;
+use super::event::{Detection, Event, Signal, State, TtyMode};
+use super::keys::KeyParser;
+use super::raw_output::RawOutput;
 use super::sequence::Tokenizer;
-use super::signals::Light;
-use super::typed::Typed;
+use super::signals::ReportedState;
+use super::typed_line::TypedLine;
 use crate::screen::{Gatherer, Screen, Size};
-use area::{InputArea, Spot, is_painted_below};
+use area::{FoundArea, InputArea, is_painted_below};
 use footer::Footer;
 use motion::Motion;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+/// How many bytes wait for the screen; more are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// How long the screen rests before a turn ends in which a spinner turned that is gone now.
+/// How long the screen must rest before a turn ends whose spinner is gone.
 const REST_AFTER_SPINNER: Duration = Duration::from_millis(600);
 
-/// How long it rests otherwise: longer than a timer that counts seconds.
+/// How long the screen must rest otherwise: longer than a timer that counts seconds.
 const REST: Duration = Duration::from_millis(1500);
 
-/// How long an answer without words is waited for before the turn is given up.
+/// How long to wait for the words of an answer before the turn is given up.
 const WORDS_WAIT_MAX: Duration = Duration::from_secs(4);
 
-/// How long a ready status stands, and how long the output is given to end after it.
+/// How long a ready status must hold, and how long the output gets to end after it.
 const STATUS_HOLD: Duration = Duration::from_millis(50);
 const STATUS_QUIET: Duration = Duration::from_millis(70);
 const STATUS_QUIET_MAX: Duration = Duration::from_millis(250);
 
-/// How long something else stands in the place of the input area before it is a dialog.
+/// How long the input area must be missing before its replacement counts as a dialog.
 const DIALOG_HOLD: Duration = Duration::from_millis(500);
 
-/// How long a program may go on after Esc and still be stopped by it.
+/// How long a program may go on after Esc and still count as stopped by it.
 const STOP_MAX: Duration = Duration::from_millis(1500);
 
-/// How long the empty area rests before a draft counts as erased.
+/// How long the area must be empty before a draft counts as erased.
 const ERASED_HOLD: Duration = Duration::from_millis(300);
 
-/// How long the screen rests before a draft that is begun tells that the answer is over.
+/// How long the screen must rest before a new draft shows that the answer is over.
 const REST_BEFORE_DRAFT: Duration = Duration::from_millis(500);
 
-/// How many repaints of the main screen tell a full-screen program.
+/// How many repaints of the main screen make a program full-screen.
 const REPAINTS_MIN: u32 = 3;
 
 /// How many rows above the input area may belong to it.
 const STICKY_ROWS_MAX: usize = 4;
 
-/// How many of them are remembered in all.
+/// How many such rows are remembered in all.
 const STICKY_MAX: usize = 64;
 
-/// How soon after output the screen is looked at.
-const GLANCE: Duration = Duration::from_millis(1);
+/// The delay between output and inspection, so that all bytes of one moment are painted first.
+const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
-/// What kind of program this is.
+/// The kind of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Nothing tells yet.
+pub(super) enum ProgramKind {
+    /// Neither kind is proved yet.
     Undecided,
-    /// It paints the whole screen: its turns are found here.
+    /// The program paints the whole screen: its turns are found here.
     FullScreen,
-    /// It reads lines: its turns are found by the line rule.
+    /// The program reads lines: the line rule finds its turns.
     LineProgram,
 }
 
-/// Where the session is.
+/// The phase of the session.
 #[derive(Debug)]
 enum Phase {
     /// No empty input area was seen yet.
     Starting,
     /// Nothing is submitted.
     Idle,
-    Open(Open),
+    Open(OpenTurn),
 }
 
 /// A turn that is not complete.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
-struct Open {
+struct OpenTurn {
     start: Duration,
-    /// What was typed, where the keys tell.
+    /// The typed text, where the keys show it.
     asked: Option<String>,
     /// The typed text was seen in the input area.
     echoed: bool,
-    /// The input area was empty after the submit.
+    /// The input area was empty after the submit, so the program took the text.
     taken: bool,
     /// The program reported by OSC 7501 that it works.
     reported: bool,
@@ -127,26 +127,26 @@ struct Open {
     incomplete: bool,
     /// The rows right above the input area at the submit.
     above: Vec<String>,
-    /// The rows that stay there were told from the transcript.
+    /// The rows that stay there were separated from the transcript.
     sorted: bool,
     /// The screen rests, and nothing was said.
     silent: bool,
 }
 
-/// The text that is being typed.
+/// The text that the user is typing.
 #[derive(Debug, Default)]
 struct Draft {
-    typed: Typed,
-    /// It was seen in the input area.
+    typed: TypedLine,
+    /// The text was seen in the input area.
     echoed: bool,
     key_at: Duration,
 }
 
-/// The program's own report of its state.
+/// The last state that the program reported by OSC 7501.
 #[derive(Debug, Default)]
-struct Report {
-    light: Option<Light>,
-    /// The program says that it stopped, not that it is done.
+struct StatusReport {
+    state: Option<ReportedState>,
+    /// The program reported `idle`, not `done`: it was stopped.
     stopped: bool,
     at: Duration,
 }
@@ -157,29 +157,29 @@ pub(super) struct FullScreen {
     screen: Screen,
     pending: Vec<u8>,
     tokens: Tokenizer,
-    keys: Keys,
+    keys: KeyParser,
     tty: Option<TtyMode>,
-    verdict: Verdict,
+    kind: ProgramKind,
     repaints: u32,
     title: Vec<u8>,
-    report: Report,
+    report: StatusReport,
     draft: Draft,
     area: Option<InputArea>,
-    spot: Option<Spot>,
-    spot_lost_at: Duration,
-    /// What stands around the area while the program is idle.
+    found_area: Option<FoundArea>,
+    area_lost_at: Duration,
+    /// The rows around the input area while the program is idle.
     footer: Footer,
     motion: Motion,
     gatherer: Option<Gatherer>,
-    /// Rows above the input area that are no part of the transcript.
+    /// Rows above the input area that are not part of the transcript.
     sticky: HashSet<String>,
     output_at: Duration,
-    look_at: Option<Duration>,
+    inspect_at: Option<Duration>,
     phase: Phase,
     state: State,
     signal: Option<Signal>,
-    raw: Option<Raw>,
-    out: Vec<Happening>,
+    raw: Option<RawOutput>,
+    out: Vec<Detection>,
 }
 
 impl FullScreen {
@@ -189,22 +189,22 @@ impl FullScreen {
             screen: Screen::new(size),
             pending: Vec::new(),
             tokens: Tokenizer::new(),
-            keys: Keys::new(),
+            keys: KeyParser::new(),
             tty: None,
-            verdict: Verdict::Undecided,
+            kind: ProgramKind::Undecided,
             repaints: 0,
             title: Vec::new(),
-            report: Report::default(),
+            report: StatusReport::default(),
             draft: Draft::default(),
             area: None,
-            spot: None,
-            spot_lost_at: Duration::ZERO,
+            found_area: None,
+            area_lost_at: Duration::ZERO,
             footer: Footer::default(),
             motion: Motion::default(),
             gatherer: None,
             sticky: HashSet::new(),
             output_at: Duration::ZERO,
-            look_at: None,
+            inspect_at: None,
             phase: Phase::Starting,
             state: State::Starting,
             signal: None,
@@ -213,18 +213,18 @@ impl FullScreen {
         }
     }
 
-    /// Keeps the program's output of a turn, up to `bytes_max` of it.
+    /// Keeps up to `bytes_max` bytes of the program's output beside each turn.
     pub(super) fn keep_raw(&mut self, bytes_max: usize) {
-        self.raw = Some(Raw::new(bytes_max));
+        self.raw = Some(RawOutput::new(bytes_max));
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
-        self.verdict
+    pub(super) fn kind(&self) -> ProgramKind {
+        self.kind
     }
 
-    /// Whether the cursor stands below everything that is painted, as in a line program.
+    /// Whether nothing is painted below the cursor, as in a line program.
     pub(super) fn ends_at_cursor(&mut self) -> bool {
-        // What waits must stand on the screen before the cursor's place means anything.
+        // The waiting bytes must be on the screen before the cursor's place means anything.
         self.paint();
         !is_painted_below(&self.screen, &self.screen.rows())
     }
@@ -238,24 +238,24 @@ impl FullScreen {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, RawOutput::held_bytes);
         self.pending.len() + self.draft.typed.held_bytes() + self.title.len() + raw
     }
 
     /// When the next tick is due.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        match (self.keys.deadline(), self.look_at) {
-            (Some(keys), Some(look)) => Some(keys.min(look)),
-            (keys, look) => keys.or(look),
+        match (self.keys.deadline(), self.inspect_at) {
+            (Some(keys), Some(inspection)) => Some(keys.min(inspection)),
+            (keys, inspection) => keys.or(inspection),
         }
     }
 
-    /// Takes an event. What it returns counts only for a program that is known to be full-screen.
-    pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+    /// Applies an event. The result counts only for a program that is known to be full-screen.
+    pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
         self.advance(now.max(self.now));
         match event {
-            Event::Output(bytes) => self.output(bytes),
-            Event::Input(bytes) => self.input(bytes),
+            Event::Output(bytes) => self.handle_output(bytes),
+            Event::Input(bytes) => self.handle_input(bytes),
             Event::TtyMode(mode) => self.tty_mode(mode),
             Event::Resize(size) => self.resize(size),
             Event::Interrupt => self.interrupt(),
@@ -272,18 +272,18 @@ impl FullScreen {
         while let Some(due) = self.deadline().filter(|due| *due <= now) {
             self.now = due.max(self.now);
             if let Some(key) = self.keys.expire(self.now) {
-                self.key(key);
+                self.handle_key(key);
             }
-            if self.look_at.is_some_and(|at| at <= self.now) {
-                self.look_at = None;
-                self.look();
+            if self.inspect_at.is_some_and(|at| at <= self.now) {
+                self.inspect_at = None;
+                self.inspect();
             }
         }
         self.now = now;
     }
 
-    fn look_by(&mut self, at: Duration) {
-        self.look_at = Some(self.look_at.map_or(at, |look| look.min(at)));
+    fn inspect_by(&mut self, at: Duration) {
+        self.inspect_at = Some(self.inspect_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     fn tty_mode(&mut self, mode: TtyMode) {
@@ -294,7 +294,7 @@ impl FullScreen {
         self.paint();
         self.screen.resize(size);
         self.motion.title_changed(self.now);
-        self.look_by(self.now + GLANCE);
+        self.inspect_by(self.now + INSPECT_DELAY);
     }
 
     fn gap(&mut self) {
@@ -302,7 +302,7 @@ impl FullScreen {
         self.screen.reset();
         self.tokens = Tokenizer::new();
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.gap();
+            gatherer.note_gap();
         }
         if let Phase::Open(open) = &mut self.phase {
             open.incomplete = true;
@@ -310,7 +310,8 @@ impl FullScreen {
     }
 }
 
-/// Whether what stands in the input area is what was typed. A paste may be shown in another form.
+/// Whether the text in the input area is the typed text, or a part that scrolled. A paste may be
+/// shown in another form, so any text counts for it.
 fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
     let Some(typed) = typed
         .map(String::from_utf8_lossy)
@@ -323,8 +324,8 @@ fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
         || typed.trim_end().ends_with(shown)
 }
 
-/// A row without its numbers, which count while it stays.
-fn masked(row: &str) -> String {
+/// The row with its digits masked, because counters change while the row stays.
+fn mask_digits(row: &str) -> String {
     row.chars()
         .map(|c| if c.is_numeric() { '0' } else { c })
         .collect()

@@ -1,13 +1,13 @@
-//! What moves on the screen: when a row last changed, and which rows are spinners, timers or
+//! Tracks what moves on the screen: when a row last changed, and which rows are spinners, timers or
 //! decoration.
 //!
 //! A row that changes while its letters stay the same (`⠋ Working 3s`, then `⠙ Working 4s`)
-//! *ticks*. What ticks in a turn is a sign of work, and when it is gone the work is done. What
-//! ticks while nothing was asked (an animated logo) is decoration, and its changes mean nothing.
-//! Both are known by their letters, and a row is what it was first: a spinner stays one, whatever
-//! it does later. Nothing here grows: [`KEYS_MAX`] rows are remembered.
+//! *ticks*. A row that ticks in a turn is a sign of work, and when it is gone the work is done. A
+//! row that ticks while nothing was asked (an animated logo) is decoration, and its changes mean
+//! nothing. Rows are recognised by their letters and keep their first classification. At most
+//! [`KEYS_MAX`] rows are remembered.
 
-use super::footer::Place;
+use super::footer::AreaRows;
 use crate::screen::Row;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,11 +24,10 @@ const DECORATION_TICKS: u32 = 8;
 /// The cells of which scroll bars and boxes are made: they come and go at the end of a row.
 const BARS: [char; 8] = [' ', '│', '┃', '█', '▐', '▓', '░', '▕'];
 
-/// What a ticking row is.
+/// The classification of a ticking row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It has not ticked often enough to tell: so often in turns, and so often while nothing was
-    /// asked.
+enum RowKind {
+    /// The row has not ticked often enough; counts its ticks in turns and outside of them.
     Unknown {
         asked: u32,
         unasked: u32,
@@ -37,8 +36,8 @@ enum Kind {
     Decoration,
 }
 
-impl Kind {
-    fn tick(self, is_asked: bool) -> Self {
+impl RowKind {
+    fn count_tick(self, is_asked: bool) -> Self {
         match self {
             Self::Unknown { asked, .. } if is_asked && asked + 1 >= SPINNER_TICKS => Self::Spinner,
             Self::Unknown { unasked, .. } if !is_asked && unasked + 1 >= DECORATION_TICKS => {
@@ -61,108 +60,112 @@ impl Kind {
 #[derive(Debug, Default)]
 pub(super) struct Motion {
     rows: Vec<String>,
-    kinds: HashMap<String, Kind>,
-    /// When something changed that means something.
+    kinds: HashMap<String, RowKind>,
+    /// When something meaningful last changed.
     pub(super) changed_at: Duration,
     /// Whether a spinner turned since the turn began.
-    pub(super) spun: bool,
+    pub(super) spinner_seen: bool,
 }
 
-/// A frame, as far as movement is concerned.
+/// The circumstances of a frame that decide what its changes mean.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct FrameContext {
     pub(super) now: Duration,
     /// Whether a turn is open.
     pub(super) asked: bool,
     /// The rows of the input area, which change by typing.
-    pub(super) input: Option<Place>,
+    pub(super) input: Option<AreaRows>,
 }
 
 impl Motion {
-    /// Takes the rows of a frame; says whether something changed that means something.
-    pub(super) fn observe(&mut self, moment: Moment, rows: &[Row]) -> bool {
+    /// Compares the rows of a frame with those of the last one. Returns whether a meaningful row
+    /// changed.
+    pub(super) fn observe_rows(&mut self, frame: FrameContext, rows: &[Row]) -> bool {
         let rows = rows
             .iter()
+            // Scroll bars move while the text stays, so they must not count as changes.
             .map(|row| row.text.trim_end_matches(BARS).to_owned())
             .collect();
         let before = std::mem::replace(&mut self.rows, rows);
         let is_input = |at: usize| {
-            moment
+            frame
                 .input
-                .is_some_and(|place| (place.top..=place.row).contains(&at))
+                .is_some_and(|area| (area.top..=area.row).contains(&at))
         };
-        let changed: Vec<(String, String)> = (0..before.len().max(self.rows.len()))
-            .filter(|at| !is_input(*at))
-            .filter_map(|at| Some((before.get(at)?.clone(), self.rows.get(at)?.clone())))
-            .filter(|(before, now)| before != now)
-            .collect();
         let resized = before.len() != self.rows.len();
         let mut moved = resized;
-        for (before, now) in changed {
-            moved |= self.take_change(moment, &before, &now);
+        for (at, old) in before.iter().enumerate() {
+            let Some(new) = self.rows.get(at).cloned() else {
+                break;
+            };
+            if *old != new && !is_input(at) {
+                moved |= self.note_row_change(frame, old, &new);
+            }
         }
         if moved {
-            self.changed_at = moment.now;
+            self.changed_at = frame.now;
         }
         moved
     }
 
-    /// Takes the change of one row; says whether it means something.
-    fn take_change(&mut self, moment: Moment, before: &str, now: &str) -> bool {
-        let key = letters(now);
-        if key != letters(before) {
-            return !(self.is_decoration(&key) && self.is_decoration(&letters(before)));
+    /// Classifies the change of one row. Returns whether it is meaningful.
+    fn note_row_change(&mut self, frame: FrameContext, before: &str, now: &str) -> bool {
+        let key = letters_of(now);
+        if key != letters_of(before) {
+            return !(self.is_decoration(&key) && self.is_decoration(&letters_of(before)));
         }
         if key.is_empty() {
-            // A row without letters is like any other of its kind: it is not known again.
+            // Rows without letters all look alike, so such a row cannot be recognised again.
             return true;
         }
+        // A full table learns no new rows, but those in it go on.
         if self.kinds.len() < KEYS_MAX || self.kinds.contains_key(&key) {
-            let kind = self.kinds.entry(key.clone()).or_insert(Kind::Unknown {
+            let kind = self.kinds.entry(key.clone()).or_insert(RowKind::Unknown {
                 asked: 0,
                 unasked: 0,
             });
-            *kind = kind.tick(moment.asked);
+            *kind = kind.count_tick(frame.asked);
         }
-        self.spun |= moment.asked && self.is_spinner(&key);
+        self.spinner_seen |= frame.asked && self.is_spinner(&key);
         !self.is_decoration(&key)
     }
 
-    /// The title changed: programs turn spinners there too.
+    /// Notes a change of the title: programs turn spinners there too.
     pub(super) fn title_changed(&mut self, now: Duration) {
         self.changed_at = now;
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(super) fn begin(&mut self, now: Duration) {
         self.changed_at = now;
-        self.spun = false;
-        // What ticked now and then is forgotten: a spinner ticks often in one turn.
+        self.spinner_seen = false;
+        // Rows that ticked only now and then are forgotten: a spinner ticks often within one turn.
         self.kinds
-            .retain(|_, kind| !matches!(kind, Kind::Unknown { unasked: 0, .. }));
+            .retain(|_, kind| !matches!(kind, RowKind::Unknown { unasked: 0, .. }));
     }
 
-    /// Whether a spinner stands on the screen, turning or not.
+    /// Whether a spinner is on the screen, turning or not.
     pub(super) fn shows_spinner(&self) -> bool {
-        self.rows.iter().any(|row| self.is_spinner(&letters(row)))
+        self.rows
+            .iter()
+            .any(|row| self.is_spinner(&letters_of(row)))
     }
 
-    /// Whether a row is a spinner.
     pub(super) fn is_spinner_row(&self, row: &str) -> bool {
-        self.is_spinner(&letters(row))
+        self.is_spinner(&letters_of(row))
     }
 
     fn is_spinner(&self, key: &str) -> bool {
-        self.kinds.get(key) == Some(&Kind::Spinner)
+        self.kinds.get(key) == Some(&RowKind::Spinner)
     }
 
     fn is_decoration(&self, key: &str) -> bool {
-        self.kinds.get(key) == Some(&Kind::Decoration)
+        self.kinds.get(key) == Some(&RowKind::Decoration)
     }
 }
 
-/// The letters of a row, by which it is known while it ticks.
-fn letters(row: &str) -> String {
+/// The letters of a row, by which it is recognised while it ticks.
+fn letters_of(row: &str) -> String {
     row.chars().filter(|c| c.is_alphabetic()).collect()
 }
 
@@ -176,8 +179,8 @@ mod tests {
             ..Row::default()
         };
         let rows: Vec<Row> = rows.iter().map(row).collect();
-        motion.observe(
-            Moment {
+        motion.observe_rows(
+            FrameContext {
                 now: Duration::from_millis(ms),
                 asked,
                 input: None,
@@ -198,7 +201,7 @@ mod tests {
         ] {
             frame(&mut motion, ms, true, &[row]);
         }
-        assert!(motion.spun && motion.shows_spinner());
+        assert!(motion.spinner_seen && motion.shows_spinner());
         assert!(frame(&mut motion, 300, true, &["Done."]));
         assert!(!motion.shows_spinner());
         assert_eq!(motion.changed_at, Duration::from_millis(300));
@@ -218,6 +221,6 @@ mod tests {
         motion.begin(Duration::from_secs(2));
         assert!(!frame(&mut motion, 2100, true, &["⠋ logo"]));
         assert_eq!(motion.changed_at, Duration::from_secs(2));
-        assert!(!motion.spun);
+        assert!(!motion.spinner_seen);
     }
 }

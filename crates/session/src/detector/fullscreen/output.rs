@@ -1,18 +1,23 @@
-//! Output: tokens tell the kind of program, and frames tell what it does.
+//! Reads the output of a possibly full-screen program: tokens show its kind, frames show what it
+//! does.
+//!
+//! Bytes are painted when time moves on, so that a frame never depends on how they were cut. Until
+//! the tty leaves canonical mode, an undecided program is not painted at all.
 
-use super::super::sequence::Token;
-use super::super::signals::{Light, Status, read_status};
+use super::super::sequence::{Token, is_alternate_screen};
+use super::super::signals::{ReportedState, Status, parse_status};
+use super::answer::HEAD_CHARS;
 use super::area::InputArea;
-use super::motion::{Moment, Motion};
+use super::motion::{FrameContext, Motion};
 use super::{
-    FullScreen, GLANCE, PENDING_BYTES_MAX, Phase, REPAINTS_MIN, Report, STICKY_MAX, Verdict,
-    is_echo, masked,
+    FullScreen, INSPECT_DELAY, PENDING_BYTES_MAX, Phase, ProgramKind, REPAINTS_MIN, STICKY_MAX,
+    StatusReport, is_echo, mask_digits,
 };
 use crate::screen::Row;
 use std::collections::HashSet;
 
 impl FullScreen {
-    pub(super) fn output(&mut self, bytes: &[u8]) {
+    pub(super) fn handle_output(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -22,28 +27,28 @@ impl FullScreen {
         }
         let mut rest = bytes;
         while !rest.is_empty() {
-            let step = self.tokens.step(rest);
+            let step = self.tokens.next_token(rest);
             let (used, after) = rest.split_at(step.used.clamp(1, rest.len()));
             // The bytes first: what a token decides must not depend on bytes behind it.
-            self.push(used);
-            self.token(step.token);
+            self.push_bytes(used);
+            self.apply_token(step.token);
             rest = after;
         }
-        self.look_by(self.now + GLANCE);
+        self.inspect_by(self.now + INSPECT_DELAY);
     }
 
-    /// Takes bytes for the screen. A program that has not touched its tty is no full-screen program
-    /// yet: its bytes wait unpainted, and only the last ones, so that a stream costs nothing.
-    fn push(&mut self, bytes: &[u8]) {
-        if self.verdict == Verdict::Undecided && self.is_canonical() {
+    /// Takes bytes for the screen. A program that has not touched its tty is not full-screen yet:
+    /// only its last bytes wait, unpainted, so that a stream costs nothing.
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        if self.kind == ProgramKind::Undecided && self.is_canonical() {
             self.pending.extend_from_slice(bytes);
-            // Twice as many are kept, so that few of the small writes of a stream move them.
+            // Twice the maximum may wait, so that few of a stream's small writes move bytes.
             if self.pending.len() >= 2 * PENDING_BYTES_MAX {
-                self.drop_excess();
+                self.drop_oldest_pending();
             }
             return;
         }
-        self.drop_excess();
+        self.drop_oldest_pending();
         let mut rest = bytes;
         while self.pending.len() + rest.len() >= PENDING_BYTES_MAX {
             let room = PENDING_BYTES_MAX.saturating_sub(self.pending.len());
@@ -55,7 +60,7 @@ impl FullScreen {
         self.pending.extend_from_slice(rest);
     }
 
-    fn drop_excess(&mut self) {
+    fn drop_oldest_pending(&mut self) {
         let excess = self.pending.len().saturating_sub(PENDING_BYTES_MAX);
         self.pending.drain(..excess);
     }
@@ -64,35 +69,35 @@ impl FullScreen {
         self.tty.is_some_and(|mode| mode.canonical)
     }
 
-    fn token(&mut self, token: Token) {
+    fn apply_token(&mut self, token: Token) {
         match token {
-            Token::Csi => self.control(),
-            Token::Osc => self.command(),
+            Token::Csi => self.apply_control(),
+            Token::Osc => self.apply_command(),
             _ => {}
         }
     }
 
-    fn control(&mut self) {
+    fn apply_control(&mut self) {
         let csi = self.tokens.csi();
-        let repaints = match csi.modes() {
-            Some((modes, true)) => modes.contains(&2026),
-            Some(_) => false,
+        // A synchronized update and a cursor move to a row both begin a repaint.
+        let repaints = match csi.mode_switch() {
+            Some(switch) => switch.on && switch.modes.contains(&2026),
             None => csi.private == 0 && matches!(csi.last, b'A' | b'F' | b'H' | b'f'),
         };
-        let alternate = csi
-            .modes()
-            .is_some_and(|(modes, on)| on && modes.iter().any(|mode| is_alternate(*mode)));
+        let alternate = csi.mode_switch().is_some_and(|switch| {
+            switch.on && switch.modes.iter().any(|mode| is_alternate_screen(*mode))
+        });
         self.repaints = self.repaints.saturating_add(u32::from(repaints));
-        if alternate && self.verdict == Verdict::Undecided {
-            self.verdict = Verdict::FullScreen;
+        if alternate && self.kind == ProgramKind::Undecided {
+            self.kind = ProgramKind::FullScreen;
         }
     }
 
-    fn command(&mut self) {
+    fn apply_command(&mut self) {
         let command = self.tokens.osc();
         if let Some(fields) = command.strip_prefix(b"7501;") {
-            if let Some(status) = read_status(&String::from_utf8_lossy(fields)) {
-                self.reported(status);
+            if let Some(status) = parse_status(&String::from_utf8_lossy(fields)) {
+                self.note_status(status);
             }
         } else if (command.starts_with(b"0;") || command.starts_with(b"2;"))
             && self.title != command
@@ -102,30 +107,31 @@ impl FullScreen {
         }
     }
 
-    fn reported(&mut self, Status { light, is_idle }: Status) {
-        if self.report.light != light {
-            self.report = Report {
-                light,
+    fn note_status(&mut self, Status { state, is_idle }: Status) {
+        // A repeated report must not restart the hold time.
+        if self.report.state != state {
+            self.report = StatusReport {
+                state,
                 stopped: is_idle,
                 at: self.now,
             };
         }
         if let Phase::Open(open) = &mut self.phase {
-            match light {
-                Some(Light::Working) => open.reported = true,
-                // An error, say: the program may report nothing more, so the screen counts again.
+            match state {
+                Some(ReportedState::Working) => open.reported = true,
+                // After an error, say, the program may report nothing more: the screen counts again.
                 None => open.reported = false,
-                Some(Light::Blocked | Light::Ready) => {}
+                Some(ReportedState::Blocked | ReportedState::Ready) => {}
             }
         }
     }
 
-    /// Paints what waits, and looks at what it shows.
+    /// Paints the waiting bytes and observes the frame.
     pub(super) fn paint(&mut self) {
-        if self.pending.is_empty() || (self.verdict == Verdict::Undecided && self.is_canonical()) {
+        if self.pending.is_empty() || (self.kind == ProgramKind::Undecided && self.is_canonical()) {
             return;
         }
-        self.drop_excess();
+        self.drop_oldest_pending();
         let pending = std::mem::take(&mut self.pending);
         let typed = self.expected_draft();
         let (area, sticky, motion) = (&self.area, &self.sticky, &self.motion);
@@ -135,36 +141,39 @@ impl FullScreen {
                 return;
             };
             let rows = screen.rows();
-            if let Some(spot) = area.find(screen, &rows, &typed) {
-                gatherer.set_end(Some(transcript_end(&rows, spot.top, sticky, motion)));
-                gatherer.frame(screen);
+            if let Some(area) = area.find(screen, &rows, &typed) {
+                gatherer.set_end(Some(transcript_end(&rows, area.top, sticky, motion)));
+                gatherer.apply_frame(screen);
             }
         });
-        self.observe();
+        self.observe_frame();
     }
 
-    fn observe(&mut self) {
+    fn observe_frame(&mut self) {
+        // Half a frame proves nothing.
         if self.screen.sync_open() {
             return;
         }
         let rows = self.screen.rows();
-        self.judge(&rows);
+        self.decide_kind(&rows);
         self.learn_from_draft(&rows);
         let typed = self.expected_draft();
-        let had_spot = self.spot.is_some();
-        self.spot = self
+        let had_area = self.found_area.is_some();
+        self.found_area = self
             .area
             .as_ref()
             .and_then(|area| area.find(&self.screen, &rows, &typed));
-        if had_spot && self.spot.is_none() {
-            self.spot_lost_at = self.now;
+        // The time of the loss counts: half a frame loses the area for a moment, a dialog for
+        // longer.
+        if had_area && self.found_area.is_none() {
+            self.area_lost_at = self.now;
         }
-        self.see_draft();
-        self.sort_rows(&rows);
+        self.note_draft();
+        self.learn_sticky_rows(&rows);
         let asked = matches!(self.phase, Phase::Open(_));
-        let input = self.place();
-        self.motion.observe(
-            Moment {
+        let input = self.area_rows();
+        self.motion.observe_rows(
+            FrameContext {
                 now: self.now,
                 asked,
                 input,
@@ -173,37 +182,38 @@ impl FullScreen {
         );
     }
 
-    /// Decides what kind of program it is, where the alternate screen does not tell.
-    fn judge(&mut self, rows: &[Row]) {
-        let may_be = self.verdict == Verdict::Undecided && !self.is_canonical();
+    /// Decides the kind of program where the alternate screen does not show it.
+    fn decide_kind(&mut self, rows: &[Row]) {
+        let may_be = self.kind == ProgramKind::Undecided && !self.is_canonical();
         if may_be && self.repaints >= REPAINTS_MIN && InputArea::is_framed(&self.screen, rows) {
-            self.verdict = Verdict::FullScreen;
+            self.kind = ProgramKind::FullScreen;
         }
     }
 
-    /// Learns the area from a draft that the cursor did not show.
+    /// Learns the input area from a draft that the cursor did not show.
     fn learn_from_draft(&mut self, rows: &[Row]) {
         let may_be =
             !self.draft.echoed && !matches!(self.phase, Phase::Open(_)) && !self.is_canonical();
-        let Some(typed) = self.draft.typed.plain().filter(|_| may_be) else {
+        let Some(typed) = self.draft.typed.known_bytes().filter(|_| may_be) else {
             return;
         };
         let typed = String::from_utf8_lossy(typed).into_owned();
         let shown = typed.lines().next().unwrap_or_default().trim();
-        let spot = self
+        let area = self
             .area
             .as_ref()
             .and_then(|area| area.find(&self.screen, rows, &typed));
-        let is_known = spot.is_some_and(|spot| !spot.draft.is_empty());
+        // An area that already shows the draft needs no new definition.
+        let is_known = area.is_some_and(|area| !area.draft.is_empty());
         if let Some(area) = InputArea::learn_from_draft(rows, shown).filter(|_| !is_known) {
             self.area = Some(area);
-            if self.verdict == Verdict::Undecided && self.repaints >= REPAINTS_MIN {
-                self.verdict = Verdict::FullScreen;
+            if self.kind == ProgramKind::Undecided && self.repaints >= REPAINTS_MIN {
+                self.kind = ProgramKind::FullScreen;
             }
         }
     }
 
-    /// What may stand in the input area: the draft, or the prompt that was just submitted.
+    /// The text that may be in the input area: the draft, or the prompt that was just submitted.
     fn expected_draft(&self) -> String {
         let submitted = match &self.phase {
             Phase::Open(open) if !open.taken => open.asked.clone(),
@@ -212,37 +222,38 @@ impl FullScreen {
         let typed = || {
             self.draft
                 .typed
-                .plain()
+                .known_bytes()
                 .map(|typed| String::from_utf8_lossy(typed).into_owned())
         };
         submitted.or_else(typed).unwrap_or_default()
     }
 
-    /// Takes note of typed text in the input area, and of its leaving it.
-    fn see_draft(&mut self) {
-        let Some(spot) = &self.spot else { return };
+    /// Notes when typed text appears in the input area and when it leaves.
+    fn note_draft(&mut self) {
+        let Some(area) = &self.found_area else { return };
         let typed = &self.draft.typed;
-        if typed.has_text() && is_echo(typed.plain(), &spot.draft) {
+        if typed.has_text() && is_echo(typed.known_bytes(), &area.draft) {
             self.draft.echoed = true;
         }
         if let Phase::Open(open) = &mut self.phase {
-            open.taken |= spot.draft.is_empty();
+            // Once empty after the submit, the text was taken, whatever is typed next.
+            open.taken |= area.draft.is_empty();
             let asked = open.asked.as_deref().map(str::as_bytes);
-            open.echoed |= !open.taken && is_echo(asked, &spot.draft);
+            open.echoed |= !open.taken && is_echo(asked, &area.draft);
         }
     }
 
-    /// Tells the rows that stay above the input area (a path, a hint) from the transcript: they
-    /// stood there before the prompt, and stand below it now.
-    fn sort_rows(&mut self, rows: &[Row]) {
-        let (Phase::Open(open), Some(spot)) = (&mut self.phase, &self.spot) else {
+    /// Separates the rows that stay above the input area (a path, a hint) from the transcript: they
+    /// were there before the prompt, and are below it now.
+    fn learn_sticky_rows(&mut self, rows: &[Row]) {
+        let (Phase::Open(open), Some(area)) = (&mut self.phase, &self.found_area) else {
             return;
         };
         let Some(head) = open.asked.as_deref().and_then(|asked| asked.lines().next()) else {
             return;
         };
-        let head: String = head.trim().chars().take(24).collect();
-        let shown = rows.get(..spot.top).unwrap_or_default();
+        let head: String = head.trim().chars().take(HEAD_CHARS).collect();
+        let shown = rows.get(..area.top).unwrap_or_default();
         if open.sorted || head.is_empty() || self.sticky.len() >= STICKY_MAX {
             return;
         }
@@ -256,18 +267,14 @@ impl FullScreen {
         let below = shown.iter().skip(prompt + 1).filter(|row| !row.is_blank());
         self.sticky.extend(
             below
-                .map(|row| masked(&row.text))
+                .map(|row| mask_digits(&row.text))
                 .filter(|row| open.above.contains(row)),
         );
     }
 }
 
-fn is_alternate(mode: u16) -> bool {
-    matches!(mode, 47 | 1047 | 1049)
-}
-
-/// Where the transcript ends above the input area: spinners and rows that stay there do not belong
-/// to it.
+/// The row at which the transcript ends above the input area. Spinners and sticky rows do not
+/// belong to it.
 pub(super) fn transcript_end(
     rows: &[Row],
     top: usize,
@@ -275,7 +282,9 @@ pub(super) fn transcript_end(
     motion: &Motion,
 ) -> usize {
     let is_apart = |row: &Row| {
-        row.is_blank() || sticky.contains(&masked(&row.text)) || motion.is_spinner_row(&row.text)
+        row.is_blank()
+            || sticky.contains(&mask_digits(&row.text))
+            || motion.is_spinner_row(&row.text)
     };
     let above = rows.get(..top).unwrap_or_default();
     above

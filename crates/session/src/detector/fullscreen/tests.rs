@@ -1,6 +1,6 @@
-//! Sessions with programs that nobody has described, painted by hand.
+//! Sessions with unknown programs, painted by hand.
 
-use super::super::{Detector, Event, Happening, Size, State, TtyMode, Turn, presets};
+use super::super::{Detection, Detector, Event, Size, State, TtyMode, Turn, presets};
 use std::time::Duration;
 
 const RULE: &str = "────────────────────────────────────────";
@@ -31,13 +31,13 @@ impl Play {
     }
 
     fn feed(&mut self, event: Event<'_>) {
-        let happened = self.detector.feed(Duration::from_millis(self.now), event);
+        let detections = self.detector.feed(Duration::from_millis(self.now), event);
         self.turns.extend(
-            happened
+            detections
                 .into_iter()
-                .filter_map(|happening| match happening {
-                    Happening::Turn(turn) => Some(*turn),
-                    Happening::Ready | Happening::State(_) => None,
+                .filter_map(|detection| match detection {
+                    Detection::Turn(turn) => Some(*turn),
+                    Detection::Ready | Detection::State(_) => None,
                 }),
         );
     }
@@ -53,7 +53,7 @@ impl Play {
         self.wait(20)
     }
 
-    fn input(&mut self, bytes: &str) -> &mut Self {
+    fn handle_input(&mut self, bytes: &str) -> &mut Self {
         self.feed(Event::Input(bytes.as_bytes()));
         self.wait(20)
     }
@@ -71,7 +71,9 @@ impl Play {
 
     /// Types a prompt and submits it.
     fn ask(&mut self, transcript: &[&str], prompt: &str) -> &mut Self {
-        self.input(prompt).frame(transcript, "", prompt).input("\r")
+        self.handle_input(prompt)
+            .frame(transcript, "", prompt)
+            .handle_input("\r")
     }
 
     fn texts(&self) -> Vec<&str> {
@@ -141,7 +143,7 @@ fn a_dialog_in_the_place_of_the_input_area_ends_nothing() {
     play.wait(10_000);
     assert!(play.turns.is_empty());
     assert_eq!(play.detector.state(), State::Blocked);
-    play.input("\r")
+    play.handle_input("\r")
         .frame(
             &["Welcome", "> Make a file.", "", "● I will.", "● Done."],
             "",
@@ -209,7 +211,10 @@ fn a_report_that_is_stuck_at_busy_does_not_silence_the_screen() {
 #[test]
 fn enter_without_a_prompt_is_counted_and_makes_no_turn() {
     let mut play = started();
-    play.input("\r").wait(2000).input("\r").wait(2000);
+    play.handle_input("\r")
+        .wait(2000)
+        .handle_input("\r")
+        .wait(2000);
     assert!(play.turns.is_empty());
     assert_eq!(play.detector.unanswered(), 2);
 }
@@ -224,10 +229,10 @@ fn an_editor_on_the_alternate_screen_makes_no_turn() {
     .wait(1000);
     for (row, line) in ["one", "two", "three"].iter().enumerate() {
         let row = row + 2;
-        play.input("o")
-            .input(line)
+        play.handle_input("o")
+            .handle_input(line)
             .print(&format!("\x1b[{row};1H{line}"))
-            .input("\r");
+            .handle_input("\r");
         play.print(&format!(
             "\x1b[{};1H\x1b[L\x1b[12;1H-- INSERT --\x1b[{};1H",
             row + 1,
@@ -235,9 +240,9 @@ fn an_editor_on_the_alternate_screen_makes_no_turn() {
         ))
         .wait(3000);
     }
-    play.input(":w")
+    play.handle_input(":w")
         .print("\x1b[12;1H\x1b[K:w")
-        .input("\r")
+        .handle_input("\r")
         .print("\x1b[12;1H\"file\" 5L written\x1b[5;1H");
     play.wait(5000);
     assert_eq!(play.texts(), Vec::<&str>::new());
@@ -250,7 +255,7 @@ fn full_screen_programs_in_a_shell_make_no_turn_of_their_own() {
         let mut play = Play::new();
         play.print(prompt)
             .wait(500)
-            .input("vim x\r")
+            .handle_input("vim x\r")
             .print("vim x\r\n\x1b[?1049h");
         play.frame(&["Welcome"], "", "").wait(1000);
         play.ask(&["Welcome"], "Name a colour.");
@@ -258,7 +263,7 @@ fn full_screen_programs_in_a_shell_make_no_turn_of_their_own() {
             .wait(5000);
         assert!(play.turns.is_empty(), "inside of {prompt:?}");
         play.print("\x1b[?1049l").print(prompt).wait(500);
-        play.input("echo hi\r")
+        play.handle_input("echo hi\r")
             .print("echo hi\r\nhi\r\n")
             .print(prompt)
             .wait(500);
@@ -275,7 +280,7 @@ fn full_screen_programs_in_a_shell_make_no_turn_of_their_own() {
 fn marks_of_a_shell_tell_the_turns_of_a_generic_session() {
     let mut play = Play::new();
     let prompt = "\x1b]133;A\x07any λ \x1b]133;B\x07";
-    play.print(prompt).wait(500).input("echo hi\r");
+    play.print(prompt).wait(500).handle_input("echo hi\r");
     play.print("echo hi\r\n\x1b]133;C\x07hi\r\n\x1b]133;D;0\x07")
         .print(prompt)
         .wait(500);

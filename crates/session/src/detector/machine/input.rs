@@ -1,121 +1,133 @@
-//! Input: keys become submits and interruptions.
+//! Reads the program's input: keys become submits and interruptions.
+//!
+//! Input is parsed into keys before anything is decided, so pasted text and reports of the terminal
+//! never submit. Enter in a dialog answers it and submits nothing.
 
 use super::super::event::Signal;
 use super::super::keys::Key;
 use super::super::render::left_of_cursor;
-use super::super::typed::Typed;
+use super::super::typed_line::TypedLine;
 use super::Detector;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, matches_optional};
 
 impl Detector {
-    pub(super) fn input(&mut self, bytes: &[u8]) {
+    pub(super) fn handle_input(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if *byte == 0x1b && self.keys.at_ground() {
-                self.before_escape();
+                self.note_interrupt_row();
             }
-            if let Some(key) = self.keys.byte(self.now, *byte) {
-                self.key(key);
+            if let Some(key) = self.keys.push_byte(self.now, *byte) {
+                self.handle_key(key);
             }
         }
     }
 
-    pub(super) fn key(&mut self, key: Key) {
+    pub(super) fn handle_key(&mut self, key: Key) {
         if matches!(key, Key::Enter | Key::Escape | Key::Interrupt) {
+            // What the user does next concerns the next turn, so the one that is handed over ends
+            // first.
             self.hand_over();
         }
         match key {
-            Key::Enter => self.enter(),
-            Key::LineFeed if self.is_stream() => self.enter(),
-            Key::Escape => self.escape(),
+            Key::Enter => self.handle_enter(),
+            Key::LineFeed if self.is_stream() => self.handle_enter(),
+            Key::Escape => self.handle_escape(),
             Key::Interrupt => {
+                // Ctrl-C at a ready prompt does not interrupt the turn that is only waiting for its
+                // words.
                 if self.state == super::State::Ready {
-                    self.wait_no_longer();
+                    self.stop_waiting();
                 }
-                self.typed.key(key);
-                self.interrupt();
+                self.typed.apply_key(key);
+                self.handle_interrupt();
             }
-            key => self.write(key),
+            key => self.edit_line(key),
         }
     }
 
-    /// A key that changes the line, unless it answers a dialog.
-    fn write(&mut self, key: Key) {
+    /// Applies a key that changes the line, unless it answers a dialog.
+    fn edit_line(&mut self, key: Key) {
         if self.state == super::State::Blocked {
             return;
         }
         if !self.typed.has_text() {
             self.typed_from = self.line.offset;
         }
-        self.typed.key(key);
+        self.typed.apply_key(key);
     }
 
-    /// Ctrl-C was typed, or SIGINT was passed on.
-    pub(super) fn interrupt(&mut self) {
+    /// Handles Ctrl-C, or SIGINT that was passed on.
+    pub(super) fn handle_interrupt(&mut self) {
         if let Some(open) = self.phase.open_mut() {
             open.interrupted = true;
+            // The shell discards the unfinished input, so its lines are not part of the content.
             if open.continuing {
-                self.capture.cut_head(self.line.offset);
+                self.content.cut_head(self.line.offset);
             }
-            self.capture.interrupted(self.line.offset);
+            self.content.expect_interrupt_echo(self.line.offset);
         }
     }
 
-    fn escape(&mut self) {
+    fn handle_escape(&mut self) {
         let blocked = self.state == super::State::Blocked;
         let Some(open) = self.phase.open_mut() else {
             return;
         };
-        open.reject(blocked);
+        open.note_escape(blocked);
         open.escapes = open.escapes.saturating_add(1);
         open.interrupt_row = self.interrupt_row;
     }
 
-    /// An ESC byte came. Whether it is the key shows only later, when the program may have
-    /// answered. The screen is taken as it was before this moment: half a frame is none.
-    fn before_escape(&mut self) {
+    /// Remembers, at an ESC byte, the row that already shows an interruption. Whether the byte is
+    /// the key Esc is known only later, when the program may have answered. The screen is read as
+    /// painted before this moment, because half a frame is no evidence.
+    fn note_interrupt_row(&mut self) {
         if self.phase.is_open()
-            && let Some(view) = &mut self.view
+            && let Some(screen) = &mut self.screen
         {
-            self.interrupt_row = view.interrupt_row(&self.profile);
+            self.interrupt_row = screen.interrupt_row(&self.profile);
         }
     }
 
-    /// Enter: a submit, the answer to a dialog, or the submit of the next turn.
-    fn enter(&mut self) {
+    /// Handles Enter: a submit, the answer to a dialog, or the submit of the next turn.
+    fn handle_enter(&mut self) {
+        // Enter ends the typed line in every case, also in a dialog.
         let typed = std::mem::take(&mut self.typed);
         if self.state == super::State::Blocked {
             return;
         }
-        self.end_unprompted();
-        self.see_typed_prompt();
-        self.see_first_prompt(&typed);
-        self.wait_no_longer();
-        let asked = self.asks();
+        self.complete_unprompted();
+        self.detect_typed_prompt();
+        self.detect_first_prompt(&typed);
+        self.stop_waiting();
+        let asked = self.answers_question();
         if !asked
             && self
                 .phase
                 .takes_submit(self.shows_working(), self.is_stream())
         {
             if !self.is_command(&typed) {
-                self.open(self.now, &typed, false);
+                self.open_turn(self.now, &typed, false);
             }
+        // A screen shows the answer to its question itself; in a stream the line's echo must be
+        // removed.
         } else if !asked || self.is_stream() {
-            self.queue(typed, !asked);
+            self.queue_line(typed, !asked);
         }
     }
 
-    /// An Enter ends what the program says unprompted where only rows tell: a draft hides whether
-    /// it works.
-    fn end_unprompted(&mut self) {
-        let by_rows = self.signals.authority(true).is_none();
+    /// Completes an unprompted text at Enter where only rows show its end: a draft hides whether
+    /// the program works.
+    fn complete_unprompted(&mut self) {
+        let by_rows = self.signals.authoritative_report(true).is_none();
         if by_rows && self.phase.open_mut().is_some_and(|open| open.unprompted) {
-            self.complete(Signal::Rows, self.line.start);
+            self.complete_turn(Signal::Rows, self.line.start);
         }
     }
 
-    /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the
-    /// cursor stands behind it.
-    fn see_typed_prompt(&mut self) {
+    /// Detects a prompt behind which the user goes on typing. It never rests, so it is detected at
+    /// the Enter, where the cursor is behind it.
+    fn detect_typed_prompt(&mut self) {
         let Some(rule) = self
             .profile
             .prompt
@@ -125,22 +137,23 @@ impl Detector {
             return;
         };
         let Some(signal) = self
-            .at_prompt(rule)
+            .prompt_evidence(rule)
             .filter(|found| found.is_sure())
             .map(|found| found.signal)
         else {
             return;
         };
-        let Some(view) = self.view.as_mut() else {
+        let Some(screen) = self.screen.as_mut() else {
             return;
         };
-        if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {
+        if behind_prompt(&screen.left_of_cursor(), &rule.cursor).is_some() {
             self.prompt_seen(signal, self.line.start);
         }
     }
 
-    /// The first prompt of the line rule may not have rested yet: it stands before what was typed.
-    fn see_first_prompt(&mut self, typed: &Typed) {
+    /// Detects the first prompt of the line rule, which may not have rested yet: it is in front of
+    /// the typed text.
+    fn detect_first_prompt(&mut self, typed: &TypedLine) {
         let Some(pattern) = self
             .profile
             .line
@@ -151,7 +164,7 @@ impl Detector {
         };
         let row = left_of_cursor(self.line.bytes());
         let typed = typed
-            .plain()
+            .known_bytes()
             .map(String::from_utf8_lossy)
             .unwrap_or_default();
         if pattern.matches(row.strip_suffix(&*typed).unwrap_or(&row)) {
@@ -159,50 +172,49 @@ impl Detector {
         }
     }
 
-    /// Whether what is submitted is a command of the program's own, which asks the assistant
+    /// Whether the submitted line is a command of the program's own, which asks the assistant
     /// nothing.
-    fn is_command(&mut self, typed: &Typed) -> bool {
+    fn is_command(&mut self, typed: &TypedLine) -> bool {
         let Some(rule) = &self.profile.prompt else {
             return false;
         };
         let Some(command) = &rule.command else {
             return false;
         };
-        let line = match (typed.plain(), &mut self.view) {
+        let line = match (typed.known_bytes(), &mut self.screen) {
             (Some(plain), _) => String::from_utf8_lossy(plain).into_owned(),
-            (None, Some(view)) => {
-                behind_prompt(&view.left_of_cursor(), &rule.cursor).unwrap_or_default()
+            (None, Some(screen)) => {
+                behind_prompt(&screen.left_of_cursor(), &rule.cursor).unwrap_or_default()
             }
             (None, None) => return false,
         };
-        command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
+        command.matches(&line) && !matches_optional(rule.asks.as_ref(), &line)
     }
 
-    /// The first line that is submitted to a screen program, where its profile knows commands. A
-    /// line that was recalled from the history is not known from its keys: then it is the row of
-    /// the cursor.
-    pub(super) fn submitted_line(&mut self, typed: &Typed) -> String {
+    /// The first line that is submitted to a screen program, where its profile knows commands. Keys
+    /// do not show a line that was recalled from the history; then the row of the cursor is used.
+    pub(super) fn submitted_line(&mut self, typed: &TypedLine) -> String {
         if self.profile.command.is_none() && self.profile.no_turn.is_none() {
             return String::new();
         }
-        let plain = typed.plain().filter(|plain| !plain.is_empty());
-        match (plain, &mut self.view) {
+        let plain = typed.known_bytes().filter(|plain| !plain.is_empty());
+        match (plain, &mut self.screen) {
             (Some(plain), _) => String::from_utf8_lossy(plain)
                 .lines()
                 .next()
                 .unwrap_or_default()
                 .to_owned(),
-            (None, Some(view)) => view.cursor_row(),
+            (None, Some(screen)) => screen.cursor_row(),
             (None, None) => String::new(),
         }
     }
 
-    /// Whether Enter answers a question of a program that reads its input as the prompt does.
-    fn asks(&mut self) -> bool {
+    /// Whether Enter answers a question of a program that reads its input the way the prompt does.
+    fn answers_question(&mut self) -> bool {
         let working = self
             .phase
             .open_mut()
-            .is_some_and(|open| !open.continuing && open.feeds > 0);
+            .is_some_and(|open| !open.continuing && open.line_feeds > 0);
         let raw = self.tty.is_some_and(|mode| !mode.canonical);
         let line_program = self
             .profile
@@ -213,7 +225,8 @@ impl Detector {
     }
 }
 
-/// What stands behind the prompt, if it is there.
+/// The text behind the prompt, if the row begins with one. The shortest match wins, so that typed
+/// text that looks like a prompt stays text.
 fn behind_prompt(row: &str, prompt: &Pattern) -> Option<String> {
     let is_prompt = |at: &usize| row.get(..*at).is_some_and(|head| prompt.matches(head));
     let end = (0..=row.len()).find(is_prompt)?;

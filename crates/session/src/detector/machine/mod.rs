@@ -1,53 +1,59 @@
-//! The machine: events in, happenings out, and the time of the next look.
+//! The state machine of the detector: events in, detections out, and the time of the next
+//! inspection.
 //!
-//! Time is the session's own (since its start) and never runs backwards. Events of the same moment
-//! are one: the program is looked at only when time has moved on, so that cutting the bytes of a
-//! moment anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a
-//! timeout. Everything that is kept is bounded: the line, the content, the screen, the typed input.
+//! Time is the session's own (since its start) and never runs backwards. Events with the same time
+//! count as one: the machine inspects the program only after time has moved on, so it makes no
+//! difference how the bytes of one moment are cut. A prompt completes a turn; a timeout never does.
+//! Everything kept has a limit: the line, the content, the screen, the typed input. No input makes
+//! the machine fail.
+//!
+//! The parts: `output` and `input` read the bytes, `assess` decides what the program is doing,
+//! `turns` opens and completes turns, `type_ahead` handles lines that were typed too early.
 
-mod ahead;
+mod assess;
 mod input;
-mod level;
 mod output;
 mod turns;
+mod type_ahead;
 
-use super::capture::Capture;
-use super::enters::Enters;
-use super::event::{Event, Happening, Signal, State, TtyMode};
-use super::fullscreen::{FullScreen, Verdict};
-use super::keys::Keys;
+use super::enter_counter::EnterCounter;
+use super::event::{Detection, Event, Signal, State, TtyMode};
+use super::fullscreen::{FullScreen, ProgramKind};
+use super::keys::KeyParser;
 use super::profile::{ContentKind, Profile};
-use super::raw::Raw;
+use super::profile_screen::ProfileScreen;
+use super::raw_output::RawOutput;
 use super::sequence::Tokenizer;
 use super::signals::Signals;
-use super::typed::Typed;
-use super::view::View;
+use super::stream_content::StreamContent;
+use super::typed_line::TypedLine;
 use crate::screen::Size;
-use output::Line;
+use output::OutputLine;
 use std::collections::VecDeque;
 use std::time::Duration;
 use turns::Phase;
 
-/// How soon after output the program is looked at where it says its state by signals.
-const GLANCE: Duration = Duration::from_millis(1);
+/// The delay between output and inspection where signals report the state. It only has to be longer
+/// than zero, so that all bytes of one moment are read first.
+const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
-/// Since when the program has been ready, and what said so.
+/// The time since which the program has been ready, and the signal that says so.
 #[derive(Debug, Clone, Copy)]
-struct Since {
+struct ReadySince {
     at: Duration,
     signal: Signal,
-    /// Whether words were waited for that were not painted yet.
-    waits: bool,
+    /// Whether the machine waited for words that were not painted yet.
+    waited_for_words: bool,
 }
 
 /// Finds the turns of one session.
 pub struct Detector {
     profile: Profile,
     now: Duration,
-    keys: Keys,
-    enters: Enters,
-    typed: Typed,
-    /// Where the output was when the line began to be typed.
+    keys: KeyParser,
+    enters: EnterCounter,
+    typed: TypedLine,
+    /// The offset of the output at which the user began to type the current line.
     typed_from: u64,
     tokens: Tokenizer,
     signals: Signals,
@@ -57,36 +63,38 @@ pub struct Detector {
     output_at: Duration,
     tty_at: Duration,
     resized_at: Option<Duration>,
-    look_at: Option<Duration>,
-    line: Line,
+    inspect_at: Option<Duration>,
+    line: OutputLine,
     prompt: String,
-    view: Option<View>,
-    capture: Capture,
-    raw: Option<Raw>,
-    /// Watches for a full-screen program where the profile asks for it, and finds its turns.
+    screen: Option<ProfileScreen>,
+    content: StreamContent,
+    raw: Option<RawOutput>,
+    /// Watches for a full-screen program where the profile allows one, and finds its turns.
     full_screen: Option<Box<FullScreen>>,
     /// Whether the program is known to be full-screen.
     is_full_screen: bool,
     phase: Phase,
-    ready: Option<Since>,
-    light_at: Option<Duration>,
+    ready: Option<ReadySince>,
+    reported_ready_at: Option<Duration>,
     interrupt_row: Option<usize>,
     state: State,
     signal: Option<Signal>,
-    out: Vec<Happening>,
+    out: Vec<Detection>,
 }
 
 impl Detector {
-    /// A detector for a session that starts now, in a window of this size.
+    /// Creates a detector for a session that starts now, in a window of this size.
     pub fn new(profile: Profile, size: Size) -> Self {
-        let view = profile.needs_screen().then(|| View::new(&profile, size));
+        let screen = profile
+            .needs_screen()
+            .then(|| ProfileScreen::new(&profile, size));
         let full_screen = profile.full_screen.then(|| Box::new(FullScreen::new(size)));
         Self {
             profile,
             now: Duration::ZERO,
-            keys: Keys::new(),
-            enters: Enters::new(),
-            typed: Typed::default(),
+            keys: KeyParser::new(),
+            enters: EnterCounter::new(),
+            typed: TypedLine::default(),
             typed_from: 0,
             tokens: Tokenizer::new(),
             signals: Signals::default(),
@@ -96,17 +104,17 @@ impl Detector {
             output_at: Duration::ZERO,
             tty_at: Duration::ZERO,
             resized_at: None,
-            look_at: None,
-            line: Line::default(),
+            inspect_at: None,
+            line: OutputLine::default(),
             prompt: String::new(),
-            view,
-            capture: Capture::new(),
+            screen,
+            content: StreamContent::new(),
             raw: None,
             full_screen,
             is_full_screen: false,
             phase: Phase::Starting(VecDeque::new()),
             ready: None,
-            light_at: None,
+            reported_ready_at: None,
             interrupt_row: None,
             state: State::Starting,
             signal: None,
@@ -114,65 +122,70 @@ impl Detector {
         }
     }
 
-    /// Keeps the program's output of a screen's turn, up to `bytes_max` of it.
+    /// Keeps up to `bytes_max` bytes of the program's output beside each turn of a screen.
     #[must_use]
     pub fn keep_raw(mut self, bytes_max: usize) -> Self {
-        self.raw = Some(Raw::new(bytes_max));
+        self.raw = Some(RawOutput::new(bytes_max));
         if let Some(full_screen) = &mut self.full_screen {
             full_screen.keep_raw(bytes_max);
         }
         self
     }
 
-    /// The profile.
+    /// The profile that the session was started with.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// What the program does.
+    /// The current state of the program.
     pub fn state(&self) -> State {
-        self.in_charge().map_or(self.state, FullScreen::state)
+        self.active_full_screen()
+            .map_or(self.state, FullScreen::state)
     }
 
-    /// The signal that told the last prompt; none before the first.
+    /// The signal that showed the last prompt; `None` before the first one.
     pub fn signal(&self) -> Option<Signal> {
-        self.in_charge().map_or(self.signal, FullScreen::signal)
+        self.active_full_screen()
+            .map_or(self.signal, FullScreen::signal)
     }
 
-    /// How often Enter was pressed since the last turn: many times, and the profile does not fit.
+    /// How often the user pressed Enter since the last turn. A high number means that the profile
+    /// does not fit the program.
     pub fn unanswered(&self) -> u32 {
         self.enters.count()
     }
 
-    /// Where the content of its turns comes from: a program without a profile may paint the whole
-    /// screen.
+    /// Where the content of the turns comes from. The answer changes when a program without a
+    /// profile turns out to be full-screen.
     pub fn content(&self) -> ContentKind {
-        if self.in_charge().is_some() {
+        if self.active_full_screen().is_some() {
             ContentKind::Screen
         } else {
             self.profile.content()
         }
     }
 
-    /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
+    /// How many bytes the detector holds, without the emulated screen. The number has an upper
+    /// limit.
     pub fn held_bytes(&self) -> usize {
-        let screen = self.view.as_ref().map_or(0, View::held_bytes);
-        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        let screen = self.screen.as_ref().map_or(0, ProfileScreen::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, RawOutput::held_bytes);
         let full_screen = self
             .full_screen
             .as_ref()
             .map_or(0, |full_screen| full_screen.held_bytes());
-        let own = self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes();
+        let own = self.line.held_bytes() + self.content.held_bytes() + self.typed.held_bytes();
         own + screen + raw + full_screen
     }
 
-    /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
+    /// When the next [`Event::Tick`] is due. Send the tty's mode before it, so that the tick sees
+    /// the current one.
     pub fn deadline(&self) -> Option<Duration> {
         let full_screen = self
             .full_screen
             .as_ref()
             .and_then(|full_screen| full_screen.deadline());
-        if self.in_charge().is_some() {
+        if self.active_full_screen().is_some() {
             return full_screen;
         }
         [self.own_deadline(), full_screen]
@@ -182,161 +195,172 @@ impl Detector {
     }
 
     fn own_deadline(&self) -> Option<Duration> {
-        [self.keys.deadline(), self.look_at]
+        [self.keys.deadline(), self.inspect_at]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// What finds the turns instead of the line rule, once the program is known to be full-screen.
-    fn in_charge(&self) -> Option<&FullScreen> {
+    /// The full-screen detector, once it has replaced the signals of the profile.
+    fn active_full_screen(&self) -> Option<&FullScreen> {
         self.full_screen.as_deref().filter(|_| self.is_full_screen)
     }
 
-    /// Takes an event. `now` is the time since the start of the session.
-    pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
-        let mut happened = Vec::new();
+    /// Applies an event and returns what was detected. `now` is the time since the start of the
+    /// session.
+    pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
+        let mut detections = Vec::new();
         if now > self.now {
-            happened = self.decide_kind(now);
+            detections = self.decide_kind(now);
         }
-        happened.extend(match &mut self.full_screen {
+        detections.extend(match &mut self.full_screen {
             Some(full_screen) if self.is_full_screen => full_screen.feed(now, event),
             Some(full_screen) => {
-                // It only watches so far: what it finds does not count.
+                // The program is undecided, so the full-screen detector only learns. Its findings
+                // are discarded.
                 full_screen.feed(now, event);
                 self.feed_own(now, event)
             }
             None => self.feed_own(now, event),
         });
-        if happened
+        if detections
             .iter()
-            .any(|happening| matches!(happening, Happening::Turn(_)))
+            .any(|detection| matches!(detection, Detection::Turn(_)))
         {
-            self.enters.answer();
+            self.enters.reset();
         }
         // After the turns: Enter at the end of a turn is the first one of the next.
         if let Event::Input(bytes) = event {
-            self.enters.take(now.max(self.now), bytes);
+            self.enters.count_in(now.max(self.now), bytes);
         }
-        happened
+        detections
     }
 
     /// Decides whether the program reads lines or paints the whole screen, from everything that
-    /// came before `now`. It is decided only when time moves on: within a moment the answer would
-    /// depend on how the bytes of that moment were cut.
-    fn decide_kind(&mut self, now: Duration) -> Vec<Happening> {
+    /// came before `now`. It runs only when time moves on: within one moment the answer would
+    /// depend on how the bytes were cut.
+    fn decide_kind(&mut self, now: Duration) -> Vec<Detection> {
         if self.full_screen.is_none() || self.is_full_screen {
             return Vec::new();
         }
-        let mut happened = self.feed_own(now, Event::Tick);
+        // The profile's own signals come first: a prompt that they see now makes this a line
+        // program.
+        let mut detections = self.feed_own(now, Event::Tick);
         let prompt_seen = !self.phase.is_starting();
         let Some(full_screen) = &mut self.full_screen else {
-            return happened;
+            return detections;
         };
-        let reads_lines = match full_screen.verdict() {
-            Verdict::FullScreen => false,
-            Verdict::LineProgram => true,
-            // What stands above other rows is no prompt of a line program, but perhaps a dialog of
-            // another.
-            Verdict::Undecided => prompt_seen && full_screen.ends_at_cursor(),
+        let reads_lines = match full_screen.kind() {
+            ProgramKind::FullScreen => false,
+            ProgramKind::LineProgram => true,
+            // A prompt with rows painted below it may be a dialog of a full-screen program.
+            ProgramKind::Undecided => prompt_seen && full_screen.ends_at_cursor(),
         };
         if reads_lines {
             self.full_screen = None;
-            return happened;
+            return detections;
         }
         let found = full_screen.feed(now, Event::Tick);
-        self.is_full_screen = full_screen.verdict() == Verdict::FullScreen;
+        self.is_full_screen = full_screen.kind() == ProgramKind::FullScreen;
         if self.is_full_screen {
-            happened.extend(found);
+            detections.extend(found);
         }
-        happened
+        detections
     }
 
-    /// Takes an event by the profile's own signals.
-    fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+    /// Applies an event by the signals of the profile.
+    fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Detection> {
         self.advance(now.max(self.now));
         match event {
-            Event::Output(bytes) => self.output(bytes),
-            Event::Input(bytes) => self.input(bytes),
-            Event::TtyMode(mode) => self.tty_mode(mode),
-            Event::Resize(size) => self.resize(size),
-            Event::Interrupt => self.interrupt(),
-            Event::Gap => self.gap(),
+            Event::Output(bytes) => self.handle_output(bytes),
+            Event::Input(bytes) => self.handle_input(bytes),
+            Event::TtyMode(mode) => self.note_tty_mode(mode),
+            Event::Resize(size) => self.handle_resize(size),
+            Event::Interrupt => self.handle_interrupt(),
+            Event::Gap => self.handle_gap(),
             Event::Tick => {}
         }
         std::mem::take(&mut self.out)
     }
 
-    /// Lets time pass up to `now`, doing what is due on the way.
+    /// Lets time pass up to `now` and does, in order, everything that is due on the way.
     fn advance(&mut self, now: Duration) {
+        // Bytes of the last moment are complete now, so they can be painted as one frame.
         if now > self.now
-            && let Some(view) = &mut self.view
+            && let Some(screen) = &mut self.screen
         {
-            view.paint();
+            screen.paint();
         }
         while let Some(due) = self.own_deadline().filter(|due| *due <= now) {
             self.now = due.max(self.now);
             if let Some(key) = self.keys.expire(self.now) {
-                self.key(key);
+                self.handle_key(key);
             }
-            if self.look_at.is_some_and(|at| at <= self.now) {
-                self.look_at = None;
-                self.look();
+            if self.inspect_at.is_some_and(|at| at <= self.now) {
+                self.inspect_at = None;
+                self.inspect();
             }
         }
         self.now = now;
     }
 
-    fn tty_mode(&mut self, mode: TtyMode) {
+    fn note_tty_mode(&mut self, mode: TtyMode) {
         self.raw_seen |= !mode.canonical;
         self.canonical_seen |= mode.canonical;
+        // A repeated mode must not postpone the rest of the output.
         if self.tty != Some(mode) {
             self.tty = Some(mode);
             self.tty_at = self.now;
-            self.look_soon();
+            self.inspect_soon();
         }
     }
 
-    fn resize(&mut self, size: Size) {
-        if let Some(view) = &mut self.view {
-            view.resize(size);
+    fn handle_resize(&mut self, size: Size) {
+        if let Some(screen) = &mut self.screen {
+            screen.resize(size);
         }
         self.resized_at = Some(self.now);
-        self.look_soon();
+        self.inspect_soon();
     }
 
-    fn gap(&mut self) {
-        if let Some(view) = &mut self.view {
-            view.gap();
+    fn handle_gap(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            screen.note_gap();
         }
+        // The gap may have cut a sequence in half.
         self.tokens = Tokenizer::new();
         self.line.clear();
         self.mark_incomplete();
-        self.look_soon();
+        self.inspect_soon();
     }
 
-    /// Sees to it that the program is looked at when the output has settled.
-    fn look_soon(&mut self) {
-        let at = self.now + GLANCE;
-        self.look_at = Some(if self.settles() {
+    /// Schedules an inspection for when the output has settled.
+    fn inspect_soon(&mut self) {
+        let at = self.now + INSPECT_DELAY;
+        // Without a reporting signal, each output postpones the inspection: only a line at rest is
+        // a prompt. Otherwise the earliest inspection wins, since a spinner would postpone it
+        // forever.
+        self.inspect_at = Some(if self.waits_for_rest() {
             self.now + self.profile.settle
         } else {
-            self.look_at.map_or(at, |look| look.min(at))
+            self.inspect_at.map_or(at, |earlier| earlier.min(at))
         });
     }
 
-    /// Whether a prompt shows only when the output rests, because no signal tells it.
-    fn settles(&self) -> bool {
-        let is_told = self.signals.authority(false).is_some() || self.profile.rows.is_some();
-        !is_told && self.has_weaker_signal()
+    /// Whether a prompt is visible only when the output rests, because no signal reports it.
+    fn waits_for_rest(&self) -> bool {
+        let is_reported =
+            self.signals.authoritative_report(false).is_some() || self.profile.rows.is_some();
+        !is_reported && self.has_weaker_signal()
     }
 
-    /// Whether the profile has a signal below the voices: rows, a prompt or a line.
+    /// Whether the profile has a signal below the state sources: rows, a prompt or a line.
     fn has_weaker_signal(&self) -> bool {
         self.profile.rows.is_some() || self.profile.prompt.is_some() || self.profile.line.is_some()
     }
 
-    /// Whether the program shows that it works, so that a submit without that makes no turn.
+    /// Whether the program shows that it works. A submit that is not followed by work then makes no
+    /// turn.
     fn shows_working(&self) -> bool {
         !self.is_stream() && self.profile.prompt.is_none()
     }

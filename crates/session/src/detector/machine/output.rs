@@ -1,45 +1,64 @@
-//! Output: tokens become signals, lines and content.
+//! Reads the program's output: tokens become signals, lines and content.
+//!
+//! [`OutputLine`] holds the current line and knows where its prompt begins, in offsets of the whole
+//! output. It keeps at most [`LINE_BYTES_MAX`] of the line's end twice over; the rest is only
+//! counted.
 
 use super::super::event::Signal;
 use super::super::fill::fill_start;
-use super::super::sequence::{Token, strip};
-use super::super::signals::{Change, Light};
+use super::super::sequence::{Token, strip_sequences};
+use super::super::signals::{ReportedState, SignalChange};
 use super::Detector;
 
-/// How much of a line is looked at: its end.
+/// How much of a line is examined: its end, where a prompt would be.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of the main screen's line is remembered while the alternate one is shown: its end.
+/// How much of the main screen's line is remembered while the alternate screen is shown: its end.
 const ASIDE_BYTES_MAX: usize = 1024;
 
 /// How many lines a prompt behind a fill may have.
 const FILLED_LINES_MAX: u8 = 4;
 
-/// The line that the output is on, and where it is in the output.
+/// The current line of the output and its position in the output.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct OutputLine {
     bytes: Vec<u8>,
     /// The offset of the next byte of output.
     pub(super) offset: u64,
-    /// Where the line began.
+    /// The offset at which the line began.
     pub(super) start: u64,
-    /// Where the sequence began that the output is in or has just ended.
+    /// The offset of the sequence that is open or has just ended.
     sequence: u64,
-    /// Where bracketed paste was switched on, while it is: there the prompt begins, however many
-    /// lines it has.
+    /// The offset at which bracketed paste was switched on, while it is on: the prompt begins
+    /// there, however many lines it has.
     pub(super) paste: Option<u64>,
-    /// Where it was, when it was switched on and off in this line.
+    /// The same offset, once paste was switched on and off again within this line.
     closed: Option<u64>,
-    /// Where the line began in which it was switched on last.
+    /// The start of the line in which paste was switched on last.
     pasted_in: u64,
-    /// Where a fill began in one of the last lines, and how many of them ago.
-    filled: Option<(u64, u8)>,
-    /// The line of the main screen, and where it began, while the alternate one is shown.
-    aside: Option<(Vec<u8>, u64)>,
+    /// The last fill, while it is near enough to belong to the prompt.
+    filled: Option<RecentFill>,
+    /// The line of the main screen while the alternate screen is shown.
+    main_line: Option<SavedLine>,
 }
 
-impl Line {
-    /// The end of the line so far.
+/// A fill in one of the last lines.
+#[derive(Debug, Clone, Copy)]
+struct RecentFill {
+    start: u64,
+    /// How many lines ended since, its own included.
+    lines: u8,
+}
+
+/// A line that waits while the alternate screen is shown.
+#[derive(Debug, Default)]
+struct SavedLine {
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl OutputLine {
+    /// The end of the line so far, at most [`LINE_BYTES_MAX`].
     pub(super) fn bytes(&self) -> &[u8] {
         let from = self.bytes.len().saturating_sub(LINE_BYTES_MAX);
         self.bytes.get(from..).unwrap_or_default()
@@ -49,68 +68,79 @@ impl Line {
         self.bytes.len()
     }
 
-    /// Forgets the line.
+    /// Begins a new line at the current offset.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.closed = None;
         self.start = self.offset;
     }
 
-    /// Where the last fill began.
-    fn fill(&self) -> Option<u64> {
+    /// The offset at which the last fill began.
+    fn last_fill_start(&self) -> Option<u64> {
         let here =
             fill_start(self.bytes()).map(|at| self.offset - (self.bytes().len() - at) as u64);
-        here.or(self.filled.map(|(start, _)| start))
+        here.or(self.filled.map(|fill| fill.start))
     }
 
-    /// The line ends: its fill is remembered for a prompt of several lines.
+    /// Remembers the fill of a line that ends, for a prompt of several lines.
     fn remember_fill(&mut self) {
-        let lines = self.filled.map_or(0, |(_, lines)| lines);
+        let lines = self.filled.map_or(0, |fill| fill.lines);
         let here = fill_start(self.bytes()).is_some();
-        let kept = self.fill().filter(|_| here || lines < FILLED_LINES_MAX);
-        self.filled = kept.map(|start| (start, if here { 1 } else { lines + 1 }));
+        let kept = self
+            .last_fill_start()
+            .filter(|_| here || lines < FILLED_LINES_MAX);
+        self.filled = kept.map(|start| RecentFill {
+            start,
+            lines: if here { 1 } else { lines + 1 },
+        });
     }
 
-    /// Bracketed paste was switched on: there the prompt begins, or where the row was filled for
-    /// it.
-    fn paste_on(&mut self, fills: bool) {
+    /// Notes that bracketed paste was switched on: the prompt begins there, or where the row was
+    /// filled for it.
+    fn note_paste_on(&mut self, fills: bool) {
         self.pasted_in = self.start;
         self.paste = Some(if fills {
-            self.fill().unwrap_or(self.start)
+            self.last_fill_start().unwrap_or(self.start)
         } else {
             self.sequence
         });
     }
 
-    /// Where the prompt of this line began, if bracketed paste tells.
+    /// The offset at which the prompt of this line began, if bracketed paste shows it.
     pub(super) fn prompt_from(&self) -> Option<u64> {
         self.paste.or(self.closed)
     }
 
-    /// Bracketed paste was switched off.
-    fn paste_off(&mut self) {
+    /// Notes that bracketed paste was switched off: the line editor is done.
+    fn note_paste_off(&mut self) {
         let paste = self.paste.take().filter(|_| self.pasted_in == self.start);
         self.closed = paste.or(self.closed);
         self.filled = None;
     }
 
-    /// The other screen is shown: the main one has its line, whatever the alternate one ends with.
-    fn change_screens(&mut self, alternate: bool) {
+    /// Handles a switch between the screens: the main one gets its line back, whatever the
+    /// alternate one ends with.
+    fn switch_screen(&mut self, alternate: bool) {
         if alternate {
             let from = self.bytes.len().saturating_sub(ASIDE_BYTES_MAX);
-            self.aside = Some((self.bytes.split_off(from), self.start));
+            self.main_line = Some(SavedLine {
+                bytes: self.bytes.split_off(from),
+                start: self.start,
+            });
             self.clear();
             return;
         }
         self.clear();
-        let (bytes, start) = self.aside.take().unwrap_or_default();
-        if strip(&bytes).contains(|c: char| !c.is_whitespace()) {
+        let SavedLine { bytes, start } = self.main_line.take().unwrap_or_default();
+        // A pager restores the prompt that it was started from only where one was visible.
+        if strip_sequences(&bytes).contains(|c: char| !c.is_whitespace()) {
             (self.bytes, self.start) = (bytes, start);
         }
     }
 
-    /// Where the prompt at the end of this line begins, for a line editor that has said so since an
-    /// offset or a prompt that is known; else the line's start.
+    /// The offset at which the prompt at the end of this line begins: where the line editor
+    /// switched paste on since `since`, or where the known prompt text begins; else the start of
+    /// the line.
     pub(super) fn prompt_start(&self, prompt: &str, since: u64) -> u64 {
         if let Some(paste) = self.paste.filter(|paste| *paste >= since) {
             return paste;
@@ -126,6 +156,7 @@ impl Line {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.offset += bytes.len() as u64;
+        // Cutting at twice the limit makes the cost of the move amortised, not per byte.
         if self.bytes.len() > 2 * LINE_BYTES_MAX {
             let excess = self.bytes.len() - LINE_BYTES_MAX;
             self.bytes.drain(..excess);
@@ -134,136 +165,147 @@ impl Line {
 }
 
 impl Detector {
-    pub(super) fn output(&mut self, bytes: &[u8]) {
+    pub(super) fn handle_output(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         self.output_at = self.now;
         let mut rest = bytes;
         while !rest.is_empty() {
+            // A mark bounds the content where its sequence begins, not where it ends.
             if self.tokens.at_ground() {
                 self.line.sequence = self.line.offset;
             }
-            let step = self.tokens.step(rest);
+            let step = self.tokens.next_token(rest);
             let (used, after) = rest.split_at(step.used.min(rest.len()));
-            self.take(used);
-            self.token(step.token);
+            self.record_output(used);
+            self.apply_token(step.token);
             rest = after;
         }
-        self.look_soon();
+        self.inspect_soon();
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    /// Adds bytes to the line, the screen and the content of the open turn.
+    fn record_output(&mut self, bytes: &[u8]) {
         self.line.push(bytes);
-        if let Some(view) = &mut self.view {
-            view.push(bytes);
+        if let Some(screen) = &mut self.screen {
+            screen.push(bytes);
         }
         if self.phase.is_open() {
             if self.is_stream() {
-                self.capture.push(bytes);
+                self.content.push(bytes);
             } else if let Some(raw) = &mut self.raw {
                 raw.push(bytes);
             }
         }
     }
 
-    fn token(&mut self, token: Token) {
+    fn apply_token(&mut self, token: Token) {
         let change = match token {
             Token::Control(b'\n') => {
                 self.line_feed();
                 None
             }
-            Token::Csi => self.signals.csi(self.now, self.tokens.csi()),
-            Token::Osc => self.signals.osc(self.now, self.tokens.osc(), &self.profile),
+            Token::Csi => self.signals.read_csi(self.now, self.tokens.csi()),
+            Token::Osc => self
+                .signals
+                .read_osc(self.now, self.tokens.osc(), &self.profile),
             _ => None,
         };
         if let Some(change) = change {
-            self.change(change);
+            self.apply_change(change);
         }
     }
 
-    fn change(&mut self, change: Change) {
+    fn apply_change(&mut self, change: SignalChange) {
         match change {
-            Change::Light(signal, light) if self.heeds(signal) => self.light(light),
-            Change::PasteOn => self.line.paste_on(self.fills()),
-            Change::PasteOff => {
-                self.line.paste_off();
-                self.capture.paste_off(self.line.start);
+            SignalChange::Reported(signal, state) if self.is_decisive(signal) => {
+                self.note_reported_state(state)
             }
-            Change::Screens => self.line.change_screens(self.signals.alternate),
-            Change::OutputBegins => self.output_begins(),
-            Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
-                self.capture.cut_tail(self.line.sequence);
+            SignalChange::PasteOn => self.line.note_paste_on(self.prompt_has_fill()),
+            SignalChange::PasteOff => {
+                self.line.note_paste_off();
+                self.content.end_echo_at_paste_off(self.line.start);
             }
-            Change::PromptBegins | Change::Light(..) => {}
+            SignalChange::ScreenSwitched => self.line.switch_screen(self.signals.alternate),
+            SignalChange::OutputBegins => self.begin_marked_output(),
+            SignalChange::PromptBegins if self.is_stream() && self.phase.is_open() => {
+                self.content.cut_tail(self.line.sequence);
+            }
+            SignalChange::PromptBegins | SignalChange::Reported(..) => {}
         }
     }
 
-    fn output_begins(&mut self) {
+    fn begin_marked_output(&mut self) {
         if self.is_stream() && self.phase.is_open() {
-            self.capture.cut_head(self.line.offset);
+            self.content.cut_head(self.line.offset);
         }
-        self.light(Light::Working);
+        self.note_reported_state(ReportedState::Working);
     }
 
-    /// The program said its state.
-    fn light(&mut self, light: Light) {
-        if light == Light::Ready {
+    /// Handles a report of a source that counts.
+    fn note_reported_state(&mut self, state: ReportedState) {
+        if state == ReportedState::Ready {
+            // While a turn is handed over, a ready report is about the turn after it.
             self.hand_over();
-            self.light_at.get_or_insert(self.now);
+            self.reported_ready_at.get_or_insert(self.now);
             return;
         }
         // A queued prompt may follow a ready state of a few milliseconds: that was the boundary.
-        if let Some(at) = self.light_at
+        // Both reports at the same time may be one repaint, so time must have moved on.
+        if let Some(at) = self.reported_ready_at
             && self.phase.is_queued()
             && self.now > at
         {
             self.begin_hand_over();
         }
-        if light == Light::Working {
-            self.works();
+        if state == ReportedState::Working {
+            self.note_working();
         }
-        self.light_at = None;
+        self.reported_ready_at = None;
         self.ready = None;
-        self.phase.busy();
+        self.phase.note_busy();
     }
 
-    /// Whether the row in front of a prompt is filled with blanks.
-    fn fills(&self) -> bool {
+    /// Whether the program fills the row in front of its prompt with blanks.
+    fn prompt_has_fill(&self) -> bool {
         self.profile.prompt.as_ref().is_some_and(|rule| rule.fill)
     }
 
     fn line_feed(&mut self) {
         self.phase.line_feed();
-        if self.fills() {
+        if self.prompt_has_fill() {
             self.line.remember_fill();
         }
-        if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
-            self.capture
-                .line_feed(self.line.offset, self.line.bytes(), &self.prompt);
-        } else if !self.took_queued() {
+        // While the echo of the input is still expected, the line may be that echo and no prompt.
+        if self.is_stream() && self.phase.is_open() && self.content.is_in_echo() {
+            self.content
+                .end_line(self.line.offset, self.line.bytes(), &self.prompt);
+        } else if !self.match_queued_lines() {
             self.complete_line();
         }
         self.line.clear();
     }
 
-    /// The line rule on a complete line.
+    /// Applies the line rule to a complete line.
     fn complete_line(&mut self) {
         let Some(pattern) = &self.profile.line else {
             return;
         };
-        if self.signals.alternate || self.phase.is_idle() || self.signals.authority(false).is_some()
+        if self.signals.alternate
+            || self.phase.is_idle()
+            || self.signals.authoritative_report(false).is_some()
         {
             return;
         }
-        let text = strip(self.line.bytes());
+        let text = strip_sequences(self.line.bytes());
         let Some(end) = pattern.match_end(&text) else {
             return;
         };
-        if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
-            // Nothing came before it: no turn ends here, and the one that is open goes on behind
-            // it.
-            self.capture.cut_head(self.line.offset);
+        // Nothing visible came before the prompt: no turn ends here, and the open one goes on
+        // behind it.
+        if self.phase.is_open() && self.is_stream() && self.content.is_blank(self.line.start) {
+            self.content.cut_head(self.line.offset);
         } else {
             self.prompt_seen(Signal::Line, self.line.start);
             self.answer_behind_prompt(end);

@@ -1,88 +1,93 @@
-//! Turns: opened by a submit, completed by a prompt.
+//! Opens turns at a submit and completes them at a prompt.
+//!
+//! [`Phase`] is the one place that knows whether a turn is open. A turn that says nothing visible
+//! is dropped, not returned, unless bytes are missing from which it could have been read.
 
-use super::super::capture::{Capture, Echoing};
-use super::super::event::{Happening, Signal, State, Turn};
-use super::super::raw::Raw;
+use super::super::event::{Detection, Signal, State, Turn};
+use super::super::raw_output::RawOutput;
 use super::super::render::render;
-use super::super::sequence::strip;
-use super::super::typed::Typed;
+use super::super::sequence::strip_sequences;
+use super::super::stream_content::{EchoMode, FinishedContent, StreamContent};
+use super::super::typed_line::TypedLine;
 use super::Detector;
-use super::ahead::Queued;
-use crate::pattern::Pattern;
+use super::type_ahead::QueuedLine;
+use crate::pattern::matches_optional;
 use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a program may be seen working to end a turn whose dialog was rejected.
+/// How long a program may work on after Esc in a dialog and still count as ending the turn. Without
+/// it, a rejected tool call that the program goes on after would look interrupted.
 const ENDING_MAX: Duration = Duration::from_millis(500);
 
-/// Where the session is.
+/// The phase of the session.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first
     /// prompt.
-    Starting(VecDeque<Queued>),
+    Starting(VecDeque<QueuedLine>),
     /// A prompt was seen and nothing is submitted.
     Idle,
-    /// Something is submitted.
-    Open(Open),
+    /// A submitted input is not completed yet.
+    Open(OpenTurn),
 }
 
 /// A turn that is not complete.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
-pub(super) struct Open {
+pub(super) struct OpenTurn {
     start: Duration,
-    /// The program was seen working on it.
+    /// The program was seen working on the turn.
     busy: bool,
-    /// A row said so.
+    /// A row of the screen showed that work.
     pub(super) rows_busy: bool,
-    /// The prompt was on the screen when it was submitted.
+    /// The prompt was on the screen at the submit.
     prompted: bool,
-    /// How many line feeds came since the submit.
-    pub(super) feeds: u64,
+    /// The number of line feeds since the submit.
+    pub(super) line_feeds: u64,
     /// The program wants the rest of the input.
     pub(super) continuing: bool,
-    /// Opened by an Enter that was typed before the last boundary.
+    /// The submit was an Enter that was typed before the last boundary.
     by_queue: bool,
-    /// Each Enter that was typed meanwhile.
-    pub(super) queued: VecDeque<Queued>,
-    /// Ctrl-C was typed or SIGINT sent.
+    /// The lines that were entered while the turn was open.
+    pub(super) queued: VecDeque<QueuedLine>,
+    /// The user typed Ctrl-C or sent SIGINT.
     pub(super) interrupted: bool,
-    /// How often Esc was pressed.
+    /// How often the user pressed Esc.
     pub(super) escapes: u8,
-    /// The lowest row that told an interruption when Esc was pressed.
+    /// The lowest row that confirmed an interruption before Esc was pressed. Only a lower one
+    /// counts.
     pub(super) interrupt_row: Option<usize>,
-    /// Esc was pressed in a dialog.
+    /// The user pressed Esc in a dialog.
     pub(super) rejected: bool,
-    /// When the program was first seen working after that.
+    /// When the program was first seen working after that Esc.
     works_since: Option<Duration>,
     /// When the program was seen working on the prompt that was queued behind this one.
     pub(super) handed_over: Option<Duration>,
     incomplete: bool,
-    /// The submitted line is a command of the program's own, which need not be answered …
+    /// The submitted line is a command of the program's own, which the assistant need not answer.
     is_command: bool,
-    /// … or one that makes no turn, whatever is printed for it.
+    /// The submitted line is a command that never makes a turn, whatever the program prints for it.
     makes_no_turn: bool,
-    /// Nothing was submitted: the program began to work by itself.
+    /// The user submitted nothing: the program began to work by itself.
     pub(super) unprompted: bool,
 }
 
-impl Open {
-    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+impl OpenTurn {
+    /// Whether a missing prompt was replaced by something else in mid-turn, such as a dialog.
     pub(super) fn is_replaced(&self) -> bool {
         self.prompted && self.busy
     }
 
-    /// Esc was pressed, in a dialog or not.
-    pub(super) fn reject(&mut self, in_dialog: bool) {
+    /// Notes an Esc. In a dialog it rejects what the dialog asks for.
+    pub(super) fn note_escape(&mut self, in_dialog: bool) {
         if in_dialog {
             (self.rejected, self.works_since) = (true, None);
         }
     }
 
-    /// Whether a dialog was rejected: the program worked on at most for the moment that it takes to
-    /// end.
+    /// Whether the turn ended because its dialog was rejected: the program worked on for at most
+    /// the moment that it takes to end.
     fn is_rejected(&self, ready_at: Duration) -> bool {
         let worked = self
             .works_since
@@ -90,9 +95,10 @@ impl Open {
         self.rejected && worked < ENDING_MAX
     }
 
-    /// Whether nothing came yet for an Enter that was typed before the last boundary.
+    /// Whether an Enter from before the last boundary opened the turn and nothing has come for it
+    /// yet.
     pub(super) fn is_unanswered_queue(&self) -> bool {
-        self.by_queue && self.feeds == 0
+        self.by_queue && self.line_feeds == 0
     }
 }
 
@@ -113,15 +119,15 @@ impl Phase {
         matches!(self, Self::Open(open) if !open.queued.is_empty() && open.busy)
     }
 
-    pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
+    pub(super) fn open_mut(&mut self) -> Option<&mut OpenTurn> {
         match self {
             Self::Open(open) => Some(open),
             Self::Starting(_) | Self::Idle => None,
         }
     }
 
-    /// The lines that wait for a prompt, where one is still to come.
-    pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<Queued>> {
+    /// The lines that wait for a prompt; `None` where the prompt is already shown.
+    pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<QueuedLine>> {
         match self {
             Self::Starting(queued) => Some(queued),
             Self::Idle => None,
@@ -129,15 +135,15 @@ impl Phase {
         }
     }
 
-    /// The program was seen working.
-    pub(super) fn busy(&mut self) {
+    /// Notes that the program was seen working.
+    pub(super) fn note_busy(&mut self) {
         if let Self::Open(open) = self {
             open.busy = true;
         }
     }
 
-    /// The program works: a dialog that was left may not have been rejected.
-    pub(super) fn works_on(&mut self, now: Duration) {
+    /// Notes that the program works after Esc in a dialog: the dialog may not have ended the turn.
+    pub(super) fn note_work_after_reject(&mut self, now: Duration) {
         if let Self::Open(open) = self
             && open.rejected
         {
@@ -145,128 +151,142 @@ impl Phase {
         }
     }
 
-    /// A line feed came.
+    /// Counts a line feed.
     pub(super) fn line_feed(&mut self) {
         if let Self::Open(open) = self {
-            open.feeds += 1;
+            open.line_feeds += 1;
         }
     }
 
-    /// Whether Enter submits: at a prompt, or again before the program took the last one up. A
-    /// program that shows itself working is known to have done so; of others a line feed tells. A
-    /// stream takes up every line: a second one before that is only early.
+    /// Whether Enter submits: at a prompt, or again before the program took up the last Enter.
+    ///
+    /// A program that shows its work is known to have taken it up when it works; others show it by
+    /// a line feed. A stream takes up every line, so a second Enter before that is only early.
     pub(super) fn takes_submit(&self, shows_working: bool, is_stream: bool) -> bool {
         match self {
             Self::Starting(_) => false,
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
             Self::Open(open) if shows_working => !open.busy,
-            Self::Open(open) => open.feeds == 0 && (open.by_queue || !is_stream),
+            Self::Open(open) => open.line_feeds == 0 && (open.by_queue || !is_stream),
         }
     }
 
-    /// Whether the program did something for the turn, as far as this kind of signal can tell.
+    /// Whether the program did something for the turn, as far as this kind of signal can show it.
     pub(super) fn is_answered(&self, signal: Signal) -> bool {
         let Self::Open(open) = self else { return false };
         match signal {
+            // These signals show work, so a turn without work was never answered.
             Signal::Status | Signal::Title | Signal::Rows => open.busy,
-            Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.feeds > 0,
+            // Line programs show no work; their first line feed is the answer's beginning.
+            Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.line_feeds > 0,
         }
     }
 }
 
 impl Detector {
     /// Opens a turn with a submit at this time.
-    pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
+    pub(super) fn open_turn(&mut self, start: Duration, typed: &TypedLine, by_queue: bool) {
         let line = self.submitted_line(typed);
-        let is_any_of =
-            |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
-        let is_command = is_any_of(self.profile.command.as_ref());
-        let makes_no_turn = is_any_of(self.profile.no_turn.as_ref());
-        self.phase = Phase::Open(Open {
+        let is_command = matches_optional(self.profile.command.as_ref(), &line);
+        let makes_no_turn = matches_optional(self.profile.no_turn.as_ref(), &line);
+        self.phase = Phase::Open(OpenTurn {
             start,
             by_queue,
             is_command,
             makes_no_turn,
-            ..Open::default()
+            ..OpenTurn::default()
         });
-        self.signals.submitted();
+        self.signals.note_submit();
+        // What was ready before the submit must not complete the turn.
         self.ready = None;
         if self.is_stream() {
-            let echoing = Echoing {
-                line_editor: self.tty.is_some_and(|mode| !mode.canonical),
-                until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
-            };
-            self.capture
-                .begin(self.line.offset, typed, self.line.bytes(), echoing);
+            self.begin_stream_content(typed);
             self.enter_state(State::Working);
-        } else if let Some(view) = self
-            .view
+        } else if let Some(screen) = self
+            .screen
             .as_mut()
-            .filter(|view| !by_queue || !view.is_open())
+            .filter(|screen| !by_queue || !screen.is_open())
         {
-            view.begin(typed, is_command);
+            screen.begin_turn(typed, is_command);
         }
+        self.note_visible_prompt();
+        if let Some(raw) = &mut self.raw {
+            raw.clear();
+        }
+    }
+
+    fn begin_stream_content(&mut self, typed: &TypedLine) {
+        let echo_mode = EchoMode {
+            line_editor: self.tty.is_some_and(|mode| !mode.canonical),
+            until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
+        };
+        self.content
+            .begin(self.line.offset, typed, self.line.bytes(), echo_mode);
+    }
+
+    /// Notes whether the prompt is on the screen at the submit.
+    fn note_visible_prompt(&mut self) {
         let boxed = self
             .profile
             .rows
             .as_ref()
             .is_some_and(|rows| rows.edge.is_some());
-        let prompted = boxed && self.signs().ready;
+        // Only a prompt in a box can be missed reliably: its edge shows that something replaced it.
+        let prompted = boxed && self.read_signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
         }
-        if let Some(raw) = &mut self.raw {
-            raw.clear();
-        }
     }
 
-    /// The program began to work although nothing was submitted, such as when a background task
-    /// ended. What it says is followed like a turn, so that an Enter meanwhile waits for its end.
+    /// Opens a turn although nothing was submitted, such as when a background task ended. Its text
+    /// is followed like a turn, so that an Enter meanwhile waits for its end.
     pub(super) fn open_unprompted(&mut self) {
-        let Some(view) = self.view.as_mut() else {
+        let Some(screen) = self.screen.as_mut() else {
             return;
         };
-        view.begin(&Typed::default(), false);
-        self.phase = Phase::Open(Open {
+        screen.begin_turn(&TypedLine::default(), false);
+        self.phase = Phase::Open(OpenTurn {
             start: self.now,
             unprompted: true,
             busy: true,
-            ..Open::default()
+            ..OpenTurn::default()
         });
         if let Some(raw) = &mut self.raw {
             raw.clear();
         }
     }
 
-    /// A prompt is there: the first makes the session ready, another completes a turn.
+    /// Handles a prompt: the first one makes the session ready, another completes a turn.
     pub(super) fn prompt_seen(&mut self, signal: Signal, end: u64) {
         self.signal = Some(signal);
         match &self.phase {
-            Phase::Starting(_) => self.complete(signal, end),
+            Phase::Starting(_) => self.complete_turn(signal, end),
             Phase::Idle => self.enter_state(State::Ready),
-            Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
+            Phase::Open(_) if self.phase.is_answered(signal) => self.complete_turn(signal, end),
+            // The prompt is back and nothing was printed for the queued line, so an earlier program
+            // read it.
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
-                self.taken();
+                self.discard_taken_line()
             }
             Phase::Open(_) => {}
         }
     }
 
-    /// The prompt rests without the echo of a line that was typed ahead: the program before it took
-    /// it.
-    fn taken(&mut self) {
+    /// Drops a turn whose queued line was read by an earlier program: the prompt rests without its
+    /// echo.
+    fn discard_taken_line(&mut self) {
         self.phase = Phase::Idle;
-        self.capture = Capture::new();
-        self.typed.prompted();
+        self.content = StreamContent::new();
+        self.typed.note_prompt();
         self.enter_state(State::Ready);
     }
 
-    /// Completes the turn, or the start of the program, and goes on with a line that waited for
-    /// that.
-    pub(super) fn complete(&mut self, signal: Signal, end: u64) {
-        let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Starting(queued) => (Some(Happening::Ready), queued),
+    /// Completes the turn, or the start of the program, and opens the turn of a line that waited
+    /// for that.
+    pub(super) fn complete_turn(&mut self, signal: Signal, end: u64) {
+        let (detection, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Starting(queued) => (Some(Detection::Ready), queued),
             Phase::Idle => return,
             Phase::Open(open) => {
                 let turn = if self.is_stream() {
@@ -275,23 +295,24 @@ impl Detector {
                     self.screen_turn(&open, signal)
                 };
                 (
-                    turn.map(|turn| Happening::Turn(Box::new(turn))),
+                    turn.map(|turn| Detection::Turn(Box::new(turn))),
                     open.queued,
                 )
             }
         };
-        self.out.extend(happening);
+        self.out.extend(detection);
         self.signal = Some(signal);
         self.ready = None;
         self.enter_state(State::Ready);
-        self.typed.prompted();
+        // Text typed so far was typed before this prompt.
+        self.typed.note_prompt();
         self.open_queued(queued);
     }
 
     pub(super) fn enter_state(&mut self, state: State) {
         if self.state != state {
             self.state = state;
-            self.out.push(Happening::State(state));
+            self.out.push(Detection::State(state));
         }
     }
 
@@ -301,12 +322,16 @@ impl Detector {
         }
     }
 
-    /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was
-    /// kept.
-    fn stream_turn(&mut self, open: &Open, signal: Signal, end: u64) -> Option<Turn> {
-        let (content, truncated) = self.capture.finish(end);
-        self.capture = Capture::new();
-        let is_seen = truncated || strip(&content).contains(|c: char| !c.is_whitespace());
+    /// Builds the turn of a stream; `None` when it shows nothing. A truncated turn counts as
+    /// visible, since its discarded bytes may be.
+    fn stream_turn(&mut self, open: &OpenTurn, signal: Signal, end: u64) -> Option<Turn> {
+        let FinishedContent {
+            bytes: content,
+            truncated,
+        } = self.content.finish(end);
+        self.content = StreamContent::new();
+        // Only escape sequences and blanks are no answer.
+        let is_seen = truncated || strip_sequences(&content).contains(|c: char| !c.is_whitespace());
         is_seen.then(|| Turn {
             text: render(&content),
             content,
@@ -322,9 +347,9 @@ impl Detector {
         })
     }
 
-    /// The turn of a screen; none when nothing was said in it. Where the text could not be
-    /// followed, an empty one proves nothing: then the turn is kept, and it is incomplete.
-    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
+    /// Builds the turn of a screen; `None` when the assistant said nothing in it. Where the text
+    /// could not be followed, an empty text proves nothing: the turn is kept and marked incomplete.
+    fn screen_turn(&mut self, open: &OpenTurn, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted {
             Ending::Interrupted
@@ -332,15 +357,16 @@ impl Detector {
             Ending::Complete
         };
         let hands_over = open.handed_over.is_some();
-        let gathered = self.view.as_mut().map(|view| {
+        let gathered = self.screen.as_mut().map(|screen| {
             if hands_over {
-                view.hand_over(ending)
+                screen.hand_over(ending)
             } else {
-                view.text(ending)
+                screen.finish_turn(ending)
             }
         })?;
-        let raw = self.raw.as_mut().map(Raw::take);
+        let raw = self.raw.as_mut().map(RawOutput::take_kept);
         let is_empty = gathered.text.trim().is_empty();
+        // In these cases silence is normal, so an empty text is no lost one.
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
         if open.makes_no_turn || (is_empty && may_be_empty) {
             return None;
@@ -356,12 +382,14 @@ impl Detector {
             unprompted: open.unprompted,
             signal,
             start: open.start,
+            // The turn ended when the next one began, not when its last words were painted.
             end: open.handed_over.unwrap_or(self.now),
         })
     }
 
-    /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
-    fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
+    /// Whether the user interrupted the turn. Ctrl-C always does; Esc does where it is the
+    /// program's key for it and the program confirms it.
+    fn was_interrupted(&mut self, open: &OpenTurn, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else {
             return open.interrupted;
         };
@@ -369,13 +397,15 @@ impl Detector {
         if open.interrupted || rejected || open.escapes < rule.escapes {
             return open.interrupted || rejected;
         }
+        // A program with a status confirms by `idle` instead of `done`, so no row is needed.
         if signal == Signal::Status {
             return self.signals.idle;
         }
-        let row = self.view.as_mut().and_then(|view| {
-            view.paint();
-            view.interrupt_row(&self.profile)
+        let row = self.screen.as_mut().and_then(|screen| {
+            screen.paint();
+            screen.interrupt_row(&self.profile)
         });
+        // The row from an earlier interruption may still be visible: only a lower one is new.
         row > open.interrupt_row
     }
 }

@@ -1,52 +1,52 @@
-//! Reads the rows of the emulated screen: their text as it was printed, and the look of their first
-//! words.
+//! Reads the rows of the emulated screen: their text as it was printed, and the style of their
+//! first words.
+//!
+//! Plain ASCII rows are read as a whole, which is much faster than cell by cell. Nothing here
+//! changes the screen or fails.
 
-use super::super::intake::EMOJI_FORM;
-use super::super::row::{Colour, Lead, Row};
-use super::{FILLER, Screen};
+use super::super::row::{CellStyle, Colour, Row};
+use super::super::sequence_filter::EMOJI_FORM;
+use super::{CellPosition, FILLER, Screen};
 
-/// How many blanks may stand where a line is wrapped.
+/// How many blanks may end a row that is wrapped.
 const WRAP_BLANKS_MAX: u16 = 8;
 
 impl Screen {
-    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by
-    /// cell.
+    /// The first rows that the emulator shows.
     pub(super) fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
         texts.map(move |(text, row)| {
             if text.is_ascii() {
-                self.plain_row(row, cols, text)
+                self.read_plain_row(row, cols, text)
             } else {
                 self.read_row(row, cols)
             }
         })
     }
 
-    /// A row of characters of one cell and one byte each.
-    fn plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
+    /// Reads a row in which each character is one cell and one byte.
+    fn read_plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
         let wrapped = self.is_wrapped(row, cols);
         if !wrapped {
             text.truncate(text.trim_end().len());
         }
         let bytes = text.as_bytes();
-        let first = bytes.iter().position(|byte| *byte != b' ');
-        let gap =
-            first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
-        let second =
-            gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
+        let first = find_from(bytes, 0, |byte| byte != b' ');
+        let gap = first.and_then(|at| find_from(bytes, at, |byte| byte == b' '));
+        let second = gap.and_then(|at| find_from(bytes, at, |byte| byte != b' '));
         let screen = self.parser.screen();
-        let look_at = |at: Option<usize>| {
+        let style_at = |at: Option<usize>| {
             let col = at.and_then(|at| u16::try_from(at).ok());
             col.and_then(|col| screen.cell(row, col))
-                .map(look)
+                .map(cell_style)
                 .unwrap_or_default()
         };
-        let (lead, word) = (look_at(first), look_at(second));
+        let (lead, second_word) = (style_at(first), style_at(second));
         Row {
             text,
             wrapped,
             lead,
-            word,
+            second_word,
             gap: false,
         }
     }
@@ -57,10 +57,10 @@ impl Screen {
         let mut words = Vec::with_capacity(2);
         let mut blank = true;
         for col in 0..cols {
-            self.read_cell((row, col), &mut text);
+            self.read_cell(CellPosition { row, col }, &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
             if printed && blank && words.len() < 2 {
-                words.extend(screen.cell(row, col).map(look));
+                words.extend(screen.cell(row, col).map(cell_style));
             }
             blank = !printed;
         }
@@ -69,7 +69,7 @@ impl Screen {
             text.truncate(text.trim_end().len());
         }
         let mut words = words.into_iter();
-        let (lead, word) = (
+        let (lead, second_word) = (
             words.next().unwrap_or_default(),
             words.next().unwrap_or_default(),
         );
@@ -77,14 +77,14 @@ impl Screen {
             text,
             wrapped,
             lead,
-            word,
+            second_word,
             gap: false,
         }
     }
 
-    /// Whether a line goes on in the next row; then a blank at its end is part of it. Something
-    /// stands near the end of such a row: a program that does not know the window's new size yet
-    /// fills rows with blanks up to the old one.
+    /// Whether a line goes on in the next row; a blank at its end is then part of it. Such a row
+    /// has text near its end: a program that does not know the window's new size yet fills rows
+    /// with blanks up to the old one.
     fn is_wrapped(&self, row: u16, cols: u16) -> bool {
         let screen = self.parser.screen();
         let all = screen.size().1.get();
@@ -98,7 +98,7 @@ impl Screen {
             && (all.saturating_sub(WRAP_BLANKS_MAX)..all).any(printed)
     }
 
-    pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
+    pub(super) fn read_cell(&self, CellPosition { row, col }: CellPosition, text: &mut String) {
         let Some(cell) = self.parser.screen().cell(row, col) else {
             return;
         };
@@ -106,27 +106,36 @@ impl Screen {
             return;
         }
         if cell.has_contents() && cell.contents() != " " {
-            text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
-        } else if !(self.alternate() && self.is_second_half(row, col)) {
+            text.extend(cell.contents().chars().map(|c| self.filter.restore_char(c)));
+        } else if !(self.is_alternate() && self.is_second_half(row, col)) {
             text.push(' ');
         }
     }
 
     /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
-    /// their place leave it blank because terminals differ in the width of U+FE0F.
+    /// position leave it blank, because terminals differ in the width of U+FE0F.
     fn is_second_half(&self, row: u16, col: u16) -> bool {
         let before = col
             .checked_sub(1)
             .and_then(|col| self.parser.screen().cell(row, col));
         let last = before.and_then(|cell| cell.contents().chars().last());
-        last.is_some_and(|last| self.intake.original(last) == EMOJI_FORM)
+        last.is_some_and(|last| self.filter.restore_char(last) == EMOJI_FORM)
     }
 }
 
-fn look(cell: &vt100::Cell) -> Lead {
-    Lead {
-        foreground: colour(cell.fgcolor()),
-        background: colour(cell.bgcolor()),
+/// The index of the first byte from `from` on that is wanted.
+fn find_from(bytes: &[u8], from: usize, is_wanted: fn(u8) -> bool) -> Option<usize> {
+    let found = bytes
+        .get(from..)?
+        .iter()
+        .position(|byte| is_wanted(*byte))?;
+    Some(from + found)
+}
+
+fn cell_style(cell: &vt100::Cell) -> CellStyle {
+    CellStyle {
+        foreground: convert_colour(cell.fgcolor()),
+        background: convert_colour(cell.bgcolor()),
         dim: cell.dim(),
         bold: cell.bold(),
         italic: cell.italic(),
@@ -134,7 +143,7 @@ fn look(cell: &vt100::Cell) -> Lead {
     }
 }
 
-fn colour(colour: vt100::Color) -> Colour {
+fn convert_colour(colour: vt100::Color) -> Colour {
     match colour {
         vt100::Color::Default => Colour::Default,
         vt100::Color::Idx(index) => Colour::Index(index),

@@ -1,17 +1,17 @@
-//! Knows whether the user's input stands between two keys, so that nothing is put into the middle
+//! Knows whether the user's input is between two keys, so that nothing is inserted into the middle
 //! of one.
 //!
-//! Follows escape sequences, UTF-8 characters and bracketed pastes in the bytes that the user's
-//! terminal sends. What may be a key by itself (a lone Esc, Alt-]) counts as over after
-//! [`SEQUENCE_PAUSE`], a sequence or a character that can only be half a one after [`HALF_PAUSE`];
-//! a paste is over only at its end mark. Any bytes are accepted.
+//! It follows escape sequences, UTF-8 characters and bracketed pastes in the bytes of the user's
+//! terminal. Bytes that may be a key by themselves (a lone Esc, Alt-]) count as complete after
+//! [`SEQUENCE_PAUSE`], a sequence or a character that can only be half of one after [`HALF_PAUSE`].
+//! Only its end mark ends a paste. Any bytes are valid.
 
 use std::time::{Duration, Instant};
 
-/// A terminal sends an escape sequence in one go: after this pause it is complete.
+/// A terminal sends an escape sequence in one piece: after this pause it is complete.
 pub(super) const SEQUENCE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Over a slow line the rest of a sequence may come later. One that never ends is given up.
+/// How long the rest of a sequence may take over a slow link before it is given up.
 const HALF_PAUSE: Duration = Duration::from_secs(2);
 
 const ESC: u8 = 0x1b;
@@ -21,7 +21,7 @@ const PASTE_PARAMETER: &[u8] = b"200";
 pub(super) const PASTE_START: &[u8] = b"\x1b[200~";
 /// The bytes that end a bracketed paste.
 pub(super) const PASTE_END: &[u8] = b"\x1b[201~";
-/// Parameters of a sequence that are remembered: enough to know a paste's start.
+/// How many parameter bytes of a sequence are remembered: enough to recognise the start of a paste.
 const PARAMETERS_MAX: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,27 +31,26 @@ enum State {
     /// After Esc and this byte, which begin a sequence or are Alt and a key.
     Begun(u8),
     Csi,
-    /// A mouse report of the oldest kind: so many more bytes.
+    /// In a mouse report of the oldest kind, with the number of bytes still to come.
     Mouse(u8),
     /// OSC, DCS, APC: an answer of the terminal.
     Text,
     TextEscape,
-    /// So many more bytes of a character.
+    /// In a character, with the number of bytes still to come.
     Character(u8),
-    /// In a paste, so many bytes of its end mark seen.
+    /// In a paste, with the number of bytes of its end mark seen so far.
     Paste(usize),
 }
 
-/// The place in the user's input.
+/// The position in the user's input.
 #[derive(Debug)]
-pub(super) struct Typed {
+pub(super) struct KeyBoundary {
     state: State,
     parameters: Vec<u8>,
     last: Option<Instant>,
 }
 
-impl Typed {
-    /// Nothing typed yet.
+impl KeyBoundary {
     pub(super) fn new() -> Self {
         Self {
             state: State::Ground,
@@ -60,25 +59,27 @@ impl Typed {
         }
     }
 
-    /// The user's terminal sent these bytes.
+    /// Follows bytes that the user's terminal sent.
     pub(super) fn feed(&mut self, now: Instant, bytes: &[u8]) {
         if self.has_broken_off(now) {
             self.state = State::Ground;
         }
         self.last = Some(now);
         for byte in bytes {
-            self.state = self.step(*byte);
+            self.state = self.next_state(*byte);
         }
     }
 
-    /// Whether other bytes may be put here.
+    /// Whether other bytes may be inserted here.
     pub(super) fn is_between_keys(&self, now: Instant) -> bool {
         self.state == State::Ground || self.has_broken_off(now)
     }
 
     fn has_broken_off(&self, now: Instant) -> bool {
         let pause = match self.state {
+            // A paste may pause for long, and text inserted into it would be pasted too.
             State::Paste(_) => return false,
+            // These may be a key by themselves, so a short pause ends them.
             State::Ground | State::Escape | State::Begun(_) => SEQUENCE_PAUSE,
             _ => HALF_PAUSE,
         };
@@ -86,7 +87,7 @@ impl Typed {
             .is_none_or(|last| now.duration_since(last) >= pause)
     }
 
-    fn step(&mut self, byte: u8) -> State {
+    fn next_state(&mut self, byte: u8) -> State {
         match self.state {
             State::Ground => from_ground(byte),
             State::Begun(first) => self.after_begin(first, byte),
@@ -107,6 +108,7 @@ impl Typed {
                 self.parameters.clear();
                 self.in_csi(byte)
             }
+            // `ESC O` takes exactly one more byte.
             b'O' => State::Ground,
             _ => in_text(byte),
         }
@@ -158,6 +160,7 @@ fn in_paste(seen: usize, byte: u8) -> State {
     match PASTE_END.get(seen) {
         Some(expected) if *expected == byte && seen + 1 == PASTE_END.len() => State::Ground,
         Some(expected) if *expected == byte => State::Paste(seen + 1),
+        // A broken end mark may be followed directly by a real one.
         _ => State::Paste(usize::from(byte == ESC)),
     }
 }
@@ -168,7 +171,7 @@ mod tests {
 
     fn between_after(bytes: &[u8], pause: Duration) -> bool {
         let now = Instant::now();
-        let mut typed = Typed::new();
+        let mut typed = KeyBoundary::new();
         for byte in bytes {
             typed.feed(now, &[*byte]);
         }

@@ -1,37 +1,37 @@
-//! The emulated screen of a session with its gatherer, fed so that cutting the bytes changes
-//! nothing.
+//! The emulated screen of a session with a screen profile, and the text that is gathered from it.
 //!
-//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the
-//! screen shows between two moments, never what it shows between two reads of the same moment.
+//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came). So a frame is what the
+//! screen shows between two moments, never what it shows between two reads of the same moment, and
+//! cutting the bytes changes nothing. It never fails; without valid text rules the text is empty.
 
 use super::profile::{Profile, RowsRule};
-use super::typed::Typed;
-use crate::pattern::Pattern;
+use super::typed_line::TypedLine;
+use crate::pattern::{Pattern, matches_optional};
 use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submitted};
 
-/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+/// How many bytes wait for the screen; more are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// A screen and what is gathered from it.
-pub(super) struct View {
+/// A screen and the text that is gathered from it.
+pub(super) struct ProfileScreen {
     screen: Screen,
     gatherer: Option<Gatherer>,
-    /// What was submitted, where that is known.
-    asked: Option<String>,
+    /// The submitted text, where it is known and is not a command.
+    submitted: Option<String>,
     pending: Vec<u8>,
-    /// The row that [`View::interrupt_row`] found, until the screen changes.
+    /// The cached result of [`ProfileScreen::interrupt_row`], until the screen changes.
     interrupt_row: Option<Option<usize>>,
 }
 
 /// The signs that a profile's patterns find on the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Signs {
+pub(super) struct RowSigns {
     pub(super) busy: bool,
     pub(super) ready: bool,
     pub(super) dialog: bool,
 }
 
-impl View {
+impl ProfileScreen {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
         // The rules were checked when the profile was compiled; without a gatherer the text is
         // empty.
@@ -39,7 +39,7 @@ impl View {
         Self {
             screen: Screen::new(size),
             gatherer,
-            asked: None,
+            submitted: None,
             pending: Vec::new(),
             interrupt_row: None,
         }
@@ -61,7 +61,7 @@ impl View {
         self.pending.len()
     }
 
-    /// Paints what waits.
+    /// Paints the waiting bytes.
     pub(super) fn paint(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -69,43 +69,43 @@ impl View {
         let gatherer = &mut self.gatherer;
         self.screen.feed(&self.pending, |screen| {
             if let Some(gatherer) = gatherer {
-                gatherer.frame(screen);
+                gatherer.apply_frame(screen);
             }
         });
         self.pending.clear();
         self.interrupt_row = None;
     }
 
-    /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the
-    /// program's own.
-    pub(super) fn begin(&mut self, typed: &Typed, is_command: bool) {
+    /// Begins a turn with the screen as it is now.
+    pub(super) fn begin_turn(&mut self, typed: &TypedLine, is_command: bool) {
         self.paint();
-        self.asked = typed
-            .plain()
+        self.submitted = typed
+            .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.begin(&self.screen);
-            gatherer.submitted(Submitted {
-                text: self.asked.clone().unwrap_or_default(),
+            gatherer.begin_turn(&self.screen);
+            gatherer.set_submitted(Submitted {
+                text: self.submitted.clone().unwrap_or_default(),
                 is_command,
             });
         }
-        self.asked.take_if(|_| is_command);
+        // A repeated command may print nothing new, so its old answer must not be returned again.
+        self.submitted.take_if(|_| is_command);
     }
 
-    /// The row on which the cursor is.
+    /// The text of the row that the cursor is on.
     pub(super) fn cursor_row(&mut self) -> String {
         self.paint();
         let row = self
             .screen
             .rows()
             .into_iter()
-            .nth(self.screen.cursor().0.into());
+            .nth(self.screen.cursor().row.into());
         row.map(|row| row.text).unwrap_or_default()
     }
 
-    /// The text of the turn, which is over.
-    pub(super) fn text(&mut self, ending: Ending) -> Gathered {
+    /// Ends the turn and returns its text.
+    pub(super) fn finish_turn(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered {
             text: String::new(),
@@ -116,23 +116,24 @@ impl View {
             .gatherer
             .as_ref()
             .map_or(empty, |gatherer| gatherer.text(ending));
+        // The same question again may leave the same page, on which nothing is new.
         if gathered.text.is_empty() && ending == Ending::Complete {
             gathered.text = self.answer_again();
         }
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.end();
+            gatherer.end_turn();
         }
         gathered
     }
 
-    /// The text of the turn, which is over, where the next one has begun already.
+    /// Ends the turn and returns its text, where the next one has already begun.
     pub(super) fn hand_over(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let handed = self
             .gatherer
             .as_mut()
             .and_then(|gatherer| gatherer.hand_over(ending));
-        handed.unwrap_or_else(|| self.text(ending))
+        handed.unwrap_or_else(|| self.finish_turn(ending))
     }
 
     /// Whether a turn is gathered.
@@ -140,12 +141,11 @@ impl View {
         self.gatherer.as_ref().is_some_and(Gatherer::is_open)
     }
 
-    /// What stands below the prompt of a turn that asks the same as the one before, where nothing
-    /// is new.
+    /// The text below the prompt of a turn that repeats the submit before it, where nothing is new.
     pub(super) fn answer_again(&self) -> String {
-        let asked = self.asked.as_deref().zip(self.gatherer.as_ref());
-        asked
-            .map(|(asked, gatherer)| gatherer.answer_again(asked))
+        let submitted = self.submitted.as_deref().zip(self.gatherer.as_ref());
+        submitted
+            .map(|(submitted, gatherer)| gatherer.answer_again(submitted))
             .unwrap_or_default()
     }
 
@@ -163,13 +163,13 @@ impl View {
         self.gatherer.as_ref().is_some_and(Gatherer::awaits_words)
     }
 
-    /// Output was lost.
-    pub(super) fn gap(&mut self) {
+    /// Handles lost output: the screen is unknown until the program repaints it.
+    pub(super) fn note_gap(&mut self) {
         self.paint();
         self.screen.reset();
         self.interrupt_row = None;
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.gap();
+            gatherer.note_gap();
         }
     }
 
@@ -179,8 +179,8 @@ impl View {
         self.interrupt_row = None;
     }
 
-    /// Whether the screen is half painted.
-    pub(super) fn half_painted(&self) -> bool {
+    /// Whether a synchronized update is open, so that the screen is half painted.
+    pub(super) fn is_half_painted(&self) -> bool {
         self.screen.sync_open()
     }
 
@@ -190,52 +190,38 @@ impl View {
         self.screen.left_of_cursor()
     }
 
-    /// What the rows say.
-    pub(super) fn signs(&mut self, profile: &Profile) -> Signs {
+    /// The signs on the rows.
+    pub(super) fn read_signs(&mut self, profile: &Profile) -> RowSigns {
         self.paint();
         let Some(rule) = &profile.rows else {
-            return Signs::default();
+            return RowSigns::default();
         };
         let rows = self.screen.rows();
-        let is_edge = |row: &Row| self.is_edge(rule, row);
-        let edge = rows.iter().position(is_edge);
-        // Above a box stand the assistant's words, which are indented and mostly have no colour of
-        // their own.
-        let own = |at: usize, row: &Row, indented: bool| {
-            let coloured = row.lead.foreground != Colour::Default;
-            edge.is_none_or(|edge| at > edge)
-                || (coloured && (indented || !row.text.starts_with(' ')))
-        };
-        let says = |pattern: Option<&Pattern>, indented: bool| {
-            let mut printed = rows.iter().enumerate().filter(|(_, row)| !row.is_blank());
-            pattern.is_some_and(|pattern| {
-                printed.any(|(at, row)| pattern.matches(&row.text) && own(at, row, indented))
-            })
-        };
+        let edge = rows.iter().position(|row| self.is_edge(rule, row));
         let is_prompt = |row: &Row| rule.ready.matches(&row.text);
-        let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
+        // While a box is visible, only the row below its edge is a prompt: the transcript may show
+        // others.
         let ready = if edge.is_some() {
-            rows.windows(2).any(below)
+            rows.windows(2).any(
+                |pair| matches!(pair, [above, row] if self.is_edge(rule, above) && is_prompt(row)),
+            )
         } else {
             rows.iter().any(is_prompt)
         };
-        Signs {
-            busy: says(rule.busy.as_ref(), false),
+        RowSigns {
+            busy: shows_sign(&rows, edge, rule.busy.as_ref(), Indented::No),
             ready,
-            dialog: says(rule.dialog.as_ref(), true),
+            dialog: shows_sign(&rows, edge, rule.dialog.as_ref(), Indented::Yes),
         }
     }
 
-    /// Whether a row is the upper edge of a box, from side to side.
+    /// Whether a row is the upper edge of a box that spans the window.
     fn is_edge(&self, rule: &RowsRule, row: &Row) -> bool {
-        let matches = rule
-            .edge
-            .as_ref()
-            .is_some_and(|edge| edge.matches(&row.text));
-        matches && row.text.chars().count() >= usize::from(self.screen.size().cols)
+        matches_optional(rule.edge.as_ref(), &row.text)
+            && row.text.chars().count() >= usize::from(self.screen.size().cols)
     }
 
-    /// The lowest row by which the program says that it was interrupted, as painted so far.
+    /// The lowest row by which the program shows that it was interrupted, as painted so far.
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
         let screen = &self.screen;
@@ -249,6 +235,34 @@ impl View {
     }
 }
 
+/// Whether a sign above the box may be indented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indented {
+    Yes,
+    No,
+}
+
+/// Whether a printed row shows the sign that a pattern describes. `edge` is the row of the box.
+fn shows_sign(
+    rows: &[Row],
+    edge: Option<usize>,
+    pattern: Option<&Pattern>,
+    indented: Indented,
+) -> bool {
+    let Some(pattern) = pattern else { return false };
+    // Above the box are the assistant's words. They are indented and mostly have no colour of their
+    // own, so only other rows there can be signs of the program.
+    let may_be_sign = |at: usize, row: &Row| {
+        let is_coloured = row.lead.foreground != Colour::Default;
+        edge.is_none_or(|edge| at > edge)
+            || (is_coloured && (indented == Indented::Yes || !row.text.starts_with(' ')))
+    };
+    rows.iter()
+        .enumerate()
+        .filter(|(_, row)| !row.is_blank())
+        .any(|(at, row)| pattern.matches(&row.text) && may_be_sign(at, row))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,22 +270,22 @@ mod tests {
     #[test]
     fn the_rows_are_read_for_an_interruption_once_until_the_screen_changes() {
         let profile = crate::detector::presets().get("codex").unwrap();
-        let mut view = View::new(&profile, Size { cols: 40, rows: 6 });
-        assert_eq!(view.interrupt_row(&profile), None);
-        view.push("\r\n■ Conversation interrupted".as_bytes());
+        let mut screen = ProfileScreen::new(&profile, Size { cols: 40, rows: 6 });
+        assert_eq!(screen.interrupt_row(&profile), None);
+        screen.push("\r\n■ Conversation interrupted".as_bytes());
         assert_eq!(
-            view.interrupt_row,
+            screen.interrupt_row,
             Some(None),
             "what waits is not on the screen yet"
         );
-        view.paint();
-        assert_eq!(view.interrupt_row, None);
-        assert_eq!(view.interrupt_row(&profile), Some(1));
-        view.push(b"\x1b[2J");
-        view.paint();
-        assert_eq!(view.interrupt_row(&profile), None);
-        view.interrupt_row(&profile);
-        view.resize(Size { cols: 30, rows: 5 });
-        assert_eq!(view.interrupt_row, None);
+        screen.paint();
+        assert_eq!(screen.interrupt_row, None);
+        assert_eq!(screen.interrupt_row(&profile), Some(1));
+        screen.push(b"\x1b[2J");
+        screen.paint();
+        assert_eq!(screen.interrupt_row(&profile), None);
+        screen.interrupt_row(&profile);
+        screen.resize(Size { cols: 30, rows: 5 });
+        assert_eq!(screen.interrupt_row, None);
     }
 }

@@ -1,19 +1,19 @@
-//! What a session came to: how many turns were found, and how often Enter was pressed without one.
+//! The counts of a session: how many turns were found, and how often Enter was pressed without one.
 //!
-//! The observer counts on its own thread; whoever started the session reads the result when it has
-//! ended.
+//! The observer counts on its own thread; the caller that started the session reads the result at
+//! its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The counts of one session.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct SessionCounts {
     turns: Arc<AtomicU32>,
     unanswered: Arc<AtomicU32>,
 }
 
-impl Tally {
+impl SessionCounts {
     /// How many turns were found.
     pub fn turns(&self) -> u32 {
         self.turns.load(Ordering::Relaxed)

@@ -1,36 +1,36 @@
-//! The sequence numbers of a session: each is given once, and they only rise.
+//! The sequence numbers of a session: each is assigned once, and they only rise.
 //!
-//! A wrapper may number its turns itself and leave numbers out. Which ones it left out is
-//! remembered (the newest [`SKIPPED_MAX`] runs of them), so that a number that was given is told
-//! from one that never was.
+//! A wrapper may number its turns itself and skip numbers. The newest [`SKIPPED_MAX`] skipped runs
+//! are remembered, to distinguish a number that was assigned from one that never was. A number that
+//! was skipped is rejected.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use turnkeep_types::broker::{Reason, Refusal};
 
-/// How many runs of numbers that were left out are remembered.
+/// How many runs of skipped numbers are remembered.
 const SKIPPED_MAX: usize = 1024;
 
-/// The numbers that were given.
+/// The numbers that were assigned.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct SequenceNumbers {
     last: u64,
     skipped: VecDeque<RangeInclusive<u64>>,
 }
 
-/// What a number is.
+/// A number and whether it is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
-    /// It is given now.
+pub(super) enum AssignedNumber {
+    /// The number is assigned now.
     New(u64),
-    /// It was given before.
+    /// The number was assigned before.
     Known(u64),
 }
 
-impl Numbers {
-    /// Gives a number: the one that is asked for, else the next.
-    pub(super) fn give(&mut self, asked: Option<u64>) -> Result<Number, Refusal> {
+impl SequenceNumbers {
+    /// Assigns the requested number, or the next one.
+    pub(super) fn assign(&mut self, asked: Option<u64>) -> Result<AssignedNumber, Refusal> {
         let refuse = |detail: String| Err(Refusal::new(Reason::BadField, detail));
         let last = self.last;
         match asked {
@@ -38,16 +38,16 @@ impl Numbers {
             Some(seq) if self.skipped.iter().any(|run| run.contains(&seq)) => refuse(format!(
                 "`seq` {seq} was left out and the last is {last}: numbers only rise"
             )),
-            Some(seq) if seq <= last => Ok(Number::Known(seq)),
-            Some(seq) => Ok(self.rise(seq)),
+            Some(seq) if seq <= last => Ok(AssignedNumber::Known(seq)),
+            Some(seq) => Ok(self.advance_to(seq)),
             None => match last.checked_add(1) {
-                Some(next) => Ok(self.rise(next)),
+                Some(next) => Ok(self.advance_to(next)),
                 None => refuse(format!("the session has used its last `seq`, {last}")),
             },
         }
     }
 
-    fn rise(&mut self, seq: u64) -> Number {
+    fn advance_to(&mut self, seq: u64) -> AssignedNumber {
         if seq - self.last > 1 {
             self.skipped.push_back(self.last + 1..=seq - 1);
             if self.skipped.len() > SKIPPED_MAX {
@@ -55,7 +55,7 @@ impl Numbers {
             }
         }
         self.last = seq;
-        Number::New(seq)
+        AssignedNumber::New(seq)
     }
 }
 
@@ -65,20 +65,21 @@ mod tests {
 
     #[test]
     fn numbers_rise_and_only_those_that_were_given_are_known() {
-        let mut numbers = Numbers::default();
-        let told = |given: Result<Number, Refusal>| given.map_err(|refusal| refusal.to_string());
+        let mut numbers = SequenceNumbers::default();
+        let told =
+            |given: Result<AssignedNumber, Refusal>| given.map_err(|refusal| refusal.to_string());
         for (asked, expect) in [
-            (None, Ok(Number::New(1))),
-            (Some(10), Ok(Number::New(10))),
-            (None, Ok(Number::New(11))),
-            (Some(10), Ok(Number::Known(10))),
-            (Some(1), Ok(Number::Known(1))),
+            (None, Ok(AssignedNumber::New(1))),
+            (Some(10), Ok(AssignedNumber::New(10))),
+            (None, Ok(AssignedNumber::New(11))),
+            (Some(10), Ok(AssignedNumber::Known(10))),
+            (Some(1), Ok(AssignedNumber::Known(1))),
             (
                 Some(7),
                 Err("`seq` 7 was left out and the last is 11: numbers only rise"),
             ),
             (Some(0), Err("`seq` counts from 1")),
-            (Some(u64::MAX), Ok(Number::New(u64::MAX))),
+            (Some(u64::MAX), Ok(AssignedNumber::New(u64::MAX))),
             (
                 Some(12),
                 Err(
@@ -89,9 +90,9 @@ mod tests {
                 None,
                 Err("the session has used its last `seq`, 18446744073709551615"),
             ),
-            (Some(u64::MAX), Ok(Number::Known(u64::MAX))),
+            (Some(u64::MAX), Ok(AssignedNumber::Known(u64::MAX))),
         ] {
-            match (told(numbers.give(asked)), expect) {
+            match (told(numbers.assign(asked)), expect) {
                 (Err(found), Err(part)) => assert!(found.contains(part), "{asked:?}: {found}"),
                 (found, expect) => assert_eq!(found, expect.map_err(str::to_owned), "{asked:?}"),
             }
@@ -100,9 +101,9 @@ mod tests {
 
     #[test]
     fn what_is_remembered_of_left_out_numbers_is_bounded() {
-        let mut numbers = Numbers::default();
+        let mut numbers = SequenceNumbers::default();
         for seq in 1..4 * SKIPPED_MAX as u64 {
-            numbers.give(Some(seq * 2)).unwrap();
+            numbers.assign(Some(seq * 2)).unwrap();
         }
         assert_eq!(numbers.skipped.len(), SKIPPED_MAX);
     }

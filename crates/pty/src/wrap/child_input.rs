@@ -1,8 +1,10 @@
-//! Bytes on their way to the child: keys in the order in which they came, and one paste beside
+//! The input on its way to the child: keys in the order in which they came, and one paste beside
 //! them.
 //!
-//! What others paste never fills the child's terminal: it goes in by pieces that leave room for
-//! keys, so that the terminal takes an interrupt at once whether or not the child reads.
+//! A paste never fills the child's terminal: it is written in pieces that leave room for keys, so
+//! that the terminal accepts an interrupt at once whether or not the child reads. Worked example, a
+//! paste of 7000 bytes into a terminal that buffers 4096: pieces of 3072, 3072 and 856 bytes, each
+//! after the child has read the one before.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -11,80 +13,86 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rustix::io::Errno;
 
-use super::inject::Content;
-use super::typed::{PASTE_END, PASTE_START};
+use super::inject::PasteContent;
+use super::key_boundary::{PASTE_END, PASTE_START};
 
-/// Input that waits for the child before no more is read from the user.
+/// How many key bytes may wait for the child before the user is no longer read.
 pub(super) const IN_BYTES_MAX: usize = 64 << 10;
 
 /// Where input came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum InputSource {
     /// The user's terminal.
     Typed,
     /// A paste.
     Injected,
-    /// The wrapper, in the terminal's place.
+    /// The wrapper, answering in the terminal's place.
     Answer,
 }
 
-/// Bytes of a paste that the child's terminal may hold. It has room for 4096, and keys need some of
+/// How many pasted bytes the child's terminal may hold. It has room for 4096, and keys need some of
 /// it.
 const PASTE_HELD_MAX: usize = 3 << 10;
-/// The kernel hands a piece on a moment after it was written: until then it is seen nowhere.
+/// The kernel hands a piece on a moment after it was written; until then no count shows it.
 const PIECE_PAUSE: Duration = Duration::from_millis(1);
-/// The pause between two looks at a child that does not read.
+/// The longest pause between two checks of a child that does not read.
 const PIECE_PAUSE_LAST: Duration = Duration::from_millis(20);
-/// A paste of which nothing was taken for so long is stuck.
+/// A paste is stuck when the child has read nothing of it for this long.
 const STUCK_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a child may take to read the end mark of a paste that was dropped before the key that
-/// dropped it follows.
+/// How long a child may take to read the end mark of a dropped paste before the key that dropped it
+/// follows.
 const MARK_PAUSE: Duration = Duration::from_millis(200);
 
 /// What the child's terminal holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
-    /// Bytes that the child has not read; of lines, where they are collected, only whole ones.
+pub(super) struct HeldInput {
+    /// How many bytes the child has not read; where lines are collected, only complete ones count.
     pub(super) bytes: u64,
     /// Whether the terminal collects lines.
     pub(super) by_lines: bool,
 }
 
-/// Something to be written, and how much of it is.
+/// Input that the child's terminal accepted.
+#[derive(Debug)]
+pub(super) struct WrittenInput {
+    pub(super) source: InputSource,
+    pub(super) bytes: Bytes,
+}
+
+/// Bytes to write, and how many of them are written.
 #[derive(Debug)]
 struct Chunk {
-    source: Source,
+    source: InputSource,
     bytes: Bytes,
     sent: usize,
 }
 
 impl Chunk {
-    fn rest(&self) -> &[u8] {
+    fn unsent(&self) -> &[u8] {
         self.bytes.get(self.sent..).unwrap_or_default()
     }
 }
 
-/// Bytes on their way to the child: keys, and one paste.
+/// The input on its way to the child.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct ChildInput {
     keys: VecDeque<Chunk>,
     key_bytes: usize,
-    /// Everything in it came before the keys.
+    /// The paste; all of it comes before the keys.
     paste: Option<Chunk>,
-    /// Whether the paste stands between marks.
+    /// Whether the paste is between paste marks.
     is_framed: bool,
-    /// When the end mark of a dropped paste went out, until the child has read it: a key that sends
-    /// a signal makes the terminal forget what is unread.
+    /// When the end mark of a dropped paste was written, until the child has read it: a key that
+    /// sends a signal makes the terminal discard unread input.
     marked_at: Option<Instant>,
     pasted_at: Instant,
-    /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are
-    /// counted.
+    /// Pasted bytes that the terminal may not count yet, and since when.
     unseen: usize,
     unseen_since: Instant,
 }
 
-impl Inbox {
+impl ChildInput {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -103,18 +111,17 @@ impl Inbox {
         self.keys.is_empty() && self.paste.is_none()
     }
 
-    /// Whether the child must take some before more is read from the user.
+    /// Whether the child must read some input before the user is read again.
     pub(super) fn is_full(&self) -> bool {
         self.key_bytes >= IN_BYTES_MAX
     }
 
-    /// Whether keys wait.
     pub(super) fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Adds at the end.
-    pub(super) fn push(&mut self, source: Source, bytes: impl Into<Bytes>) {
+    /// Adds input at the end.
+    pub(super) fn push(&mut self, source: InputSource, bytes: impl Into<Bytes>) {
         let bytes = bytes.into();
         if !bytes.is_empty() {
             self.key_bytes += bytes.len();
@@ -126,24 +133,24 @@ impl Inbox {
         }
     }
 
-    /// Begins a paste, when nothing else waits.
-    pub(super) fn paste(&mut self, Content { bytes, is_framed }: Content) {
+    /// Begins a paste; call it only when no other input waits.
+    pub(super) fn begin_paste(&mut self, PasteContent { bytes, is_framed }: PasteContent) {
         self.is_framed = is_framed;
         self.paste = Some(Chunk {
-            source: Source::Injected,
+            source: InputSource::Injected,
             bytes,
             sent: 0,
         })
-        .filter(|it| !it.rest().is_empty());
+        .filter(|it| !it.unsent().is_empty());
     }
 
-    /// Gives up what is left of a paste. Of one that stands between marks and was begun, what is
-    /// left of the marks goes out in front of the keys: what follows is no part of it, for the
-    /// child and for whoever looks.
+    /// Drops the rest of a paste. If a framed one was begun, the rest of its marks goes out in
+    /// front of the keys, so that the child does not take them for pasted text.
     pub(super) fn drop_paste(&mut self) {
         let Some(Chunk { bytes, sent, .. }) = self.paste.take() else {
             return;
         };
+        // The child has seen no start mark, so it needs no end mark.
         if !self.is_framed || sent == 0 {
             return;
         }
@@ -151,22 +158,21 @@ impl Inbox {
         let end = bytes.slice(sent.max(bytes.len() - PASTE_END.len())..);
         let bytes = Bytes::from([start, end].concat());
         self.key_bytes += bytes.len();
-        // A key that is half out is not cut.
+        // A half-written key must not be cut.
         let at = self.keys.iter().take_while(|key| key.sent > 0).count();
         self.keys.insert(
             at,
             Chunk {
-                source: Source::Injected,
+                source: InputSource::Injected,
                 bytes,
                 sent: 0,
             },
         );
     }
 
-    /// Whether the next to be written are keys. They wait for a paste, unless it is stuck where the
-    /// user would see the keys at once: in a terminal that collects lines and echoes them by
-    /// itself.
-    pub(super) fn is_keys_turn(&self, now: Instant, is_canonical: bool) -> bool {
+    /// Whether keys are written next. They wait for a paste, unless it is stuck where the user
+    /// would see the keys at once: in a terminal that collects lines and echoes them itself.
+    pub(super) fn may_write_keys(&self, now: Instant, is_canonical: bool) -> bool {
         let is_stuck = now.saturating_duration_since(self.pasted_at) >= STUCK_PAUSE;
         self.has_keys()
             && self.marked_at.is_none()
@@ -178,14 +184,14 @@ impl Inbox {
         self.paste.is_some() || self.marked_at.is_some()
     }
 
-    /// Whether the end mark of a dropped paste is out: a signal would make the terminal forget it.
-    pub(super) fn has_mark(&self) -> bool {
+    /// Whether the end mark of a dropped paste is still unread.
+    pub(super) fn awaits_end_mark(&self) -> bool {
         self.marked_at.is_some()
     }
 
-    /// Lets the keys go on that wait for the child to read an end mark, when it has or takes too
+    /// Releases the keys that wait for the child to read an end mark, when it has or takes too
     /// long.
-    pub(super) fn look_for_mark(&mut self, now: Instant, held: impl FnOnce() -> Held) {
+    pub(super) fn check_end_mark(&mut self, now: Instant, held: impl FnOnce() -> HeldInput) {
         let since = self.marked_at.map(|at| now.saturating_duration_since(at));
         if since
             .is_some_and(|since| since >= MARK_PAUSE || (since >= PIECE_PAUSE && held().bytes == 0))
@@ -194,7 +200,7 @@ impl Inbox {
         }
     }
 
-    /// The pause before the paste that is under way goes on; longer for a child that does not read.
+    /// The pause before the paste goes on; longer for a child that does not read.
     pub(super) fn paste_pause(&self, now: Instant) -> Option<Duration> {
         if self.marked_at.is_some() {
             return Some(PIECE_PAUSE);
@@ -204,75 +210,100 @@ impl Inbox {
         Some((since / 4).clamp(PIECE_PAUSE, PIECE_PAUSE_LAST))
     }
 
-    /// Writes keys once, as much as the child's terminal takes now, and says what it took.
+    /// Writes keys once, and returns what the child's terminal accepted.
     pub(super) fn write_keys(
         &mut self,
         master: BorrowedFd<'_>,
         now: Instant,
-    ) -> Option<(Source, Bytes)> {
+    ) -> Option<WrittenInput> {
         let chunk = self.keys.front_mut()?;
-        let taken = write(master, chunk, usize::MAX)?;
+        let taken = write_chunk(master, chunk, usize::MAX)?;
         self.key_bytes -= taken.len();
         let source = chunk.source;
-        if chunk.rest().is_empty() {
+        if chunk.unsent().is_empty() {
             self.keys.pop_front();
-            self.marked_at = (source == Source::Injected).then_some(now);
+            // Only the rest of a dropped paste is injected among the keys: its end mark must be
+            // read first.
+            self.marked_at = (source == InputSource::Injected).then_some(now);
         }
-        Some((source, taken))
+        Some(WrittenInput {
+            source,
+            bytes: taken,
+        })
     }
 
-    /// Writes a piece of the paste beside what the child's terminal holds, and says what it took. A
-    /// piece ends with a line where it can. A part of a line is seen nowhere where lines are
-    /// collected: there it goes in only when no line waits before it, because then the terminal is
-    /// never full.
+    /// Writes a piece of the paste, and returns what the child's terminal accepted. A piece ends
+    /// with a line where it can.
     pub(super) fn write_paste(
         &mut self,
         master: BorrowedFd<'_>,
-        held: impl FnOnce() -> Held,
+        held: impl FnOnce() -> HeldInput,
         now: Instant,
-    ) -> Option<(Source, Bytes)> {
+    ) -> Option<WrittenInput> {
         let chunk = self.paste.as_mut()?;
+        // By now the terminal counts everything that was written before.
         if now.saturating_duration_since(self.unseen_since) >= PIECE_PAUSE {
             (self.unseen, self.unseen_since) = (0, now);
         }
         if self.unseen >= PASTE_HELD_MAX {
             return None;
         }
-        let Held { bytes, by_lines } = held();
+        let HeldInput { bytes, by_lines } = held();
         let held = usize::try_from(bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(self.unseen);
-        let room = PASTE_HELD_MAX.saturating_sub(held);
-        let rest = chunk.rest();
-        let piece = rest.get(..room).unwrap_or(rest);
-        let line_end = piece
-            .iter()
-            .rposition(|byte| matches!(byte, b'\r' | b'\n'))
-            .map(|at| at + 1);
-        let is_cut = piece.len() < rest.len();
-        let piece_bytes = line_end.filter(|_| is_cut).unwrap_or(piece.len());
-        let is_part = is_cut && line_end.is_none();
-        if piece_bytes == 0 || (is_part && by_lines && held > 0) {
+        let piece = choose_piece(chunk.unsent(), PASTE_HELD_MAX.saturating_sub(held));
+        // Where lines are collected, a part of a line is not counted as held. It is written only
+        // when no line waits before it, because then the terminal cannot be full.
+        if piece.bytes == 0 || (piece.is_part_of_line && by_lines && held > 0) {
             return None;
         }
-        let taken = write(master, chunk, piece_bytes)?;
+        let taken = write_chunk(master, chunk, piece.bytes)?;
         self.pasted_at = now;
         self.unseen += taken.len();
-        if chunk.rest().is_empty() {
+        if chunk.unsent().is_empty() {
             self.paste = None;
         }
-        Some((Source::Injected, taken))
+        Some(WrittenInput {
+            source: InputSource::Injected,
+            bytes: taken,
+        })
     }
 }
 
-/// Writes once, no more than so many bytes.
-fn write(master: BorrowedFd<'_>, chunk: &mut Chunk, bytes_max: usize) -> Option<Bytes> {
+/// The next piece of a paste.
+struct PastePiece {
+    bytes: usize,
+    /// Whether the piece ends in the middle of a line.
+    is_part_of_line: bool,
+}
+
+/// Chooses the next piece: all of the rest if it fits, else up to the last line end that fits.
+fn choose_piece(rest: &[u8], free: usize) -> PastePiece {
+    let Some(piece) = rest.get(..free).filter(|piece| piece.len() < rest.len()) else {
+        return PastePiece {
+            bytes: rest.len(),
+            is_part_of_line: false,
+        };
+    };
+    let line_end = piece
+        .iter()
+        .rposition(|byte| matches!(byte, b'\r' | b'\n'))
+        .map(|at| at + 1);
+    PastePiece {
+        bytes: line_end.unwrap_or(piece.len()),
+        is_part_of_line: line_end.is_none(),
+    }
+}
+
+/// Writes once, at most `bytes_max` bytes.
+fn write_chunk(master: BorrowedFd<'_>, chunk: &mut Chunk, bytes_max: usize) -> Option<Bytes> {
     let rest = chunk.bytes.slice(chunk.sent..);
     let piece = rest.slice(..rest.len().min(bytes_max));
     let written = match rustix::io::write(master, &piece) {
         Ok(written) => written,
         Err(Errno::AGAIN | Errno::INTR) => return None,
-        // Nobody can read it any more.
+        // The terminal is gone, so the bytes count as written.
         Err(_) => piece.len(),
     };
     chunk.sent += written;
@@ -285,8 +316,8 @@ mod tests {
 
     use super::*;
 
-    fn plain(bytes: &'static [u8]) -> Content {
-        Content {
+    fn plain(bytes: &'static [u8]) -> PasteContent {
+        PasteContent {
             bytes: Bytes::from_static(bytes),
             is_framed: false,
         }
@@ -296,23 +327,23 @@ mod tests {
         Instant::now() + Duration::from_secs(1)
     }
 
-    fn held(bytes: u64) -> Held {
-        Held {
+    fn held(bytes: u64) -> HeldInput {
+        HeldInput {
             bytes,
             by_lines: false,
         }
     }
 
-    /// What a paste becomes in pieces, when the terminal holds so many bytes each time.
-    fn pieces(paste: &'static [u8], held: Held) -> Vec<usize> {
+    /// The lengths of the pieces of a paste, when the terminal always holds this much.
+    fn pieces(paste: &'static [u8], held: HeldInput) -> Vec<usize> {
         let (_reader, writer) = std::io::pipe().unwrap();
-        let mut inbox = Inbox::new();
-        inbox.paste(plain(paste));
+        let mut input = ChildInput::new();
+        input.begin_paste(plain(paste));
         let mut now = long_after();
         let mut lengths = Vec::new();
-        while let Some((_, taken)) = inbox.write_paste(writer.as_fd(), || held, now) {
+        while let Some(written) = input.write_paste(writer.as_fd(), || held, now) {
             now += PIECE_PAUSE;
-            lengths.push(taken.len());
+            lengths.push(written.bytes.len());
         }
         lengths
     }
@@ -325,7 +356,7 @@ mod tests {
         assert_eq!(pieces(&PLAIN, held(4096)), [0; 0], "no room");
         assert_eq!(pieces(LINES, held(0)), [LINES.len()]);
         assert_eq!(pieces(LINES, held(3072 - 9)), [8, 6, 4]);
-        let by_lines = |bytes| Held {
+        let by_lines = |bytes| HeldInput {
             bytes,
             by_lines: true,
         };
@@ -341,12 +372,12 @@ mod tests {
     #[test]
     fn pastes_of_one_moment_leave_room_together() {
         let (_reader, writer) = std::io::pipe().unwrap();
-        let mut inbox = Inbox::new();
+        let mut input = ChildInput::new();
         let now = long_after();
         let mut paste = |now| {
-            inbox.paste(plain(&[b'x'; 1000]));
-            let taken = inbox.write_paste(writer.as_fd(), || held(0), now);
-            taken.map_or(0, |(_, taken)| taken.len())
+            input.begin_paste(plain(&[b'x'; 1000]));
+            let taken = input.write_paste(writer.as_fd(), || held(0), now);
+            taken.map_or(0, |written| written.bytes.len())
         };
         let lengths: Vec<usize> = (0..5).map(|_| paste(now)).collect();
         assert_eq!(lengths, [1000, 1000, 1000, 72, 0]);
@@ -356,35 +387,35 @@ mod tests {
     #[test]
     fn of_a_framed_paste_that_is_dropped_the_end_mark_goes_out_in_front_of_the_keys() {
         const PASTE: &[u8] = b"\x1b[200~text\x1b[201~";
-        /// What the child gets when a paste is dropped after so many bytes.
-        fn check(paste: &Content, sent: usize, expect: &[u8]) {
+        /// Checks the child's input when a paste is dropped after `sent` bytes.
+        fn check(paste: &PasteContent, sent: usize, expect: &[u8]) {
             let (mut reader, writer) = std::io::pipe().unwrap();
-            let mut inbox = Inbox::new();
-            inbox.paste(paste.clone());
+            let mut input = ChildInput::new();
+            input.begin_paste(paste.clone());
             let taken =
-                inbox.write_paste(writer.as_fd(), || held(3072 - sent as u64), long_after());
-            assert_eq!(taken.map_or(0, |(_, taken)| taken.len()), sent);
-            inbox.push(Source::Typed, b"before".to_vec());
-            inbox.drop_paste();
-            inbox.push(Source::Typed, b"^C".to_vec());
+                input.write_paste(writer.as_fd(), || held(3072 - sent as u64), long_after());
+            assert_eq!(taken.map_or(0, |written| written.bytes.len()), sent);
+            input.push(InputSource::Typed, b"before".to_vec());
+            input.drop_paste();
+            input.push(InputSource::Typed, b"^C".to_vec());
             let mut now = long_after();
-            while inbox.is_pasting() || inbox.has_keys() {
-                let is_mark = inbox.is_keys_turn(now, true)
-                    && inbox.write_keys(writer.as_fd(), now).is_some();
+            while input.is_pasting() || input.has_keys() {
+                let is_mark = input.may_write_keys(now, true)
+                    && input.write_keys(writer.as_fd(), now).is_some();
                 assert!(
-                    is_mark || inbox.marked_at.is_some(),
+                    is_mark || input.marked_at.is_some(),
                     "keys wait for the mark only"
                 );
-                inbox.look_for_mark(now, || held(6));
+                input.check_end_mark(now, || held(6));
                 assert!(
-                    inbox
+                    input
                         .marked_at
-                        .is_none_or(|at| !inbox.is_keys_turn(at + PIECE_PAUSE, true))
+                        .is_none_or(|at| !input.may_write_keys(at + PIECE_PAUSE, true))
                 );
                 now += PIECE_PAUSE;
-                inbox.look_for_mark(now, || held(0));
+                input.check_end_mark(now, || held(0));
             }
-            assert_eq!((inbox.is_empty(), inbox.key_bytes), (true, 0));
+            assert_eq!((input.is_empty(), input.key_bytes), (true, 0));
             drop(writer);
             let mut came = Vec::new();
             std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
@@ -394,7 +425,7 @@ mod tests {
                 "after {sent}"
             );
         }
-        let framed = Content {
+        let framed = PasteContent {
             is_framed: true,
             ..plain(PASTE)
         };
@@ -408,22 +439,22 @@ mod tests {
 
     #[test]
     fn keys_wait_for_a_paste_unless_it_is_stuck_where_the_terminal_echoes() {
-        let mut inbox = Inbox::new();
-        assert!(!inbox.is_keys_turn(long_after(), true), "no keys");
-        inbox.push(Source::Typed, b"a".to_vec());
-        assert!(inbox.is_keys_turn(Instant::now(), false), "no paste");
-        inbox.paste(plain(b"text"));
-        inbox.pasted_at = Instant::now();
+        let mut input = ChildInput::new();
+        assert!(!input.may_write_keys(long_after(), true), "no keys");
+        input.push(InputSource::Typed, b"a".to_vec());
+        assert!(input.may_write_keys(Instant::now(), false), "no paste");
+        input.begin_paste(plain(b"text"));
+        input.pasted_at = Instant::now();
         assert!(
-            !inbox.is_keys_turn(inbox.pasted_at, true),
+            !input.may_write_keys(input.pasted_at, true),
             "the paste goes on"
         );
         assert!(
-            !inbox.is_keys_turn(long_after(), false),
+            !input.may_write_keys(long_after(), false),
             "nothing would be seen of them"
         );
-        assert!(inbox.is_keys_turn(long_after(), true));
-        inbox.drop_paste();
-        assert!(inbox.is_keys_turn(inbox.pasted_at, false));
+        assert!(input.may_write_keys(long_after(), true));
+        input.drop_paste();
+        assert!(input.may_write_keys(input.pasted_at, false));
     }
 }

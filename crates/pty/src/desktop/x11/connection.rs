@@ -1,8 +1,8 @@
 //! The connection to an X server, with a limit on every wait.
 //!
-//! x11rb waits for the server in one place, its stream's `poll`: there the limit is. A server that
-//! accepts a connection and says nothing, or stops answering in mid-request (a forward whose other
-//! end is gone), fails with a time-out instead of holding its caller for ever.
+//! x11rb waits for the server in one place, its stream's `poll`, and the limit is there. A server
+//! that accepts a connection and stays silent, or stops answering (a forward whose other end is
+//! gone), fails with a time-out instead of blocking its caller forever.
 
 use std::io::{self, IoSlice};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -21,26 +21,26 @@ use x11rb::reexports::x11rb_protocol::xauth::{Family, get_auth};
 use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
 
-/// A connection whose waits end.
-pub(super) type Link = RustConnection<Patient>;
+/// A connection whose waits time out.
+pub(super) type XConnection = RustConnection<TimeoutStream>;
 
-/// How long the server may take for anything it owes us.
+/// How long the server may take for any answer.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Connects; the connection and the number of the display's screen.
-pub(super) fn open(display: &str) -> Result<(Link, usize), ConnectError> {
+/// Connects; returns the connection and the number of the display's screen.
+pub(super) fn open(display: &str) -> Result<(XConnection, usize), ConnectError> {
     open_within(display, ANSWER_WAIT_MAX)
 }
 
-fn open_within(display: &str, limit: Duration) -> Result<(Link, usize), ConnectError> {
+fn open_within(display: &str, limit: Duration) -> Result<(XConnection, usize), ConnectError> {
     let parsed = parse_display(Some(display))?;
     let screen = usize::from(parsed.screen);
     let mut failed = None;
     for address in parsed.connect_instruction() {
-        match reach(&address) {
+        match connect_address(&address) {
             Ok((stream, peer)) => {
                 return Ok((
-                    introduced(Patient { stream, limit }, &peer, &parsed)?,
+                    authenticate(TimeoutStream { stream, limit }, &peer, &parsed)?,
                     screen,
                 ));
             }
@@ -53,23 +53,23 @@ fn open_within(display: &str, limit: Duration) -> Result<(Link, usize), ConnectE
     ))
 }
 
-/// Shows the server what it wants to see; one that wants nothing is told nothing.
-fn introduced(
-    stream: Patient,
+/// Sends the authentication that the server's address requires, if any is known.
+fn authenticate(
+    stream: TimeoutStream,
     (family, address): &(Family, Vec<u8>),
     display: &ParsedDisplay,
-) -> Result<Link, ConnectError> {
+) -> Result<XConnection, ConnectError> {
     let known = get_auth(*family, address, display.display).unwrap_or_default();
     let (name, data) = known.unwrap_or_default();
     RustConnection::connect_to_stream_with_auth_info(stream, display.screen.into(), name, data)
 }
 
-fn reach(address: &ConnectAddress<'_>) -> io::Result<(DefaultStream, (Family, Vec<u8>))> {
+fn connect_address(address: &ConnectAddress<'_>) -> io::Result<(DefaultStream, (Family, Vec<u8>))> {
     match address {
         ConnectAddress::Hostname(host, port) => {
-            DefaultStream::from_tcp_stream(call((*host, *port))?)
+            DefaultStream::from_tcp_stream(connect_tcp((*host, *port))?)
         }
-        ConnectAddress::Socket(path) => DefaultStream::from_unix_stream(knock(path)?),
+        ConnectAddress::Socket(path) => DefaultStream::from_unix_stream(connect_unix(path)?),
         _ => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             "no such kind of address is known",
@@ -77,7 +77,7 @@ fn reach(address: &ConnectAddress<'_>) -> io::Result<(DefaultStream, (Family, Ve
     }
 }
 
-fn call(host: (&str, u16)) -> io::Result<TcpStream> {
+fn connect_tcp(host: (&str, u16)) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in host.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, ANSWER_WAIT_MAX) {
@@ -88,43 +88,43 @@ fn call(host: (&str, u16)) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Reaches the socket of this path, or the abstract one of the same name, which a container shares
-/// with its host where it shares no directory. Whoever may write to the directory is trusted more:
-/// it comes first.
-fn knock(path: &str) -> io::Result<UnixStream> {
-    let at_path = dial(&SocketAddrUnix::new(path)?);
+/// Connects to the socket of this path, or to the abstract one of the same name, which a container
+/// shares with its host where it shares no directory. The path comes first, because its directory
+/// protects it.
+fn connect_unix(path: &str) -> io::Result<UnixStream> {
+    let at_path = connect_socket(&SocketAddrUnix::new(path)?);
     at_path.or_else(|error| {
-        dial(&SocketAddrUnix::new_abstract_name(path.as_bytes())?).map_err(|_| error)
+        connect_socket(&SocketAddrUnix::new_abstract_name(path.as_bytes())?).map_err(|_| error)
     })
 }
 
-/// A socket whose server takes no more connections refuses at once instead of waiting for a place.
-fn dial(address: &SocketAddrUnix) -> io::Result<UnixStream> {
+/// Connects without blocking: a server that accepts no more connections fails at once.
+fn connect_socket(address: &SocketAddrUnix) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     connect(&socket, address)?;
     Ok(UnixStream::from(socket))
 }
 
-/// A stream that is waited for only so long.
+/// A stream whose waits time out.
 #[derive(Debug)]
-pub(super) struct Patient {
+pub(super) struct TimeoutStream {
     stream: DefaultStream,
     limit: Duration,
 }
 
-impl AsFd for Patient {
+impl AsFd for TimeoutStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         AsFd::as_fd(&self.stream)
     }
 }
 
-impl Stream for Patient {
+impl Stream for TimeoutStream {
     fn poll(&self, mode: PollMode) -> io::Result<()> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, mode.readable());
         flags.set(PollFlags::OUT, mode.writable());
-        wait(AsFd::as_fd(&self.stream), flags, self.limit)
+        wait_ready(AsFd::as_fd(&self.stream), flags, self.limit)
     }
 
     fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
@@ -144,7 +144,7 @@ impl Stream for Patient {
     }
 }
 
-fn wait(fd: BorrowedFd<'_>, flags: PollFlags, limit: Duration) -> io::Result<()> {
+fn wait_ready(fd: BorrowedFd<'_>, flags: PollFlags, limit: Duration) -> io::Result<()> {
     let until = Instant::now() + limit;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -174,13 +174,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("X7");
         let name = path.to_str().unwrap();
-        assert_eq!(knock(name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            connect_unix(name).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         let unnamed = <SocketAddr as SocketAddrExt>::from_abstract_name(name).unwrap();
         let hidden = UnixListener::bind_addr(&unnamed).unwrap();
-        knock(name).unwrap();
+        connect_unix(name).unwrap();
         hidden.accept().unwrap();
         let shown = UnixListener::bind(&path).unwrap();
-        knock(name).unwrap();
+        connect_unix(name).unwrap();
         shown.accept().unwrap();
     }
 
@@ -193,10 +196,10 @@ mod tests {
                 Some((listener, format!("127.0.0.1:{}", port - 6000)))
             })
             .expect("a free port");
-        let said = open_within(&display, Duration::from_millis(50))
+        let message = open_within(&display, Duration::from_millis(50))
             .unwrap_err()
             .to_string();
-        assert!(said.contains("no answer within 50ms"), "{said}");
+        assert!(message.contains("no answer within 50ms"), "{message}");
         drop(listener);
         assert!(open(&display).is_err());
         assert!(open("no display").is_err());

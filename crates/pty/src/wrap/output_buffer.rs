@@ -1,35 +1,37 @@
-//! Bytes on their way from the child to the user: bounded, in order, and shown to who looks after
-//! they are out.
+//! Output on its way from the child to the user: limited, in order, and handed to the tap only
+//! after the write.
+//!
+//! A full buffer stops reading; a failed write is returned to the pump.
 
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
-/// Output that waits for the user's terminal.
+/// How much output may wait for the user's terminal.
 pub(super) const OUT_BYTES_MAX: usize = 64 << 10;
 
-/// What reading from the child gave.
+/// The result of reading from the child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filled {
-    /// So many bytes, and there may be more.
+pub(super) enum ReadOutcome {
+    /// This many bytes, and there may be more.
     Bytes(usize),
     /// Nothing for now.
     Dry,
-    /// The user's terminal must take some first.
+    /// Nothing, because the user's terminal must accept some output first.
     Full,
     /// Nothing any more.
     Closed,
 }
 
-/// Bytes on their way to the user.
+/// Output on its way to the user.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(super) struct OutputBuffer {
     bytes: Vec<u8>,
     sent: usize,
     fresh: usize,
 }
 
-impl Outbox {
+impl OutputBuffer {
     pub(super) fn new() -> Self {
         Self {
             bytes: Vec::with_capacity(OUT_BYTES_MAX),
@@ -38,7 +40,7 @@ impl Outbox {
         }
     }
 
-    /// Whether something waits for the user's terminal.
+    /// Whether nothing waits for the user's terminal.
     pub(super) fn is_empty(&self) -> bool {
         self.sent == self.bytes.len()
     }
@@ -48,36 +50,41 @@ impl Outbox {
         self.bytes.len() - self.sent == self.bytes.capacity()
     }
 
-    /// What the last [`Outbox::fill`] brought, sent or not.
-    pub(super) fn fresh(&self) -> &[u8] {
+    /// The bytes of the last [`OutputBuffer::read_from`], sent or not.
+    pub(super) fn last_read(&self) -> &[u8] {
         self.bytes.get(self.fresh..).unwrap_or_default()
     }
 
-    /// Reads what the child has written, as far as there is room.
-    pub(super) fn fill(&mut self, master: BorrowedFd<'_>) -> Filled {
+    /// Reads the child's output up to the limit.
+    pub(super) fn read_from(&mut self, master: BorrowedFd<'_>) -> ReadOutcome {
+        // Sent bytes go only now, because `fresh` must still see them after the write.
         self.bytes.drain(..self.sent);
         (self.sent, self.fresh) = (0, self.bytes.len());
         if self.is_full() {
-            return Filled::Full;
+            return ReadOutcome::Full;
         }
         let end = loop {
             if self.is_full() {
-                break Filled::Full;
+                break ReadOutcome::Full;
             }
             // The kernel gives 4 KiB at a time.
             match rustix::io::read(master, rustix::buffer::spare_capacity(&mut self.bytes)) {
-                Ok(0) => break Filled::Closed,
+                Ok(0) => break ReadOutcome::Closed,
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break Filled::Dry,
-                Err(_) => break Filled::Closed,
+                Err(Errno::AGAIN) => break ReadOutcome::Dry,
+                Err(_) => break ReadOutcome::Closed,
             }
         };
         let read = self.bytes.len() - self.fresh;
-        if read > 0 { Filled::Bytes(read) } else { end }
+        if read > 0 {
+            ReadOutcome::Bytes(read)
+        } else {
+            end
+        }
     }
 
-    /// Writes as much as the user's terminal takes now.
-    pub(super) fn drain(&mut self, output: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    /// Writes as much as the user's terminal accepts now.
+    pub(super) fn write_to(&mut self, output: BorrowedFd<'_>) -> rustix::io::Result<()> {
         while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(output, rest) {
                 Ok(written) => self.sent += written,
@@ -89,7 +96,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Forgets what waits: nobody will read it.
+    /// Drops the waiting output, which has no reader any more.
     pub(super) fn discard(&mut self) {
         self.sent = self.bytes.len();
     }

@@ -1,9 +1,9 @@
-//! The owner of the CLIPBOARD selection: claims it, answers requests, and goes when it is lost.
+//! The owner of the CLIPBOARD selection: claims it, answers requests, and ends when it is lost.
 //!
-//! The bytes are offered as text in all its X11 names, exactly as they are; `STRING` means Latin-1
-//! and is offered only for ASCII. Contents above [`INLINE_BYTES_MAX`] go piece by piece (INCR).
-//! Transfers that were begun are finished even after the selection is lost. A requestor that is
-//! gone shows as an error event, which concerns nobody else.
+//! The bytes are offered unchanged as text under all its X11 names; `STRING` means Latin-1 and is
+//! offered only for ASCII. Contents above [`INLINE_BYTES_MAX`] are sent in pieces (INCR). Transfers
+//! that were begun are finished even after the selection is lost. A requestor that is gone causes
+//! only an error event.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -17,21 +17,22 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::wrapper::ConnectionExt as _;
 
-use super::link::Link;
-use super::transfer::{Step, Transfers};
+use super::connection::XConnection;
+use super::transfer::{TransferPiece, Transfers};
 use super::{Atoms, connect, hidden_window, wait_readable};
 use crate::desktop::error::{ClipboardError, DesktopError};
 
-/// Larger contents would hold up the server, or be refused by it.
+/// The largest content that is sent at once; a larger one would block the server, or be refused by
+/// it.
 const INLINE_BYTES_MAX: usize = 128 << 10;
-/// Conversions that one MULTIPLE request may ask for.
+/// How many conversions one MULTIPLE request may contain.
 const MULTIPLE_MAX: usize = 32;
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Whoever owns the selection.
+/// The owner of the selection.
 #[derive(Debug)]
-pub(super) struct Owner {
-    connection: Link,
+pub(super) struct SelectionOwner {
+    connection: XConnection,
     window: Window,
     atoms: Atoms,
     since: Timestamp,
@@ -40,8 +41,8 @@ pub(super) struct Owner {
     lost: bool,
 }
 
-impl Owner {
-    /// Becomes the owner, or says that another program did.
+impl SelectionOwner {
+    /// Becomes the owner, or fails when another program did.
     pub(super) fn claim(display: &str, content: Vec<u8>) -> Result<Self, ClipboardError> {
         let (connection, root) = connect(display)?;
         let window = hidden_window(&connection, root)?;
@@ -61,6 +62,7 @@ impl Owner {
                     .owner,
             )
         })()?;
+        // Another program may have claimed it with a later time.
         if claimed != window {
             return Err(ClipboardError::NotOwner);
         }
@@ -80,10 +82,10 @@ impl Owner {
     /// closed.
     pub(super) fn serve(mut self, stop: &PipeReader) -> Result<(), DesktopError> {
         loop {
-            self.answer_all()?;
+            self.handle_events()?;
             self.transfers.drop_stale(Instant::now());
             if self.lost && self.transfers.is_empty() {
-                // The server may drop what it has not read yet of a connection that is closed.
+                // The server may drop unread requests of a connection that is closed.
                 return Ok(self.connection.sync()?);
             }
             let connection = self.connection.stream().as_fd();
@@ -94,23 +96,22 @@ impl Owner {
         }
     }
 
-    /// Answers what came until nothing is left to be read or sent: sending may read what comes
-    /// meanwhile.
-    fn answer_all(&mut self) -> Result<(), DesktopError> {
+    /// Handles events until nothing is left to read or send: sending may read further events.
+    fn handle_events(&mut self) -> Result<(), DesktopError> {
         while let Some(event) = self.connection.poll_for_event()? {
-            self.on(&event)?;
+            self.handle_event(&event)?;
             while let Some(event) = self.connection.poll_for_event()? {
-                self.on(&event)?;
+                self.handle_event(&event)?;
             }
             self.connection.flush()?;
         }
         Ok(())
     }
 
-    fn on(&mut self, event: &Event) -> Result<(), DesktopError> {
+    fn handle_event(&mut self, event: &Event) -> Result<(), DesktopError> {
         match event {
-            Event::SelectionRequest(request) => self.on_request(request),
-            Event::PropertyNotify(event) => self.on_property(event),
+            Event::SelectionRequest(request) => self.handle_request(request),
+            Event::PropertyNotify(event) => self.handle_property_change(event),
             Event::DestroyNotify(event) => {
                 self.transfers.drop_window(event.window);
                 Ok(())
@@ -123,20 +124,21 @@ impl Owner {
         }
     }
 
-    fn on_request(&mut self, request: &SelectionRequestEvent) -> Result<(), DesktopError> {
+    fn handle_request(&mut self, request: &SelectionRequestEvent) -> Result<(), DesktopError> {
         // Old programs name no property and mean the target.
         let property = if request.property == 0 {
             request.target
         } else {
             request.property
         };
+        // A request for another selection, or for an owner before us, must fail.
         let is_ours = request.owner == self.window && request.selection == self.atoms.CLIPBOARD;
         let done = match request.target {
             _ if !is_ours => false,
             target if target == self.atoms.MULTIPLE => {
-                self.answer_multiple(request.requestor, property)?
+                self.write_multiple(request.requestor, property)?
             }
-            target => self.answer(request.requestor, property, target)?,
+            target => self.write_conversion(request.requestor, property, target)?,
         };
         let notify = SelectionNotifyEvent {
             response_type: SELECTION_NOTIFY_EVENT,
@@ -152,11 +154,16 @@ impl Owner {
         Ok(())
     }
 
-    /// Puts one conversion into a property; whether there is such a conversion.
-    fn answer(&mut self, to: Window, property: Atom, target: Atom) -> Result<bool, DesktopError> {
+    /// Writes one conversion into a property; returns whether it is supported.
+    fn write_conversion(
+        &mut self,
+        to: Window,
+        property: Atom,
+        target: Atom,
+    ) -> Result<bool, DesktopError> {
         let mode = PropMode::REPLACE;
         if target == self.atoms.TARGETS {
-            let targets = self.targets();
+            let targets = self.all_targets();
             self.connection
                 .change_property32(mode, to, property, AtomEnum::ATOM, &targets)?;
         } else if target == self.atoms.TIMESTAMP {
@@ -167,26 +174,21 @@ impl Owner {
                 AtomEnum::INTEGER,
                 &[self.since],
             )?;
-        } else if self.texts().contains(&target) {
+        } else if self.text_targets().contains(&target) {
             // TEXT asks the owner to choose the encoding.
             let kind = if target == self.atoms.TEXT {
                 self.atoms.UTF8_STRING
             } else {
                 target
             };
-            return self.answer_text(to, property, kind);
+            return self.write_text(to, property, kind);
         } else {
             return Ok(false);
         }
         Ok(true)
     }
 
-    fn answer_text(
-        &mut self,
-        to: Window,
-        property: Atom,
-        kind: Atom,
-    ) -> Result<bool, DesktopError> {
+    fn write_text(&mut self, to: Window, property: Atom, kind: Atom) -> Result<bool, DesktopError> {
         if self.content.len() <= INLINE_BYTES_MAX {
             self.connection.change_property8(
                 PropMode::REPLACE,
@@ -200,7 +202,7 @@ impl Owner {
         if !self.transfers.begin(to, property, kind, Instant::now()) {
             return Ok(false);
         }
-        // We must hear of the deletion of the announcement, so listen before making it.
+        // The requestor deletes the announcement to start, so we must listen before we make it.
         let listen = x11rb::protocol::xproto::ChangeWindowAttributesAux::new()
             .event_mask(EventMask::PROPERTY_CHANGE | EventMask::STRUCTURE_NOTIFY);
         self.connection.change_window_attributes(to, &listen)?;
@@ -215,9 +217,9 @@ impl Owner {
         Ok(true)
     }
 
-    /// Several conversions in one request: pairs of target and property, a failed one's property is
-    /// cleared.
-    fn answer_multiple(&mut self, to: Window, property: Atom) -> Result<bool, DesktopError> {
+    /// Writes several conversions of one request: pairs of target and property; the property of a
+    /// failed one is cleared.
+    fn write_multiple(&mut self, to: Window, property: Atom) -> Result<bool, DesktopError> {
         let length = u32::try_from(MULTIPLE_MAX * 2).unwrap_or(u32::MAX);
         let asked = self
             .connection
@@ -231,7 +233,9 @@ impl Owner {
         let mut pairs: Vec<Atom> = values.collect();
         for pair in pairs.chunks_exact_mut(2) {
             if let [target, at] = pair
-                && (*target == self.atoms.MULTIPLE || *at == 0 || !self.answer(to, *at, *target)?)
+                && (*target == self.atoms.MULTIPLE
+                    || *at == 0
+                    || !self.write_conversion(to, *at, *target)?)
             {
                 *at = 0;
             }
@@ -241,7 +245,7 @@ impl Owner {
         Ok(true)
     }
 
-    fn texts(&self) -> Vec<Atom> {
+    fn text_targets(&self) -> Vec<Atom> {
         let atoms = &self.atoms;
         let mut texts = vec![
             atoms.UTF8_STRING,
@@ -256,37 +260,38 @@ impl Owner {
         texts
     }
 
-    fn targets(&self) -> Vec<Atom> {
+    fn all_targets(&self) -> Vec<Atom> {
         let mut targets = vec![
             self.atoms.TARGETS,
             self.atoms.TIMESTAMP,
             self.atoms.MULTIPLE,
         ];
-        targets.extend(self.texts());
+        targets.extend(self.text_targets());
         targets
     }
 
-    /// The requestor took the last piece: the next one.
-    fn on_property(&mut self, event: &PropertyNotifyEvent) -> Result<(), DesktopError> {
+    /// Sends the next piece after the requestor has taken the last one.
+    fn handle_property_change(&mut self, event: &PropertyNotifyEvent) -> Result<(), DesktopError> {
         if event.state != Property::DELETE {
             return Ok(());
         }
-        let Some(step) =
+        let Some(next) =
             self.transfers
-                .step(event.window, event.atom, self.content.len(), Instant::now())
+                .next_piece(event.window, event.atom, self.content.len(), Instant::now())
         else {
             return Ok(());
         };
-        let Step {
+        let TransferPiece {
             kind,
             range,
             is_last,
-        } = step;
+        } = next;
         let piece = self.content.get(range).unwrap_or_default();
         let (to, property) = (event.window, event.atom);
         self.connection
             .change_property8(PropMode::REPLACE, to, property, kind, piece)?;
-        if is_last && !self.transfers.concerns(to) {
+        // Another transfer to the same window still needs its events.
+        if is_last && !self.transfers.has_window(to) {
             let ignore = x11rb::protocol::xproto::ChangeWindowAttributesAux::new()
                 .event_mask(EventMask::NO_EVENT);
             self.connection.change_window_attributes(to, &ignore)?;
@@ -295,9 +300,9 @@ impl Owner {
     }
 }
 
-/// The server's time now, which a claim must carry: taken from a change of our own window.
+/// The server's current time, which a claim must carry, read from a change of our own window.
 fn server_time(
-    connection: &Link,
+    connection: &XConnection,
     window: Window,
     atoms: &Atoms,
 ) -> Result<Timestamp, DesktopError> {

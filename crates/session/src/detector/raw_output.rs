@@ -1,16 +1,16 @@
-//! The program's output of a turn, kept beside its text where that is asked for.
+//! The program's output during a turn, kept beside its text where the caller asked for it.
 //!
-//! It holds at most `bytes_max` bytes and says when there were more.
+//! It holds at most `bytes_max` bytes and marks itself truncated when there were more.
 
 /// The program's output of a turn.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct RawOutput {
     pub(super) bytes: Vec<u8>,
     bytes_max: usize,
     pub(super) truncated: bool,
 }
 
-impl Raw {
+impl RawOutput {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -23,21 +23,20 @@ impl Raw {
         self.bytes.len()
     }
 
-    /// Takes output, as far as there is room.
+    /// Adds output up to the limit.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let room = self.bytes_max.saturating_sub(self.bytes.len());
-        self.truncated |= bytes.len() > room;
+        let free = self.bytes_max.saturating_sub(self.bytes.len());
+        self.truncated |= bytes.len() > free;
         self.bytes
-            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            .extend_from_slice(bytes.get(..free).unwrap_or(bytes));
     }
 
-    /// Forgets what was kept.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.bytes_max);
     }
 
-    /// Hands out what was kept, and begins anew.
-    pub(super) fn take(&mut self) -> Self {
+    /// Returns the kept output and starts again empty.
+    pub(super) fn take_kept(&mut self) -> Self {
         let empty = Self::new(self.bytes_max);
         std::mem::replace(self, empty)
     }

@@ -1,12 +1,11 @@
-//! Two facts in the child's output that the byte path itself needs: whether bracketed paste is on,
-//! and whether the child asks for the status protocol.
+//! Finds two facts in the child's output that the byte path itself needs: whether bracketed paste
+//! is on, and whether the child queries the status protocol.
 //!
-//! Sequences may be cut anywhere. What is too long to be one of the two is skipped, so memory is
-//! fixed.
+//! Sequences may be cut anywhere. Longer ones are skipped, so memory is fixed. Any bytes are valid.
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
-/// Longest sequence that is looked into.
+/// How much of a sequence is kept.
 const SEQUENCE_BYTES_MAX: usize = 64;
 const STATUS_QUERY: &[u8] = b"7501;?";
 /// The answer to a query of the status protocol: the query itself.
@@ -22,20 +21,21 @@ enum State {
     OscEscape,
 }
 
-/// Follows the child's output.
+/// Scans the child's output.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct OutputScanner {
     state: State,
     sequence: Vec<u8>,
     bracketed: bool,
     queries: usize,
 }
 
-impl Watch {
-    /// The child wrote these bytes.
+impl OutputScanner {
+    /// Scans bytes that the child wrote.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.state == State::Ground {
+                // Plain text is skipped quickly: this runs on every byte of output.
                 let Some(at) = bytes.iter().position(|byte| *byte == ESC) else {
                     return;
                 };
@@ -44,7 +44,7 @@ impl Watch {
             let Some((byte, rest)) = bytes.split_first() else {
                 return;
             };
-            self.state = self.step(*byte);
+            self.state = self.next_state(*byte);
             bytes = rest;
         }
     }
@@ -59,7 +59,7 @@ impl Watch {
         std::mem::take(&mut self.queries)
     }
 
-    fn step(&mut self, byte: u8) -> State {
+    fn next_state(&mut self, byte: u8) -> State {
         match (self.state, byte) {
             (State::Osc, ESC) => State::OscEscape,
             (State::Osc, BEL) | (State::OscEscape, b'\\') => self.end_osc(),
@@ -67,7 +67,7 @@ impl Watch {
             (State::Ground, _) => State::Ground,
             (State::Escape | State::OscEscape, _) => self.after_escape(byte),
             (State::Csi, 0x40..=0x7e) => self.end_csi(byte),
-            (state @ (State::Csi | State::Osc), _) => self.collect(state, byte),
+            (state @ (State::Csi | State::Osc), _) => self.collect_byte(state, byte),
         }
     }
 
@@ -76,6 +76,7 @@ impl Watch {
         match byte {
             b'[' => State::Csi,
             b']' => State::Osc,
+            // A terminal reset switches bracketed paste off.
             b'c' => {
                 self.bracketed = false;
                 State::Ground
@@ -84,7 +85,7 @@ impl Watch {
         }
     }
 
-    fn collect(&mut self, state: State, byte: u8) -> State {
+    fn collect_byte(&mut self, state: State, byte: u8) -> State {
         if self.sequence.len() < SEQUENCE_BYTES_MAX {
             self.sequence.push(byte);
         }
@@ -118,10 +119,10 @@ mod tests {
 
     fn check(bytes: &[u8], bracketed: bool, queries: usize) {
         for cut in 0..=bytes.len() {
-            let mut watch = Watch::default();
-            watch.feed(&bytes[..cut]);
-            watch.feed(&bytes[cut..]);
-            let found = (watch.is_bracketed(), watch.take_queries());
+            let mut scanner = OutputScanner::default();
+            scanner.feed(&bytes[..cut]);
+            scanner.feed(&bytes[cut..]);
+            let found = (scanner.is_bracketed(), scanner.take_queries());
             assert_eq!(
                 found,
                 (bracketed, queries),
@@ -147,11 +148,11 @@ mod tests {
 
     #[test]
     fn a_string_without_end_takes_no_memory() {
-        let mut watch = Watch::default();
-        watch.feed(b"\x1b]");
-        watch.feed(&vec![b'x'; 1 << 20]);
-        assert!(watch.sequence.len() <= SEQUENCE_BYTES_MAX);
-        watch.feed(b"\x1b\\\x1b[?2004h");
-        assert!(watch.is_bracketed());
+        let mut scanner = OutputScanner::default();
+        scanner.feed(b"\x1b]");
+        scanner.feed(&vec![b'x'; 1 << 20]);
+        assert!(scanner.sequence.len() <= SEQUENCE_BYTES_MAX);
+        scanner.feed(b"\x1b\\\x1b[?2004h");
+        assert!(scanner.is_bracketed());
     }
 }

@@ -1,0 +1,232 @@
+//! Inspects the screen: decides what the program does now, and completes its turn.
+//!
+//! A turn without words is not returned; the inspection waits for words up to [`WORDS_WAIT_MAX`]
+//! and then drops it.
+
+use super::super::event::{Detection, Signal, State, Turn};
+use super::super::raw_output::RawOutput;
+use super::super::signals::ReportedState;
+use super::area::InputArea;
+use super::{
+    DIALOG_HOLD, FullScreen, OpenTurn, Phase, ProgramKind, REST, REST_AFTER_SPINNER, STATUS_HOLD,
+    STATUS_QUIET, STATUS_QUIET_MAX, STOP_MAX, WORDS_WAIT_MAX, answer,
+};
+use crate::screen::{Ending, Gathered};
+use std::time::Duration;
+
+/// What the program is doing.
+enum Activity {
+    /// The program works; inspect again at this time.
+    Works {
+        again: Option<Duration>,
+    },
+    /// Something else has replaced the input area.
+    Asks,
+    Ready(Signal),
+}
+
+impl FullScreen {
+    pub(super) fn inspect(&mut self) {
+        if self.kind != ProgramKind::FullScreen {
+            return;
+        }
+        if !matches!(self.phase, Phase::Open(_)) {
+            self.inspect_idle();
+            return;
+        }
+        match self.find_activity() {
+            Activity::Works { again } => {
+                self.inspect_at = again.filter(|at| *at > self.now).or(self.inspect_at);
+                self.enter_state(State::Working);
+            }
+            Activity::Asks => self.enter_state(State::Blocked),
+            Activity::Ready(signal) => self.complete_turn(signal),
+        }
+    }
+
+    /// Detects the first prompt: the program is ready when the cursor rests in an input area.
+    fn inspect_idle(&mut self) {
+        let rests_at = self.motion.changed_at.max(self.output_at) + REST_AFTER_SPINNER;
+        if self.now < rests_at && matches!(self.phase, Phase::Starting) {
+            self.inspect_by(rests_at);
+            return;
+        }
+        let rows = self.screen.rows();
+        if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some()
+        {
+            self.phase = Phase::Idle;
+            self.out.push(Detection::Ready);
+            self.enter_state(State::Ready);
+        }
+    }
+
+    fn find_activity(&self) -> Activity {
+        let Phase::Open(open) = &self.phase else {
+            return Activity::Works { again: None };
+        };
+        // The program reports its own state, which is more reliable than its screen.
+        if open.reported {
+            return self.activity_from_status();
+        }
+        self.activity_from_screen()
+    }
+
+    fn activity_from_screen(&self) -> Activity {
+        let Phase::Open(open) = &self.phase else {
+            return Activity::Works { again: None };
+        };
+        // Something replaced the input area; if it stays, it is a dialog.
+        if self.found_area.is_none() {
+            let due = self.area_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
+            return if self.now < due {
+                Activity::Works { again: Some(due) }
+            } else {
+                Activity::Asks
+            };
+        }
+        let due = self.motion.changed_at.max(open.start) + self.required_rest();
+        // A submit is real when the area showed the text and then gave it up. Where the keys do not
+        // show the text, a spinner proves it.
+        let is_real =
+            (open.echoed || (open.asked.is_none() && self.motion.spinner_seen)) && open.taken;
+        // The screen still moves, or is half painted.
+        if self.now < due || self.screen.sync_open() {
+            return Activity::Works { again: Some(due) };
+        }
+        if is_real && self.shows_idle_footer() {
+            Activity::Ready(Signal::Rows)
+        } else {
+            Activity::Works { again: None }
+        }
+    }
+
+    fn activity_from_status(&self) -> Activity {
+        match self.report.state {
+            Some(ReportedState::Ready) => {
+                let hold = self.report.at + STATUS_HOLD;
+                let quiet = (self.output_at + STATUS_QUIET).min(self.report.at + STATUS_QUIET_MAX);
+                let due = hold.max(quiet);
+                if self.now < due {
+                    Activity::Works { again: Some(due) }
+                } else {
+                    Activity::Ready(Signal::Status)
+                }
+            }
+            Some(ReportedState::Blocked) => Activity::Asks,
+            Some(ReportedState::Working) | None => self.activity_if_stuck(),
+        }
+    }
+
+    /// The program reported that it works. If a spinner turned and is gone, and the screen has
+    /// rested, the report is stuck and the screen decides.
+    fn activity_if_stuck(&self) -> Activity {
+        let is_over = self.motion.spinner_seen && !self.motion.shows_spinner();
+        if !is_over {
+            return Activity::Works { again: None };
+        }
+        let last_sign = self
+            .output_at
+            .max(self.motion.changed_at)
+            .max(self.report.at);
+        let due = last_sign + REST;
+        if self.now < due {
+            return Activity::Works { again: Some(due) };
+        }
+        self.activity_from_screen()
+    }
+
+    fn required_rest(&self) -> Duration {
+        let is_over = self.motion.spinner_seen && !self.motion.shows_spinner();
+        if is_over { REST_AFTER_SPINNER } else { REST }
+    }
+
+    pub(super) fn complete_turn(&mut self, signal: Signal) {
+        let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        let interrupted = open.interrupted
+            || open
+                .escaped_at
+                .is_some_and(|at| self.was_stopped(at, signal));
+        let gathered = self.gathered_text(interrupted);
+        let is_command = open.asked.as_deref().is_some_and(is_command);
+        let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
+            && !(interrupted && answer::is_stop_notice(&gathered.text));
+        // A command of the program's own prints words without asking the model, so it needs a sign
+        // of work.
+        let counts = has_answer && (!is_command || self.motion.spinner_seen || open.reported);
+        let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
+        // The answer may be painted after the screen has rested: wait before the turn is dropped.
+        if !has_answer && !interrupted && self.now < words_due {
+            open.silent = true;
+            self.phase = Phase::Open(open);
+            self.inspect_by(words_due);
+            return;
+        }
+        self.gatherer = None;
+        self.signal = Some(signal);
+        if counts {
+            let turn = self.make_turn(&open, gathered, signal, interrupted);
+            self.out.push(Detection::Turn(Box::new(turn)));
+        }
+        self.enter_state(State::Ready);
+    }
+
+    /// Whether the turn ended because of an Esc at this time.
+    fn was_stopped(&self, escaped_at: Duration, signal: Signal) -> bool {
+        match signal {
+            Signal::Status => self.report.stopped,
+            _ => self.motion.changed_at <= escaped_at + STOP_MAX,
+        }
+    }
+
+    fn gathered_text(&mut self, interrupted: bool) -> Gathered {
+        let ending = if interrupted {
+            Ending::Interrupted
+        } else {
+            Ending::Complete
+        };
+        let empty = Gathered {
+            text: String::new(),
+            incomplete: true,
+            followed: false,
+        };
+        let gathered = self
+            .gatherer
+            .as_ref()
+            .map_or(empty, |gatherer| gatherer.text(ending));
+        Gathered {
+            text: answer::clean_answer(&gathered.text),
+            ..gathered
+        }
+    }
+
+    fn make_turn(
+        &mut self,
+        open: &OpenTurn,
+        gathered: Gathered,
+        signal: Signal,
+        interrupted: bool,
+    ) -> Turn {
+        let raw = self.raw.as_mut().map(RawOutput::take_kept);
+        Turn {
+            content: gathered.text.clone().into_bytes(),
+            text: gathered.text,
+            raw_truncated: raw.as_ref().is_some_and(|raw| raw.truncated),
+            raw: raw.map(|raw| raw.bytes),
+            truncated: false,
+            interrupted,
+            incomplete: open.incomplete || gathered.incomplete,
+            unprompted: false,
+            signal,
+            start: open.start,
+            end: self.now,
+        }
+    }
+}
+
+/// Whether a prompt is a command of the program's own, which asks the model nothing unless the
+/// program works on it.
+fn is_command(asked: &str) -> bool {
+    asked.trim_start().starts_with(['/', '!', ':'])
+}
