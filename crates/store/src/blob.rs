@@ -289,7 +289,7 @@ fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
 
 /// What a zstd frame's header says, by RFC 8878.
 mod zstd_header {
-    pub(super) struct Header {
+    pub(super) struct FrameHeader {
         pub(super) needs_dictionary: bool,
         pub(super) window: u64,
         pub(super) content_len: Option<u64>,
@@ -297,7 +297,7 @@ mod zstd_header {
 
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<Header> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<FrameHeader> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let (&descriptor, mut rest) = rest.split_first()?;
         let single_segment = descriptor & 0x20 != 0;
@@ -316,7 +316,7 @@ mod zstd_header {
         };
         let size = little_endian(rest.get(id_len..id_len + size_len)?)
             + if size_len == 2 { 256 } else { 0 };
-        Some(Header {
+        Some(FrameHeader {
             needs_dictionary: id.iter().any(|&b| b != 0),
             window: if single_segment { size } else { window },
             content_len: (size_len > 0).then_some(size),

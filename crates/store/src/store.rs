@@ -9,16 +9,16 @@ use turnkeep_journal::{
 };
 use turnkeep_types::{BlobHash, BlobPrefix, Clock, ContextId, TurnId};
 
-use crate::acknowledged::{Acknowledged, Keeper};
+use crate::acknowledged::{Acknowledged, AcknowledgedFile};
 use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
 use crate::fs_roots::FsRoot;
-use crate::read::{Context, Payload, ReadError, Reading, Turn};
+use crate::read::{Context, Payload, ReadError, StoreReader, Turn};
 use crate::recovery::{self, Opened, WentBack};
 use crate::registry::Registry;
 use crate::state::State;
-use crate::writer::{CommitHook, Counters, Parts, Submission, Writer};
+use crate::writer::{CommitHook, Counters, Submission, Writer, WriterParts};
 
 /// When an ack may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,17 +196,23 @@ impl Store {
         let state = applier.state.clone();
         let hook = Arc::new(OnceLock::new());
         let counters = Arc::new(Counters::default());
-        let pace = (recovered.store_id, options.checkpoint_every_bytes);
-        let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
         let store_id = recovered.store_id;
-        let now = Acknowledged::now(store_id, &state, reader.last(), reader.last_durable());
-        let writer = Writer::new(Parts {
+        let checkpointer = Checkpointer::start(
+            storage.clone(),
+            reader.clone(),
+            store_id,
+            options.checkpoint_every_bytes,
+            progress,
+        )?;
+        let acknowledged =
+            Acknowledged::from_state(store_id, &state, reader.last(), reader.last_durable());
+        let writer = Writer::new(WriterParts {
             applier,
             clock,
             hook: hook.clone(),
             counters: counters.clone(),
             checkpointer,
-            acknowledged: Keeper::start(&*storage, &now),
+            acknowledged: AcknowledgedFile::open(&*storage, &acknowledged),
             store_id,
             log: reader.clone(),
         });
@@ -275,8 +281,8 @@ impl Store {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading {
+    fn reading(&self) -> StoreReader<'_> {
+        StoreReader {
             state: &self.0.state,
             log: &self.0.log,
         }
