@@ -1,4 +1,7 @@
-//! The store's one door: open it, submit commands, read.
+//! The public handle of a store: open it, submit commands, read.
+//!
+//! Opening recovers the state and starts the writer and checkpoint threads. Commands go through a
+//! bounded queue; a full queue rejects them at once. Reads go straight to the tables and never wait.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
@@ -20,29 +23,29 @@ use crate::registry::Registry;
 use crate::state::State;
 use crate::writer::{CommitHook, Counters, Submission, Writer, WriterParts};
 
-/// When an ack may be given.
+/// When the writer may acknowledge a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// After the log's frame was synced.
+    /// After the command's frame was synced.
     Fsync,
-    /// After it was handed to the operating system, which is told to sync every 100 ms.
+    /// After the frame was written to the operating system. A sync follows every 100 ms.
     Os,
 }
 
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// When an ack may be given.
+    /// When the writer may acknowledge a command.
     pub durability: Durability,
     /// The size of a log segment.
     pub segment_bytes: u64,
-    /// How much log may lie beyond the last index checkpoint.
+    /// How much log may follow the last checkpoint.
     pub checkpoint_every_bytes: u64,
-    /// Commands that may wait for the writer.
+    /// How many commands may wait for the writer.
     pub queue_commands_max: usize,
-    /// Commands that are logged together at most.
+    /// How many commands share one frame at most.
     pub group_commands_max: usize,
-    /// A random number from the edge: names this writer, and the store if it is new.
+    /// Random bytes from the caller. They identify this writer and, if it is new, the store.
     pub random: [u8; 32],
 }
 
@@ -65,7 +68,7 @@ pub enum OpenError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] turnkeep_journal::OpenError),
-    /// A file or a thread that the store needs cannot be had.
+    /// A file or a thread could not be created.
     #[error("the store cannot be opened: {0}")]
     Io(#[from] std::io::Error),
     /// The log ends before a frame that was durable.
@@ -75,13 +78,13 @@ pub enum OpenError {
     MissingFrames {
         /// The log's last frame.
         last: u64,
-        /// What the index knows.
+        /// The last frame that the index knows to have been durable.
         known: u64,
     },
-    /// The log cannot be read back.
+    /// A frame cannot be read back.
     #[error(transparent)]
     Read(#[from] turnkeep_journal::ReadError),
-    /// A frame was written over other turns or contexts than the log before it holds.
+    /// A frame was written after other turns or contexts than the log before it holds.
     #[error("frame {position} does not follow from the log before it: run `turnkeep verify`")]
     Diverged {
         /// The frame.
@@ -92,8 +95,7 @@ pub enum OpenError {
         "an import or repair into this directory did not end: delete the directory and run it again"
     )]
     Unfinished,
-    /// A record whose frame is sound but which is not what its kind says: our own bug, or a
-    /// forgery.
+    /// The frame is sound, but a record in it does not fit its kind: a bug or a forgery.
     #[error("the log holds a malformed command at frame {position}: run `turnkeep verify`")]
     MalformedCommand {
         /// The frame.
@@ -113,7 +115,7 @@ pub enum OpenError {
     },
 }
 
-/// Why a command was not even queued.
+/// Why a command was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait for the writer.
@@ -135,11 +137,11 @@ pub struct Stats {
     pub blobs: u64,
     /// Uncompressed bytes of all distinct blobs.
     pub blob_raw_bytes: u64,
-    /// The same as kept.
+    /// Stored bytes of all distinct blobs.
     pub blob_stored_bytes: u64,
-    /// Of the turns, those that were lost to damage.
+    /// How many of the turns were lost to damage.
     pub lost_turns: u64,
-    /// Of the contexts, those whose creation was lost to damage.
+    /// How many of the contexts lost their creation record to damage.
     pub lost_contexts: u64,
     /// Bundles ever published.
     pub bundles: u64,
@@ -161,8 +163,8 @@ pub struct Stats {
     pub poisoned: bool,
 }
 
-/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called or
-/// the last handle is dropped.
+/// A handle on an open store. Cloning is cheap. The writer stops after [`Store::close`] or when the
+/// last handle is dropped.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -178,8 +180,8 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens the data directory behind `storage`, which must be locked by the caller, and starts
-    /// the writer.
+    /// Opens the data directory behind `storage` and starts the writer. The caller must hold the
+    /// directory's lock.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: &Options,
@@ -235,8 +237,8 @@ impl Store {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not
-    /// block.
+    /// Queues a command. The writer's thread calls `reply` exactly once; `reply` must not block. An
+    /// invalid command gets its reply at once, on the caller's thread.
     pub fn submit(
         &self,
         command: Command,
@@ -251,7 +253,7 @@ impl Store {
         })
     }
 
-    /// Submits and waits. For tests, tools and threads that may block.
+    /// Submits a command and waits for the reply. Only for threads that may block.
     pub fn run(&self, command: Command) -> Result<Outcome, Refusal> {
         let (send, receive) = sync_channel(1);
         let mut waiting = Some(command);
@@ -262,6 +264,7 @@ impl Store {
                 Ok(()) => {}
                 Err(SubmitError::Closed) => return Err(Refusal::Closed),
                 Err(SubmitError::Full) => {
+                    // The queue drains with every sync, so a retry succeeds soon.
                     waiting = Some(command);
                     std::thread::yield_now();
                 }
@@ -270,13 +273,14 @@ impl Store {
         receive.recv().unwrap_or(Err(Refusal::Closed))
     }
 
-    /// Stops the writer after what is queued, writes a checkpoint and waits for both. Idempotent.
+    /// Finishes the queued commands, stops the writer, writes a checkpoint and waits for all of it.
+    /// Further calls do nothing.
     pub fn close(&self) {
         self.0.committer.close();
     }
 
-    /// Calls `hook` with the last event's position after every commit, on the writer's thread. The
-    /// first hook stays.
+    /// Makes the writer's thread call `hook` with the last event's position after every commit. Only
+    /// the first hook of a store counts.
     pub fn on_commit(&self, hook: impl Fn(u64) + Send + Sync + 'static) {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
@@ -288,12 +292,12 @@ impl Store {
         }
     }
 
-    /// A context as it is now.
+    /// Returns a context's current head and labels.
     pub fn context(&self, id: ContextId) -> Result<Context, ReadError> {
         self.reading().context(id)
     }
 
-    /// Contexts, newest created first, from below `before` (none: from the newest) on.
+    /// Iterates over contexts, newest first, starting below `before`. `None` starts at the newest.
     pub fn contexts(&self, before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
         let newest = self.0.state.contexts.len();
         let from = before.map_or(newest, |id| newest.min(id.get() - 1));
@@ -303,7 +307,7 @@ impl Store {
             .filter_map(|id| self.context(id).ok())
     }
 
-    /// One turn.
+    /// Returns one turn, without its payload.
     pub fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
         self.reading().turn(id)
     }
@@ -338,39 +342,39 @@ impl Store {
         self.reading().fs_root(turn)
     }
 
-    /// A turn's payload, checked.
+    /// Reads a turn's payload and verifies its checksum.
     pub fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
         self.reading().payload(turn)
     }
 
-    /// A blob, checked.
+    /// Reads a blob and verifies its checksum.
     pub fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
         self.reading().blob(hash)
     }
 
-    /// A blob's uncompressed length; an error also if the blob was lost to damage.
+    /// A blob's uncompressed length. Returns an error if the blob is unknown or was lost to damage.
     pub fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
         self.reading().blob_len(hash)
     }
 
-    /// Whether the store holds a blob, and its uncompressed length.
+    /// A blob's uncompressed length, if the store holds the blob.
     pub fn has_blob(&self, hash: BlobHash) -> Option<u32> {
         let row = self.0.state.find_blob(&hash)?;
         Some(self.0.state.blob(row)?.raw_len)
     }
 
-    /// The blobs whose hashes begin with these digits, at most so many. Takes longer the more blobs
-    /// there are.
+    /// Up to `max` blobs whose hashes begin with these digits. The cost grows with the number of
+    /// blobs in the store.
     pub fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
         self.0.state.blobs_with_prefix(prefix, max)
     }
 
-    /// The registry as it is now; the snapshot never changes.
+    /// The current registry, as a snapshot that never changes.
     pub fn registry(&self) -> Arc<Registry> {
         self.0.state.registry.load_full()
     }
 
-    /// The event at a position; none beyond the end.
+    /// The event at a position; `None` beyond the end.
     pub fn event(&self, position: u64) -> Option<Event> {
         self.0.state.event(position)
     }
@@ -385,14 +389,14 @@ impl Store {
         self.0.recovered.torn.as_ref()
     }
 
-    /// The acknowledged ids that the log did not hold any more when the store was opened, if there
-    /// were any. They are kept as lost.
+    /// The acknowledged ids that were missing from the log when the store was opened. They are marked
+    /// as lost.
     pub fn went_back(&self) -> Option<&WentBack> {
         self.0.went_back.as_ref()
     }
 
-    /// Where its files are, for what others keep beside them; names under `index/` and `log/` are
-    /// its own.
+    /// The storage of the data directory, for files of other components. Names under `index/` and
+    /// `log/` belong to the store.
     pub fn storage(&self) -> &dyn Storage {
         &*self.0.storage
     }
@@ -402,12 +406,12 @@ impl Store {
         &self.0.log
     }
 
-    /// The store's id, the same for ever.
+    /// The store's id, which never changes.
     pub fn id(&self) -> [u8; 16] {
         self.0.recovered.store_id
     }
 
-    /// Counters.
+    /// Returns the current counters.
     pub fn stats(&self) -> Stats {
         let (state, log) = (&self.0.state, &self.0.log);
         let registry = state.registry.load();
