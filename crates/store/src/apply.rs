@@ -367,9 +367,9 @@ impl Applier {
         Outcome::LabelsSet
     }
 
-    /// Adds rows for turns and contexts that were lost to damage. All later rows keep their ids, and
-    /// no id is assigned twice. With `in_feed`, each lost id also gets an event, so readers of the
-    /// feed learn of the loss.
+    /// Adds rows for turns and contexts that were lost to damage. All later rows keep their ids,
+    /// and no id is assigned twice. With `in_feed`, each lost id also gets an event, so readers of
+    /// the feed learn of the loss.
     fn add_lost_ids(
         &mut self,
         now: Timestamp,

@@ -2,8 +2,8 @@
 //!
 //! All hashing and compressing happens here, on the caller's thread. The writer and `apply` never
 //! look at payload bytes. Verifying needs memory for the uncompressed bytes of one blob, and
-//! compressing for about as many bytes as it reads ([`verifying_bytes`]). A blob that does not match
-//! its hash, its length or the zstd limits is rejected with a [`BlobError`].
+//! compressing for about as many bytes as it reads ([`verifying_bytes`]). A blob that does not
+//! match its hash, its length or the zstd limits is rejected with a [`BlobError`].
 
 use bytes::Bytes;
 use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES, blob_crc};
@@ -12,8 +12,8 @@ use turnkeep_types::{BlobHash, Compression};
 /// Shorter blobs are stored uncompressed: compressing them costs more time than it saves space.
 pub const COMPRESS_FROM_BYTES: usize = 4096;
 
-/// The largest window of a zstd frame, unless the blob itself is longer. Clients receive the frame as
-/// stored, and a streaming decoder allocates the whole window.
+/// The largest window of a zstd frame, unless the blob itself is longer. Clients receive the frame
+/// as stored, and a streaming decoder allocates the whole window.
 const WINDOW_BYTES_MAX: u64 = 8 << 20;
 
 const ZSTD_LEVEL: i32 = 1;
@@ -240,8 +240,8 @@ fn compress_if_smaller(raw: &[u8]) -> Option<Bytes> {
 
 /// Decompresses exactly one frame to exactly the declared length.
 ///
-/// It unpacks into one buffer of that length. The streaming decoder would need a window in addition,
-/// which may be as long as the blob.
+/// It unpacks into one buffer of that length. The streaming decoder would need a window in
+/// addition, which may be as long as the blob.
 fn decompress(bytes: &[u8], raw_len: u32) -> Result<LargeBuffer, BlobError> {
     check_frame(bytes, raw_len)?;
     let mut raw =

@@ -10,9 +10,9 @@
 //! root: jump. Turn 4 jumps to 1 and has the bit: go to its parent 3, which jumps to 2: found.
 //!
 //! A read derives the bits that are missing, so appends pay nothing and the disk holds none. A
-//! client may attach a root to a turn long after its descendants were appended. The next reader then
-//! derives the bits from that turn on again. Invariant: a set bit is always right, because a root is
-//! never removed; a bit that may have become wrong lies at or after `changed_from`.
+//! client may attach a root to a turn long after its descendants were appended. The next reader
+//! then derives the bits from that turn on again. Invariant: a set bit is always right, because a
+//! root is never removed; a bit that may have become wrong lies at or after `changed_from`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,9 @@
 //! An index from hashes to row numbers. One writer extends it while readers look up without locks.
 //!
 //! Each shard is an open-addressing table with linear probing. A slot packs 24 bits of the hash
-//! (bits 40 to 63) with the row number plus one (bits 0 to 39); 0 is an empty slot. The 24 bits rule
-//! out most other rows, so a probe rarely reads the table that it indexes. Shards grow one at a
-//! time: growing copies one shard, and readers continue in its old copy meanwhile. A reader with
+//! (bits 40 to 63) with the row number plus one (bits 0 to 39); 0 is an empty slot. The 24 bits
+//! rule out most other rows, so a probe rarely reads the table that it indexes. Shards grow one at
+//! a time: growing copies one shard, and readers continue in its old copy meanwhile. A reader with
 //! the old copy misses only rows that were added after its lookup began.
 
 use std::sync::Arc;
@@ -89,7 +89,8 @@ fn empty_slots(slots: usize) -> Slots {
     (0..slots).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Stores a row in the first free slot of its probe sequence. A quarter of the slots is always free.
+/// Stores a row in the first free slot of its probe sequence. A quarter of the slots is always
+/// free.
 fn store_row(slots: &Slots, hash: u64, row: u64) {
     assert!(row < ROW_MASK, "an index is full");
     let free = probe_sequence(hash, slots.len()).find(|&at| slots[at].load(Ordering::Relaxed) == 0);

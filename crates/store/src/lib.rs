@@ -39,7 +39,7 @@ pub use command::{
 pub use event::{Event, EventKind};
 pub use fs_roots::FsRoot;
 pub use read::{Context, LostTurn, Payload, ReadError, Turn};
-pub use recovery::WentBack;
+pub use recovery::LostIds;
 pub use registry::Registry;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
 pub use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES};

@@ -17,9 +17,9 @@
 //! | 8 | lost root (written by repair only) | turn, hash, flags u8 (1 it was attached after the append) |
 //!
 //! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n −
-//! 1 of the frame. `parent` and `depth` of a part are the writer's results. `apply` computes the same
-//! values in a healthy log, and `verify` compares them. If an earlier frame is lost, `repair` sets
-//! the flag `placed`, and `apply` uses the recorded values.
+//! 1 of the frame. `parent` and `depth` of a part are the writer's results. `apply` computes the
+//! same values in a healthy log, and `verify` compares them. If an earlier frame is lost, `repair`
+//! sets the flag `placed`, and `apply` uses the recorded values.
 
 use std::sync::Arc;
 

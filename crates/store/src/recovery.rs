@@ -9,8 +9,8 @@
 //! 2. The checkpoints count only if the log's frame 900 has the hash that they recorded. Otherwise
 //!    they belong to another history, and replay starts from frame 1.
 //! 3. Frames 901 to the end are applied. A frame whose marks do not match the state is an error.
-//! 4. Under `--durability os` the log may now hold fewer ids than were acknowledged, say turns up to
-//!    4 000. The ids 4 001 and 4 002 are logged as lost, so that no client sees them reused.
+//! 4. Under `--durability os` the log may now hold fewer ids than were acknowledged, say turns up
+//!    to 4 000. The ids 4 001 and 4 002 are logged as lost, so that no client sees them reused.
 //!
 //! Only steps 1 and 4 write to the log. An error never removes bytes that were durable.
 
@@ -38,13 +38,13 @@ pub(crate) struct Opened {
     pub(crate) recovered: Recovered,
     pub(crate) applier: Applier,
     pub(crate) progress: Progress,
-    pub(crate) went_back: Option<WentBack>,
+    pub(crate) lost_ids: Option<LostIds>,
 }
 
 /// Acknowledged ids that the log does not hold. `--durability os` allows this: their frames were
 /// not durable when the power failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WentBack {
+pub struct LostIds {
     /// The turns, if there are any.
     pub turns: Option<RangeInclusive<u64>>,
     /// The contexts, if there are any.
@@ -84,13 +84,13 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
         &mut applier,
         Position(loaded.progress.done.position + 1),
     )?;
-    let went_back = log_lost_ids(&mut log, &mut applier, &minimum)?;
+    let lost_ids = log_lost_ids(&mut log, &mut applier, &minimum)?;
     Ok(Opened {
         log,
         recovered,
         applier,
         progress: loaded.progress,
-        went_back,
+        lost_ids,
     })
 }
 
@@ -101,7 +101,7 @@ fn log_lost_ids(
     log: &mut FileLog,
     applier: &mut Applier,
     minimum: &LogMinimum,
-) -> Result<Option<WentBack>, OpenError> {
+) -> Result<Option<LostIds>, OpenError> {
     let state = applier.state.clone();
     let (turns, contexts) = (state.turns.len(), state.contexts.len());
     let lost_turns = minimum.turns.saturating_sub(turns);
@@ -130,7 +130,7 @@ fn log_lost_ids(
         drop(applier.apply(created_at, record));
     }
     let range = |held: u64, lost: u64| (lost > 0).then(|| held + 1..=held + lost);
-    Ok(Some(WentBack {
+    Ok(Some(LostIds {
         turns: range(turns, lost_turns),
         contexts: range(contexts, lost_contexts),
     }))
@@ -274,8 +274,8 @@ mod tests {
         AcknowledgedFile::open(&disk, &acked);
         let store = open_store(&disk);
         assert_eq!(
-            store.went_back(),
-            Some(&WentBack {
+            store.lost_ids(),
+            Some(&LostIds {
                 turns: Some(1..=4),
                 contexts: Some(2..=3)
             })
@@ -290,6 +290,6 @@ mod tests {
         let mut files = disk.files();
         files.retain(|name, _| name.starts_with("log/"));
         let store = open_store(&MemoryStorage::with_files(files));
-        assert_eq!((store.went_back(), create(&store)), (None, 5));
+        assert_eq!((store.lost_ids(), create(&store)), (None, 5));
     }
 }

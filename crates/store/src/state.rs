@@ -355,7 +355,8 @@ impl State {
         self.turns.push(row.to_words());
     }
 
-    /// Adds a context's row, with the base turn as its head. The base `CREATION_LOST` means no head.
+    /// Adds a context's row, with the base turn as its head. The base `CREATION_LOST` means no
+    /// head.
     pub(crate) fn push_context(&self, created_at: Timestamp, base: u64) -> u64 {
         let is_lost = base == CREATION_LOST;
         self.lost_contexts

@@ -1,7 +1,8 @@
 //! The public handle of a store: open it, submit commands, read.
 //!
 //! Opening recovers the state and starts the writer and checkpoint threads. Commands go through a
-//! bounded queue; a full queue rejects them at once. Reads go straight to the tables and never wait.
+//! bounded queue; a full queue rejects them at once. Reads go straight to the tables and never
+//! wait.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
@@ -18,7 +19,7 @@ use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
 use crate::fs_roots::FsRoot;
 use crate::read::{Context, Payload, ReadError, StoreReader, Turn};
-use crate::recovery::{self, Opened, WentBack};
+use crate::recovery::{self, LostIds, Opened};
 use crate::registry::Registry;
 use crate::state::State;
 use crate::writer::{CommitHook, Counters, Submission, Writer, WriterParts};
@@ -175,7 +176,7 @@ struct Inner {
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     recovered: Recovered,
-    went_back: Option<WentBack>,
+    lost_ids: Option<LostIds>,
     committer: Committer<Submission>,
 }
 
@@ -192,7 +193,7 @@ impl Store {
             recovered,
             applier,
             progress,
-            went_back,
+            lost_ids,
         } = recovery::open(&storage, options)?;
         let reader = log.reader();
         let state = applier.state.clone();
@@ -231,7 +232,7 @@ impl Store {
             hook,
             counters,
             recovered,
-            went_back,
+            lost_ids,
             committer,
         };
         Ok(Self(Arc::new(inner)))
@@ -279,8 +280,8 @@ impl Store {
         self.0.committer.close();
     }
 
-    /// Makes the writer's thread call `hook` with the last event's position after every commit. Only
-    /// the first hook of a store counts.
+    /// Makes the writer's thread call `hook` with the last event's position after every commit.
+    /// Only the first hook of a store counts.
     pub fn on_commit(&self, hook: impl Fn(u64) + Send + Sync + 'static) {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
@@ -389,10 +390,10 @@ impl Store {
         self.0.recovered.torn.as_ref()
     }
 
-    /// The acknowledged ids that were missing from the log when the store was opened. They are marked
-    /// as lost.
-    pub fn went_back(&self) -> Option<&WentBack> {
-        self.0.went_back.as_ref()
+    /// The acknowledged ids that were missing from the log when the store was opened. They are
+    /// marked as lost.
+    pub fn lost_ids(&self) -> Option<&LostIds> {
+        self.0.lost_ids.as_ref()
     }
 
     /// The storage of the data directory, for files of other components. Names under `index/` and

@@ -3,8 +3,8 @@
 //!
 //! Invariant: a row below [`Table::len`] is complete. The writer stores the row's words first and
 //! raises `len` (release) afterwards; readers load `len` (acquire) first. Words of a complete row
-//! change only through [`Table::set_word`]. Rows live in chunks that never move, so growing costs no
-//! copy and no pause. A full table panics: 17 thousand million rows are beyond any disk.
+//! change only through [`Table::set_word`]. Rows live in chunks that never move, so growing costs
+//! no copy and no pause. A full table panics: 17 thousand million rows are beyond any disk.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,14 +9,15 @@
 //! receives
 //!
 //! 1. append A with key `k`: the writer adds it to the batch;
-//! 2. the same append A with key `k`: only the overlay knows that `k` is used. If the writer replied
-//!    now and the sync failed, the reply would name a turn that does not exist. The writer holds the
-//!    command back for the next group, which decides it against a durable state;
+//! 2. the same append A with key `k`: only the overlay knows that `k` is used. If the writer
+//!    replied now and the sync failed, the reply would name a turn that does not exist. The writer
+//!    holds the command back for the next group, which decides it against a durable state;
 //! 3. append B to context 1: it must stay behind command 2, so the writer holds it back as well;
 //! 4. append C to the unknown context 9: the durable state alone rejects it, so the writer replies
 //!    at once.
 //!
-//! A failed sync rejects every command of the group and poisons the log until the store is reopened.
+//! A failed sync rejects every command of the group and poisons the log until the store is
+//! reopened.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};

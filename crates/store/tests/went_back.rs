@@ -178,7 +178,7 @@ fn without_the_index_the_same_tail_is_a_torn_one() {
 fn a_killed_store_starts_and_one_of_another_store_does_not_count() {
     let files = killed();
     let store = open(&MemoryStorage::with_files(files.clone())).unwrap();
-    assert_eq!((append(&store, "on"), store.went_back()), (11, None));
+    assert_eq!((append(&store, "on"), store.lost_ids()), (11, None));
     store.close();
     // The record of another store's writes says nothing about this one.
     let disk = MemoryStorage::new();

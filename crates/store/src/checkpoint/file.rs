@@ -5,9 +5,10 @@
 //!          format version, file number, mark `from`, mark `to`, last stamp; store id [16], frame hash [32]
 //! section  kind u8 | rows u32 | raw length u32 | stored length u32 | zstd bytes | crc32c u32 of all these
 //! ```
-//! Sections are in the order of their kinds. A long table has several sections of its kind; the last
-//! section is `END`. The writer writes `NAME.new`, syncs it and renames it to `NAME`, so a crash
-//! leaves the old file or the new one. A file with any other content is not sound and is ignored.
+//! Sections are in the order of their kinds. A long table has several sections of its kind; the
+//! last section is `END`. The writer writes `NAME.new`, syncs it and renames it to `NAME`, so a
+//! crash leaves the old file or the new one. A file with any other content is not sound and is
+//! ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,14 +1,14 @@
 //! Checkpoints: the state on disk, so that a start replays only the log's tail.
 //!
 //! They are derived from the log and never needed for safety. The index is a series of files,
-//! `index/0000000001.ckpt` and on. Each holds the changes between two log positions: the new rows of
-//! the append-only tables, and the rows that changed in place. Writing one costs the size of the
+//! `index/0000000001.ckpt` and on. Each holds the changes between two log positions: the new rows
+//! of the append-only tables, and the rows that changed in place. Writing one costs the size of the
 //! changes, not of the store.
 //!
-//! Worked example with `checkpoint_every_bytes` = 64 MiB: file 1 covers the log from 0 to 64 MiB. At
-//! 70 MiB the store closes and writes file 2 for 64 to 70 MiB. File 2 is not full, so the next
-//! checkpoint, at 134 MiB, replaces it with a file 2 for 64 to 134 MiB. Now it is full, and the next
-//! one is file 3.
+//! Worked example with `checkpoint_every_bytes` = 64 MiB: file 1 covers the log from 0 to 64 MiB.
+//! At 70 MiB the store closes and writes file 2 for 64 to 70 MiB. File 2 is not full, so the next
+//! checkpoint, at 134 MiB, replaces it with a file 2 for 64 to 134 MiB. Now it is full, and the
+//! next one is file 3.
 //!
 //! A file counts only if its checksums hold, it begins where the file before it ends, it belongs to
 //! this store, and the log has the frame that it reflects, with the same hash. Otherwise it and all

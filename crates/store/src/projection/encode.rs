@@ -1,8 +1,8 @@
 //! Encoding: JSON with field names becomes a payload's msgpack, by a published descriptor.
 //!
-//! It accepts the JSON that projection prints by default. The same JSON always gives the same bytes:
-//! tags ascend, integers take the fewest bytes, map keys are sorted. It fails with the path of the
-//! first value that does not fit.
+//! It accepts the JSON that projection prints by default. The same JSON always gives the same
+//! bytes: tags ascend, integers take the fewest bytes, map keys are sorted. It fails with the path
+//! of the first value that does not fit.
 
 mod msgpack;
 mod scalar;

@@ -1,7 +1,7 @@
 //! Projection: turns a payload's msgpack into JSON with field names, by a published descriptor.
 //!
-//! Everything here is a pure function. A payload is read and written in one pass, without a tree, so
-//! hostile bytes cost time and memory in proportion to their length. A failure is a
+//! Everything here is a pure function. A payload is read and written in one pass, without a tree,
+//! so hostile bytes cost time and memory in proportion to their length. A failure is a
 //! [`ProjectionError`] of one payload: a bad turn never hides the other turns of a page.
 
 mod encode;

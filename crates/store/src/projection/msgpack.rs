@@ -1,8 +1,8 @@
 //! A bounded msgpack reader over a slice.
 //!
-//! It borrows from the slice and allocates nothing. It checks each declared length against the bytes
-//! that follow, and each container against `NESTING_MAX`, so the input bounds time and stack. It
-//! fails with the offset of the first fault.
+//! It borrows from the slice and allocates nothing. It checks each declared length against the
+//! bytes that follow, and each container against `NESTING_MAX`, so the input bounds time and stack.
+//! It fails with the offset of the first fault.
 
 use rmp::Marker;
 
@@ -255,8 +255,8 @@ impl<'a> MsgpackReader<'a> {
         Ok(())
     }
 
-    /// Reads a map's key inside a container at `depth`. A key that is a container or an extension is
-    /// returned as its encoded bytes, because JSON keys are strings.
+    /// Reads a map's key inside a container at `depth`. A key that is a container or an extension
+    /// is returned as its encoded bytes, because JSON keys are strings.
     pub(crate) fn read_key(&mut self, depth: usize) -> Result<Token<'a>, DecodeFault> {
         let value_start = self.at;
         match self.read_token()? {

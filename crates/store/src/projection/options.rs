@@ -1,7 +1,7 @@
 //! The reader's options for projection.
 //!
-//! The defaults suit a browser: no number is one that JavaScript would round. An unknown value of an
-//! option is an error that lists the allowed values.
+//! The defaults suit a browser: no number is one that JavaScript would round. An unknown value of
+//! an option is an error that lists the allowed values.
 
 use std::str::FromStr;
 

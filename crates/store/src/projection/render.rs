@@ -1,12 +1,12 @@
 //! Rendering: msgpack in, JSON text out, in one pass, by a descriptor.
 //!
-//! A value that fits its shape is rendered by the shape. Any other value is rendered without a shape
-//! and adds a warning. The pass fails only if the bytes cannot be decoded or the text would exceed
-//! `RENDER_BYTES_MAX`.
+//! A value that fits its shape is rendered by the shape. Any other value is rendered without a
+//! shape and adds a warning. The pass fails only if the bytes cannot be decoded or the text would
+//! exceed `RENDER_BYTES_MAX`.
 //!
 //! Worked example: the descriptor has tag 1 `role` (u8, enum) and tag 2 `text` (string), and the
-//! payload is `{1: 2, 2: "hi", 9: true}`. The pass reads key 1, writes `"role":` and the label of 2,
-//! then `"text":"hi"`. Tag 9 is unknown: it is skipped or, if the reader wants it, written to a
+//! payload is `{1: 2, 2: "hi", 9: true}`. The pass reads key 1, writes `"role":` and the label of
+//! 2, then `"text":"hi"`. Tag 9 is unknown: it is skipped or, if the reader wants it, written to a
 //! second sink.
 
 use std::collections::HashSet;

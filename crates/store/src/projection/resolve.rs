@@ -1,8 +1,8 @@
 //! Resolves the type and enum names in descriptors, each name once.
 //!
-//! A descriptor names a type or enum by an id of up to 512 bytes, and a payload may have millions of
-//! values for one field. The resolver therefore caches results by the *address* of the id. The id
-//! belongs to the descriptor, so its address cannot change while the registry is borrowed.
+//! A descriptor names a type or enum by an id of up to 512 bytes, and a payload may have millions
+//! of values for one field. The resolver therefore caches results by the *address* of the id. The
+//! id belongs to the descriptor, so its address cannot change while the registry is borrowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

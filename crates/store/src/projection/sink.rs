@@ -1,9 +1,10 @@
 //! Builds JSON text in one pass.
 //!
-//! Each entry of an open object is `"key":value,`; closing the object drops the last comma. If a key
-//! occurs again, the last value wins: the earlier entry's bytes are marked dead and removed once, at
-//! the end. Example: after `{"a":0,"b":1,"a":2,` the range of `"a":0,` is dead, and the result is
-//! `{"b":1,"a":2}`. This takes linear time and no tree. The last entry of an object is never dead.
+//! Each entry of an open object is `"key":value,`; closing the object drops the last comma. If a
+//! key occurs again, the last value wins: the earlier entry's bytes are marked dead and removed
+//! once, at the end. Example: after `{"a":0,"b":1,"a":2,` the range of `"a":0,` is dead, and the
+//! result is `{"b":1,"a":2}`. This takes linear time and no tree. The last entry of an object is
+//! never dead.
 
 use std::collections::HashMap;
 use std::ops::Range;

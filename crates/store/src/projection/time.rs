@@ -102,8 +102,8 @@ fn days_in_month(year: i64, month: i64) -> Option<i64> {
     }
 }
 
-/// The days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last
-/// day of a year.
+/// The days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the
+/// last day of a year.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -79,8 +79,8 @@ pub struct Field {
     pub tag: u64,
     /// The name by which JSON names it.
     pub name: Arc<str>,
-    /// Whether writers may leave it out. Only encoding from JSON enforces this; payloads that arrive
-    /// as bytes are not checked.
+    /// Whether writers may leave it out. Only encoding from JSON enforces this; payloads that
+    /// arrive as bytes are not checked.
     pub optional: bool,
     /// The type of its values.
     pub shape: Shape,

@@ -1,4 +1,5 @@
-//! Reasons to reject a bundle. A message names the type, the version, the tag and the earlier bundle.
+//! Reasons to reject a bundle. A message names the type, the version, the tag and the earlier
+//! bundle.
 
 use std::sync::Arc;
 

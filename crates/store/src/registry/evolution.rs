@@ -21,8 +21,8 @@ use super::document::{Document, ParsedType, ParsedVersion};
 use super::error::Conflict;
 use super::shared_map::SharedMap;
 
-/// All versions of one type and the history of its tags. The newest version has exactly the tags that
-/// are not retired.
+/// All versions of one type and the history of its tags. The newest version has exactly the tags
+/// that are not retired.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeHistory {
     pub(super) versions: SharedMap<u32, Arc<TypeVersion>>,

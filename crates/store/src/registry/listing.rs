@@ -18,8 +18,9 @@ impl Registry {
         json!({ "types": types.collect::<Vec<_>>() })
     }
 
-    /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as published,
-    /// with unknown keys. The enums are the ones that the fields name, with their current labels.
+    /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as
+    /// published, with unknown keys. The enums are the ones that the fields name, with their
+    /// current labels.
     pub fn descriptor_json(&self, version: &TypeVersion) -> Value {
         // The registry wrote this text itself, so parsing cannot fail.
         let fields = strict::parse(version.published.as_bytes(), NESTING_MAX).unwrap_or_default();

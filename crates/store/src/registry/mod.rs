@@ -90,8 +90,8 @@ impl Registry {
         })
     }
 
-    /// Adds a bundle that is addressed as `id` and returns whether it was new. Clones of the registry
-    /// do not change.
+    /// Adds a bundle that is addressed as `id` and returns whether it was new. Clones of the
+    /// registry do not change.
     pub fn put(&mut self, id: &str, json: &[u8]) -> Result<bool, BundleError> {
         self.put_parsed(&ParsedBundle::parse(id, json)?)
     }

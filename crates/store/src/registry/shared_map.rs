@@ -1,8 +1,8 @@
 //! An ordered map whose clones share memory.
 //!
-//! Entries are in chunks of at most `CHUNK_MAX`, in key order; no chunk is empty. A clone copies one
-//! pointer. A change after a clone copies the list of chunks and one chunk, so a new bundle does not
-//! copy a registry with many names.
+//! Entries are in chunks of at most `CHUNK_MAX`, in key order; no chunk is empty. A clone copies
+//! one pointer. A change after a clone copies the list of chunks and one chunk, so a new bundle
+//! does not copy a registry with many names.
 
 use std::borrow::Borrow;
 use std::sync::Arc;

@@ -5,8 +5,9 @@
 //! | `int32`, `int64` | `i32`, `i64` |
 //! | `{"type": "ref", "ref": ID}` | `{"type": ID}` |
 //!
-//! A descriptor is rewritten before it is parsed, so both spellings mean the same type in every later
-//! check: a new version may use the other spelling. The registry keeps the published bytes unchanged.
+//! A descriptor is rewritten before it is parsed, so both spellings mean the same type in every
+//! later check: a new version may use the other spelling. The registry keeps the published bytes
+//! unchanged.
 //!
 //! Invariant: a name that is the id of a published type means that type. Old logs may hold types
 //! with such ids, and they keep their meaning.
@@ -69,8 +70,8 @@ impl Spellings {
                 .any(names)
     }
 
-    /// The descriptor in the usual spelling. A `ref` without an id stays unchanged and resolves to no
-    /// type.
+    /// The descriptor in the usual spelling. A `ref` without an id stays unchanged and resolves to
+    /// no type.
     pub(super) fn rewrite(self, descriptor: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
         if !self.occur_in(descriptor) {
             return Cow::Borrowed(descriptor);

@@ -6,12 +6,12 @@
 //! 1. Each frame carries marks: how many turns and contexts there were before it. The state has 20
 //!    turns after frame 6, and frame 8 says 23. So frame 7 held turns 21 to 23.
 //! 2. The walk adds these ids as lost. Turn 24, the first turn of frame 8, keeps its id.
-//! 3. Frame 8 appends to a context whose head was turn 23. Replayed against a damaged state, `decide`
-//!    would choose another parent. The record holds the parent and the depth that the writer chose;
-//!    the walk uses those.
+//! 3. Frame 8 appends to a context whose head was turn 23. Replayed against a damaged state,
+//!    `decide` would choose another parent. The record holds the parent and the depth that the
+//!    writer chose; the walk uses those.
 //!
-//! Ids that an earlier repair marked as lost stay lost: the report lists them as missing, though the
-//! log itself is intact.
+//! Ids that an earlier repair marked as lost stay lost: the report lists them as missing, though
+//! the log itself is intact.
 
 mod missing;
 mod repair;
@@ -104,7 +104,8 @@ pub enum Writers {
     /// The caller holds the directory's lock, or the directory is read-only.
     None,
     /// A server runs. The walk covers the frames that were durable when it began. `storage` must
-    /// copy the bytes that it reads ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
+    /// copy the bytes that it reads
+    /// ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
     Running,
 }
 

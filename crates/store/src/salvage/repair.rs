@@ -135,7 +135,8 @@ impl RepairedLog {
         }
     }
 
-    /// Points a record's blob names to the places in the new frame, where damaged blobs are left out.
+    /// Points a record's blob names to the places in the new frame, where damaged blobs are left
+    /// out.
     fn update_blob_places(&self, record: &mut Record) {
         let update = |name: &mut BlobName| name.in_frame = self.in_frame.get(&name.hash).copied();
         match record {
