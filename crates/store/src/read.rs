@@ -82,7 +82,7 @@ pub struct Payload {
     /// The uncompressed length.
     pub raw_len: u32,
     pub(crate) hash: BlobHash,
-    pub(crate) bytes: turnkeep_journal::View,
+    pub(crate) bytes: turnkeep_journal::FileBytes,
 }
 
 impl Payload {
@@ -135,7 +135,7 @@ impl Payload {
     }
 }
 
-struct StoredBytes(turnkeep_journal::View);
+struct StoredBytes(turnkeep_journal::FileBytes);
 
 impl AsRef<[u8]> for StoredBytes {
     fn as_ref(&self) -> &[u8] {

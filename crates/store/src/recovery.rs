@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use turnkeep_journal::{
-    Batch, FileLog, Frame, Log, LogOptions, LogReader, Position, Recovered, Stamp, Storage,
-    SyncPolicy, inspect,
+    Batch, FileLog, Frame, FrameCommand, Log, LogOptions, LogReader, Position, Recovered, Stamp,
+    Storage, SyncPolicy, inspect,
 };
 use turnkeep_types::Timestamp;
 
@@ -210,7 +210,12 @@ pub(crate) fn decode_records(
 ) -> impl Iterator<Item = Result<Record, OpenError>> + '_ {
     let position = frame.position.0;
     let in_frame = |at: u32| frame.blobs.get(at as usize).map(|blob| blob.hash);
-    frame.commands().map(move |(kind, version, body)| {
+    frame.commands().map(move |command| {
+        let FrameCommand {
+            kind,
+            version,
+            body,
+        } = command;
         Record::decode(RecordTag { kind, version }, body, &in_frame).map_err(|error| match error {
             RecordError::UnknownKind => OpenError::UnknownCommand {
                 kind,

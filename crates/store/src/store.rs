@@ -9,7 +9,8 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
 use turnkeep_journal::{
-    Bounds, Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer,
+    Committer, CommitterError, CommitterLimits, LogReader, Recovered, Storage, TornTail,
+    spawn_committer,
 };
 use turnkeep_types::{BlobHash, BlobPrefix, Clock, ContextId, TurnId};
 
@@ -219,11 +220,11 @@ impl Store {
             store_id,
             log: reader.clone(),
         });
-        let bounds = Bounds {
-            queue: options.queue_commands_max,
-            group: options.group_commands_max,
+        let limits = CommitterLimits {
+            queue_inputs_max: options.queue_commands_max,
+            group_commands_max: options.group_commands_max,
         };
-        let committer = spawn_committer(log, writer, bounds)?;
+        let committer = spawn_committer(log, writer, limits)?;
         let log = reader;
         let inner = Inner {
             state,

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::smallvec;
 use turnkeep_journal::{
-    AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp,
+    AppendError, Appended, Batch, BlobRecord, LogReader, Position, Stamp, StateMachine,
 };
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
@@ -121,7 +121,7 @@ pub(crate) struct WriterParts {
     pub(crate) log: LogReader,
 }
 
-impl Machine for Writer {
+impl StateMachine for Writer {
     type Input = Submission;
 
     fn begin(&mut self) -> Stamp {

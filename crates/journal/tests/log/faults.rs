@@ -174,7 +174,7 @@ fn a_crash_while_recovering_loses_nothing_that_was_whole() {
     for options in [options(), os_options()] {
         for fault in FAULTS {
             for at in 0.. {
-                let disk = FaultyStorage::over(killed(9, options.clone()), Some((at, fault)));
+                let disk = FaultyStorage::with_files(killed(9, options.clone()), Some((at, fault)));
                 drop(FileLog::open(Arc::new(disk.clone()), options.clone()));
                 let what = format!("{fault:?} at operation {at} of an opening");
                 let ended = disk.operations() <= at;

@@ -122,7 +122,7 @@ pub(crate) fn content_of(frame: &Frame, reader: &LogReader) -> Content {
         blobs: frame.blobs.iter().map(blob).collect(),
         commands: frame
             .commands()
-            .map(|(kind, version, body)| (kind, version, body.to_vec()))
+            .map(|command| (command.kind, command.version, command.body.to_vec()))
             .collect(),
     }
 }
@@ -139,7 +139,7 @@ pub(crate) fn numbers(log: &FileLog) -> Vec<u64> {
         assert_eq!((frame.position.0, frame.prev_hash), (position, hash));
         assert_eq!(frame.first_sequence, sequence);
         assert_eq!(reader.frame_hash(frame.position), Some(frame.hash));
-        let (_, _, body) = frame.commands().next().unwrap();
+        let body = frame.commands().next().unwrap().body;
         let n = u64::from_le_bytes(body[..8].try_into().unwrap());
         assert_eq!(content_of(&frame, &reader), content(n));
         numbers.push(n);

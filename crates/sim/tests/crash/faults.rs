@@ -166,7 +166,7 @@ fn a_second_crash_while_the_first_is_being_recovered_from_loses_nothing_either()
             (at, Fault::FailedSync),
         ]
     }) {
-        let disk = FaultyStorage::over(files.clone(), Some((at, fault)));
+        let disk = FaultyStorage::with_files(files.clone(), Some((at, fault)));
         drop(trial.open(Arc::new(disk.clone())));
         let image: Arc<dyn Storage> = Arc::new(disk.crash());
         recover(trial.clone(), &image).unwrap_or_else(|e| panic!("{fault:?} at {at}: {e}"));

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Storage, StorageFile, View, blob_crc};
+use turnkeep_journal::{FileBytes, Storage, StorageFile, blob_crc};
 use turnkeep_types::{ContextId, Timestamp, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
@@ -362,7 +362,7 @@ fn turn_numbers(state: &State, row: u64) -> Option<[u64; 6]> {
 /// A file whose header and section checksums hold.
 pub(super) struct CheckpointFile {
     pub(super) header: CheckpointHeader,
-    bytes: View,
+    bytes: FileBytes,
     body: usize,
 }
 

@@ -19,7 +19,9 @@ mod repair;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use turnkeep_journal::{Damage, Frame, Inspected, Inspection, Locator, Position, Storage, inspect};
+use turnkeep_journal::{
+    Damage, Frame, Inspected, Inspection, InspectionProgress, Locator, Position, Storage, inspect,
+};
 use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 
 use crate::acknowledged;
@@ -214,8 +216,11 @@ impl LogWalk {
         // an interrupted write, and the last one is known when nothing follows it.
         let mut held = None;
         while let Some(inspected) = inspection.next() {
-            let (done, all) = inspection.segments();
-            progress(done, all);
+            let InspectionProgress {
+                segments_done,
+                segments,
+            } = inspection.progress();
+            progress(segments_done, segments);
             match inspected {
                 Inspected::Damage(damage) => self.open_damage.push(damage),
                 Inspected::Frame {
