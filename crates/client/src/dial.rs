@@ -11,17 +11,17 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use turnkeep_wire::message::{Hello, ItemForm};
 use turnkeep_wire::{Request, Response, Text};
 
-use crate::connection::{Bounds, Connection, Permits, Waiter};
+use crate::connection::{ConnectionLimits, Permits, ServerConnection, Waiter};
 use crate::error::Error;
 use crate::options::{Options, Tls};
 use crate::tls::client_config;
 
 /// The protocol's version that this client speaks.
 const VERSION: u16 = 1;
-/// The server's log needs no longer name than this.
+/// The longest tag: the server only logs it.
 const TAG_BYTES_MAX: usize = 256;
 
-/// Everything that is needed to dial, prepared once.
+/// The address, TLS setup and HELLO of new connections.
 pub(crate) struct Dialer {
     addr: String,
     hello: Request,
@@ -34,7 +34,7 @@ impl Dialer {
         let tls = options
             .tls
             .as_ref()
-            .map(|tls| connector(addr, tls))
+            .map(|tls| tls_connector(addr, tls))
             .transpose()?;
         let meta = match &options.token {
             Some(token) => serde_json::json!({ "token": token }).to_string(),
@@ -54,29 +54,30 @@ impl Dialer {
         })
     }
 
-    /// Dials once.
-    pub(crate) async fn dial(&self) -> Result<Connection, Error> {
-        let dialled = tokio::time::timeout(self.options.timeouts.connect, self.greet()).await;
-        dialled.unwrap_or_else(|_| Err(self.failed(io::ErrorKind::TimedOut.into())))
+    /// Dials once, within the time-out.
+    pub(crate) async fn dial(&self) -> Result<ServerConnection, Error> {
+        let dialled =
+            tokio::time::timeout(self.options.timeouts.connect, self.connect_and_greet()).await;
+        dialled.unwrap_or_else(|_| Err(self.connect_error(io::ErrorKind::TimedOut.into())))
     }
 
-    async fn greet(&self) -> Result<Connection, Error> {
+    async fn connect_and_greet(&self) -> Result<ServerConnection, Error> {
         let stream = TcpStream::connect(&self.addr)
             .await
-            .map_err(|error| self.failed(error))?;
+            .map_err(|error| self.connect_error(error))?;
         stream
             .set_nodelay(true)
-            .map_err(|error| self.failed(error))?;
-        let bounds = Bounds {
+            .map_err(|error| self.connect_error(error))?;
+        let limits = ConnectionLimits {
             request_bytes_max: self.options.request_bytes_max,
             frame_bytes_max: self.options.frame_bytes_max,
             answer_timeout: self.options.timeouts.answer,
         };
         let connection = match &self.tls {
-            None => Connection::start(stream, bounds),
+            None => ServerConnection::start(stream, limits),
             Some((connector, name)) => {
                 let stream = connector.connect(name.clone(), stream).await;
-                Connection::start(stream.map_err(|error| self.failed(error))?, bounds)
+                ServerConnection::start(stream.map_err(|error| self.connect_error(error))?, limits)
             }
         };
         let (reply, answer) = oneshot::channel();
@@ -91,7 +92,7 @@ impl Dialer {
         }
     }
 
-    fn failed(&self, error: io::Error) -> Error {
+    fn connect_error(&self, error: io::Error) -> Error {
         Error::Connect {
             addr: self.addr.clone(),
             source: Arc::new(error),
@@ -99,7 +100,7 @@ impl Dialer {
     }
 }
 
-fn connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
+fn tls_connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
     let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use turnkeep_client::broker::{AsyncConnection, Error};
+use turnkeep_client::broker::{AsyncConnection, BrokerError as Error};
 use turnkeep_types::broker::{
     CompletedTurn, Inject, RECONNECT_PAUSE_MAX, Register, Role, ServerMessage, Shown, StateChange,
 };
@@ -224,11 +224,11 @@ impl Line {
             if self.injector.is_dropping() {
                 self.run_dry(&mut connection).await?;
             }
-            while self.injector.has_room() && connection.has_unasked() {
-                self.hear(connection.next_unasked().await?);
+            while self.injector.has_room() && connection.has_notification() {
+                self.hear(connection.next_notification().await?);
             }
             let mut held = None;
-            if connection.unasked_bytes() < PASTES_BYTES_MAX {
+            if connection.notification_bytes() < PASTES_BYTES_MAX {
                 match self.speak(&mut connection).await? {
                     Said::Something => continue,
                     Said::Nothing => *pause = RETRY_FIRST,
@@ -238,7 +238,7 @@ impl Line {
             }
             let has_room = self.injector.has_room();
             tokio::select! {
-                unasked = connection.next_unasked(), if has_room => self.hear(unasked?),
+                unasked = connection.next_notification(), if has_room => self.hear(unasked?),
                 () = self.injector.room() => {}
                 () = self.shared.bell.notified() => {}
                 () = moment(held) => {}
@@ -249,7 +249,9 @@ impl Line {
     /// The user has interrupted what was pasted: takes from the broker what it holds of that, until
     /// nothing comes for a moment.
     async fn run_dry(&self, connection: &mut AsyncConnection) -> Result<(), Error> {
-        while let Ok(unasked) = tokio::time::timeout(DRY_AFTER, connection.next_unasked()).await {
+        while let Ok(unasked) =
+            tokio::time::timeout(DRY_AFTER, connection.next_notification()).await
+        {
             self.hear(unasked?);
         }
         self.injector.resume();

@@ -1,5 +1,7 @@
-//! What the broker sends. A response does not say what it answers: its fields do, and no two
-//! replies share the field by which each is told.
+//! Messages of the broker.
+//!
+//! A response has no type of its own. Its fields determine the reply: each kind of reply has a
+//! field that no other kind has.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
@@ -8,13 +10,13 @@ use turnkeep_types::broker::{
 };
 use turnkeep_types::{ContextId, TurnId};
 
-use super::fields::{BadField, Fields, Malformed, need};
-use super::frame::{FrameTooLong, HEADER_BYTES, seal};
+use super::fields::{BadField, Fields, Malformed, required};
+use super::frame::{HEADER_BYTES, MessageTooLong, seal};
 use super::pack::MapWriter;
-use super::request::{put_shown, shown};
+use super::request::{decode_shown, put_shown};
 
 /// Writes a message as a frame.
-pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
+pub fn encode_message(message: &ServerMessage) -> Result<Bytes, MessageTooLong> {
     let mut frame = vec![0; HEADER_BYTES];
     let mut map = MapWriter::begin(&mut frame);
     match message {
@@ -132,7 +134,7 @@ pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
         }
         "inject" => inject(&fields).map(ServerMessage::Inject),
         "show" => fields.flag("on").map(|on| ServerMessage::Show { on }),
-        "screen" => shown(&fields).map(ServerMessage::Screen),
+        "screen" => decode_shown(&fields).map(ServerMessage::Screen),
         "watch_ended" => watch_ended(&fields),
         _ => return Err(Malformed),
     };
@@ -143,7 +145,7 @@ fn outcome<T>(
     fields: &Fields<'_>,
     read: fn(&Fields<'_>) -> Result<T, BadField>,
 ) -> Result<Result<T, Refusal>, BadField> {
-    match need("status", fields.text("status"))?.as_str() {
+    match required("status", fields.text("status"))?.as_str() {
         "ok" => read(fields).map(Ok),
         "error" => refusal(fields).map(Err),
         _ => Err(BadField::Wrong("status")),
@@ -152,7 +154,7 @@ fn outcome<T>(
 
 /// A word that this version does not know is kept as the text.
 fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
-    let word = need("error", fields.text("error"))?;
+    let word = required("error", fields.text("error"))?;
     let detail = fields.long_text("message")?.map(str::to_owned);
     Ok(match Reason::from_word(&word) {
         Some(reason) => Refusal { reason, detail },
@@ -164,7 +166,7 @@ fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
 }
 
 fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
-    let content = need("content", fields.binary("content"))?;
+    let content = required("content", fields.binary("content"))?;
     Ok(Inject {
         content,
         bracketed: fields.flag("bracketed")?,
@@ -172,10 +174,10 @@ fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
 }
 
 fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
-    let word = need("reason", fields.text("reason"))?;
+    let word = required("reason", fields.text("reason"))?;
     let reason = Reason::from_word(&word).unwrap_or(Reason::Internal);
     Ok(ServerMessage::WatchEnded {
-        session: need("session", fields.text("session"))?,
+        session: required("session", fields.text("session"))?,
         reason,
     })
 }
@@ -205,7 +207,7 @@ fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
         return Ok(None);
     };
     let context = ContextId::new(context).ok_or(BadField::Wrong("context_id"))?;
-    let turn = need("store_turn_id", fields.number("store_turn_id"))?;
+    let turn = required("store_turn_id", fields.number("store_turn_id"))?;
     let turn = TurnId::new(turn).ok_or(BadField::Wrong("store_turn_id"))?;
     Ok(Some(Stored { context, turn }))
 }
@@ -213,8 +215,8 @@ fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
 fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
     let state = fields.text("state")?;
     Ok(SessionInfo {
-        session: need("session", fields.text("session"))?,
-        pid: need("pid", fields.small("pid"))?,
+        session: required("session", fields.text("session"))?,
+        pid: required("pid", fields.small("pid"))?,
         has_turn: fields.flag("has_turn")?,
         name: fields.text("name")?,
         preset: fields.text("preset")?,
@@ -231,12 +233,12 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
     })
 }
 
-/// In a reply with one turn, the id is the question's and need not be there.
+/// Reads a turn's metadata. A reply with one turn may omit the id, which the request names.
 fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
     Ok(TurnInfo {
         turn_id: fields.text("turn_id")?.unwrap_or_default(),
-        timestamp: need("timestamp", fields.time("timestamp"))?,
-        byte_length: need("byte_length", fields.small("byte_length"))?,
+        timestamp: required("timestamp", fields.time("timestamp"))?,
+        byte_length: required("byte_length", fields.small("byte_length"))?,
         interrupted: fields.flag("interrupted")?,
         truncated: fields.flag("truncated")?,
         incomplete: fields.flag("incomplete")?,

@@ -1,4 +1,4 @@
-//! The ERROR frame.
+//! The ERROR frame: the response to a request that failed.
 
 use bytes::{BufMut, BytesMut};
 
@@ -7,7 +7,7 @@ use crate::frame::{MsgType, OpenFrame, put_bytes};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// An error as it arrived. The detail is kept as text: [`Failure::body`] reads it.
+/// A received error. The detail is text; [`Failure::body`] parses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The number, which is the HTTP status.
@@ -17,7 +17,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The detail as JSON; a detail that is plain text becomes the message.
+    /// Parses the detail. Plain text becomes the message.
     pub fn body(&self) -> ErrorBody {
         serde_json::from_str(&self.detail).unwrap_or_else(|_| ErrorBody {
             code: String::new(),
@@ -26,7 +26,7 @@ impl Failure {
         })
     }
 
-    /// The code, if the status and the detail's word name one.
+    /// The error code, if status and word are known.
     pub fn code(&self) -> Option<ErrorCode> {
         ErrorCode::from_wire(self.status, &self.body().code)
     }
