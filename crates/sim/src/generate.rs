@@ -1,7 +1,7 @@
-//! Random commands, the same for the same seed and the same model.
+//! Generates random commands. The same seed and model give the same commands.
 //!
-//! Payloads, keys and ids come from small pools, so that blobs are shared, keys collide, retries
-//! and conflicts happen, and a few commands name what does not exist.
+//! Payloads, keys and ids come from small pools. So turns share blobs, keys collide, and commands
+//! are repeated or conflict. A few commands name objects that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ const HISTORY_MAX: usize = 64;
 /// An id far beyond any that a run makes.
 const NOWHERE: u64 = 1 << 40;
 
-/// See the module.
+/// The generator.
 #[derive(Clone)]
 pub struct Generator {
     random: Random,
     payloads: Vec<NewBlob>,
-    /// Commands made earlier, to be sent again.
+    /// Earlier commands, to send some of them again.
     history: Vec<Command>,
 }
 
@@ -42,24 +42,24 @@ impl Generator {
         }
     }
 
-    /// The names of all blobs that it may send.
+    /// The hashes of all blobs that it may send.
     pub fn hashes(&self) -> BTreeSet<BlobHash> {
         self.payloads.iter().map(NewBlob::hash).collect()
     }
 
-    /// Several commands for the state that the model is in.
+    /// Several commands for the model's state.
     pub fn commands(&mut self, model: &Model, count: usize) -> Vec<Command> {
         (0..count).map(|_| self.command(model)).collect()
     }
 
-    /// A command for the state that the model is in.
+    /// A command for the model's state.
     pub fn command(&mut self, model: &Model) -> Command {
         if self.random.one_in(6)
             && let Some(again) = self.random.pick(&self.history)
         {
             return again.clone();
         }
-        let kind = if model.facts.contexts.is_empty() {
+        let kind = if model.visible.contexts.is_empty() {
             0
         } else {
             self.random.below(20)
@@ -116,7 +116,7 @@ impl Generator {
     fn part(&mut self, model: &Model) -> AppendPart {
         let context = self.context(model);
         let parent = self.random.one_in(4).then(|| self.turn(model));
-        let head = model.facts.context(context).and_then(|facts| facts.head);
+        let head = model.visible.context(context).and_then(|facts| facts.head);
         let expected_head = match self.random.below(8) {
             0 | 1 => Some(head),
             2 => Some(None),
@@ -205,7 +205,7 @@ impl Generator {
     }
 
     fn turn(&mut self, model: &Model) -> TurnId {
-        let there = model.facts.turns.len() as u64;
+        let there = model.visible.turns.len() as u64;
         let number = if there == 0 || self.random.one_in(12) {
             NOWHERE
         } else {
@@ -215,7 +215,7 @@ impl Generator {
     }
 
     fn context(&mut self, model: &Model) -> ContextId {
-        let there = model.facts.contexts.len() as u64;
+        let there = model.visible.contexts.len() as u64;
         let number = if there == 0 || self.random.one_in(15) {
             NOWHERE
         } else {

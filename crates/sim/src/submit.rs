@@ -1,4 +1,4 @@
-//! Submitting commands: one after the other, or all at once so that one group takes them.
+//! Submits commands: one after the other, or all at once so that they form one group.
 
 use std::sync::mpsc::sync_channel;
 
@@ -7,22 +7,23 @@ use turnkeep_types::{BlobHash, TurnId};
 
 use crate::linearize::Sent;
 
-/// Submits a command and waits for its answer.
-pub fn run_alone(store: &Store, command: Command) -> Sent {
+/// Submits a command and waits for its reply.
+pub fn submit_and_wait(store: &Store, command: Command) -> Sent {
     let answer = store.run(command.clone());
     Sent::new(command, answer)
 }
 
-/// Submits commands so that the writer finds them all waiting: it is held by a command that is
-/// refused without a record until the last of them is queued. The groups are the same on every run.
-pub fn run_together(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
+/// Submits commands so that the writer finds all of them in its queue. A first command, which is
+/// rejected without a log record, blocks the writer in its reply until the last command is queued.
+/// So the groups are the same in every run.
+pub fn submit_in_one_group(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
     let (open_gate, gate) = sync_channel::<()>(0);
-    let nobody = TurnId::new(u64::MAX >> 8).expect("not zero");
+    let unknown_turn = TurnId::new(u64::MAX >> 8).expect("not zero");
     let hold = Command::AttachFs {
-        turn: nobody,
+        turn: unknown_turn,
         root: BlobHash([0; 32]),
     };
-    // Should the store be closed, nothing is held, and every command below learns the same.
+    // If the store is closed, nothing blocks, and every command below is rejected as well.
     let held = store.submit(hold, move |_| gate.into_iter().for_each(drop));
     let (answers, answered) = sync_channel(commands.len());
     for (at, command) in commands.iter().cloned().enumerate() {
@@ -40,7 +41,7 @@ pub fn run_together(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
     }
     let unanswered = |command| Sent {
         command,
-        known: crate::linearize::Known::Unknown,
+        known: crate::linearize::KnownResult::Unknown,
     };
     sent.into_iter()
         .zip(commands)
