@@ -139,7 +139,7 @@ impl ErrorCode {
 /// An error's JSON: the detail of a binary `ERROR` frame and the inside of HTTP's `{"error": …}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// The canonical word.
+    /// The word that programs compare.
     #[schema(example = "NotFound")]
     pub code: String,
     /// What happened, for people.

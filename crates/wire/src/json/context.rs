@@ -42,7 +42,7 @@ pub struct CreateContext {
     /// Its labels.
     #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Makes the request repeatable; its scope is the store.
+    /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct ForkContext {
     /// Its labels.
     #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Makes the request repeatable; its scope is the store.
+    /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct PatchContext {
 pub struct ContextPage {
     /// The contexts. A page may hold fewer than were asked for although more follow.
     pub contexts: Vec<Context>,
-    /// Where the next page goes on; null at the end.
+    /// The start of the next page; null at the end.
     #[schema(required = true)]
     pub next_cursor: Option<String>,
 }

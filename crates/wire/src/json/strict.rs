@@ -1,5 +1,4 @@
-//! Objects whose names come once: a name that comes twice is a mistake, never a matter of which one
-//! wins.
+//! Rejects JSON objects that have the same key twice. Readers disagree about which value counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
