@@ -130,6 +130,7 @@ impl FrameHeader {
                 marks: [u64_at(112), u64_at(120)],
             },
         })?;
+        // The checksum only proves that these bytes were written, perhaps by a forger.
         let in_range = header.frame_len() <= FRAME_BYTES_MAX
             && header.durable < header.position
             && header.position.0 <= NUMBER_MAX
@@ -281,6 +282,7 @@ impl Frame {
     pub(crate) fn read(bytes: &FileBytes, at: Locator) -> Result<Self, FrameError> {
         let header = FrameHeader::decode(bytes).ok_or(FrameError::Header)?;
         let len = usize::try_from(header.frame_len()).map_err(|_| FrameError::Cut)?;
+        // The header's length is compared with the file before anything is sliced.
         if bytes.len() < len {
             return Err(FrameError::Cut);
         }
@@ -418,6 +420,7 @@ fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<FrameM
     for _ in 0..header.commands {
         read_command(&mut rest)?;
     }
+    // Lengths must add up exactly, or a blob's locator would point into another blob.
     let whole = rest.end().is_some() && offset - data.offset() == u64::from(header.data_len);
     whole.then_some(FrameMeta {
         blobs,
@@ -438,6 +441,7 @@ pub fn read_frame(stream: &mut impl Read) -> io::Result<Option<Frame>> {
     }
     let invalid = |e: FrameError| io::Error::new(io::ErrorKind::InvalidData, e);
     let header = FrameHeader::decode(&raw).ok_or(invalid(FrameError::Header))?;
+    // `read_to_end` grows with the bytes that arrive, so a false length costs no memory.
     stream
         .by_ref()
         .take(header.frame_len() - HEADER_BYTES as u64)

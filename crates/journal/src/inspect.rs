@@ -197,11 +197,15 @@ impl Iterator for Inspection {
                     None => continue,
                 }
             };
+            // The next segment holds the frames from here on, also if this one still has older
+            // copies.
             if cursor.until.is_some_and(|until| self.next >= until) {
                 continue;
             }
             match cursor.bytes.scan_at(cursor.offset, self.next) {
                 ScanStep::Frame(frame, next) => return Some(self.emit_frame(cursor, frame, next)),
+                // Zeros at the end of the log are unused space. Before another segment they are
+                // lost frames.
                 ScanStep::End if !cursor.is_followed => {}
                 ScanStep::End => {
                     return Some(Inspected::Damage(

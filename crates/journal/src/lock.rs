@@ -69,6 +69,7 @@ impl DataDirLock {
             Err(error) => return Err(failed(error)),
         };
         lock_file(dir, &file)?;
+        // Only after the lock is held: until then the content belongs to the other process.
         file.set_len(0)
             .and_then(|()| file.rewind())
             .map_err(failed)?;

@@ -229,13 +229,9 @@ impl FileLog {
         blobs: &[BlobRecord],
         padding: usize,
     ) -> Result<Locator, AppendError> {
-        let behind = blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>() + padding;
-        let frame_len = (self.buffer.len() + behind) as u64;
-        let fits = self
-            .active
-            .as_ref()
-            .is_some_and(|a| a.end + frame_len <= a.file.len());
-        if !fits {
+        let blob_bytes: usize = blobs.iter().map(|blob| blob.bytes.len()).sum();
+        let frame_len = (self.buffer.len() + blob_bytes + padding) as u64;
+        if !self.fits_active_segment(frame_len) {
             self.rotate_segment(frame_len)?;
         }
         let no_space = AppendError::NoSpace {
@@ -245,15 +241,12 @@ impl FileLog {
             return Err(no_space);
         };
         let (number, start, file) = (active.number, active.end, active.file.clone());
+        let is_first = start == 0;
         // A new segment gets its header in the same write as its first frame: one sync covers both.
-        if start == 0 {
-            let header = SegmentHeader {
-                store_id: self.store_id,
-                number,
-                first: position,
-            };
-            self.buffer.splice(0..0, header.encode());
+        if is_first {
+            self.prepend_segment_header(number, position);
         }
+        // One system call for all pieces, without copying the payloads into the buffer.
         let mut pieces = Vec::with_capacity(blobs.len() + 2);
         pieces.push(IoSlice::new(&self.buffer));
         pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
@@ -263,21 +256,37 @@ impl FileLog {
         }
         // The first frame of a segment is synced under every policy. Recovery relies on it: a
         // segment without a sound header has no later segment.
-        if (self.options.sync == SyncPolicy::EveryFrame || start == 0)
+        if (self.options.sync == SyncPolicy::EveryFrame || is_first)
             && let Err(error) = file.sync()
         {
             return Err(self.poison("a sync of the log failed", &error));
         }
-        let written = (self.buffer.len() + behind) as u64;
-        let end = start + written;
         // After the sync: readers must not see a segment that a crash could take back.
-        if start == 0 {
+        if is_first {
             self.publish_segment(position);
         }
+        // With the segment header, if this write had one.
+        let written = (self.buffer.len() + blob_bytes + padding) as u64;
+        let end = start + written;
         self.active = Some(ActiveSegment { number, file, end });
         self.shared.bytes_used.fetch_add(written, Ordering::Release);
         self.request_spare_if_due();
         Ok(Locator::new(number, end - frame_len))
+    }
+
+    fn fits_active_segment(&self, frame_len: u64) -> bool {
+        self.active
+            .as_ref()
+            .is_some_and(|active| active.end + frame_len <= active.file.len())
+    }
+
+    fn prepend_segment_header(&mut self, number: u64, first: Position) {
+        let header = SegmentHeader {
+            store_id: self.store_id,
+            number,
+            first,
+        };
+        self.buffer.splice(0..0, header.encode());
     }
 
     /// Makes a new segment active and seals the old one.

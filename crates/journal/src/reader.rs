@@ -113,6 +113,7 @@ impl LogReader {
                 file: segment::file_name(number),
                 source,
             })?;
+        // A truncated file gives fewer bytes than asked for.
         let sound = bytes.len() == stored_len as usize && blob_crc(&bytes) == crc;
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
@@ -138,6 +139,7 @@ impl LogReader {
     /// The hash of the frame at a position.
     pub fn frame_hash(&self, position: Position) -> Option<[u8; 32]> {
         let tip = self.tip();
+        // The usual question, asked for every checkpoint: answered without reading the disk.
         if position == tip.last {
             return (position.0 > 0).then_some(tip.last_hash);
         }

@@ -225,6 +225,7 @@ fn find_segments(storage: &dyn Storage) -> Result<FoundSegments, OpenError> {
     let mut found = FoundSegments::default();
     for (number, expected) in segment::list_numbers(storage)?.into_iter().zip(1..) {
         let name = segment::file_name(expected);
+        // Segments are numbered without gaps, so a gap means a deleted file.
         if number != expected {
             return Err(damaged(name, 0, "the segment is missing"));
         }
@@ -296,6 +297,7 @@ impl FoundSegments {
         }
         let Some(begun) = begun else { return Ok(()) };
         let expected = Position(last_segment.map_or(Position(0), LastSegment::last_sound).0 + 1);
+        // A torn first write cannot leave a sound later frame behind it.
         if known >= expected || begun.find_later_frame(0, expected).is_some() {
             let what = "the segment's header is bad, but its frames were durable";
             return Err(damaged(segment::file_name(begun.number), 0, what));

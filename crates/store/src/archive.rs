@@ -70,6 +70,7 @@ pub fn export(
     let mut last_hash = [0; 32];
     for frame in store.log().frames(Position(1), last) {
         let frame = frame.map_err(io::Error::other)?;
+        // An export with a damaged payload could not be imported, so it fails early.
         if !frame.blobs_are_sound() {
             let what = format!(
                 "a payload in frame {} is damaged: run `turnkeep verify`",
@@ -96,6 +97,7 @@ pub fn import(
     if !storage.list("log")?.is_empty() {
         return Err(ImportError::NotEmpty);
     }
+    // Before the first frame: a crash must not leave a partial copy that opens.
     unfinished::mark(&**storage)?;
     let done = import_frames(storage, segment_bytes, input, progress);
     if done.is_err() {

@@ -103,6 +103,7 @@ impl NewBlob {
         checked_len(sent.raw_len as usize, blob_bytes_max)?;
         match sent.compression {
             Compression::None => {
+                // Before hashing, which costs time in proportion to the bytes.
                 check_len(sent.raw_len, sent.bytes.len())?;
                 check_hash(sent.hash, &sent.bytes)?;
                 Ok(Self::store_raw(sent.hash, sent.raw_len, sent.bytes))
@@ -282,6 +283,7 @@ fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
     if header.window > WINDOW_BYTES_MAX.max(raw_len.into()) {
         return Err(not("the frame's window is over the limit"));
     }
+    // A second frame would make the length ambiguous between decoders.
     match zstd::zstd_safe::find_frame_compressed_size(bytes) {
         Ok(len) if len == bytes.len() => Ok(()),
         Ok(_) => Err(not("there are bytes after the frame")),
@@ -306,10 +308,12 @@ mod zstd_header {
         let mut window = 0;
         if !single_segment {
             let (&byte, after) = rest.split_first()?;
+            // Window descriptor: five bits of exponent, three bits of mantissa.
             let base = 1_u64 << (10 + (byte >> 3));
             window = base + (base / 8) * u64::from(byte & 7);
             rest = after;
         }
+        // The two low bits of the descriptor encode the length of the dictionary id.
         let id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
         let id = rest.get(..id_len)?;
         let size_len = match descriptor >> 6 {

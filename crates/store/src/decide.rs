@@ -302,6 +302,7 @@ fn decide_attach_fs(
     }
     match view.fs_root(turn) {
         None => Ok(Plan::AttachFs),
+        // Attaching the same root again is a repeat, not a conflict.
         Some(actual) if actual == *root => Err(NoChange::FsRootExists),
         Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
     }

@@ -64,6 +64,7 @@ impl Overlay {
     }
 
     pub(crate) fn is_held_back(&self, record: &Record) -> bool {
+        // The set is almost always empty; then there is nothing to hash.
         !self.held_back.is_empty()
             && appended_contexts(record).any(|context| self.held_back.contains(&context))
     }
@@ -106,6 +107,7 @@ impl Overlay {
         let Record::Append { parts, .. } = record else {
             return;
         };
+        // The ids that `apply` will assign: turns are numbered in batch order.
         let before = state.turns.len() + self.depths.len() as u64;
         for part in parts {
             for (turn, depth) in part.turns.iter().zip(part.depth..) {

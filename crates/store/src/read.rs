@@ -127,6 +127,7 @@ impl Payload {
             hash: self.hash,
             what,
         };
+        // A bulk call into a buffer of the known length needs no window of its own.
         let unpacked = zstd::bulk::decompress_to_buffer(&self.bytes, &mut raw[..]);
         match unpacked.map_err(|error| damaged(error.to_string()))? {
             unpacked if unpacked == len => Ok(raw),
@@ -247,6 +248,7 @@ impl StoreReader<'_> {
     pub(crate) fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let row = self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
         match row.parent {
+            // The parent of a lost turn is unknown, not missing.
             _ if row.lost => Err(LostTurn::new(turn).into()),
             Some(parent) if limit > 0 && self.is_lost(parent) => {
                 Err(self.describe_gap(turn, parent).into())
@@ -330,6 +332,7 @@ impl StoreReader<'_> {
 
     fn build_turn(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
         let lost = ReadError::from(LostTurn::new(id));
+        // Lost rows have no context, type or payload.
         let context = ContextId::new(row.context)
             .filter(|_| !row.lost)
             .ok_or(lost.clone())?;

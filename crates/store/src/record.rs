@@ -188,6 +188,8 @@ impl Record {
         body: &[u8],
         frame: &impl Fn(u32) -> Option<BlobHash>,
     ) -> Result<Self, RecordError> {
+        // Each kind accepts only its own versions. An unknown one is an error, never skipped:
+        // skipping a command would give later turns other ids.
         let in_feed = kind == kind::LOST && version == LOST_IN_FEED_VERSION;
         let other_spellings = kind == kind::PUT_BUNDLE && version == VERSION_OTHER_SPELLINGS;
         if version != VERSION && !in_feed && !other_spellings {
@@ -287,6 +289,7 @@ fn decode_append(
     let parts: InlineVec<_> = (0..count)
         .map(|_| read_part(reader, frame))
         .collect::<Option<_>>()?;
+    // `decide` relies on at least one part and one turn per part.
     let whole = !parts.is_empty() && parts.iter().all(|part| !part.turns.is_empty());
     whole.then_some(Record::Append {
         parts,
@@ -303,6 +306,8 @@ fn read_part(
     let flags = reader.u8()?;
     let parent = TurnId::new(reader.u64()?);
     let depth = reader.u32()?;
+    // The log stores the parent once. The flag tells whether the client had named it, which the
+    // idempotency check needs.
     let sent_parent = if flags & EXPLICIT_PARENT != 0 {
         Some(parent?)
     } else {
@@ -404,6 +409,7 @@ fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
 
 fn decode_lost(reader: &mut Reader<'_>, in_feed: bool) -> Option<Record> {
     let (turns, contexts) = (reader.u64()?, reader.u64()?);
+    // A forged count must not make replay add rows without end.
     (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost {
         turns,
         contexts,

@@ -110,20 +110,12 @@ fn log_lost_ids(
         return Ok(None);
     }
     let created_at = Timestamp(state.last_stamp.load(Relaxed));
-    let mut batch = Batch::new();
-    batch.restart(Stamp {
+    let stamp = Stamp {
         created_at,
         marks: [turns, contexts],
-    });
+    };
     let records = build_lost_records(lost_turns, lost_contexts);
-    for record in &records {
-        let mut body = Vec::new();
-        let tag = record.encode(&mut body);
-        batch.push_command(tag.kind, tag.version, &body);
-    }
-    log.append(&batch)
-        .and_then(|_| log.sync())
-        .map_err(turnkeep_journal::OpenError::from)?;
+    append_records(log, stamp, &records)?;
     applier.begin_frame(created_at, std::iter::empty());
     for record in &records {
         // `decide` accepts every `Lost` record, so there is no result to look at.
@@ -134,6 +126,22 @@ fn log_lost_ids(
         turns: range(turns, lost_turns),
         contexts: range(contexts, lost_contexts),
     }))
+}
+
+/// Appends records as one frame and syncs it.
+fn append_records(log: &mut FileLog, stamp: Stamp, records: &[Record]) -> Result<(), OpenError> {
+    let mut batch = Batch::new();
+    batch.restart(stamp);
+    for record in records {
+        let mut body = Vec::new();
+        let tag = record.encode(&mut body);
+        batch.push_command(tag.kind, tag.version, &body);
+    }
+    // Also under `--durability os`: the loss must be durable before a client gets the next id.
+    log.append(&batch)
+        .and_then(|_| log.sync())
+        .map_err(turnkeep_journal::OpenError::from)?;
+    Ok(())
 }
 
 /// Builds the records that mark this many ids as lost, each within the limit of one record.

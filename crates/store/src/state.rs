@@ -243,6 +243,7 @@ impl State {
         if blob.locator != Locator::NOWHERE {
             return Some(blob);
         }
+        // Rows of lost blobs are not in the index, so the index finds a newer copy or nothing.
         let put_again = self
             .find_blob(&blob.hash)
             .and_then(|row| self.blobs.get(row));
@@ -302,6 +303,7 @@ impl State {
     /// Adds a row for a blob that was lost to damage. The row is not in the index, so a client can
     /// put the blob again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
+        // One row per lost blob, however many turns name it.
         let mut lost = self
             .lost_blobs
             .write()
@@ -377,6 +379,7 @@ impl State {
 
     pub(crate) fn add_key(&self, digest: KeyDigest, entry: KeyEntry) {
         let KeyDigest([a, b]) = digest;
+        // One word holds both: ids stay below 2^40, and a batch has fewer than 2^24 turns.
         let made = (entry.first << COUNT_BITS) | u64::from(entry.count);
         self.add_key_row([a, b, entry.request, made]);
     }
@@ -400,6 +403,8 @@ impl State {
         self.fs_index.insert(spread_bits(turn.get()), row, |row| {
             spread_bits(self.fs_roots.read_word(row, 0).unwrap_or(0))
         });
+        // The flag in the turn's row saves readers an index lookup for the many turns without a
+        // root.
         if let Some(word) = self.turns.read_word(turn.get() - 1, BLOB_COLUMN) {
             self.turns
                 .set_word(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
@@ -437,6 +442,7 @@ impl State {
             EventRow::Fs(id) => (event_kind::FS, id.get()),
             EventRow::Bundle(number) => (event_kind::BUNDLE, number),
         };
+        // Consecutive turns give consecutive numbers, which `RunList` stores as one run.
         self.events.push((kind << 60) | number);
     }
 

@@ -224,6 +224,7 @@ impl Store {
             queue_inputs_max: options.queue_commands_max,
             group_commands_max: options.group_commands_max,
         };
+        // Last of all: from here on the log changes.
         let committer = spawn_committer(log, writer, limits)?;
         let log = reader;
         let inner = Inner {
@@ -246,6 +247,7 @@ impl Store {
         command: Command,
         reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
+        // `new` has sent the rejection already.
         let Some(submission) = Submission::new(command, Box::new(reply)) else {
             return Ok(());
         };
@@ -302,6 +304,7 @@ impl Store {
     /// Iterates over contexts, newest first, starting below `before`. `None` starts at the newest.
     pub fn contexts(&self, before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
         let newest = self.0.state.contexts.len();
+        // A context that is created during the iteration is not part of it.
         let from = before.map_or(newest, |id| newest.min(id.get() - 1));
         (1..=from)
             .rev()

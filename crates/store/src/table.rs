@@ -46,9 +46,11 @@ impl<const W: usize> Table<W> {
         let block = self.blocks[at.block].get_or_init(|| empty_slots(CHUNKS_PER_BLOCK));
         let chunk = block[at.chunk]
             .get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
+        // Relaxed is enough: no reader looks at the row before `len` covers it.
         for (slot, word) in chunk[at.row * W..].iter().zip(row) {
             slot.store(word, Ordering::Relaxed);
         }
+        // Release: a reader that sees the new length also sees the words above.
         self.len.store(number + 1, Ordering::Release);
         number
     }
@@ -132,6 +134,7 @@ impl<T> List<T> {
         let at = RowPlace::locate(number);
         let block = self.blocks[at.block].get_or_init(|| empty_slots(CHUNKS_PER_BLOCK));
         let chunk = block[at.chunk].get_or_init(|| empty_slots(CHUNK_ROWS));
+        // `set` fails only if the slot is taken, which a second writer would cause.
         let fresh = chunk[at.row].set(value).is_ok();
         assert!(fresh, "a list has one writer");
         self.len.store(number + 1, Ordering::Release);

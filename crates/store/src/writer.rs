@@ -174,26 +174,7 @@ impl StateMachine for Writer {
     }
 
     fn commit(&mut self, appended: &Appended, batch: &Batch) {
-        let blobs = batch
-            .blobs()
-            .iter()
-            .zip(&appended.locators)
-            .map(|(blob, &locator)| BlobRow {
-                hash: blob.hash,
-                locator,
-                raw_len: blob.raw_len,
-                crc: blob.crc,
-                stored_len: blob.stored_len(),
-                form: blob.form,
-            });
-        if std::mem::take(&mut self.replaces_blobs) {
-            self.applier.begin_frame(self.group_time, blobs);
-        } else {
-            // `add_blob` has looked every blob up already; a second lookup would cost a hash
-            // probe per payload.
-            self.applier
-                .begin_frame_with_new_blobs(self.group_time, blobs);
-        }
+        self.begin_frame(appended, batch);
         let mut answers = Vec::with_capacity(self.planned.len());
         for planned in self.planned.drain(..) {
             let outcome =
@@ -274,6 +255,27 @@ impl Writer {
             planned: Vec::new(),
             replaces_blobs: false,
             body: Vec::new(),
+        }
+    }
+
+    /// Adds the blobs of a durable batch to the state.
+    fn begin_frame(&mut self, appended: &Appended, batch: &Batch) {
+        let placed = batch.blobs().iter().zip(&appended.locators);
+        let rows = placed.map(|(blob, &locator)| BlobRow {
+            hash: blob.hash,
+            locator,
+            raw_len: blob.raw_len,
+            crc: blob.crc,
+            stored_len: blob.stored_len(),
+            form: blob.form,
+        });
+        if std::mem::take(&mut self.replaces_blobs) {
+            self.applier.begin_frame(self.group_time, rows);
+        } else {
+            // `add_blob` has looked every blob up already. A second lookup would cost a hash probe
+            // per payload.
+            self.applier
+                .begin_frame_with_new_blobs(self.group_time, rows);
         }
     }
 

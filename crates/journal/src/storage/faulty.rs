@@ -102,6 +102,8 @@ impl FaultyStorage {
                 if number >= at && (fits.contains(&fault) || fault == Fault::Crash) =>
             {
                 disk.fault = None;
+                // After a power failure every further operation fails until the test takes the
+                // crash image.
                 disk.dead |= matches!(
                     fault,
                     Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards
@@ -208,6 +210,7 @@ impl StorageFile for FaultyFile {
             .is_some();
         let mut disk = self.storage.lock();
         if failed {
+            // Like Linux: after a failed sync the pages count as clean and are never written.
             disk.dirty.remove(&self.name);
             return Err(io::Error::other("the sync failed"));
         }

@@ -86,6 +86,7 @@ impl Storage for ReadOnlyStorage {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        // The layer below cannot change, so the file moves to memory first.
         if self.0.above.open(from).is_err() {
             let file = self.open(from)?;
             self.0.copy_up(from, &*file)?;

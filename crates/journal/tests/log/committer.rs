@@ -1,4 +1,4 @@
-//! The committer, driven with a machine that writes down everything that happens to it.
+//! The committer with a state machine that records every call.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};

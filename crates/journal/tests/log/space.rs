@@ -1,4 +1,4 @@
-//! Out of space: nothing is lost, nothing is poisoned, and it goes on when room returns.
+//! A full disk: the log loses nothing, is not poisoned, and continues when there is space.
 
 use std::io;
 use std::sync::Arc;

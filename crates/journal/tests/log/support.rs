@@ -1,5 +1,5 @@
-//! A numbered workload: batch `n` has content that follows from `n`, so that a frame can be asked
-//! which batch it is and whether all of it is there.
+//! A numbered workload. The content of batch `n` follows from `n`, so a test can tell which batch a
+//! frame holds and whether it is complete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -109,6 +109,7 @@ impl CheckpointHeader {
         }
         let mut body = Reader(body);
         let format = body.u64()?;
+        // A newer format may mean anything, so the file counts as not sound.
         if !(FORMAT_MIN..=FORMAT).contains(&format) {
             return None;
         }
@@ -197,6 +198,7 @@ struct CheckpointWriter<'a> {
 }
 
 impl CheckpointWriter<'_> {
+    /// Writes all sections in the order of their kinds, which `open` checks.
     fn write_delta(&mut self, delta: &Delta) -> std::io::Result<()> {
         let (state, from, to) = (&delta.state, &delta.header.from, &delta.header.to);
         self.write_declared(state, from.declared, to.declared)?;
@@ -207,48 +209,39 @@ impl CheckpointWriter<'_> {
         self.write_rows(kind::TURNS, from.turns..to.turns, TURN_COLUMNS, |row| {
             turn_numbers(state, row)
         })?;
-        self.write_rows(
-            kind::FS_ROOTS,
-            from.fs_roots..to.fs_roots,
-            [false; 2],
-            |row| state.fs_roots.get(row),
-        )?;
-        let context = |row| {
-            state
-                .contexts
-                .get(row)
-                .map(|[_, created_at, base]| [created_at, base])
-        };
-        self.write_rows(
-            kind::CONTEXTS,
-            from.contexts..to.contexts,
-            [false; 2],
-            context,
-        )?;
-        let head = |at: u64| delta.heads.get(usize::try_from(at).ok()?).copied();
-        self.write_rows(kind::HEADS, 0..delta.heads.len() as u64, [false; 2], head)?;
+        let fs_roots = from.fs_roots..to.fs_roots;
+        self.write_rows(kind::FS_ROOTS, fs_roots, [false; 2], |row| {
+            state.fs_roots.get(row)
+        })?;
+        let contexts = from.contexts..to.contexts;
+        self.write_rows(kind::CONTEXTS, contexts, [false; 2], |row| {
+            // Without the head: it may have moved beyond `to` meanwhile. `HEADS` has it.
+            let [_head, created_at, base] = state.contexts.get(row)?;
+            Some([created_at, base])
+        })?;
+        self.write_copied_rows(kind::HEADS, &delta.heads, [false; 2])?;
         self.write_labels(delta)?;
         self.write_rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| {
             state.keys.get(row)
         })?;
         self.write_rows(kind::EVENTS, from.events..to.events, [false], |row| {
-            state.events.get(row).map(|word| [word])
+            state.events.get(row).map(|event| [event])
         })?;
-        let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
-        self.write_rows(
-            kind::LOST_TURNS,
-            0..delta.lost_turns.len() as u64,
-            [false; 2],
-            lost,
-        )?;
-        let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
-        self.write_rows(
-            kind::MOVED_BLOBS,
-            0..delta.moved_blobs.len() as u64,
-            MOVED_COLUMNS,
-            moved,
-        )?;
+        self.write_copied_rows(kind::LOST_TURNS, &delta.lost_turns, [false; 2])?;
+        self.write_copied_rows(kind::MOVED_BLOBS, &delta.moved_blobs, MOVED_COLUMNS)?;
         self.write_section(kind::END, 0)
+    }
+
+    /// Writes rows that the delta has copied.
+    fn write_copied_rows<const N: usize>(
+        &mut self,
+        kind: u8,
+        rows: &[[u64; N]],
+        is_hash: [bool; N],
+    ) -> std::io::Result<()> {
+        self.write_rows(kind, 0..rows.len() as u64, is_hash, |row| {
+            rows.get(usize::try_from(row).ok()?).copied()
+        })
     }
 
     /// Writes rows of numbers, `BLOCK_ROWS` to a section.
@@ -376,6 +369,8 @@ pub(super) fn open(storage: &dyn Storage, name: &str) -> Option<CheckpointFile> 
     let mut last = 0;
     while last != kind::END {
         let section = Section::read(&mut reader)?;
+        // Ascending kinds make the file's content unique and put tables before rows that refer to
+        // them.
         if section.kind < last {
             return None;
         }
@@ -429,6 +424,7 @@ impl CheckpointFile {
             if section.kind == kind::END {
                 break;
             }
+            // `open` has checked the checksums, so a failure here means a wrong length.
             let raw = zstd::bulk::decompress(section.stored, section.raw_len).ok()?;
             restore_section(state, &mut changed, &section, &mut Reader(&raw))?;
         }
@@ -541,6 +537,7 @@ fn restore_turn(
         has_fs_root: false,
         lost,
         created_at: Timestamp(created_at),
+        // Derived, so that the file need not store it.
         jump: walk::choose_jump(state, id, parent),
     };
     state.push_turn(row);

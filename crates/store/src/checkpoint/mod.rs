@@ -422,33 +422,46 @@ impl Checkpointer {
             to: TableExtent::from_state(state, position, self.log.bytes_used()),
             last_stamp: state.last_stamp.load(std::sync::atomic::Ordering::Relaxed),
         };
-        let head = |id: &ContextId| {
-            [
-                id.get(),
-                state.contexts.read_word(id.get() - 1, 0).unwrap_or(0),
-            ]
-        };
-        let lost = |id: &TurnId| Some([id.get(), state.turn(*id)?.depth.into()]);
-        let moved = |&row: &u64| {
-            let mut moved = [row; 8];
-            moved[1..].copy_from_slice(&state.blobs.get(row)?);
-            Some(moved)
-        };
+        let ChangedRows {
+            heads,
+            labels,
+            blobs,
+            lost_turns,
+        } = &applier.changed;
         Some(Delta {
             header,
             state: state.clone(),
             registry: state.registry.load_full(),
-            heads: applier.changed.heads.iter().map(head).collect(),
-            lost_turns: applier.changed.lost_turns.iter().filter_map(lost).collect(),
-            moved_blobs: applier.changed.blobs.iter().filter_map(moved).collect(),
-            labels: applier
-                .changed
-                .labels
+            heads: heads.iter().map(|&id| head_row(state, id)).collect(),
+            lost_turns: lost_turns
+                .iter()
+                .filter_map(|&id| lost_turn_row(state, id))
+                .collect(),
+            moved_blobs: blobs
+                .iter()
+                .filter_map(|&row| moved_blob_row(state, row))
+                .collect(),
+            labels: labels
                 .iter()
                 .map(|&id| (id, state.read_labels(id)))
                 .collect(),
         })
     }
+}
+
+fn head_row(state: &State, context: ContextId) -> [u64; 2] {
+    let head = state.contexts.read_word(context.get() - 1, 0);
+    [context.get(), head.unwrap_or(0)]
+}
+
+fn lost_turn_row(state: &State, turn: TurnId) -> Option<[u64; 2]> {
+    Some([turn.get(), state.turn(turn)?.depth.into()])
+}
+
+fn moved_blob_row(state: &State, row: u64) -> Option<[u64; 8]> {
+    let mut moved = [row; 8];
+    moved[1..].copy_from_slice(&state.blobs.get(row)?);
+    Some(moved)
 }
 
 /// Writes one file and returns whether it succeeded. It waits for the log first: a checkpoint that

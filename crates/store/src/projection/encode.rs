@@ -140,6 +140,7 @@ impl<'r> Encoder<'r> {
 
     /// Runs `encode` one nesting level deeper.
     fn encode_inside(&mut self, encode: impl FnOnce(&mut Self) -> Encoded) -> Encoded {
+        // The same limit as in decoding: whatever is encoded can be read back.
         if self.depth == NESTING_MAX {
             return Err(EncodeError::TooDeep {
                 path: self.path_text(""),
@@ -160,6 +161,7 @@ impl<'r> Encoder<'r> {
         let Value::Object(members) = data else {
             return Err(self.wrong_value(format!("an object of {}", version.type_ref), data));
         };
+        // Resolve all names before anything is written: an error must leave no partial output.
         let mut fields = Vec::with_capacity(members.len());
         for (name, value) in members {
             let field = version

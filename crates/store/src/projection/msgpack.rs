@@ -131,6 +131,7 @@ impl<'a> MsgpackReader<'a> {
     }
 
     fn read_bytes(&mut self, count: usize, value_start: usize) -> Result<&'a [u8], DecodeFault> {
+        // The slice check comes before any use of `count`, which the payload declares.
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let taken = rest.get(..count).ok_or(DecodeFault::Truncated {
             offset: value_start,
@@ -156,6 +157,7 @@ impl<'a> MsgpackReader<'a> {
     /// Reads a length of `N` bytes.
     fn read_count<const N: usize>(&mut self, value_start: usize) -> Result<u32, DecodeFault> {
         self.read_uint::<N>(value_start)
+            // Lengths have at most four bytes, so the conversion never saturates.
             .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
@@ -245,6 +247,7 @@ impl<'a> MsgpackReader<'a> {
     ) -> Result<(), DecodeFault> {
         let parts = match token {
             Token::Array(count) => u64::from(count),
+            // A map has a key and a value per entry.
             Token::Map(count) => 2 * u64::from(count),
             _ => return Ok(()),
         };

@@ -109,6 +109,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn check_length(&self) -> Pass {
+        // Checked after each entry, so the text exceeds the limit by one value at most.
         if self.sink.out.len() > RENDER_BYTES_MAX {
             return Err(ProjectionError::TooLarge {
                 max: RENDER_BYTES_MAX,
@@ -136,6 +137,7 @@ impl<'a> Renderer<'a> {
                 self.render_field(reader, &mut object, field, depth)?;
                 continue;
             }
+            // Known tags are compared in the sink; unknown ones need a set of their own.
             let again = tag.is_some_and(|tag| !unknown_tags.insert(tag));
             self.render_unknown_entry(reader, key, again, depth)?;
         }
@@ -233,6 +235,7 @@ impl<'a> Renderer<'a> {
     ) -> Pass {
         let token = reader.read_token()?;
         match (&shape.kind, token) {
+            // Any field may be nil, also one that is not optional.
             (_, Token::Nil) => self.sink.out.push_str("null"),
             (Kind::Int(kind), Token::Int(number)) if kind.range().contains(&number) => {
                 self.render_int(*kind, shape, number);

@@ -252,13 +252,16 @@ pub(super) fn parse_field(
     let Value::Object(published) = value else {
         return Err(site.malformed_part("descriptor", "an object"));
     };
+    // From here on only the usual spelling exists.
     let members = &*spellings.rewrite(published);
     let optional = site.read_flag(members, "optional")?;
+    // A tombstone needs no name or type, so it is recognized first.
     if site.read_flag(members, "tombstone")? {
         return parse_tombstone(site, members);
     }
     let name = site.read_text(members, "name")?;
     let shape = parse_shape(site, members)?;
+    // Escaped once here instead of once per rendered value.
     let mut key_text = String::new();
     push_string(&mut key_text, name);
     key_text.push(':');

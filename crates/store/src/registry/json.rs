@@ -170,6 +170,7 @@ impl<'a> JsonReader<'a> {
             return Err(self.syntax_error("expected a key"));
         }
         let key = self.read_string()?;
+        // Most readers keep the last value. Two programs could then read one bundle differently.
         if members.contains_key(&key) {
             return Err(JsonFault::DuplicateKey { offset, key });
         }
@@ -184,6 +185,7 @@ impl<'a> JsonReader<'a> {
         let mut text = String::new();
         loop {
             let rest = self.rest();
+            // Copies whole stretches between escapes instead of single characters.
             let plain = rest
                 .find(|c: char| c == '"' || c == '\\' || c < ' ')
                 .unwrap_or(rest.len());

@@ -100,6 +100,7 @@ impl Registry {
     pub fn put_parsed(&mut self, parsed: &ParsedBundle) -> Result<bool, BundleError> {
         let id = parsed.id();
         if let Some(known) = self.bundle(id) {
+            // The canonical form counts, so white space and key order may differ.
             if known.etag == parsed.etag() {
                 return Ok(false);
             }

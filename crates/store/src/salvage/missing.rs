@@ -98,6 +98,7 @@ type Users = BTreeMap<BlobHash, Vec<TurnId>>;
 
 fn lost_payloads(state: &State) -> Users {
     let mut users = Users::new();
+    // The loop below reads every turn, and a healthy store has nothing to find.
     if state.lost_blobs().is_empty() {
         return users;
     }

@@ -30,7 +30,7 @@ use crate::checkpoint::{self, LogMinimum};
 use crate::decide::{Decision, Placement, Plan, StateView, decide};
 use crate::record::{PartRecord, Record};
 use crate::recovery::{blob_row, build_lost_records, decode_records};
-use crate::state::{BlobRow, State};
+use crate::state::State;
 use crate::store::OpenError;
 use crate::unfinished;
 
@@ -326,29 +326,15 @@ impl LogWalk {
         self.stamp = frame.stamp.created_at;
         self.report.frames += 1;
         self.report.bytes += frame.raw().len() as u64;
-        let sound: Vec<bool> = (0..frame.blobs.len())
-            .map(|at| is_blob_sound(frame, at))
-            .collect();
-        for (blob, _) in frame.blobs.iter().zip(&sound).filter(|(_, sound)| !**sound) {
-            let (hash, file) = (blob.hash, file.to_owned());
-            self.report.bad_blobs.push(BadBlob {
-                hash,
-                frame: frame.position.0,
-                file,
-                turns: Vec::new(),
-            });
-        }
-        let rows = frame
-            .blobs
-            .iter()
-            .zip(&sound)
-            .map(|(blob, &sound)| match blob_row(blob) {
-                row if sound => row,
-                row => BlobRow {
-                    locator: Locator::NOWHERE,
-                    ..row
-                },
-            });
+        let sound = self.check_blobs(frame, file);
+        let rows = frame.blobs.iter().zip(&sound).map(|(blob, &is_sound)| {
+            let mut row = blob_row(blob);
+            // The turns that use a damaged blob stay, and reading them reports the damage.
+            if !is_sound {
+                row.locator = Locator::NOWHERE;
+            }
+            row
+        });
         self.applier.begin_frame(self.stamp, rows);
         let mut kept = Vec::new();
         for record in decode_records(frame) {
@@ -368,6 +354,25 @@ impl LogWalk {
             sound,
             records: kept,
         })
+    }
+
+    /// Hashes the payloads of a frame, reports the damaged ones and returns which are sound.
+    fn check_blobs(&mut self, frame: &Frame, file: &str) -> Vec<bool> {
+        let mut sound = Vec::with_capacity(frame.blobs.len());
+        for (at, blob) in frame.blobs.iter().enumerate() {
+            let is_sound = is_blob_sound(frame, at);
+            if !is_sound {
+                self.report.bad_blobs.push(BadBlob {
+                    hash: blob.hash,
+                    frame: frame.position.0,
+                    file: file.to_owned(),
+                    // `finish` fills them in: later frames may use the blob too.
+                    turns: Vec::new(),
+                });
+            }
+            sound.push(is_sound);
+        }
+        sound
     }
 
     /// Applies a record and adds it to `kept`, or reports it as dropped if it is rejected.

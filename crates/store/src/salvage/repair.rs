@@ -48,6 +48,7 @@ pub fn repair(
     if unfinished::is_marked(&**from) {
         return Err(OpenError::Unfinished.into());
     }
+    // Before the first frame: a crash must not leave a partial copy that opens.
     unfinished::mark(&**to)?;
     let store_id = turnkeep_journal::inspect(from.clone())?
         .store_id()
@@ -70,6 +71,7 @@ pub fn repair(
     walk.run(from, Writers::None, progress, |walk, salvaged| {
         copy.append_frame(walk, salvaged)
     })?;
+    // The mark goes only after every frame is durable.
     copy.log.sync()?;
     unfinished::clear(&**to)?;
     Ok(walk.finish())
@@ -102,6 +104,7 @@ impl RepairedLog {
             let tag = record.encode(&mut body);
             self.batch.push_command(tag.kind, tag.version, &body);
         }
+        // A frame of which nothing is left is dropped; later frames get lower positions.
         if !self.batch.is_empty() {
             self.log.append(&self.batch)?;
         }

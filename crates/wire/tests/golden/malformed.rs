@@ -1,4 +1,4 @@
-//! Frames that must be refused, each with the class of its error and what a server answers.
+//! Frames that decoders must reject, each with the class of its error and the server's response.
 
 use bytes::{BufMut, BytesMut};
 use serde_json::{Value, json};
