@@ -38,6 +38,7 @@ impl Backoff {
         }
         let doubled = self.policy.first.saturating_mul(1 << self.tries.min(20));
         self.tries += 1;
+        // Half of the pause is fixed and half is random.
         let half = doubled.min(self.policy.longest) / 2;
         Some(half + half.mul_f64(f64::from(random) / f64::from(u32::MAX)))
     }

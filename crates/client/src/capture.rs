@@ -84,6 +84,7 @@ impl CaptureStore {
     /// Returns the session's context. The first call publishes the type and creates the context.
     pub async fn context(&self, session: &str) -> Result<ContextId, Error> {
         let mut cache = self.cache.lock().await;
+        // Once is enough: published bundles never change.
         if !cache.published {
             self.client
                 .put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes()))
@@ -99,6 +100,7 @@ impl CaptureStore {
             .create_context(CreateContext { base: None, key })
             .await?
             .context;
+        // Clearing is enough: the keys find the contexts again.
         if cache.contexts.len() >= CONTEXTS_MAX {
             cache.contexts.clear();
         }

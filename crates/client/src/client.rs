@@ -67,6 +67,7 @@ impl Repeat {
     pub(crate) fn to_caller_error(self, error: Error) -> Error {
         let unknown = match &error {
             Error::Lost(_) => true,
+            // The server may fail after the write and before the reply.
             Error::Server(error) => error.status == 503,
             _ => false,
         };
@@ -249,6 +250,7 @@ impl Client {
         repeat: Repeat,
     ) -> Result<Pending<T>, Error> {
         let permits = self.acquire_permits(request_bytes(request)).await?;
+        // After the permits: a request that waits for its turn must not keep a dead connection.
         let connection = self.connection().await?;
         let (reply, answer) = oneshot::channel();
         connection.send(Waiter::Reply(reply, permits), request)?;

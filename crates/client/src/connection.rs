@@ -138,11 +138,13 @@ impl SharedState {
     /// Sends every waiter the reason why the connection ended.
     fn end_all(&self, lost: &Lost) {
         let mut outbox = self.lock_outbox();
+        // The first reason is the cause; later ones only follow from it.
         if outbox.lost.is_none() {
             outbox.lost = Some(lost.clone());
         }
         let waiters = std::mem::take(&mut outbox.waiters);
         outbox.replies = 0;
+        // A waiter that is woken may send again at once, so the lock is released first.
         drop(outbox);
         for waiter in waiters.into_values() {
             if let Waiter::Reply(reply, _) = waiter {
@@ -195,6 +197,7 @@ impl Outbox {
             self.request_bytes_max,
         );
         if bytes > max {
+            // Nothing of a request that is too long may reach the server.
             self.bytes.truncate(start);
             return Err(Error::TooLarge { bytes, max });
         }
@@ -216,6 +219,7 @@ impl Outbox {
     fn send_reply(&mut self, id: u64, answer: Frame) {
         if let Some(Waiter::Reply(reply, permits)) = self.waiters.remove(&id) {
             self.replies -= 1;
+            // Before the reply: the caller's next request may need them.
             drop(permits);
             // The caller may have stopped waiting.
             drop(reply.send(Ok(answer)));
@@ -271,6 +275,7 @@ async fn read_frames<R: AsyncRead>(
         }) {
             return lost;
         }
+        // Grows with the bytes that arrive, not with the length that a header declares.
         buffer.reserve(READ_BYTES / 4);
         match reader.read_buf(&mut buffer).await {
             Ok(0) => return Lost::Ended,
@@ -314,6 +319,7 @@ async fn watch_silence(shared: &SharedState, timeout: Duration) -> Lost {
             0
         };
         reads_before = reads;
+        // More ticks than make up the time-out, because the first one may be partial.
         if silent > TICKS {
             return Lost::Silent(timeout);
         }

@@ -40,6 +40,7 @@ impl Dialer {
             Some(token) => serde_json::json!({ "token": token }).to_string(),
             None => "{}".to_owned(),
         };
+        // A character has at most four bytes.
         let tag: String = options.tag.chars().take(TAG_BYTES_MAX / 4).collect();
         let hello = Hello {
             version: VERSION,
@@ -65,6 +66,7 @@ impl Dialer {
         let stream = TcpStream::connect(&self.addr)
             .await
             .map_err(|error| self.connect_error(error))?;
+        // The client combines writes itself; delaying small ones would only add latency.
         stream
             .set_nodelay(true)
             .map_err(|error| self.connect_error(error))?;
@@ -80,13 +82,20 @@ impl Dialer {
                 ServerConnection::start(stream.map_err(|error| self.connect_error(error))?, limits)
             }
         };
+        self.say_hello(&connection).await?;
+        Ok(connection)
+    }
+
+    /// Sends HELLO and waits for the server to accept it.
+    async fn say_hello(&self, connection: &ServerConnection) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
+        // Without permits: a full client must still be able to reconnect.
         connection.send(Waiter::Reply(reply, Permits::default()), &self.hello)?;
         let frame = answer
             .await
             .map_err(|_| Error::Lost(crate::Lost::Closed))??;
         match Response::decode(frame, ItemForm::Plain)? {
-            Response::Hello(_) => Ok(connection),
+            Response::Hello(_) => Ok(()),
             Response::Error(failure) => Err(Error::Server((&failure).into())),
             other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
         }

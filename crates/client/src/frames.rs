@@ -49,6 +49,7 @@ pub(crate) fn frame_queue(events_max: usize, bytes_max: usize) -> (FrameSender, 
 impl FrameSender {
     /// Queues a frame if it fits. Never waits.
     pub(crate) fn try_send(&self, frame: Frame) -> Result<(), QueueFull> {
+        // A frame over the limit takes all of it, so an empty queue still accepts it.
         let bytes = frame.header.len.min(self.bytes_max);
         let room = Arc::clone(&self.room)
             .try_acquire_many_owned(bytes)

@@ -99,7 +99,7 @@ impl Subscription {
         let Some(frame) = live.receive(self.client.options().timeouts.answer).await? else {
             let lost = live.connection.lost();
             self.live = None;
-            // The connection is alive, so this reader was too slow and its queue was full.
+            // Without a loss, this reader was too slow and its queue was full: subscribe again.
             return lost.map_or(Ok(None), |lost| Err(Error::Lost(lost)));
         };
         match Response::decode(frame, self.subscribe.options.item_form())? {
@@ -120,6 +120,7 @@ impl Subscription {
 
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         let (number, after) = (delivery.position, self.subscribe.after.unwrap_or(0));
+        // A repeated event would break the promise that each event comes once.
         if number <= after {
             return Err(Error::OutOfOrder {
                 what: "event",
@@ -137,6 +138,7 @@ impl Subscription {
 
     fn note_failure(&mut self, failure: &Failure) -> Error {
         let error = ServerError::from(failure);
+        // The server names an event that it cannot deliver, so the next attempt starts after it.
         self.subscribe.after = self
             .subscribe
             .after
@@ -159,6 +161,7 @@ async fn open_subscription(
     client: &Client,
     subscribe: &mut Subscribe,
 ) -> Result<LiveSubscription, Error> {
+    // Fixes the starting point, so that a loss before the first event skips nothing.
     if subscribe.after.is_none() {
         subscribe.after = find_feed_end(client, subscribe).await?;
     }

@@ -48,6 +48,7 @@ fn decompress(item: &Item) -> Result<Bytes, Error> {
     }
     let mut raw = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
+    // One byte more than declared is enough to notice a longer payload.
     let read = decoder.and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut raw));
     read.map_err(|error| bad(error.to_string()))?;
     if raw.len() as u64 == limit {

@@ -172,11 +172,13 @@ pub fn ids_dense_and_never_reused<'a>(
             stats.turns
         ));
     }
-    let events =
-        (1..=store.last_position()).map(|n| store.event(n).ok_or(Violation::MissingEvent(n)));
     let (mut turns, mut contexts) = (0, 0);
-    for event in events {
-        match event?.kind {
+    for position in 1..=store.last_position() {
+        let event = store
+            .event(position)
+            .ok_or(Violation::MissingEvent(position))?;
+        // The feed must have the ids in ascending order, and a root only for an earlier turn.
+        match event.kind {
             EventKind::TurnAppended(id) if id.get() == turns + 1 => turns += 1,
             EventKind::ContextCreated(id) if id.get() == contexts + 1 => contexts += 1,
             EventKind::FsAttached(id) if id.get() <= turns => {}
@@ -195,22 +197,32 @@ pub fn ids_dense_and_never_reused<'a>(
     }
     let mut seen = BTreeSet::new();
     for id in sent.into_iter().filter_map(Sent::acked).flat_map(new_ids) {
-        if id.1 > [turns, contexts][id.0] || !seen.insert(id) {
+        let is_known = match id {
+            NewId::Turn(turn) => turn.get() <= turns,
+            NewId::Context(context) => context.get() <= contexts,
+        };
+        if !is_known || !seen.insert(id) {
             return bad(format!("{id:?} was acked twice as new, or is not there"));
         }
     }
     Ok(())
 }
 
-/// The ids that a reply acknowledged for the first time: 0 for turns, 1 for contexts.
-fn new_ids(outcome: &Outcome) -> Vec<(usize, u64)> {
+/// An id that a reply acknowledged for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NewId {
+    Turn(TurnId),
+    Context(ContextId),
+}
+
+fn new_ids(outcome: &Outcome) -> Vec<NewId> {
     match outcome {
         Outcome::Appended(appended) if !appended.replayed => appended
             .turns
             .iter()
-            .map(|turn| (0, turn.turn.get()))
+            .map(|turn| NewId::Turn(turn.turn))
             .collect(),
-        Outcome::Created(created) if !created.replayed => vec![(1, created.context.get())],
+        Outcome::Created(created) if !created.replayed => vec![NewId::Context(created.context)],
         _ => Vec::new(),
     }
 }

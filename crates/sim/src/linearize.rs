@@ -97,26 +97,28 @@ fn search(model: &Model, mut open: Vec<&Sent>, seen: &Snapshot) -> Option<Model>
     if !answered && model.visible == *seen {
         return Some(model.clone());
     }
-    (0..open.len())
-        .filter(|&at| may_be_next(&open, at))
-        .find_map(|at| {
-            let mut next = model.clone();
-            let answer = next.apply(
-                visible_stamp(model, &open[at].command, seen),
-                &open[at].command,
-            );
-            let fits = match &open[at].known {
-                KnownResult::Answered(given) => answer.agrees_with(given),
-                KnownResult::Unknown => true,
-            };
-            let mut rest = open.clone();
-            rest.remove(at);
-            if fits && answer.changed() {
-                search(&next, rest, seen)
-            } else {
-                None
-            }
-        })
+    for at in (0..open.len()).filter(|&at| may_be_next(&open, at)) {
+        let Some(next) = apply_as_next(model, open[at], seen) else {
+            continue;
+        };
+        let mut rest = open.clone();
+        rest.remove(at);
+        if let Some(found) = search(&next, rest, seen) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// The model after a command; `None` if the reply does not fit or the command changes nothing.
+fn apply_as_next(model: &Model, sent: &Sent, seen: &Snapshot) -> Option<Model> {
+    let mut next = model.clone();
+    let answer = next.apply(visible_stamp(model, &sent.command, seen), &sent.command);
+    let fits = match &sent.known {
+        KnownResult::Answered(given) => answer.agrees_with(given),
+        KnownResult::Unknown => true,
+    };
+    (fits && answer.changed()).then_some(next)
 }
 
 /// The time of the row that the command would add, taken from the visible state.

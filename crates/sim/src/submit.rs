@@ -23,6 +23,7 @@ pub fn submit_in_one_group(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
         turn: unknown_turn,
         root: BlobHash([0; 32]),
     };
+    // The reply waits until `open_gate` is dropped.
     // If the store is closed, nothing blocks, and every command below is rejected as well.
     let held = store.submit(hold, move |_| gate.into_iter().for_each(drop));
     let (answers, answered) = sync_channel(commands.len());
@@ -33,18 +34,20 @@ pub fn submit_in_one_group(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
             drop(answers.send((at, Err(Refusal::Closed))));
         }
     }
+    // The loop over `answered` ends when the last sender is gone.
     drop(answers);
     drop((held, open_gate));
     let mut sent: Vec<Option<Sent>> = vec![None; commands.len()];
     for (at, outcome) in answered {
         sent[at] = Some(Sent::new(commands[at].clone(), outcome));
     }
-    let unanswered = |command| Sent {
-        command,
-        known: crate::linearize::KnownResult::Unknown,
-    };
-    sent.into_iter()
-        .zip(commands)
-        .map(|(sent, command)| sent.unwrap_or_else(|| unanswered(command)))
-        .collect()
+    let mut results = Vec::with_capacity(commands.len());
+    for (sent, command) in sent.into_iter().zip(commands) {
+        // A reply that was dropped without a call leaves the result unknown.
+        results.push(sent.unwrap_or(Sent {
+            command,
+            known: crate::linearize::KnownResult::Unknown,
+        }));
+    }
+    results
 }

@@ -78,6 +78,7 @@ impl Frame {
             return Ok(None);
         };
         let len = header.len as usize;
+        // By the header alone: the payload of a frame over the limit is never buffered.
         if len > frame_bytes_max {
             return Err(FrameTooLong {
                 header,

@@ -183,6 +183,8 @@ impl Reader {
                 actual: count as u64,
             });
         }
+        // A count that the remaining bytes cannot hold is rejected before the caller allocates for
+        // it.
         self.check_left(field, count.saturating_mul(element_bytes_min))?;
         Ok(count)
     }

@@ -64,6 +64,7 @@ impl<'a> Fields<'a> {
 
     /// The bytes of a field's value. If a key occurs twice, the last one counts.
     fn find(&self, name: &str) -> Option<&'a [u8]> {
+        // From the end, so that the last occurrence of a key counts.
         self.0
             .iter()
             .rev()

@@ -1,4 +1,5 @@
-//! Blobs: the response to a put, and the search by the beginning of a hash. Blob bytes are not JSON.
+//! Blobs: the response to a put, and the search by the beginning of a hash. Blob bytes are not
+//! JSON.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -57,6 +57,7 @@ pub fn encode_failure(
         message: message.to_owned(),
         details: details.clone(),
     };
+    // Serializing strings cannot fail; the plain message is a safe fallback.
     let detail = serde_json::to_string(&body).unwrap_or_else(|_| message.to_owned());
     let frame = OpenFrame::begin(out, MsgType::Error, 0, req_id);
     Failure {

@@ -247,6 +247,7 @@ impl ItemExtra {
             ItemForm::Extended => {
                 let created_at = Timestamp(reader.u64("created_at")?);
                 let root = reader.hash("fs_root_hash")?;
+                // No blob has the all-zero hash, so zeros can stand for "none".
                 let fs_root = (root.0 != [0; 32]).then_some(root);
                 Ok(Some(Self {
                     created_at,

@@ -221,6 +221,7 @@ fn decode_subscription(
     reader: &mut Reader,
     form: ItemForm,
 ) -> Result<Response, DecodeError> {
+    // The acceptance and the deliveries share a type; only deliveries have a payload.
     if reader.is_empty() {
         return Ok(Response::Subscribed { caught_up });
     }
