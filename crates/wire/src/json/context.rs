@@ -34,8 +34,9 @@ pub struct Context {
 
 /// A request for a new context.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateContext {
+#[serde(deny_unknown_fields, expecting = "struct CreateContext")]
+#[schema(as = CreateContext)]
+pub struct CreateContextBody {
     /// The turn that it starts from; none or `"0"` for an empty context.
     #[schema(value_type = Option<SentId>)]
     pub base_turn_id: Option<Id>,
@@ -60,7 +61,7 @@ pub struct ForkContext {
     pub idempotency_key: Option<String>,
 }
 
-impl From<ForkContext> for CreateContext {
+impl From<ForkContext> for CreateContextBody {
     fn from(fork: ForkContext) -> Self {
         Self {
             base_turn_id: Some(fork.base_turn_id),

@@ -21,7 +21,7 @@ mod strict;
 mod turn;
 
 pub use blob::{BlobNames, BlobPut};
-pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
+pub use context::{Context, ContextPage, CreateContextBody, ForkContext, PatchContext};
 pub use error::ErrorReply;
 pub use event::{
     ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged,
@@ -31,4 +31,6 @@ pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};
 pub use scalar::{Hash, Time};
 pub use server::{Health, Stats};
-pub use turn::{AppendTurn, PageMeta, Turn, TurnAck, TurnError, TurnPage, TypeName, Warning};
+pub use turn::{
+    AppendTurnBody, AppendedTurn, PageMeta, Turn, TurnError, TurnPage, TypeName, Warning,
+};

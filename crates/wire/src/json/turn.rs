@@ -10,8 +10,9 @@ use super::{Hash, Id, Time, strict};
 
 /// A request to append a turn. It holds either `data` or `payload_b64`.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AppendTurn {
+#[serde(deny_unknown_fields, expecting = "struct AppendTurn")]
+#[schema(as = AppendTurn)]
+pub struct AppendTurnBody {
     /// The declared type. Needed with `data`.
     #[serde(default)]
     pub type_id: String,
@@ -40,7 +41,8 @@ pub struct AppendTurn {
 
 /// The response to an append: the turn is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct TurnAck {
+#[schema(as = TurnAck)]
+pub struct AppendedTurn {
     /// The context.
     pub context_id: Id,
     /// The new turn.
