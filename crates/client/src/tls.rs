@@ -126,8 +126,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused only because it is an authority's. The dates are checked
-/// before that, so a certificate that has expired is refused for its dates. The error has no other
+/// Whether a certificate was rejected only because it is an authority's. The dates are checked
+/// before that, so an expired certificate is rejected for its dates. The error has no other
 /// name.
 fn is_authority(error: &RustlsError) -> bool {
     let RustlsError::InvalidCertificate(CertificateError::Other(other)) = error else {

@@ -4,7 +4,7 @@
 //! last segment holds frames 10 to 13. Frame 13 says that 11 was durable. So 10 and 11 are
 //! *proven*. Frames 12 and 13 are *doubtful*: they are whole, but nothing proves that they were
 //! synced. They may have been acknowledged, so recovery keeps them. They may exist in the page
-//! cache only, so recovery writes them again, in a new segment, before anybody reads them.
+//! cache only, so recovery writes them again, in a new segment, before any reader sees them.
 
 use std::sync::Arc;
 

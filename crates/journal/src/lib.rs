@@ -6,7 +6,7 @@
 //!
 //! A frame is on disk before its commands are acknowledged. A bad frame is one of two things. A
 //! *torn tail* is an interrupted write at the end of the log that was never acknowledged; opening
-//! copies it aside and cuts it. Everything else is *damage*; the log refuses to open, and never
+//! copies it aside and cuts it. Everything else is *damage*; the log then does not open, and never
 //! cuts damage away.
 
 mod batch;

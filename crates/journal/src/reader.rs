@@ -113,7 +113,7 @@ impl LogReader {
                 file: segment::file_name(number),
                 source,
             })?;
-        // A truncated file gives fewer bytes than asked for.
+        // A truncated file returns fewer bytes than the caller needs.
         let sound = bytes.len() == stored_len as usize && blob_crc(&bytes) == crc;
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
@@ -139,7 +139,7 @@ impl LogReader {
     /// The hash of the frame at a position.
     pub fn frame_hash(&self, position: Position) -> Option<[u8; 32]> {
         let tip = self.tip();
-        // The usual question, asked for every checkpoint: answered without reading the disk.
+        // Each checkpoint needs the hash of the last frame, and the tip has it without a disk read.
         if position == tip.last {
             return (position.0 > 0).then_some(tip.last_hash);
         }

@@ -8,8 +8,8 @@
 //! - Otherwise frame 14 is a *torn tail*, an interrupted write. Recovery copies it to `log/torn/`,
 //!   reports it and cuts it.
 //! - Frame 13 is whole but not proven to be durable (see `last_segment`). Recovery writes it again,
-//!   in a new segment, and syncs it before anybody reads it. After a failed sync the page cache may
-//!   show bytes that the disk does not hold.
+//!   in a new segment, and syncs it before any reader sees it. After a failed sync the page cache
+//!   may show bytes that the disk does not hold.
 //!
 //! All checks come before the first change, so a damaged log stays as it was.
 

@@ -135,6 +135,7 @@ impl AcknowledgedFile {
     /// Opens or creates the file and writes `now` to it.
     pub(crate) fn open(storage: &dyn Storage, now: &Acknowledged) -> Self {
         let whole = |file: &Arc<dyn StorageFile>| file.len() == SLOTS * SLOT_BYTES;
+        // A file of another length is not in this format; it is created anew.
         let file = storage.open(NAME).ok().filter(whole);
         let file = file.or_else(|| storage.create(NAME, SLOTS * SLOT_BYTES).ok());
         let serial = file

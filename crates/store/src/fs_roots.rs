@@ -109,6 +109,7 @@ impl DerivedBits {
         let Some(turn) = state.turns.get(row).map(TurnRow::from_words) else {
             return false;
         };
+        // A jump to the parent means a short span.
         let parent = turn.parent.filter(|parent| parent.get() != turn.jump);
         let in_parts = parent.and_then(|parent| {
             let after_parent = state.turn(parent)?.jump;
@@ -125,6 +126,7 @@ impl DerivedBits {
     ) -> impl Iterator<Item = (TurnId, TurnRow)> + 'a {
         let start = state.turn(turn).map(|row| (turn, row));
         std::iter::successors(start, |(at, row)| {
+            // A root in the span: go step by step. Otherwise skip the whole span.
             let next = if self.get(at.get() - 1) {
                 row.parent
             } else {

@@ -58,6 +58,7 @@ pub(crate) fn digest_create_request(base: Option<TurnId>, labels: &Labels) -> u6
 }
 
 fn digest_scoped_key(domain: &[u8], scope: u64, key: &Key) -> KeyDigest {
+    // The domain separates keys of appends from keys of creations, which have different scopes.
     let mut scoped = Vec::with_capacity(96);
     put_bytes(&mut scoped, domain);
     put(&mut scoped, scope);

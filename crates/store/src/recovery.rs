@@ -56,6 +56,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
     if unfinished::is_marked(&**storage) {
         return Err(OpenError::Unfinished);
     }
+    // Before the log opens: its recovery needs to know which frames were durable.
     let loaded = checkpoint::load(&**storage);
     let store_id = inspect(storage.clone())?.store_id();
     let acknowledged = acknowledged::read(&**storage);
@@ -75,6 +76,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
             known: minimum.position,
         });
     }
+    // Only the open log can tell whether it is the one that the checkpoints were made from.
     let loaded = discard_if_foreign(loaded, &reader, &recovered);
     checkpoint::remove_unloaded_files(&**storage, &loaded);
     let mut applier = Applier::new(Arc::new(loaded.state));

@@ -286,6 +286,7 @@ impl State {
         self.blob_index.insert(words[0], row, |row| {
             self.blobs.read_word(row, 0).unwrap_or(0)
         });
+        // Counters for `stats`; no decision depends on them.
         self.blob_raw_bytes
             .fetch_add(blob.raw_len.into(), Ordering::Relaxed);
         self.blob_stored_bytes

@@ -61,6 +61,7 @@ pub(crate) fn find_newest_before_lost(
 ) -> Option<TurnId> {
     let context = state.turn(child)?.context;
     let lost_depth = state.turn(lost)?.depth;
+    // Ids ascend from parent to child, so every candidate has a lower id.
     let oldest = lost.get().saturating_sub(EARLIER_TURNS_MAX).max(1);
     for id in (oldest..lost.get()).rev().filter_map(TurnId::new) {
         let row = state.turn(id)?;

@@ -63,7 +63,7 @@ fn assert_json(projected: &Projected) {
     let mut text = String::from("{");
     projected.push_members(&mut text);
     text.push('}');
-    // The strict reader also refuses a key that occurs twice.
+    // The strict reader also rejects a key that occurs twice.
     let read = parse_json(text.as_bytes(), 2 * NESTING_MAX);
     assert!(read.is_ok(), "a projection is JSON: {read:?}");
 }

@@ -59,6 +59,7 @@ impl Sink {
             start,
             key_end: self.out.len(),
         });
+        // The earlier entry ends where the entry after it starts.
         let Some(twin) = twin else { return false };
         let end = self.entries.get(twin + 1).map_or(start, |next| next.start);
         self.dead
@@ -115,6 +116,7 @@ impl Sink {
         if self.dead.is_empty() {
             return self.out;
         }
+        // Nested objects mark their ranges before the object around them does.
         self.dead.sort_by_key(|range| range.start);
         let mut alive = String::with_capacity(self.out.len());
         let mut from = 0;

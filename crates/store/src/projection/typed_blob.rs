@@ -85,6 +85,7 @@ impl<'a> Renderer<'a> {
         let descriptor = registry.descriptor(type_id, version);
         let missing = || ProjectionError::FailedDependency(TypeRef::new(type_id, version));
         let descriptor = descriptor.ok_or_else(missing)?;
+        // Last, because it reads the whole payload.
         validate(bytes, depth)?;
         Ok(descriptor)
     }

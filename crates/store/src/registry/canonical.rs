@@ -37,6 +37,7 @@ fn push_array(out: &mut String, items: &[Value]) {
 
 fn push_object(out: &mut String, members: &serde_json::Map<String, Value>) {
     let mut sorted: Vec<_> = members.iter().collect();
+    // RFC 8785 orders by UTF-16, which differs from code points beyond U+FFFF.
     sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     out.push('{');
     for (index, (key, value)) in sorted.into_iter().enumerate() {

@@ -63,10 +63,12 @@ pub(super) fn parse(
     let value = json::parse(bytes, NESTING_MAX).map_err(bundle_error)?;
     let bundle = expect_object(&value, || "the bundle".to_owned())?;
     let bundle_id = parse_id(addressed, bundle)?;
+    // Compared in canonical form, so `1.0` is 1 as well.
     if bundle.get("registry_version").map(canonical).as_deref() != Some("1") {
         return Err(malformed_part("registry_version", "1").into());
     }
     let digest = blake3::hash(canonical(&value).as_bytes());
+    // A type of this very bundle may have the name of an alternative spelling.
     let own_types = bundle.get("types").and_then(Value::as_object);
     let is_own_type = |name: &str| own_types.is_some_and(|types| types.contains_key(name));
     let spellings = Spellings::unless_types(|name| is_own_type(name) || is_known_type(name));
@@ -238,6 +240,7 @@ fn parse_version(
             ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
         }
     }
+    // `TypeVersion::field` searches by tag.
     fields.sort_by_key(|field| field.tag);
     reject_name_twice(type_id, version, &fields)?;
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();

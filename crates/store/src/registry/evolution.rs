@@ -252,6 +252,7 @@ impl TypeHistory {
         // The newest version before this bundle. The bundle's own versions ascend by themselves.
         let floor = self.latest().cloned();
         for (version, parsed) in &parsed.versions {
+            // A bundle may repeat published versions, if they are unchanged.
             if let Some(known) = self.versions.get(version) {
                 reject_changed(known, &parsed.described)?;
                 continue;
@@ -338,6 +339,8 @@ impl TypeHistory {
                 is: Arc::clone(is),
                 bundle: Arc::clone(&history.bundle),
             }),
+            // A tag that was only ever a tombstone gets its type from the first bundle that names
+            // one.
             (None, Some(is)) => {
                 history.frozen = Some(Arc::clone(is));
                 history.bundle = Arc::clone(bundle);

@@ -66,6 +66,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         let EntryPosition { chunk, at } = self.find_position(&key);
         let chunks = Arc::make_mut(&mut self.chunks);
         let Some(entries) = chunks.get_mut(chunk) else {
+            // Only an empty map has no chunk for a key.
             chunks.push(Arc::new(vec![(key, value)]));
             self.len = 1;
             return;

@@ -73,6 +73,7 @@ impl Spellings {
     /// The descriptor in the usual spelling. A `ref` without an id stays unchanged and resolves to
     /// no type.
     pub(super) fn rewrite(self, descriptor: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+        // Almost every descriptor is in the usual spelling and needs no copy.
         if !self.occur_in(descriptor) {
             return Cow::Borrowed(descriptor);
         }

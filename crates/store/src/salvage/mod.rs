@@ -398,6 +398,7 @@ impl LogWalk {
                 parts.iter().zip(&placements).all(as_logged)
             }
             (_, Decision::Change(_)) => true,
+            // A logged command always changed something when it was live.
             (_, Decision::NoChange(_)) => false,
         }
     }
@@ -431,6 +432,8 @@ impl LogWalk {
         match record {
             Record::Append { mut parts, key, .. } => {
                 let lost_roots = self.take_lost_roots(&mut parts);
+                // With the recorded places, and without the head check that the loss may have
+                // broken.
                 parts.iter_mut().for_each(|part| part.placed = true);
                 let append = Record::Append {
                     parts,

@@ -1,6 +1,6 @@
 //! Encodes scalars and map keys from JSON.
 //!
-//! A value that does not fit its kind is an error with its path; f32 is the only kind that rounds.
+//! A value that does not fit its kind is an error with its path. Floats take the nearest value.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -114,11 +114,13 @@ impl<'r> Encoder<'r> {
         let time = || match shape.semantic {
             Some(Semantic::UnixMs) => time::parse_rfc3339(text).map(i128::from),
             Some(Semantic::UnixS) => time::parse_rfc3339(text)
+                // A time between two seconds would be rounded silently.
                 .filter(|ms| ms % 1000 == 0)
                 .map(|ms| i128::from(ms / 1000)),
             _ => None,
         };
         label.or_else(time).or_else(|| {
+            // Projection prints 64-bit numbers as strings, so the same form is accepted here.
             if kind.is_wide() {
                 parse_decimal(text)
             } else {
@@ -145,6 +147,8 @@ impl<'r> Encoder<'r> {
     fn parse_single(&self, value: &Value) -> Result<f32, EncodeError> {
         let wide = self.parse_float(value, "f32")?;
         let single = wide as f32;
+        // The conversion turns numbers beyond the range into infinity, which would hide the
+        // mistake.
         if single.is_infinite() && wide.is_finite() {
             return Err(self.wrong_value("f32", value));
         }
@@ -177,6 +181,7 @@ fn list_labels<'t>(labels: impl ExactSizeIterator<Item = &'t str>) -> String {
     let count = labels.len();
     let (mut text, mut listed) = (String::new(), 0);
     for label in labels {
+        // The first label is always listed, however long it is.
         if listed > 0 && text.len() + label.len() > LISTED_BYTES_MAX {
             break;
         }
