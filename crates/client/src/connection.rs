@@ -293,7 +293,7 @@ fn take_frames(
     mut deliver: impl FnMut(Frame) -> Result<(), Lost>,
 ) -> Result<(), Lost> {
     let mut largest = 0;
-    while let Some(frame) = Frame::take(buffer, frame_bytes_max)? {
+    while let Some(frame) = Frame::split_first(buffer, frame_bytes_max)? {
         largest = largest.max(frame.payload.len());
         deliver(frame)?;
     }

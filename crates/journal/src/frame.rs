@@ -400,8 +400,8 @@ fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<FrameM
     let mut blobs = Vec::new();
     let mut offset = data.offset();
     for _ in 0..header.blobs {
-        let hash = BlobHash(meta.take(32)?.try_into().ok()?);
-        let crc = u32::from_le_bytes(meta.take(4)?.try_into().ok()?);
+        let hash = BlobHash(meta.read_bytes(32)?.try_into().ok()?);
+        let crc = u32::from_le_bytes(meta.read_bytes(4)?.try_into().ok()?);
         let form = Compression::from_wire(meta.u8()?.into())?;
         let (raw_len, stored_len) = (meta.u32()?, meta.u32()?);
         let locator = Locator::new(data.segment(), offset);

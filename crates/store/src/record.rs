@@ -473,7 +473,7 @@ fn read_blob_name(
 }
 
 fn read_hash(reader: &mut Reader<'_>) -> Option<BlobHash> {
-    Some(BlobHash(reader.take(32)?.try_into().ok()?))
+    Some(BlobHash(reader.read_bytes(32)?.try_into().ok()?))
 }
 
 #[cfg(test)]

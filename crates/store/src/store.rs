@@ -289,7 +289,7 @@ impl Store {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
 
-    fn reading(&self) -> StoreReader<'_> {
+    fn reader(&self) -> StoreReader<'_> {
         StoreReader {
             state: &self.0.state,
             log: &self.0.log,
@@ -298,7 +298,7 @@ impl Store {
 
     /// Returns a context's current head and labels.
     pub fn context(&self, id: ContextId) -> Result<Context, ReadError> {
-        self.reading().context(id)
+        self.reader().context(id)
     }
 
     /// Iterates over contexts, newest first, starting below `before`. `None` starts at the newest.
@@ -314,22 +314,22 @@ impl Store {
 
     /// Returns one turn, without its payload.
     pub fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
-        self.reading().turn(id)
+        self.reader().turn(id)
     }
 
     /// The `limit` turns nearest to the head, oldest first.
     pub fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().last(context, limit)
+        self.reader().last(context, limit)
     }
 
     /// The `limit` turns that end with `turn`, oldest first.
     pub fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().up_to(turn, limit)
+        self.reader().up_to(turn, limit)
     }
 
     /// The nearest `limit` ancestors of `turn`, that turn excluded, oldest first.
     pub fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().before(turn, limit)
+        self.reader().before(turn, limit)
     }
 
     /// The turns of depths `start..start + limit` on the head's path, oldest first.
@@ -339,27 +339,27 @@ impl Store {
         start: u32,
         limit: usize,
     ) -> Result<Vec<Turn>, ReadError> {
-        self.reading().range(context, start, limit)
+        self.reader().range(context, start, limit)
     }
 
     /// The filesystem root of a turn, or of its nearest ancestor that has one.
     pub fn fs_root(&self, turn: TurnId) -> Result<Option<FsRoot>, ReadError> {
-        self.reading().fs_root(turn)
+        self.reader().fs_root(turn)
     }
 
     /// Reads a turn's payload and verifies its checksum.
     pub fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
-        self.reading().payload(turn)
+        self.reader().payload(turn)
     }
 
     /// Reads a blob and verifies its checksum.
     pub fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
-        self.reading().blob(hash)
+        self.reader().blob(hash)
     }
 
     /// A blob's uncompressed length. Returns an error if the blob is unknown or was lost to damage.
     pub fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
-        self.reading().blob_len(hash)
+        self.reader().blob_len(hash)
     }
 
     /// A blob's uncompressed length, if the store holds the blob.

@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `len` bytes.
-    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    pub fn read_bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     /// A length and that many bytes.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u64()?;
-        self.take(usize::try_from(len).ok()?)
+        self.read_bytes(usize::try_from(len).ok()?)
     }
 
     /// A length and that many bytes of UTF-8.

@@ -70,7 +70,7 @@ impl Header {
 
 impl Frame {
     /// Splits the first frame off `buffer` without copying; `None` while it is incomplete.
-    pub fn take(
+    pub fn split_first(
         buffer: &mut BytesMut,
         frame_bytes_max: usize,
     ) -> Result<Option<Self>, FrameTooLong> {
@@ -248,10 +248,10 @@ mod tests {
         whole.put_slice(b"abcrest");
         for cut in 0..HEADER_BYTES + 3 {
             let mut part = BytesMut::from(&whole[..cut]);
-            assert_eq!(Frame::take(&mut part, 10), Ok(None), "cut at {cut}");
+            assert_eq!(Frame::split_first(&mut part, 10), Ok(None), "cut at {cut}");
             assert_eq!(part.len(), cut, "an unfinished frame stays in the buffer");
         }
-        let frame = Frame::take(&mut whole, 10).unwrap().unwrap();
+        let frame = Frame::split_first(&mut whole, 10).unwrap().unwrap();
         assert_eq!(
             (frame.header, &frame.payload[..], &whole[..]),
             (header(3), &b"abc"[..], &b"rest"[..])
@@ -263,7 +263,7 @@ mod tests {
         let mut buffer = BytesMut::new();
         header(11).encode(&mut buffer);
         assert_eq!(
-            Frame::take(&mut buffer, 10),
+            Frame::split_first(&mut buffer, 10),
             Err(FrameTooLong {
                 header: header(11),
                 limit: 10

@@ -37,7 +37,7 @@ pub(crate) fn decode<const N: usize>(
         let mut above = 0_u64;
         for row in &mut rows {
             above = if is_hash {
-                u64::from_le_bytes(reader.take(8)?.try_into().ok()?)
+                u64::from_le_bytes(reader.read_bytes(8)?.try_into().ok()?)
             } else {
                 above.wrapping_add(unzigzag(reader.u64()?))
             };

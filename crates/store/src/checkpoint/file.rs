@@ -98,12 +98,12 @@ impl CheckpointHeader {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.take(8)? != MAGIC {
+        if reader.read_bytes(8)? != MAGIC {
             return None;
         }
         let crc = read_fixed_u32(reader)?;
         let len = read_fixed_u32(reader)?;
-        let body = reader.take(len as usize)?;
+        let body = reader.read_bytes(len as usize)?;
         if blob_crc(body) != crc {
             return None;
         }
@@ -116,8 +116,8 @@ impl CheckpointHeader {
         let number = body.u64()?;
         let (from, to) = (read_mark(&mut body)?, read_mark(&mut body)?);
         let last_stamp = body.u64()?;
-        let store_id = body.take(16)?.try_into().ok()?;
-        let frame_hash = body.take(32)?.try_into().ok()?;
+        let store_id = body.read_bytes(16)?.try_into().ok()?;
+        let frame_hash = body.read_bytes(32)?.try_into().ok()?;
         body.end()?;
         Some(Self {
             format,
@@ -167,7 +167,7 @@ fn length_u32(len: usize) -> u32 {
 }
 
 fn read_fixed_u32(reader: &mut Reader<'_>) -> Option<u32> {
-    Some(u32::from_le_bytes(reader.take(4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(reader.read_bytes(4)?.try_into().ok()?))
 }
 
 /// Writes a delta to the file `name`, completely or not at all.
@@ -400,7 +400,7 @@ impl<'a> Section<'a> {
             read_fixed_u32(reader)?,
             read_fixed_u32(reader)?,
         );
-        let stored = reader.take(stored_len as usize)?;
+        let stored = reader.read_bytes(stored_len as usize)?;
         let covered = whole.get(..SECTION_HEADER + stored.len())?;
         let sound = read_fixed_u32(reader)? == blob_crc(covered)
             && raw_len as usize <= SECTION_RAW_BYTES_MAX;

@@ -128,32 +128,31 @@ pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
     let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
     let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
     let message = match kind.as_str() {
-        "hello_ack" => outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
-        "response" => {
-            outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome })
-        }
-        "inject" => inject(&fields).map(ServerMessage::Inject),
+        "hello_ack" => decode_outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
+        "response" => decode_outcome(&fields, decode_reply)
+            .map(|outcome| ServerMessage::Response { id, outcome }),
+        "inject" => decode_inject(&fields).map(ServerMessage::Inject),
         "show" => fields.flag("on").map(|on| ServerMessage::Show { on }),
         "screen" => decode_shown(&fields).map(ServerMessage::Screen),
-        "watch_ended" => watch_ended(&fields),
+        "watch_ended" => decode_watch_ended(&fields),
         _ => return Err(Malformed),
     };
     message.map_err(|_| Malformed)
 }
 
-fn outcome<T>(
+fn decode_outcome<T>(
     fields: &Fields<'_>,
     read: fn(&Fields<'_>) -> Result<T, BadField>,
 ) -> Result<Result<T, Refusal>, BadField> {
     match required("status", fields.text("status"))?.as_str() {
         "ok" => read(fields).map(Ok),
-        "error" => refusal(fields).map(Err),
+        "error" => decode_refusal(fields).map(Err),
         _ => Err(BadField::Wrong("status")),
     }
 }
 
 /// A word that this version does not know is kept as the text.
-fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
+fn decode_refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
     let word = required("error", fields.text("error"))?;
     let detail = fields.long_text("message")?.map(str::to_owned);
     Ok(match Reason::from_word(&word) {
@@ -165,7 +164,7 @@ fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
     })
 }
 
-fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
+fn decode_inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
     let content = required("content", fields.binary("content"))?;
     Ok(Inject {
         content,
@@ -173,7 +172,7 @@ fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
     })
 }
 
-fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
+fn decode_watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
     let word = required("reason", fields.text("reason"))?;
     let reason = Reason::from_word(&word).unwrap_or(Reason::Internal);
     Ok(ServerMessage::WatchEnded {
@@ -182,17 +181,17 @@ fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
     })
 }
 
-fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
-    if let Some(sessions) = fields.maps("sessions", session)? {
+fn decode_reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
+    if let Some(sessions) = fields.maps("sessions", decode_session)? {
         return Ok(Reply::Sessions(sessions));
     }
-    if let Some(turns) = fields.maps("turns", info)? {
+    if let Some(turns) = fields.maps("turns", decode_info)? {
         return Ok(Reply::Turns(turns));
     }
     if let Some(content) = fields.binary("content")? {
-        return turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
+        return decode_turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
     }
-    if let Some(stored) = stored(fields)? {
+    if let Some(stored) = decode_stored(fields)? {
         return Ok(Reply::Stored(stored));
     }
     Ok(match (fields.text("turn_id")?, fields.number("size")?) {
@@ -202,7 +201,7 @@ fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
     })
 }
 
-fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
+fn decode_stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
     let Some(context) = fields.number("context_id")? else {
         return Ok(None);
     };
@@ -212,7 +211,7 @@ fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
     Ok(Some(Stored { context, turn }))
 }
 
-fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
+fn decode_session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
     let state = fields.text("state")?;
     Ok(SessionInfo {
         session: required("session", fields.text("session"))?,
@@ -234,7 +233,7 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
 }
 
 /// Reads a turn's metadata. A reply with one turn may omit the id, which the request names.
-fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
+fn decode_info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
     Ok(TurnInfo {
         turn_id: fields.text("turn_id")?.unwrap_or_default(),
         timestamp: required("timestamp", fields.time("timestamp"))?,
@@ -247,9 +246,9 @@ fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
     })
 }
 
-fn turn(fields: &Fields<'_>, content: Bytes) -> Result<FoundTurn, BadField> {
+fn decode_turn(fields: &Fields<'_>, content: Bytes) -> Result<FoundTurn, BadField> {
     Ok(FoundTurn {
-        info: info(fields)?,
+        info: decode_info(fields)?,
         session: fields.text("session")?.unwrap_or_default(),
         name: fields.text("name")?,
         preset: fields.text("preset")?,
