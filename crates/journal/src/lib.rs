@@ -4,10 +4,10 @@
 //! records; it does not know turns. Positions are frame numbers without gaps. Byte offsets never
 //! leave this crate, except inside a [`Locator`].
 //!
-//! A frame is on disk before its commands are acknowledged. A bad frame is one of two things. A
-//! *torn tail* is an interrupted write at the end of the log that was never acknowledged; opening
-//! copies it aside and cuts it. Everything else is *damage*; the log then does not open, and never
-//! cuts damage away.
+//! A frame is durable when its commands are acknowledged, unless the sync policy is `Os`, which
+//! syncs every 100 ms. A bad frame is one of two things. A *torn tail* is an interrupted write at
+//! the end of the log that was never acknowledged; opening copies it aside and cuts it. Everything
+//! else is *damage*; the log then does not open, and never cuts damage away.
 
 mod batch;
 mod committer;

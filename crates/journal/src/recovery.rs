@@ -152,19 +152,13 @@ fn prepare_writer(
         .map(LastSegment::into_doubtful)
         .unwrap_or_default();
     let next_segment = segments.len() as u64 + 1;
-    let mut active = None;
-    if may_append
-        && doubtful.frames.is_empty()
-        && let Some(segment) = segments.last_mut()
-    {
-        let (number, file) = (
-            segment.number,
-            storage.open(&segment::file_name(segment.number))?,
-        );
-        // Readers share the writer's file, so that they know when it is cut.
-        *segment = Segment::opened(number, segment.first, file.clone());
-        active = Some(ActiveSegment { number, file, end });
-    }
+    // Doubtful frames go to a new segment, and later frames must follow them there.
+    let active = match segments.last_mut() {
+        Some(segment) if may_append && doubtful.frames.is_empty() => {
+            Some(reopen_for_writing(&*storage, segment, end)?)
+        }
+        _ => None,
+    };
     let shared = Arc::new(SharedLog {
         storage,
         store: segment::store_tag(&store_id),
@@ -194,6 +188,19 @@ fn prepare_writer(
         },
         doubtful,
     ))
+}
+
+/// Opens the last segment for the writer, which appends at `end`.
+fn reopen_for_writing(
+    storage: &dyn Storage,
+    segment: &mut Arc<Segment>,
+    end: u64,
+) -> Result<ActiveSegment, OpenError> {
+    let number = segment.number;
+    let file = storage.open(&segment::file_name(number))?;
+    // Readers share the writer's file, so that they see when it is truncated.
+    *segment = Segment::opened(number, segment.first, file.clone());
+    Ok(ActiveSegment { number, file, end })
 }
 
 /// Reads the chain state after a frame of an earlier segment.

@@ -21,17 +21,35 @@ use crate::snapshot::{Snapshot, VisibleContext, VisibleTurn};
 pub struct Model {
     /// The state that a reader sees.
     pub visible: Snapshot,
-    append_keys: BTreeMap<(ContextId, Vec<u8>), (AppendRequestKey, Vec<AppendedTurn>)>,
-    create_keys: BTreeMap<Vec<u8>, (CreateRequestKey, Created)>,
+    append_keys: BTreeMap<(ContextId, Vec<u8>), (AppendRequest, Vec<AppendedTurn>)>,
+    create_keys: BTreeMap<Vec<u8>, (CreateRequest, Created)>,
     types: BTreeSet<TypeRef>,
 }
 
 /// The parts of a creation that a repeat must have in common with it.
-type CreateRequestKey = (Option<TurnId>, Labels);
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CreateRequest {
+    base: Option<TurnId>,
+    labels: Labels,
+}
 
 /// The parts of an append that a repeat must have in common with it.
-type AppendRequestKey = Vec<(ContextId, Option<TurnId>, Vec<TurnRequestKey>)>;
-type TurnRequestKey = (BlobHash, TypeRef, u32, Option<BlobHash>);
+type AppendRequest = Vec<PartRequest>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PartRequest {
+    context: ContextId,
+    parent: Option<TurnId>,
+    turns: Vec<TurnRequest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TurnRequest {
+    hash: BlobHash,
+    declared: TypeRef,
+    encoding: u32,
+    fs_root: Option<BlobHash>,
+}
 
 /// The required result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +107,10 @@ impl Model {
     }
 
     fn create_context(&mut self, created_at: Timestamp, create: &CreateContext) -> Answer {
-        let request = (create.base, create.labels.clone());
+        let request = CreateRequest {
+            base: create.base,
+            labels: create.labels.clone(),
+        };
         let key = create.key.as_ref().map(|key| key.as_bytes().to_vec());
         if let Some((before, created)) = key.as_ref().and_then(|key| self.create_keys.get(key)) {
             return if *before == request {
@@ -109,7 +130,7 @@ impl Model {
             },
         };
         let context = context_id(self.visible.contexts.len() + 1);
-        let (head, labels) = request.clone();
+        let CreateRequest { base: head, labels } = request.clone();
         self.visible.contexts.push(VisibleContext {
             head,
             head_depth,
@@ -131,7 +152,7 @@ impl Model {
     }
 
     fn append_turns(&mut self, created_at: Timestamp, append: &Append) -> Answer {
-        let request: AppendRequestKey = append.parts.iter().map(part_request_key).collect();
+        let request: AppendRequest = append.parts.iter().map(part_request).collect();
         let scope = append.parts.first().map(|part| part.context);
         let key = scope
             .zip(append.key.as_ref())
@@ -331,20 +352,18 @@ fn refused(refusal: Refusal) -> Answer {
     Answer::Refused(vec![refusal])
 }
 
-fn part_request_key(part: &AppendPart) -> (ContextId, Option<TurnId>, Vec<TurnRequestKey>) {
-    let turn = |turn: &NewTurn| {
-        (
-            turn.payload.hash(),
-            turn.declared.clone(),
-            turn.encoding,
-            turn.fs_root,
-        )
+fn part_request(part: &AppendPart) -> PartRequest {
+    let turn = |turn: &NewTurn| TurnRequest {
+        hash: turn.payload.hash(),
+        declared: turn.declared.clone(),
+        encoding: turn.encoding,
+        fs_root: turn.fs_root,
     };
-    (
-        part.context,
-        part.parent,
-        part.turns.iter().map(turn).collect(),
-    )
+    PartRequest {
+        context: part.context,
+        parent: part.parent,
+        turns: part.turns.iter().map(turn).collect(),
+    }
 }
 
 fn bundle_types(bundle: &serde_json::Value) -> Vec<TypeRef> {

@@ -223,19 +223,14 @@ fn parse_version(
     let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
     let mut has_other_spellings = false;
     for (key, descriptor) in published.as_object().into_iter().flatten() {
-        let tag = parse_tag(type_id, version, key)?;
-        has_other_spellings |= descriptor
-            .as_object()
-            .is_some_and(|members| spellings.occur_in(members));
-        match parse_field(
-            Site {
-                type_id,
-                version,
-                tag,
-            },
-            spellings,
-            descriptor,
-        )? {
+        let site = Site {
+            type_id,
+            version,
+            tag: parse_tag(type_id, version, key)?,
+        };
+        let members = descriptor.as_object();
+        has_other_spellings |= members.is_some_and(|members| spellings.occur_in(members));
+        match parse_field(site, spellings, descriptor)? {
             ParsedField::Live(field) => fields.push(field),
             ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
         }
