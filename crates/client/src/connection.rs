@@ -149,7 +149,9 @@ impl SharedState {
         for waiter in waiters.into_values() {
             if let Waiter::Reply(reply, _) = waiter {
                 // The caller may have stopped waiting.
-                drop(reply.send(Err(Error::Lost(lost.clone()))));
+                match reply.send(Err(Error::Lost(lost.clone()))) {
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
     }
@@ -222,7 +224,9 @@ impl Outbox {
             // Before the reply: the caller's next request may need them.
             drop(permits);
             // The caller may have stopped waiting.
-            drop(reply.send(Ok(answer)));
+            match reply.send(Ok(answer)) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }

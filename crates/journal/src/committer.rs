@@ -85,7 +85,10 @@ impl<I> Committer<I> {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            drop(thread.join());
+            // A panic of the thread has been printed. Waiters learn of it by their dropped replies.
+            match thread.join() {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }

@@ -152,14 +152,21 @@ impl Drop for Preallocator {
     fn drop(&mut self) {
         self.requests = None;
         if let SpareState::Requested = self.spare {
-            drop(self.created.recv());
+            // The thread must finish the spare before it can be removed.
+            match self.created.recv() {
+                Ok(_) | Err(_) => {}
+            }
         }
         if let Some(thread) = self.thread.take() {
-            drop(thread.join());
+            match thread.join() {
+                Ok(()) | Err(_) => {}
+            }
         }
         // A failure is harmless: the next spare overwrites the file.
         if !matches!(self.spare, SpareState::NotRequested | SpareState::Skipped) {
-            drop(self.storage.remove(&spare_name()));
+            match self.storage.remove(&spare_name()) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }

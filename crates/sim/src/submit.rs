@@ -29,9 +29,13 @@ pub fn submit_in_one_group(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
     let (answers, answered) = sync_channel(commands.len());
     for (at, command) in commands.iter().cloned().enumerate() {
         let answer = answers.clone();
-        let sent = store.submit(command, move |outcome| drop(answer.send((at, outcome))));
+        let sent = store.submit(command, move |outcome| match answer.send((at, outcome)) {
+            Ok(()) | Err(_) => {}
+        });
         if sent.is_err() {
-            drop(answers.send((at, Err(Refusal::Closed))));
+            match answers.send((at, Err(Refusal::Closed))) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
     // The loop over `answered` ends when the last sender is gone.

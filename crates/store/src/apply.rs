@@ -124,6 +124,14 @@ impl Applier {
         }
     }
 
+    /// Applies a record whose result is of no interest: the client got its reply when the record was
+    /// live, and a rejected record changes nothing now either.
+    pub(crate) fn replay(&mut self, created_at: Timestamp, record: &Record) {
+        match self.apply(created_at, record) {
+            Ok(_) | Err(_) => {}
+        }
+    }
+
     /// Carries out a plan that the writer made for this record. `apply` would make the same plan,
     /// because the records before it in the batch are applied by now.
     pub(crate) fn apply_decided(

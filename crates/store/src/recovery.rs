@@ -120,8 +120,7 @@ fn log_lost_ids(
     append_records(log, stamp, &records)?;
     applier.begin_frame(created_at, std::iter::empty());
     for record in &records {
-        // `decide` accepts every `Lost` record, so there is no result to look at.
-        drop(applier.apply(created_at, record));
+        applier.replay(created_at, record);
     }
     let range = |held: u64, lost: u64| (lost > 0).then(|| held + 1..=held + lost);
     Ok(Some(LostIds {
@@ -208,8 +207,7 @@ pub(crate) fn apply_frame(applier: &mut Applier, frame: &Frame) -> Result<(), Op
     }
     applier.begin_frame(created_at, frame.blobs.iter().map(blob_row));
     for record in decode_records(frame) {
-        // A rejection was sent to the client when it was live. It changes nothing now either.
-        drop(applier.apply(created_at, &record?));
+        applier.replay(created_at, &record?);
     }
     Ok(())
 }

@@ -263,7 +263,10 @@ impl Store {
         let mut waiting = Some(command);
         while let Some(command) = waiting.take() {
             let send = send.clone();
-            let reply = move |outcome| drop(send.send(outcome));
+            // The receiver below lives until the reply arrives, so sending cannot fail.
+            let reply = move |outcome| match send.send(outcome) {
+                Ok(()) | Err(_) => {}
+            };
             match self.submit(command.clone(), reply) {
                 Ok(()) => {}
                 Err(SubmitError::Closed) => return Err(Refusal::Closed),

@@ -73,7 +73,9 @@ impl FileStorage {
             .open(&path)?;
         if let Err(e) = lengthen(&file, len).and_then(|()| file.sync_all()) {
             // A partial file is useless, and it takes the space that the disk lacks.
-            drop(fs::remove_file(&path));
+            match fs::remove_file(&path) {
+                Ok(()) | Err(_) => {}
+            }
             return Err(e);
         }
         // A new name is durable only after its directory is synced, and each new parent likewise.

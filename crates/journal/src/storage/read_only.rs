@@ -98,7 +98,10 @@ impl Storage for ReadOnlyStorage {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         self.open(name)?;
-        drop(self.0.above.remove(name));
+        // The file may exist only in the layer below.
+        match self.0.above.remove(name) {
+            Ok(()) | Err(_) => {}
+        }
         self.0.removed().insert(name.to_owned());
         Ok(())
     }
