@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use turnkeep_client::broker::{Connection, Error, socket_path};
+use turnkeep_client::broker::{BrokerError, Connection, socket_path};
 use turnkeep_types::broker::{Reason, Role, TurnForm};
 
 use crate::desktop::runtime_dir;
@@ -36,8 +36,8 @@ pub(crate) fn connect() -> Result<Connection> {
 /// kept and else the content.
 pub(crate) fn deliver_as<T>(
     raw: bool,
-    mut deliver: impl FnMut(TurnForm) -> Result<T, Error>,
-) -> Result<T, Error> {
+    mut deliver: impl FnMut(TurnForm) -> Result<T, BrokerError>,
+) -> Result<T, BrokerError> {
     if !raw {
         return deliver(TurnForm::Text);
     }
@@ -52,9 +52,9 @@ pub(crate) fn deliver_as<T>(
     clippy::needless_pass_by_value,
     reason = "it is what an error is mapped with"
 )]
-pub(crate) fn explained(error: Error) -> anyhow::Error {
+pub(crate) fn explained(error: BrokerError) -> anyhow::Error {
     let hint = match (&error, error.reason()) {
-        (Error::Unreachable { .. }, _) => {
+        (BrokerError::Unreachable { .. }, _) => {
             "start it with `turnkeep broker`, or with everything else by `turnkeep up`"
         }
         (_, Some(Reason::NoTurn)) => {
@@ -87,8 +87,8 @@ pub(crate) fn explained(error: Error) -> anyhow::Error {
 }
 
 /// The broker's word as a sentence.
-fn plain(error: &Error) -> String {
-    let Error::Refused(refusal) = error else {
+fn plain(error: &BrokerError) -> String {
+    let BrokerError::Refused(refusal) = error else {
         return error.to_string();
     };
     let sentence = match refusal.reason {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
 use turnkeep_server::broker::RunningBroker;
 use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
-use turnkeep_store::{Options, Store, WentBack};
+use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
 use crate::config::Config;
@@ -343,13 +343,13 @@ fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
     })?;
-    if let Some(lost) = store.went_back() {
-        eprintln!("{}", went_back_text(lost));
+    if let Some(lost) = store.lost_ids() {
+        eprintln!("{}", lost_at_start_text(lost));
     }
     Ok(store)
 }
 
-fn went_back_text(lost: &WentBack) -> String {
+fn lost_at_start_text(lost: &LostIds) -> String {
     let lost = lost_ids_text(lost.turns.as_ref(), lost.contexts.as_ref());
     format!(
         "warning: the log went back: {lost} had been acknowledged but did not reach the disk; their ids are not given again"

@@ -71,7 +71,7 @@ impl Peer {
     fn receive(&mut self) -> Response {
         let mut chunk = vec![0; 256 << 10];
         loop {
-            if let Some(frame) = Frame::take(&mut self.input, 80 * MIB).unwrap() {
+            if let Some(frame) = Frame::split_first(&mut self.input, 80 * MIB).unwrap() {
                 return Response::decode(frame, ItemForm::Plain).unwrap();
             }
             let read = self.stream.read(&mut chunk).unwrap();

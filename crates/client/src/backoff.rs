@@ -1,12 +1,12 @@
-//! Pauses between tries: doubling, bounded, and jittered so that many clients do not return in
-//! step.
+//! Pauses between attempts. They double up to a limit and are random within a factor of two, so
+//! that many clients do not return at the same moment.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::options::Retry;
 
-/// Counts the tries of one request.
+/// Counts the attempts of one request.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     policy: Retry,
@@ -18,37 +18,38 @@ impl Backoff {
         Self { policy, tries: 0 }
     }
 
-    /// Waits before the next try; false when there is none.
+    /// Waits before the next attempt. Returns false if no attempt is left.
     pub(crate) async fn pause(&mut self) -> bool {
-        match self.next(random()) {
+        match self.next_pause(random_u32()) {
             Some(pause) => tokio::time::sleep(pause).await,
             None => return false,
         }
         true
     }
 
-    /// Starts counting again, after something went well.
+    /// Starts counting again after a success.
     pub(crate) fn reset(&mut self) {
         self.tries = 0;
     }
 
-    fn next(&mut self, random: u32) -> Option<Duration> {
+    fn next_pause(&mut self, random: u32) -> Option<Duration> {
         if self.tries >= self.policy.attempts_max {
             return None;
         }
         let doubled = self.policy.first.saturating_mul(1 << self.tries.min(20));
         self.tries += 1;
+        // Half of the pause is fixed and half is random.
         let half = doubled.min(self.policy.longest) / 2;
         Some(half + half.mul_f64(f64::from(random) / f64::from(u32::MAX)))
     }
 }
 
-/// A random number, from the seed that the standard library draws for its hash tables.
+/// A random number. The standard library seeds each `RandomState` differently.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "any 32 of the 64 bits will do"
 )]
-fn random() -> u32 {
+fn random_u32() -> u32 {
     RandomState::new().hash_one(()) as u32
 }
 
@@ -66,13 +67,13 @@ mod tests {
         };
         let pauses = |random| {
             let mut backoff = Backoff::new(policy);
-            std::iter::from_fn(|| backoff.next(random)).collect::<Vec<_>>()
+            std::iter::from_fn(|| backoff.next_pause(random)).collect::<Vec<_>>()
         };
         assert_eq!(
             pauses(u32::MAX),
             [ms(100), ms(200), ms(400), ms(500), ms(500)]
         );
         assert_eq!(pauses(0), [ms(50), ms(100), ms(200), ms(250), ms(250)]);
-        assert_eq!(Backoff::new(Retry::NEVER).next(0), None);
+        assert_eq!(Backoff::new(Retry::NEVER).next_pause(0), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Captured turns in the turn store: their type, their payload, and how one is kept.
+//! Stores captured turns: their type, their payload and the append.
 //!
-//! One context per session, one turn per captured turn: both are found again by their keys, so that
-//! keeping a turn twice, or after an answer was lost, keeps it once. `content` is there only where
-//! it is not the text, so that nothing is stored twice and nothing is lost.
+//! Each session has one context, and each captured turn is one turn in it. Both have idempotency
+//! keys, so keeping a turn twice, or after a lost response, stores it once. The payload has
+//! `content` only if it differs from the text, so that nothing is stored twice.
 
 use std::collections::HashMap;
 
@@ -25,12 +25,12 @@ pub const BUNDLE_ID: &str = "turnkeep.capture#1";
 pub const TURN_TYPE: &str = "turnkeep.capture.Turn";
 const TURN_VERSION: u32 = 1;
 
-/// From this size on a payload is sent compressed.
+/// Payloads of this size and more are sent compressed.
 const COMPRESS_FROM_BYTES: usize = 4096;
-/// Sessions whose context is remembered; beyond them it is asked for again.
+/// The most sessions whose context is cached. Creating the context again is safe, only slower.
 const CONTEXTS_MAX: usize = 4096;
 
-/// A turn that is kept.
+/// A captured turn in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     /// The context of its session.
@@ -42,21 +42,21 @@ pub struct Kept {
 /// Keeps captured turns in a store.
 pub struct CaptureStore {
     client: Client,
-    known: Mutex<Known>,
+    cache: Mutex<CaptureCache>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CaptureCache {
     published: bool,
     contexts: HashMap<String, ContextId>,
 }
 
 impl CaptureStore {
-    /// Keeps through this client.
+    /// Stores turns through this client.
     pub fn new(client: Client) -> Self {
         Self {
             client,
-            known: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
@@ -81,16 +81,17 @@ impl CaptureStore {
         Ok(Kept { context, ack })
     }
 
-    /// The session's context, made when it is first asked for, after the type was published.
+    /// Returns the session's context. The first call publishes the type and creates the context.
     pub async fn context(&self, session: &str) -> Result<ContextId, Error> {
-        let mut known = self.known.lock().await;
-        if !known.published {
+        let mut cache = self.cache.lock().await;
+        // Once is enough: published bundles never change.
+        if !cache.published {
             self.client
                 .put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes()))
                 .await?;
-            known.published = true;
+            cache.published = true;
         }
-        if let Some(context) = known.contexts.get(session) {
+        if let Some(context) = cache.contexts.get(session) {
             return Ok(*context);
         }
         let key = Some(Bytes::from(format!("turnkeep.capture:{session}")));
@@ -99,15 +100,16 @@ impl CaptureStore {
             .create_context(CreateContext { base: None, key })
             .await?
             .context;
-        if known.contexts.len() >= CONTEXTS_MAX {
-            known.contexts.clear();
+        // Clearing is enough: the keys find the contexts again.
+        if cache.contexts.len() >= CONTEXTS_MAX {
+            cache.contexts.clear();
         }
-        known.contexts.insert(session.to_owned(), context);
+        cache.contexts.insert(session.to_owned(), context);
         Ok(context)
     }
 }
 
-/// A field of the payload, by its tag.
+/// The value of a field.
 enum Field<'a> {
     Text(&'a str),
     Number(u64),
@@ -115,7 +117,7 @@ enum Field<'a> {
     Binary(&'a [u8]),
 }
 
-/// The turn as a payload of [`TURN_TYPE`].
+/// Encodes the turn as a payload of [`TURN_TYPE`].
 pub fn payload(turn: &FoundTurn) -> Bytes {
     let text = turn.readable();
     let content =
@@ -139,12 +141,12 @@ pub fn payload(turn: &FoundTurn) -> Bytes {
         .filter_map(|(tag, field)| Some((tag, field?)))
         .collect();
     let mut out = Vec::with_capacity(turn.content.len() + 256);
-    encode(&mut out, &fields)
+    encode_fields(&mut out, &fields)
         .unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
     out.into()
 }
 
-fn encode(
+fn encode_fields(
     out: &mut Vec<u8>,
     fields: &[(u64, Field<'_>)],
 ) -> Result<(), rmp::encode::ValueWriteError<std::io::Error>> {

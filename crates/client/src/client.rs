@@ -1,8 +1,8 @@
-//! The client: every verb of the protocol, many callers on one connection, safe repetition.
+//! The client: every request of the protocol, for many callers on one connection.
 //!
-//! A request that is lost is repeated only where repeating cannot do harm: reads, writes that are
-//! idempotent by their content, and writes with an idempotency key. For the others the caller
-//! learns that the outcome is unknown.
+//! The client repeats a lost request only if that is harmless: reads, writes that are idempotent by
+//! their content, and writes with an idempotency key. For all other writes the caller gets
+//! `Error::OutcomeUnknown`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use turnkeep_wire::message::{
 use turnkeep_wire::{Request, Text};
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Permits, Waiter};
+use crate::connection::{Permits, ServerConnection, Waiter};
 use crate::dial::Dialer;
 use crate::error::{Error, Lost};
 use crate::history::History;
@@ -26,10 +26,10 @@ use crate::pending::{Answered, Pending};
 use crate::subscription::Subscription;
 use crate::verify;
 
-/// What the bound on bytes in flight is counted in.
+/// The unit of the limit on bytes in flight.
 const BYTES_PER_PERMIT: usize = 1024;
 
-/// A client of one server; cheap to clone, and all clones share one connection.
+/// A client of one server. Cloning is cheap, and all clones share one connection.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -38,18 +38,18 @@ pub struct Client {
 struct Inner {
     dialer: Dialer,
     options: Options,
-    current: Mutex<Option<Arc<Connection>>>,
+    current: Mutex<Option<Arc<ServerConnection>>>,
     dialling: tokio::sync::Mutex<()>,
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
 }
 
-/// Whether a request may be sent again when nobody knows what came of it.
+/// Whether a request with an unknown outcome may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It may: the second time changes nothing.
+    /// The second request changes nothing.
     Safe,
-    /// It may not: it might be carried out twice.
+    /// The server might carry it out twice.
     Unsafe,
 }
 
@@ -62,11 +62,12 @@ impl Repeat {
         }
     }
 
-    /// The error of a request that had been sent, as its caller should see it. An unavailable
-    /// server may have kept a write that it refused.
-    pub(crate) fn explain(self, error: Error) -> Error {
+    /// Converts the error of a request that was sent into the error for the caller. A server that
+    /// answers 503 may have written the request before it failed.
+    pub(crate) fn to_caller_error(self, error: Error) -> Error {
         let unknown = match &error {
             Error::Lost(_) => true,
+            // The server may fail after the write and before the reply.
             Error::Server(error) => error.status == 503,
             _ => false,
         };
@@ -79,8 +80,7 @@ impl Repeat {
 }
 
 impl Client {
-    /// Connects to a server's binary port, such as `127.0.0.1:9009`, and introduces itself. Tries
-    /// once.
+    /// Connects to a server's binary port, such as `127.0.0.1:9009`. Does not retry.
     pub async fn connect(addr: &str, options: Options) -> Result<Self, Error> {
         let inner = Inner {
             dialer: Dialer::new(addr, options.clone())?,
@@ -113,7 +113,7 @@ impl Client {
         self.call(Request::ForkContext(fork), repeat).await
     }
 
-    /// Where a context's head stands.
+    /// Returns a context's head.
     pub async fn head(&self, context: ContextId) -> Result<ContextHead, Error> {
         self.call(Request::GetHead(context), Repeat::Safe).await
     }
@@ -124,8 +124,8 @@ impl Client {
         self.call(Request::AppendTurn(append), repeat).await
     }
 
-    /// Sends an append and returns: what it gives is awaited for the ack. It waits only for room
-    /// among the requests in flight, and never repeats.
+    /// Sends an append without waiting for the reply, which the returned future gives. Waits only
+    /// while too many requests are in flight. Never repeats the request.
     pub async fn submit_append(&self, append: AppendTurn) -> Result<Pending<TurnAck>, Error> {
         let repeat = Repeat::with_key(&append.key);
         self.submit(&Request::AppendTurn(append), repeat).await
@@ -139,17 +139,17 @@ impl Client {
 
     /// The turns nearest to the head, oldest first.
     pub async fn last(&self, get: GetLast) -> Result<Vec<Item>, Error> {
-        self.page(get.options, Request::GetLast(get)).await
+        self.read_page(get.options, Request::GetLast(get)).await
     }
 
     /// The nearest ancestors of a turn, oldest first.
     pub async fn before(&self, get: GetBefore) -> Result<Vec<Item>, Error> {
-        self.page(get.options, Request::GetBefore(get)).await
+        self.read_page(get.options, Request::GetBefore(get)).await
     }
 
     /// The turns of a range of depths on the head's path, oldest first.
     pub async fn range(&self, get: GetRange) -> Result<Vec<Item>, Error> {
-        self.page(get.options, Request::GetRange(get)).await
+        self.read_page(get.options, Request::GetRange(get)).await
     }
 
     /// All turns of a context from its head back to its root, fetched a page at a time.
@@ -171,7 +171,7 @@ impl Client {
         Ok(decode_tree(&self.blob(hash).await?)?)
     }
 
-    /// Keeps a blob; gives its hash and whether it was new.
+    /// Stores a blob. Returns its hash and whether it was new.
     pub async fn put_blob(&self, bytes: Bytes) -> Result<(BlobHash, bool), Error> {
         let put = PutBlob {
             hash: BlobHash::of(&bytes),
@@ -180,7 +180,7 @@ impl Client {
         self.call(Request::PutBlob(put), Repeat::Safe).await
     }
 
-    /// Which of these blobs the server has, in the order of the question.
+    /// Returns whether the server has each of these blobs, in order.
     pub async fn has_blobs(&self, hashes: Vec<BlobHash>) -> Result<Vec<bool>, Error> {
         self.call(Request::HasBlobs(hashes), Repeat::Safe).await
     }
@@ -193,7 +193,7 @@ impl Client {
         Ok(())
     }
 
-    /// Publishes a registry bundle; gives whether it was new.
+    /// Publishes a registry bundle. Returns whether it was new.
     pub async fn put_bundle(&self, id: &str, json: Bytes) -> Result<bool, Error> {
         let put = PutBundle {
             id: Text::from(id),
@@ -202,7 +202,8 @@ impl Client {
         self.call(Request::PutBundle(put), Repeat::Safe).await
     }
 
-    /// Follows appends. Connects when its first event is awaited, and again after every loss.
+    /// Follows appends. Connects when the caller awaits the first event, and again after every
+    /// loss.
     pub fn subscribe(&self, subscribe: Subscribe) -> Subscription {
         Subscription::new(self.clone(), subscribe)
     }
@@ -211,12 +212,12 @@ impl Client {
         &self.inner.options
     }
 
-    /// Whether what such a read gives is checked against its hash.
+    /// Whether the client checks the payloads of such a read against their hashes.
     pub(crate) fn verifies(&self, read: ReadOptions) -> bool {
         self.inner.options.verify_reads && read.include_payload
     }
 
-    async fn page(&self, read: ReadOptions, request: Request) -> Result<Vec<Item>, Error> {
+    async fn read_page(&self, read: ReadOptions, request: Request) -> Result<Vec<Item>, Error> {
         let items: Vec<Item> = self.call(request, Repeat::Safe).await?;
         if self.verifies(read) {
             items.iter().try_for_each(verify::item)?;
@@ -224,11 +225,11 @@ impl Client {
         Ok(items)
     }
 
-    /// Sends a request, again and again while that is safe and may help.
+    /// Sends a request and repeats it while that is safe and may help.
     async fn call<T: Answered>(&self, request: Request, repeat: Repeat) -> Result<T, Error> {
         let mut backoff = Backoff::new(self.inner.options.retry);
         loop {
-            // What was never sent, or has no known outcome, says so itself.
+            // The error tells whether a repeat is safe: `OutcomeUnknown` is not retryable.
             let answered = match self.submit(&request, repeat).await {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
@@ -242,13 +243,14 @@ impl Client {
         }
     }
 
-    /// Sends a request once; what it gives is awaited for the answer.
+    /// Sends a request once. The returned future gives the response.
     pub(crate) async fn submit<T: Answered>(
         &self,
         request: &Request,
         repeat: Repeat,
     ) -> Result<Pending<T>, Error> {
-        let permits = self.permits(request_bytes(request)).await?;
+        let permits = self.acquire_permits(request_bytes(request)).await?;
+        // After the permits: a request that waits for its turn must not keep a dead connection.
         let connection = self.connection().await?;
         let (reply, answer) = oneshot::channel();
         connection.send(Waiter::Reply(reply, permits), request)?;
@@ -260,7 +262,7 @@ impl Client {
         ))
     }
 
-    async fn permits(&self, bytes: usize) -> Result<Permits, Error> {
+    async fn acquire_permits(&self, bytes: usize) -> Result<Permits, Error> {
         let Options {
             in_flight_bytes_max,
             request_bytes_max,
@@ -286,28 +288,29 @@ impl Client {
         })
     }
 
-    /// The live connection, dialled by whoever first finds that there is none.
-    pub(crate) async fn connection(&self) -> Result<Arc<Connection>, Error> {
-        if let Some(connection) = self.live() {
+    /// Returns the live connection. The first caller that finds none dials; the others wait for it.
+    pub(crate) async fn connection(&self) -> Result<Arc<ServerConnection>, Error> {
+        if let Some(connection) = self.live_connection() {
             return Ok(connection);
         }
         let _dialling = self.inner.dialling.lock().await;
-        if let Some(connection) = self.live() {
+        // Another caller may have dialled while this one waited for the lock.
+        if let Some(connection) = self.live_connection() {
             return Ok(connection);
         }
         let connection = Arc::new(self.inner.dialer.dial().await?);
-        *self.current() = Some(Arc::clone(&connection));
+        *self.lock_current() = Some(Arc::clone(&connection));
         Ok(connection)
     }
 
-    fn live(&self) -> Option<Arc<Connection>> {
-        self.current()
+    fn live_connection(&self) -> Option<Arc<ServerConnection>> {
+        self.lock_current()
             .as_ref()
             .filter(|connection| connection.lost().is_none())
             .cloned()
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<Arc<Connection>>> {
+    fn lock_current(&self) -> std::sync::MutexGuard<'_, Option<Arc<ServerConnection>>> {
         self.inner
             .current
             .lock()
@@ -315,14 +318,14 @@ impl Client {
     }
 }
 
-/// What a request of so many bytes takes of the bound, at least one permit.
+/// The number of permits of a request with this many bytes, at least one.
 fn permits_for(bytes: usize) -> u32 {
     u32::try_from(bytes / BYTES_PER_PERMIT)
         .unwrap_or(u32::MAX)
         .clamp(1, 1 << 28)
 }
 
-/// The bytes of a request's parts that may be large: what it takes, but for some fields.
+/// The approximate length of a request: the parts that may be large.
 fn request_bytes(request: &Request) -> usize {
     let turn = |turn: &SentTurn| turn.payload.len() + turn.type_id.len();
     match request {

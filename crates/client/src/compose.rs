@@ -1,4 +1,4 @@
-//! Makes requests from what a caller has: a type, some bytes, a context.
+//! Builds requests from a type, payload bytes and a context.
 
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, Compression, ContextId, TypeRef};
@@ -7,12 +7,13 @@ use turnkeep_wire::message::{AppendTurn, SentTurn};
 
 use crate::error::Error;
 
-/// The number of msgpack, the encoding of typed payloads.
+/// The encoding number of msgpack, which typed payloads use.
 pub const MSGPACK: u32 = 1;
 /// Fast, and good enough for text.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A turn with this declared type and payload, to be sent in the given form. Hashes the payload.
+/// Builds a turn with this type and payload. Hashes the payload and compresses it if `form` says
+/// so.
 pub fn turn(declared: &TypeRef, payload: Bytes, form: Compression) -> Result<SentTurn, Error> {
     let hash = BlobHash::of(&payload);
     let raw_len = u32::try_from(payload.len()).map_err(|_| Error::TooLarge {
@@ -39,7 +40,7 @@ pub fn turn(declared: &TypeRef, payload: Bytes, form: Compression) -> Result<Sen
     })
 }
 
-/// An append of one turn onto the context's current head, without key and without condition.
+/// Builds an append of one turn to the context's head, without key and expected head.
 pub fn append(context: ContextId, turn: SentTurn) -> AppendTurn {
     AppendTurn {
         context,

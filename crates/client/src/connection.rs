@@ -1,10 +1,9 @@
-//! One live connection: a task that owns the socket, and the outbox through which callers reach it.
+//! One live connection: a task that owns the socket, and an outbox that callers write to.
 //!
-//! A caller encodes its frame straight into the outbox and leaves a waiter under its request id;
-//! the task writes whatever has gathered with one write and hands each answer to its waiter.
-//! Invariant: a waiter is answered exactly once, and when the connection ends, every waiter learns
-//! why. After that nothing can be sent: the connection is never revived, the client dials a new
-//! one.
+//! A caller encodes its frame into the outbox and leaves a waiter under its request id. The task
+//! writes the whole outbox with one write and passes each response to its waiter. Invariant: each
+//! waiter gets exactly one result, and when the connection ends, every waiter gets the reason. A
+//! connection that has ended is never used again; the client dials a new one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,46 +19,46 @@ use turnkeep_wire::{Frame, HEADER_BYTES, MsgType, Request, Response};
 use crate::error::{Error, Lost};
 use crate::frames::FrameSender;
 
-/// A buffer is kept for the next frames unless one made it grow beyond this.
+/// A buffer that a frame made longer than this is dropped instead of used again.
 const SPARE_BYTES_MAX: usize = 1 << 20;
-/// Room asked for at a time when reading; a declared length is never trusted with more.
+/// The buffer space for one read. A declared length never makes the client allocate more.
 const READ_BYTES: usize = 256 << 10;
 
 /// Who waits for the frames with one request id.
 pub(crate) enum Waiter {
-    /// One answer; the permits are given back with it.
+    /// Waits for one response. The permits are released with it.
     Reply(oneshot::Sender<Result<Frame, Error>>, Permits),
-    /// A subscription's frames. When they are not taken in time the sender is dropped.
+    /// Receives a subscription's frames. If the reader is too slow, the sender is dropped.
     Stream(FrameSender),
-    /// Nobody; the answer is dropped.
-    Nobody,
+    /// The response is dropped.
+    Discard,
 }
 
-/// What a request holds of the client's bounds while it is unanswered; HELLO holds nothing.
+/// The permits of a request in flight. HELLO has none.
 #[derive(Debug, Default)]
 pub(crate) struct Permits {
     pub(crate) _request: Option<OwnedSemaphorePermit>,
     pub(crate) _bytes: Option<OwnedSemaphorePermit>,
 }
 
-/// What the task needs to know about its bounds.
+/// The limits of one connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionLimits {
     pub(crate) request_bytes_max: usize,
     pub(crate) frame_bytes_max: usize,
     pub(crate) answer_timeout: Duration,
 }
 
 /// The callers' side of a connection. Dropping it ends the task.
-pub(crate) struct Connection {
-    shared: Arc<Shared>,
+pub(crate) struct ServerConnection {
+    shared: Arc<SharedState>,
     task: tokio::task::JoinHandle<()>,
 }
 
-struct Shared {
+struct SharedState {
     outbox: Mutex<Outbox>,
     wake: Notify,
-    /// Counts reads, so that silence can be told from work.
+    /// Counts reads: a server that sends bytes is alive, even if one response takes long.
     reads: AtomicU64,
 }
 
@@ -68,44 +67,45 @@ struct Outbox {
     request_bytes_max: usize,
     next_id: u64,
     waiters: HashMap<u64, Waiter>,
-    /// How many of the waiters wait for one answer: the ones for which a silent server is a dead
-    /// one.
+    /// How many waiters wait for one response. Only these make a silent server time out;
+    /// subscriptions may be quiet for long.
     replies: usize,
     lost: Option<Lost>,
 }
 
-impl Shared {
-    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+impl SharedState {
+    fn lock_outbox(&self) -> MutexGuard<'_, Outbox> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Connection {
+impl ServerConnection {
     /// Starts the task that owns `stream`.
-    pub(crate) fn start<S>(stream: S, bounds: Bounds) -> Self
+    pub(crate) fn start<S>(stream: S, limits: ConnectionLimits) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let outbox = Outbox {
             bytes: BytesMut::with_capacity(64 << 10),
-            request_bytes_max: bounds.request_bytes_max,
+            request_bytes_max: limits.request_bytes_max,
             next_id: 1,
             waiters: HashMap::new(),
             replies: 0,
             lost: None,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             outbox: Mutex::new(outbox),
             wake: Notify::new(),
             reads: AtomicU64::new(0),
         });
-        let task = tokio::spawn(run(stream, Arc::clone(&shared), bounds));
+        let task = tokio::spawn(run_connection(stream, Arc::clone(&shared), limits));
         Self { shared, task }
     }
 
-    /// Queues a request; it is on its way when this returns, unless the server would not take it.
+    /// Queues a request and returns its id. Returns an error if the request is too long or the
+    /// connection has ended.
     pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
-        let mut outbox = self.shared.outbox();
+        let mut outbox = self.shared.lock_outbox();
         if let Some(lost) = &outbox.lost {
             return Err(Error::Lost(lost.clone()));
         }
@@ -115,50 +115,55 @@ impl Connection {
         Ok(id)
     }
 
-    /// Ends a subscription. Harmless if it has ended already.
+    /// Ends a subscription. Does nothing if it has ended already.
     pub(crate) fn cancel(&self, id: u64) {
-        self.shared.outbox().cancel(id);
+        self.shared.lock_outbox().cancel(id);
         self.shared.wake.notify_one();
     }
 
     /// Why the connection has ended, if it has.
     pub(crate) fn lost(&self) -> Option<Lost> {
-        self.shared.outbox().lost.clone()
+        self.shared.lock_outbox().lost.clone()
     }
 }
 
-impl Drop for Connection {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared.end(&Lost::Closed);
+        self.shared.end_all(&Lost::Closed);
     }
 }
 
-impl Shared {
-    /// Tells every waiter why the connection ended.
-    fn end(&self, lost: &Lost) {
-        let mut outbox = self.outbox();
+impl SharedState {
+    /// Sends every waiter the reason why the connection ended.
+    fn end_all(&self, lost: &Lost) {
+        let mut outbox = self.lock_outbox();
+        // The first reason is the cause; later ones only follow from it.
         if outbox.lost.is_none() {
             outbox.lost = Some(lost.clone());
         }
         let waiters = std::mem::take(&mut outbox.waiters);
         outbox.replies = 0;
+        // A waiter that is woken may send again at once, so the lock is released first.
         drop(outbox);
         for waiter in waiters.into_values() {
             if let Waiter::Reply(reply, _) = waiter {
                 // The caller may have stopped waiting.
-                drop(reply.send(Err(Error::Lost(lost.clone()))));
+                match reply.send(Err(Error::Lost(lost.clone()))) {
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
     }
 
-    /// Hands a frame to whoever waits for it.
+    /// Passes a frame to its waiter.
     fn deliver(&self, answer: Frame) -> Result<(), Lost> {
         let id = answer.header.req_id;
         let is_error = answer.header.msg_type == MsgType::Error.to_wire();
-        let mut outbox = self.outbox();
+        let mut outbox = self.lock_outbox();
         match outbox.waiters.get(&id) {
             Some(Waiter::Stream(frames)) => {
+                // The task must not wait for one slow reader. The reader resumes by itself.
                 if frames.try_send(answer).is_err() {
                     outbox.cancel(id);
                     self.wake.notify_one();
@@ -166,18 +171,18 @@ impl Shared {
                     outbox.waiters.remove(&id);
                 }
             }
-            Some(Waiter::Reply(..)) => outbox.reply(id, answer),
-            Some(Waiter::Nobody) => drop(outbox.waiters.remove(&id)),
-            None if is_error && id == 0 => return Err(refusal(answer)),
-            // A subscription that was given up may still speak for a moment.
+            Some(Waiter::Reply(..)) => outbox.send_reply(id, answer),
+            Some(Waiter::Discard) => drop(outbox.waiters.remove(&id)),
+            None if is_error && id == 0 => return Err(closing_error(answer)),
+            // The server may still send frames of a subscription that was just cancelled.
             None => tracing::debug!(id, "a frame that nobody waits for"),
         }
         Ok(())
     }
 }
 
-/// Why the server is about to close the connection.
-fn refusal(frame: Frame) -> Lost {
+/// Reads the reason for which the server is about to close the connection.
+fn closing_error(frame: Frame) -> Lost {
     match Response::decode(frame, ItemForm::Plain) {
         Ok(Response::Error(failure)) => Lost::Refused((&failure).into()),
         _ => Lost::Ended,
@@ -185,7 +190,7 @@ fn refusal(frame: Frame) -> Lost {
 }
 
 impl Outbox {
-    /// Adds a request's frame, if it is within the bound.
+    /// Adds a request's frame if it is within the limit.
     fn push(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let (id, start) = (self.next_id, self.bytes.len());
         request.encode(id, &mut self.bytes);
@@ -194,6 +199,7 @@ impl Outbox {
             self.request_bytes_max,
         );
         if bytes > max {
+            // Nothing of a request that is too long may reach the server.
             self.bytes.truncate(start);
             return Err(Error::TooLarge { bytes, max });
         }
@@ -203,43 +209,50 @@ impl Outbox {
         Ok(id)
     }
 
-    /// Gives up a subscription: its frames have no taker from now on.
+    /// Cancels a subscription and drops its waiter.
     fn cancel(&mut self, id: u64) {
         if self.waiters.remove(&id).is_some()
-            && let Err(error) = self.push(Waiter::Nobody, &Request::Cancel(id))
+            && let Err(error) = self.push(Waiter::Discard, &Request::Cancel(id))
         {
             tracing::debug!(id, %error, "a subscription that nobody reads goes on");
         }
     }
 
-    fn reply(&mut self, id: u64, answer: Frame) {
+    fn send_reply(&mut self, id: u64, answer: Frame) {
         if let Some(Waiter::Reply(reply, permits)) = self.waiters.remove(&id) {
             self.replies -= 1;
+            // Before the reply: the caller's next request may need them.
             drop(permits);
             // The caller may have stopped waiting.
-            drop(reply.send(Ok(answer)));
+            match reply.send(Ok(answer)) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }
 
-async fn run<S: AsyncRead + AsyncWrite>(stream: S, shared: Arc<Shared>, bounds: Bounds) {
+async fn run_connection<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    shared: Arc<SharedState>,
+    limits: ConnectionLimits,
+) {
     let (reader, writer) = tokio::io::split(stream);
     let ended = tokio::select! {
-        ended = read(reader, &shared, bounds) => ended,
-        ended = write(writer, &shared) => ended,
-        ended = watch(&shared, bounds.answer_timeout) => ended,
+        ended = read_frames(reader, &shared, limits) => ended,
+        ended = write_frames(writer, &shared) => ended,
+        ended = watch_silence(&shared, limits.answer_timeout) => ended,
     };
-    shared.end(&ended);
+    shared.end_all(&ended);
 }
 
-async fn write<W: AsyncWrite>(writer: W, shared: &Shared) -> Lost {
+async fn write_frames<W: AsyncWrite>(writer: W, shared: &SharedState) -> Lost {
     let mut writer = std::pin::pin!(writer);
     let mut out = BytesMut::new();
     loop {
         shared.wake.notified().await;
-        // Lets callers that are about to send join this write.
+        // Callers that are about to send can then join this write.
         tokio::task::yield_now().await;
-        std::mem::swap(&mut out, &mut shared.outbox().bytes);
+        std::mem::swap(&mut out, &mut shared.lock_outbox().bytes);
         if let Err(error) = writer.write_all(&out).await {
             return Lost::io(error);
         }
@@ -253,15 +266,20 @@ async fn write<W: AsyncWrite>(writer: W, shared: &Shared) -> Lost {
     }
 }
 
-async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost {
+async fn read_frames<R: AsyncRead>(
+    reader: R,
+    shared: &SharedState,
+    limits: ConnectionLimits,
+) -> Lost {
     let mut reader = std::pin::pin!(reader);
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
-        if let Err(lost) = take_frames(&mut buffer, bounds.frame_bytes_max, |frame| {
+        if let Err(lost) = take_frames(&mut buffer, limits.frame_bytes_max, |frame| {
             shared.deliver(frame)
         }) {
             return lost;
         }
+        // Grows with the bytes that arrive, not with the length that a header declares.
         buffer.reserve(READ_BYTES / 4);
         match reader.read_buf(&mut buffer).await {
             Ok(0) => return Lost::Ended,
@@ -271,15 +289,15 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     }
 }
 
-/// Hands over every whole frame. The memory of a large one goes with it: a buffer that shared it
-/// would keep all of it for the connection's life.
+/// Passes every whole frame to `deliver`. After a large frame the buffer is replaced: it would keep
+/// the frame's memory for the life of the connection.
 fn take_frames(
     buffer: &mut BytesMut,
     frame_bytes_max: usize,
     mut deliver: impl FnMut(Frame) -> Result<(), Lost>,
 ) -> Result<(), Lost> {
     let mut largest = 0;
-    while let Some(frame) = Frame::take(buffer, frame_bytes_max)? {
+    while let Some(frame) = Frame::split_first(buffer, frame_bytes_max)? {
         largest = largest.max(frame.payload.len());
         deliver(frame)?;
     }
@@ -289,8 +307,8 @@ fn take_frames(
     Ok(())
 }
 
-/// Ends when requests were unanswered and not one byte came for the whole time-out.
-async fn watch(shared: &Shared, timeout: Duration) -> Lost {
+/// Returns when requests are waiting and the server has sent no byte for the whole time-out.
+async fn watch_silence(shared: &SharedState, timeout: Duration) -> Lost {
     const TICKS: u32 = 4;
     let mut tick = tokio::time::interval((timeout / TICKS).max(Duration::from_millis(1)));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -298,13 +316,14 @@ async fn watch(shared: &Shared, timeout: Duration) -> Lost {
     loop {
         tick.tick().await;
         let reads = shared.reads.load(Ordering::Relaxed);
-        let waiting = shared.outbox().replies > 0;
+        let waiting = shared.lock_outbox().replies > 0;
         silent = if waiting && reads == reads_before {
             silent + 1
         } else {
             0
         };
         reads_before = reads;
+        // More ticks than make up the time-out, because the first one may be partial.
         if silent > TICKS {
             return Lost::Silent(timeout);
         }

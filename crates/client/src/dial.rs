@@ -11,17 +11,17 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use turnkeep_wire::message::{Hello, ItemForm};
 use turnkeep_wire::{Request, Response, Text};
 
-use crate::connection::{Bounds, Connection, Permits, Waiter};
+use crate::connection::{ConnectionLimits, Permits, ServerConnection, Waiter};
 use crate::error::Error;
 use crate::options::{Options, Tls};
 use crate::tls::client_config;
 
 /// The protocol's version that this client speaks.
 const VERSION: u16 = 1;
-/// The server's log needs no longer name than this.
+/// The longest tag: the server only logs it.
 const TAG_BYTES_MAX: usize = 256;
 
-/// Everything that is needed to dial, prepared once.
+/// The address, TLS setup and HELLO of new connections.
 pub(crate) struct Dialer {
     addr: String,
     hello: Request,
@@ -34,12 +34,13 @@ impl Dialer {
         let tls = options
             .tls
             .as_ref()
-            .map(|tls| connector(addr, tls))
+            .map(|tls| tls_connector(addr, tls))
             .transpose()?;
         let meta = match &options.token {
             Some(token) => serde_json::json!({ "token": token }).to_string(),
             None => "{}".to_owned(),
         };
+        // A character has at most four bytes.
         let tag: String = options.tag.chars().take(TAG_BYTES_MAX / 4).collect();
         let hello = Hello {
             version: VERSION,
@@ -54,44 +55,53 @@ impl Dialer {
         })
     }
 
-    /// Dials once.
-    pub(crate) async fn dial(&self) -> Result<Connection, Error> {
-        let dialled = tokio::time::timeout(self.options.timeouts.connect, self.greet()).await;
-        dialled.unwrap_or_else(|_| Err(self.failed(io::ErrorKind::TimedOut.into())))
+    /// Dials once, within the time-out.
+    pub(crate) async fn dial(&self) -> Result<ServerConnection, Error> {
+        let dialled =
+            tokio::time::timeout(self.options.timeouts.connect, self.connect_and_greet()).await;
+        dialled.unwrap_or_else(|_| Err(self.connect_error(io::ErrorKind::TimedOut.into())))
     }
 
-    async fn greet(&self) -> Result<Connection, Error> {
+    async fn connect_and_greet(&self) -> Result<ServerConnection, Error> {
         let stream = TcpStream::connect(&self.addr)
             .await
-            .map_err(|error| self.failed(error))?;
+            .map_err(|error| self.connect_error(error))?;
+        // The client combines writes itself; delaying small ones would only add latency.
         stream
             .set_nodelay(true)
-            .map_err(|error| self.failed(error))?;
-        let bounds = Bounds {
+            .map_err(|error| self.connect_error(error))?;
+        let limits = ConnectionLimits {
             request_bytes_max: self.options.request_bytes_max,
             frame_bytes_max: self.options.frame_bytes_max,
             answer_timeout: self.options.timeouts.answer,
         };
         let connection = match &self.tls {
-            None => Connection::start(stream, bounds),
+            None => ServerConnection::start(stream, limits),
             Some((connector, name)) => {
                 let stream = connector.connect(name.clone(), stream).await;
-                Connection::start(stream.map_err(|error| self.failed(error))?, bounds)
+                ServerConnection::start(stream.map_err(|error| self.connect_error(error))?, limits)
             }
         };
+        self.say_hello(&connection).await?;
+        Ok(connection)
+    }
+
+    /// Sends HELLO and waits for the server to accept it.
+    async fn say_hello(&self, connection: &ServerConnection) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
+        // Without permits: a full client must still be able to reconnect.
         connection.send(Waiter::Reply(reply, Permits::default()), &self.hello)?;
         let frame = answer
             .await
             .map_err(|_| Error::Lost(crate::Lost::Closed))??;
         match Response::decode(frame, ItemForm::Plain)? {
-            Response::Hello(_) => Ok(connection),
+            Response::Hello(_) => Ok(()),
             Response::Error(failure) => Err(Error::Server((&failure).into())),
             other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
         }
     }
 
-    fn failed(&self, error: io::Error) -> Error {
+    fn connect_error(&self, error: io::Error) -> Error {
         Error::Connect {
             addr: self.addr.clone(),
             source: Arc::new(error),
@@ -99,7 +109,7 @@ impl Dialer {
     }
 }
 
-fn connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
+fn tls_connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
     let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());

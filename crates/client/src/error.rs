@@ -1,4 +1,4 @@
-//! What can go wrong for a caller, and whether asking again can help.
+//! Errors of the client, and whether a retry may help.
 
 use std::io;
 use std::sync::Arc;
@@ -9,49 +9,49 @@ use turnkeep_wire::fs_tree::TreeError;
 use turnkeep_wire::message::Failure;
 use turnkeep_wire::{DecodeError, ErrorCode, FrameTooLong};
 
-/// Why a request gave no result.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// No connection could be made.
+    /// The client cannot connect.
     #[error("cannot connect to {addr}: {source}")]
     Connect {
-        /// Where to.
+        /// The server's address.
         addr: String,
-        /// Why not.
+        /// The system's error.
         source: Arc<io::Error>,
     },
     /// TLS cannot be set up with the given files or names.
     #[error("cannot set up TLS: {0}")]
     Tls(String),
-    /// The connection ended before the answer came. The request is safe to repeat.
+    /// The connection ended before the response arrived. The request is safe to repeat.
     #[error("the connection was lost: {0}")]
     Lost(Lost),
-    /// A write without an idempotency key was sent, and what came back, a lost connection or a
-    /// server that is unavailable, does not tell whether it was carried out.
+    /// A write without an idempotency key was sent, and then the connection was lost or the server
+    /// was unavailable. Whether the server carried it out is unknown.
     #[error(
         "{0}; the request had been sent and may or may not have been carried out: an idempotency key makes it safe to repeat"
     )]
     OutcomeUnknown(Box<Error>),
-    /// The server refused the request.
+    /// The server rejected the request.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The server's answer is not what the protocol says.
+    /// The server's response violates the protocol.
     #[error("the server's answer does not follow the protocol: {0}")]
     Protocol(#[from] DecodeError),
-    /// The server answered another request than the one it was asked.
+    /// The response has another type than the request.
     #[error("the server answered with message type {0}, which does not belong to the request")]
     WrongAnswer(u16),
-    /// The server's events do not go forward, or its pages do not lead back.
+    /// The positions of events do not ascend, or the turns of pages do not descend.
     #[error("the server's answer is out of order: {what} {number} cannot follow {after}")]
     OutOfOrder {
-        /// What has numbers.
+        /// What the numbers count.
         what: &'static str,
-        /// The one that came.
+        /// The received number.
         number: u64,
-        /// The one before it.
+        /// The number before it.
         after: u64,
     },
-    /// A payload that does not decompress to what its item says.
+    /// A payload does not decompress to the declared length.
     #[error("the payload of blob {hash} does not decompress: {what}")]
     BadPayload {
         /// The payload's name.
@@ -59,24 +59,24 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// A blob that is read as a directory and is none.
+    /// A blob is not a directory.
     #[error(transparent)]
     BadTree(#[from] TreeError),
-    /// The bytes that came are not the bytes that were asked for.
+    /// The received bytes have another hash than the requested blob.
     #[error("the bytes received hash to {actual}, not to {expected}")]
     HashMismatch {
-        /// What was asked for.
+        /// The requested hash.
         expected: BlobHash,
-        /// What came.
+        /// The hash of the received bytes.
         actual: BlobHash,
     },
-    /// The request is larger than one that the server takes, or than this client may hold in
-    /// flight. It was not sent.
+    /// The request is larger than the server's limit or this client's limit in flight. It was not
+    /// sent.
     #[error("a request of {bytes} bytes or more is over the limit of {max}")]
     TooLarge {
-        /// Its size, as far as it was counted.
+        /// The size of its large parts.
         bytes: usize,
-        /// The bound.
+        /// The limit.
         max: usize,
     },
 }
@@ -96,10 +96,10 @@ pub enum Lost {
     /// The server sent nothing while requests waited.
     #[error("no answer for {} ms", .0.as_millis())]
     Silent(Duration),
-    /// The server announced a frame over the bound.
+    /// The server announced a frame over the limit.
     #[error("the server sent {0}")]
     FrameTooLong(#[from] FrameTooLong),
-    /// The server said why it closes the connection.
+    /// The server sent the reason and closed the connection.
     #[error("the server closed it: {0}")]
     Refused(ServerError),
 }
@@ -110,7 +110,7 @@ impl Lost {
     }
 }
 
-/// An error as the server gave it.
+/// An error response of the server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message} ({status})")]
 pub struct ServerError {
@@ -118,7 +118,7 @@ pub struct ServerError {
     pub status: u32,
     /// The canonical code, if this client knows it.
     pub code: Option<ErrorCode>,
-    /// What to tell a person.
+    /// The message for people.
     pub message: String,
     /// Values, such as the actual head of a conflict.
     pub details: serde_json::Map<String, serde_json::Value>,
@@ -147,7 +147,7 @@ impl From<&Failure> for ServerError {
 }
 
 impl Error {
-    /// Whether the same request may succeed later, and sending it again cannot carry it out twice.
+    /// Whether the same request may succeed later, and a repeat cannot be carried out twice.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost(_) => true,
@@ -164,7 +164,7 @@ impl Error {
         }
     }
 
-    /// The server's code, when the server answered.
+    /// The server's error code, if the server responded.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Server(error) | Self::Lost(Lost::Refused(error)) => error.code,

@@ -1,38 +1,38 @@
-//! The frames of one subscription, on their way from the connection to the subscription's reader.
+//! The queue of a subscription's frames, from the connection to the reader.
 //!
-//! The queue is bounded in frames and in bytes of payload, and the connection never waits for it:
-//! what does not fit is refused. Invariant: an empty queue takes any one frame, so a reader that
-//! resumes after every refusal still gets on.
+//! The queue has limits in frames and in payload bytes. The connection never waits for it: a frame
+//! that does not fit is rejected. Invariant: an empty queue accepts any one frame, so a reader that
+//! resumes after every rejection still makes progress.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use turnkeep_wire::Frame;
 
-/// The connection's end. Dropping it ends the reader's once that is empty.
+/// The connection's end. After it is dropped, the reader gets the queued frames and then `None`.
 pub(crate) struct FrameSender {
-    frames: mpsc::Sender<Held>,
+    frames: mpsc::Sender<QueuedFrame>,
     room: Arc<Semaphore>,
     bytes_max: u32,
 }
 
 /// The reader's end.
 pub(crate) struct FrameReceiver {
-    frames: mpsc::Receiver<Held>,
+    frames: mpsc::Receiver<QueuedFrame>,
 }
 
-/// A frame and its part of the room.
-struct Held {
+/// A frame and its permits of the byte limit.
+struct QueuedFrame {
     frame: Frame,
     _room: OwnedSemaphorePermit,
 }
 
-/// The frame does not fit, or nobody will take it.
+/// The frame does not fit, or the reader is gone.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub(crate) struct QueueFull;
 
-/// A queue for so many deliveries with so many bytes, and for the acceptance before them.
-pub(crate) fn queue(events_max: usize, bytes_max: usize) -> (FrameSender, FrameReceiver) {
+/// Makes a queue for this many deliveries and bytes, and one more frame for the acceptance.
+pub(crate) fn frame_queue(events_max: usize, bytes_max: usize) -> (FrameSender, FrameReceiver) {
     let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX).max(1);
     let (sender, receiver) = mpsc::channel(events_max.clamp(1, Semaphore::MAX_PERMITS - 1) + 1);
     let room = Arc::new(Semaphore::new(bytes_max as usize));
@@ -47,20 +47,21 @@ pub(crate) fn queue(events_max: usize, bytes_max: usize) -> (FrameSender, FrameR
 }
 
 impl FrameSender {
-    /// Hands a frame over if there is room for it.
-    pub(crate) fn try_send(&self, frame: Frame) -> Result<(), Refused> {
+    /// Queues a frame if it fits. Never waits.
+    pub(crate) fn try_send(&self, frame: Frame) -> Result<(), QueueFull> {
+        // A frame over the limit takes all of it, so an empty queue still accepts it.
         let bytes = frame.header.len.min(self.bytes_max);
         let room = Arc::clone(&self.room)
             .try_acquire_many_owned(bytes)
-            .map_err(|_| Refused)?;
+            .map_err(|_| QueueFull)?;
         self.frames
-            .try_send(Held { frame, _room: room })
-            .map_err(|_| Refused)
+            .try_send(QueuedFrame { frame, _room: room })
+            .map_err(|_| QueueFull)
     }
 }
 
 impl FrameReceiver {
-    /// The next frame; none when the connection has given the subscription up.
+    /// Waits for the next frame; `None` after the connection has dropped its end.
     pub(crate) async fn recv(&mut self) -> Option<Frame> {
         self.frames.recv().await.map(|held| held.frame)
     }
@@ -88,7 +89,7 @@ mod tests {
 
     /// How many of these frames an empty queue takes, after an acceptance.
     fn check(events_max: usize, bytes_max: usize, sizes: &[u32], expect: usize) {
-        let (sender, _receiver) = queue(events_max, bytes_max);
+        let (sender, _receiver) = frame_queue(events_max, bytes_max);
         sender.try_send(frame(0)).unwrap();
         let taken = sizes
             .iter()
@@ -111,9 +112,9 @@ mod tests {
 
     #[tokio::test]
     async fn room_comes_back_when_a_frame_is_taken() {
-        let (sender, mut receiver) = queue(9, 10);
+        let (sender, mut receiver) = frame_queue(9, 10);
         sender.try_send(frame(10)).unwrap();
-        assert_eq!(sender.try_send(frame(1)), Err(Refused));
+        assert_eq!(sender.try_send(frame(1)), Err(QueueFull));
         assert_eq!(receiver.recv().await, Some(frame(10)));
         sender.try_send(frame(10)).unwrap();
         drop(sender);

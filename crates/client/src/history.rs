@@ -1,4 +1,4 @@
-//! A context's whole history, newest first, read a page at a time.
+//! Reads a context's whole history, newest first, one page at a time.
 
 use std::vec;
 
@@ -10,19 +10,19 @@ use crate::error::Error;
 
 const PAGE_TURNS: u32 = 256;
 
-/// Turns from a head back to the root. The first page fixes the path, so appends meanwhile do not
-/// disturb it.
+/// The turns from the head back to the root. The first page fixes the path; later appends do not
+/// change it.
 pub struct History {
     client: Client,
     context: ContextId,
     options: ReadOptions,
     page: vec::IntoIter<Item>,
-    next: Next,
+    next: NextPage,
 }
 
 /// Where the next page starts.
 #[derive(Debug, Clone, Copy)]
-enum Next {
+enum NextPage {
     Head,
     Before(TurnId),
     Done,
@@ -35,19 +35,19 @@ impl History {
             context,
             options,
             page: Vec::new().into_iter(),
-            next: Next::Head,
+            next: NextPage::Head,
         }
     }
 
-    /// The next older turn; none after the root.
+    /// Returns the next older turn; `None` after the root.
     pub async fn next(&mut self) -> Result<Option<Item>, Error> {
         if let Some(item) = self.page.next_back() {
             return Ok(Some(item));
         }
         let before = match self.next {
-            Next::Done => return Ok(None),
-            Next::Head => None,
-            Next::Before(turn) => Some(turn),
+            NextPage::Done => return Ok(None),
+            NextPage::Head => None,
+            NextPage::Before(turn) => Some(turn),
         };
         let get = GetBefore {
             context: self.context,
@@ -57,17 +57,17 @@ impl History {
         };
         let items = self.client.before(get).await?;
         self.next = match items.first() {
-            Some(oldest) => leads_back(before, oldest)?,
-            None => Next::Done,
+            Some(oldest) => find_next_page(before, oldest)?,
+            None => NextPage::Done,
         };
         self.page = items.into_iter();
         Ok(self.page.next_back())
     }
 }
 
-/// Where the page before the one that begins with `oldest` starts. Parents are older than their
-/// children.
-fn leads_back(before: Option<TurnId>, oldest: &Item) -> Result<Next, Error> {
+/// Finds the start of the page before the one that begins with `oldest`. Ids ascend from parent to
+/// child; a server that breaks this would make the caller loop for ever.
+fn find_next_page(before: Option<TurnId>, oldest: &Item) -> Result<NextPage, Error> {
     if let Some(before) = before.filter(|before| oldest.turn >= *before) {
         return Err(Error::OutOfOrder {
             what: "older turn",
@@ -76,8 +76,8 @@ fn leads_back(before: Option<TurnId>, oldest: &Item) -> Result<Next, Error> {
         });
     }
     Ok(if oldest.parent.is_some() {
-        Next::Before(oldest.turn)
+        NextPage::Before(oldest.turn)
     } else {
-        Next::Done
+        NextPage::Done
     })
 }

@@ -1,9 +1,9 @@
 //! The Rust client of the binary protocol, and in [`broker`] that of the broker's socket.
 //!
-//! A [`Client`] is cheap to clone and multiplexes all its callers over one connection: requests are
-//! pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again
-//! with growing pauses, and what is safe to repeat is repeated; what is not fails with
-//! [`Error::OutcomeUnknown`]. Everything in flight is bounded by [`Options`].
+//! A [`Client`] is cheap to clone. All clones share one connection: the client pipelines requests,
+//! combines writes and matches responses by request id. After a lost connection it dials again with
+//! growing pauses. It repeats a lost request if that is safe; otherwise the request fails with
+//! [`Error::OutcomeUnknown`]. [`Options`] bounds everything in flight.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), turnkeep_client::Error> {

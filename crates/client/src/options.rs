@@ -1,4 +1,5 @@
-//! How a client connects, waits and tries again. Every wait and every queue has a bound here.
+//! Options of a client: connection, time-outs, retries. Every wait and every queue has a limit
+//! here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,31 +7,31 @@ use std::time::Duration;
 /// How to reach a server. `Default` suits a server on the same machine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The server's token; none only for a server that runs with `--no-auth`.
+    /// The server's token. A server with `--no-auth` needs none.
     pub token: Option<String>,
-    /// Speaks TLS when set.
+    /// Uses TLS if set.
     pub tls: Option<Tls>,
-    /// A short name by which the server's log knows this client.
+    /// A short name of this client for the server's log.
     pub tag: String,
-    /// How long to wait for what.
+    /// How long the client waits.
     pub timeouts: Timeouts,
-    /// What to do when the connection is lost or the server says "later".
+    /// How the client retries after a lost connection or a retryable error.
     pub retry: Retry,
     /// Requests that may be unanswered at once; one more waits.
     pub in_flight_max: usize,
     /// Bytes of unanswered requests at once; a request that would exceed them waits.
     pub in_flight_bytes_max: usize,
-    /// The longest request, as the server's frame limit counts it. A longer one is refused here:
-    /// sent, it would end the connection for everybody who shares it.
+    /// The longest request, as the server's frame limit counts it. The client rejects a longer one:
+    /// the server would close the connection that all callers share.
     pub request_bytes_max: usize,
     /// The longest frame that is accepted from the server.
     pub frame_bytes_max: usize,
     /// Checks every payload and blob that is read against its hash.
     pub verify_reads: bool,
-    /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by
-    /// itself.
+    /// Events that a subscription queues for a slow reader. If there are more, it drops them and
+    /// resumes later from the last event that the reader got.
     pub subscription_events_max: usize,
-    /// Bytes of such events. A larger event is held alone.
+    /// Bytes of such events. A larger event is queued alone.
     pub subscription_bytes_max: usize,
 }
 
@@ -53,16 +54,16 @@ impl Default for Options {
     }
 }
 
-/// Whom to trust when speaking TLS.
+/// Which certificates to trust.
 #[derive(Debug, Clone)]
 pub struct Tls {
     /// A PEM file with the certificates that may sign the server's.
     pub ca_file: PathBuf,
-    /// The name that the server's certificate must have; none means the host of the address.
+    /// The name that the server's certificate must have; `None` means the host of the address.
     pub server_name: Option<String>,
 }
 
-/// How long to wait for what.
+/// How long the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// For a connection, its TLS handshake and the answer to HELLO together.
@@ -80,19 +81,20 @@ impl Default for Timeouts {
     }
 }
 
-/// How often and how patiently to try again. Only what is safe to repeat is repeated.
+/// How often the client retries, and with which pauses. It repeats only requests that are safe to
+/// repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries after the first one; 0 gives up at once.
+    /// Attempts after the first one; 0 means no retry.
     pub attempts_max: u32,
-    /// The longest first pause; each pause is drawn from half of its length to the whole.
+    /// The first pause. Each pause is random between half of its length and the whole.
     pub first: Duration,
-    /// The longest pause at all.
+    /// The longest pause.
     pub longest: Duration,
 }
 
 impl Retry {
-    /// Never tries again.
+    /// No retries.
     pub const NEVER: Self = Self {
         attempts_max: 0,
         first: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! A request that has been sent and not yet been answered.
+//! A request that was sent and waits for its response.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -13,15 +13,15 @@ use turnkeep_wire::message::{AttachFs, BatchAck, ContextHead, Item, ItemForm, Tu
 use turnkeep_wire::{Frame, Response};
 
 use crate::client::Repeat;
-use crate::connection::Connection;
+use crate::connection::ServerConnection;
 use crate::error::{Error, Lost};
 
-/// The answer to come. Dropping it does not undo the request.
+/// A future that gives the response. Dropping it does not undo the request.
 #[must_use = "the request is on its way, but nobody learns what came of it"]
 pub struct Pending<T> {
     answer: oneshot::Receiver<Result<Frame, Error>>,
-    /// Keeps the connection until the answer is here, even if the client goes.
-    _connection: Arc<Connection>,
+    /// Keeps the connection open until the response arrives, even if the client is dropped.
+    _connection: Arc<ServerConnection>,
     form: ItemForm,
     repeat: Repeat,
     answered: PhantomData<fn() -> T>,
@@ -30,7 +30,7 @@ pub struct Pending<T> {
 impl<T: Answered> Pending<T> {
     pub(crate) fn new(
         answer: oneshot::Receiver<Result<Frame, Error>>,
-        connection: Arc<Connection>,
+        connection: Arc<ServerConnection>,
         form: ItemForm,
         repeat: Repeat,
     ) -> Self {
@@ -52,12 +52,12 @@ impl<T: Answered> Future for Pending<T> {
             return Poll::Pending;
         };
         let frame = answer.unwrap_or(Err(Error::Lost(Lost::Closed)));
-        let answer = frame.and_then(|frame| decode(frame, self.form));
-        Poll::Ready(answer.map_err(|error| self.repeat.explain(error)))
+        let answer = frame.and_then(|frame| decode_answer(frame, self.form));
+        Poll::Ready(answer.map_err(|error| self.repeat.to_caller_error(error)))
     }
 }
 
-fn decode<T: Answered>(frame: Frame, form: ItemForm) -> Result<T, Error> {
+fn decode_answer<T: Answered>(frame: Frame, form: ItemForm) -> Result<T, Error> {
     match Response::decode(frame, form)? {
         Response::Error(failure) => Err(Error::Server((&failure).into())),
         response => T::from_response(response)
@@ -65,9 +65,9 @@ fn decode<T: Answered>(frame: Frame, form: ItemForm) -> Result<T, Error> {
     }
 }
 
-/// What a request is answered with.
+/// The content of a response.
 pub trait Answered: Sized {
-    /// Takes the answer out of its response; gives back a response to something else.
+    /// Takes the content out of its response. Returns a response of another kind unchanged.
     fn from_response(response: Response) -> Result<Self, Box<Response>>;
 }
 

@@ -1,9 +1,8 @@
-//! Following appends: a stream that survives lost connections and slow readers.
+//! Subscriptions: a stream of appends that survives lost connections and slow readers.
 //!
-//! Whatever ends it on the way (a lost connection, a reader too slow for the server or for the
-//! queue here), the next call subscribes again after the last event that was handed out, so the
-//! caller sees every event once. A subscription to "only new" events first learns where the feed
-//! ends, and from then on it is one that follows a position: losing it before its first event loses
+//! After an interruption the next call subscribes again after the last event that it returned, so
+//! the caller sees every event once. A subscription to only new events first asks for the end of
+//! the feed and then follows from that position. An interruption before its first event thus loses
 //! nothing.
 
 use std::sync::Arc;
@@ -14,33 +13,33 @@ use turnkeep_wire::{Frame, Request, Response};
 
 use crate::backoff::Backoff;
 use crate::client::{Client, Repeat};
-use crate::connection::{Connection, Waiter};
+use crate::connection::{ServerConnection, Waiter};
 use crate::error::{Error, Lost, ServerError};
 use crate::frames::{self, FrameReceiver};
 use crate::pending::Answered;
 use crate::verify;
 
-/// A position that no feed reaches: its refusal says where the feed ends.
+/// A position that no feed reaches. The server rejects it and names the end of the feed.
 const BEYOND_EVERY_END: u64 = u64::MAX - 1;
 
-/// Appends as they happen. Dropping it ends the subscription.
+/// A stream of appends. Dropping it ends the subscription.
 pub struct Subscription {
     client: Client,
     subscribe: Subscribe,
-    live: Option<Live>,
+    live: Option<LiveSubscription>,
     backoff: Backoff,
     caught_up: bool,
 }
 
-struct Live {
+struct LiveSubscription {
     frames: FrameReceiver,
-    connection: Arc<Connection>,
+    connection: Arc<ServerConnection>,
     id: u64,
-    /// Whether the server has said that it will deliver. Until then its silence is not patience.
+    /// Whether the server has accepted the subscription. Before that, silence is a time-out.
     accepted: bool,
 }
 
-impl Live {
+impl LiveSubscription {
     async fn receive(&mut self, answer_within: Duration) -> Result<Option<Frame>, Error> {
         if self.accepted {
             return Ok(self.frames.recv().await);
@@ -50,7 +49,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveSubscription {
     fn drop(&mut self) {
         self.connection.cancel(self.id);
     }
@@ -68,12 +67,11 @@ impl Subscription {
         }
     }
 
-    /// Waits for the next append. Fails only when trying again is useless or was tried often
-    /// enough; calling it again tries again, and goes on behind an append that the server cannot
-    /// deliver.
+    /// Waits for the next append. Returns an error only if a retry is useless or all retries
+    /// failed. A further call tries again, and skips an append that the server cannot deliver.
     pub async fn next(&mut self) -> Result<Delivery, Error> {
         loop {
-            match self.step().await {
+            match self.receive_next().await {
                 Ok(Some(delivery)) => return Ok(delivery),
                 Ok(None) => {}
                 Err(error) => self.recover(error).await?,
@@ -91,17 +89,17 @@ impl Subscription {
         self.subscribe.after
     }
 
-    async fn step(&mut self) -> Result<Option<Delivery>, Error> {
+    async fn receive_next(&mut self) -> Result<Option<Delivery>, Error> {
         let live = match &mut self.live {
             Some(live) => live,
             None => self
                 .live
-                .insert(open(&self.client, &mut self.subscribe).await?),
+                .insert(open_subscription(&self.client, &mut self.subscribe).await?),
         };
         let Some(frame) = live.receive(self.client.options().timeouts.answer).await? else {
             let lost = live.connection.lost();
             self.live = None;
-            // With a live connection, this reader was too slow and its queue overran.
+            // Without a loss, this reader was too slow and its queue was full: subscribe again.
             return lost.map_or(Ok(None), |lost| Err(Error::Lost(lost)));
         };
         match Response::decode(frame, self.subscribe.options.item_form())? {
@@ -115,13 +113,14 @@ impl Subscription {
                 caught_up,
                 delivery,
             } => self.deliver(caught_up, delivery).map(Some),
-            Response::Error(failure) => Err(self.refused(&failure)),
+            Response::Error(failure) => Err(self.note_failure(&failure)),
             other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
         }
     }
 
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         let (number, after) = (delivery.position, self.subscribe.after.unwrap_or(0));
+        // A repeated event would break the promise that each event comes once.
         if number <= after {
             return Err(Error::OutOfOrder {
                 what: "event",
@@ -137,13 +136,17 @@ impl Subscription {
         Ok(delivery)
     }
 
-    fn refused(&mut self, failure: &Failure) -> Error {
+    fn note_failure(&mut self, failure: &Failure) -> Error {
         let error = ServerError::from(failure);
-        self.subscribe.after = self.subscribe.after.max(position(&error, "resume_after"));
+        // The server names an event that it cannot deliver, so the next attempt starts after it.
+        self.subscribe.after = self
+            .subscribe
+            .after
+            .max(position_detail(&error, "resume_after"));
         Error::Server(error)
     }
 
-    /// Gets ready for another try, or gives the error to the caller.
+    /// Prepares another attempt, or returns the error to the caller.
     async fn recover(&mut self, error: Error) -> Result<(), Error> {
         self.live = None;
         if error.is_retryable() && self.backoff.pause().await {
@@ -154,13 +157,17 @@ impl Subscription {
     }
 }
 
-async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error> {
+async fn open_subscription(
+    client: &Client,
+    subscribe: &mut Subscribe,
+) -> Result<LiveSubscription, Error> {
+    // Fixes the starting point, so that a loss before the first event skips nothing.
     if subscribe.after.is_none() {
-        subscribe.after = end_of_feed(client, subscribe).await?;
+        subscribe.after = find_feed_end(client, subscribe).await?;
     }
     let connection = client.connection().await?;
     let options = client.options();
-    let (sender, frames) = frames::queue(
+    let (sender, frames) = frames::frame_queue(
         options.subscription_events_max,
         options.subscription_bytes_max,
     );
@@ -168,7 +175,7 @@ async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error>
         Waiter::Stream(sender),
         &Request::Subscribe(subscribe.clone()),
     )?;
-    Ok(Live {
+    Ok(LiveSubscription {
         frames,
         connection,
         id,
@@ -176,7 +183,7 @@ async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error>
     })
 }
 
-/// The answer to a subscription that cannot be accepted.
+/// The response to a subscription that the server must reject.
 enum Never {}
 
 impl Answered for Never {
@@ -185,8 +192,8 @@ impl Answered for Never {
     }
 }
 
-/// Where the feed ends now; none from a server that does not tell.
-async fn end_of_feed(client: &Client, subscribe: &Subscribe) -> Result<Option<u64>, Error> {
+/// Asks for the end of the feed; `None` if the server does not name it.
+async fn find_feed_end(client: &Client, subscribe: &Subscribe) -> Result<Option<u64>, Error> {
     let beyond = Subscribe {
         after: Some(BEYOND_EVERY_END),
         ..subscribe.clone()
@@ -196,13 +203,13 @@ async fn end_of_feed(client: &Client, subscribe: &Subscribe) -> Result<Option<u6
         .await?
         .await;
     match refused {
-        Error::Server(error) if error.status == 409 => Ok(position(&error, "last_position")),
+        Error::Server(error) if error.status == 409 => Ok(position_detail(&error, "last_position")),
         error => Err(error),
     }
 }
 
-/// A position among an error's details, where it is text as all ids are.
-fn position(error: &ServerError, name: &str) -> Option<u64> {
+/// Reads a position from an error's details. It is a string, as all ids in JSON are.
+fn position_detail(error: &ServerError, name: &str) -> Option<u64> {
     let value = error.details.get(name)?;
     value
         .as_str()

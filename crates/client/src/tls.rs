@@ -1,9 +1,10 @@
-//! Whom a client trusts: the certificates of one PEM file, as authorities or as the server's own.
+//! Certificate trust: the client trusts the certificates of one PEM file, as authorities or as the
+//! server's own certificate.
 //!
-//! `openssl req -x509` makes a self-signed certificate that is marked as an authority. As a
-//! server's certificate the usual rules refuse it. Whoever names that very certificate as trusted
-//! means this server, so it is accepted if it is, byte for byte, one of the file's. Its name and
-//! its dates are checked all the same, and the server must prove that it has the key.
+//! `openssl req -x509` makes a self-signed certificate that is marked as an authority, and the
+//! usual rules reject an authority as a server's certificate. If the file contains exactly the
+//! server's certificate, the client accepts it all the same. It still checks the name and the
+//! dates, and the server must prove that it has the key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use tokio_rustls::rustls::{
 
 use crate::error::Error;
 
-/// A configuration that trusts the certificates in a PEM file and nothing else.
+/// Makes a configuration that trusts the certificates of a PEM file and no others.
 pub fn client_config(ca_file: &Path) -> Result<ClientConfig, Error> {
     let failed =
         |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", ca_file.display()));
@@ -50,7 +51,7 @@ fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error>
     Ok(certificates)
 }
 
-/// The usual verifier, which also accepts a server's own certificate if it was named as trusted.
+/// The usual verifier. It also accepts a server certificate that is in the trusted file.
 #[derive(Debug)]
 struct Verifier {
     usual: Arc<WebPkiServerVerifier>,
@@ -125,8 +126,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused only because it is an authority's. The dates are checked
-/// before that, so a certificate that has expired is refused for its dates. The error has no other
+/// Whether a certificate was rejected only because it is an authority's. The dates are checked
+/// before that, so an expired certificate is rejected for its dates. The error has no other
 /// name.
 fn is_authority(error: &RustlsError) -> bool {
     let RustlsError::InvalidCertificate(CertificateError::Other(other)) = error else {

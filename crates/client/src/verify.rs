@@ -1,4 +1,4 @@
-//! Checks what came against its name, and undoes compression within bounds.
+//! Checks payloads against their hashes, and decompresses them within a limit.
 
 use std::io::Read;
 
@@ -8,10 +8,10 @@ use turnkeep_wire::message::Item;
 
 use crate::error::Error;
 
-/// The most that a payload may claim to unpack to, far above what a server takes by default.
+/// The longest payload that is decompressed, far above the default limit of a server.
 const UNPACKED_BYTES_MAX: u64 = 128 << 20;
 
-/// The uncompressed payload of an item, whichever form it came in.
+/// Returns the uncompressed payload of an item.
 pub fn payload(item: &Item) -> Result<Bytes, Error> {
     match item.compression {
         Compression::None => Ok(item.payload.clone()),
@@ -19,8 +19,8 @@ pub fn payload(item: &Item) -> Result<Bytes, Error> {
     }
 }
 
-/// Checks an item's payload against its hash. For items that were asked for with their payloads:
-/// one that came without is damaged.
+/// Checks an item's payload against its hash. Only for reads that include payloads: an item without
+/// its payload counts as damaged.
 pub fn item(item: &Item) -> Result<(), Error> {
     bytes(item.hash, &payload(item)?)
 }
@@ -48,6 +48,7 @@ fn decompress(item: &Item) -> Result<Bytes, Error> {
     }
     let mut raw = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
+    // One byte more than declared is enough to notice a longer payload.
     let read = decoder.and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut raw));
     read.map_err(|error| bad(error.to_string()))?;
     if raw.len() as u64 == limit {

@@ -1,4 +1,4 @@
-//! The client against a scripted server: matching, repeating, giving up, bounds.
+//! The client against a scripted server: matching responses, retries, failures and limits.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test file uses a part of it")]

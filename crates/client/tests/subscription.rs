@@ -1,4 +1,4 @@
-//! Subscriptions against a scripted server: whatever ends one, it goes on without a gap.
+//! Subscriptions against a scripted server: after every interruption they continue without a gap.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test file uses a part of it")]

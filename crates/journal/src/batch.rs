@@ -1,20 +1,21 @@
-//! A batch: what one frame will hold, gathered before it is written.
+//! A batch: the blobs and commands of one frame, collected before it is written.
 
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, Compression, Timestamp};
 
 use crate::frame;
 
-/// What the machine stamps on a frame.
+/// The state machine's fields of a frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// When the batch was begun.
+    /// The time at which the batch was begun.
     pub created_at: Timestamp,
-    /// Two numbers that mean something to the machine only: how much there was before the frame.
+    /// Two numbers of the state machine. The store records how many turns and contexts it has
+    /// before the frame.
     pub marks: [u64; 2],
 }
 
-/// A blob, in the form in which it is kept.
+/// A blob in its stored form.
 #[derive(Debug, Clone)]
 pub struct BlobRecord {
     /// The hash of the uncompressed bytes.
@@ -25,7 +26,7 @@ pub struct BlobRecord {
     pub form: Compression,
     /// The CRC32C of `bytes`.
     pub crc: u32,
-    /// The bytes as kept.
+    /// The stored bytes.
     pub bytes: Bytes,
 }
 
@@ -66,7 +67,7 @@ impl Batch {
         self.blob_bytes = 0;
     }
 
-    /// Adds a blob. The caller sees to it that it is neither in the log nor in the batch.
+    /// Adds a blob. The caller makes sure that it is neither in the log nor in the batch.
     pub fn push_blob(&mut self, blob: BlobRecord) {
         self.blob_bytes += blob.bytes.len();
         self.blobs.push(blob);
@@ -83,7 +84,7 @@ impl Batch {
         &self.blobs
     }
 
-    /// How many commands there are.
+    /// The number of commands.
     pub fn commands(&self) -> usize {
         self.command_count as usize
     }
@@ -93,12 +94,12 @@ impl Batch {
         self.blob_bytes
     }
 
-    /// About how long the frame will be.
+    /// The approximate length of the frame.
     pub fn bytes(&self) -> usize {
         self.blob_bytes + self.commands.len() + self.blobs.len() * 48
     }
 
-    /// Whether there is nothing to write.
+    /// Whether the batch has neither commands nor blobs.
     pub fn is_empty(&self) -> bool {
         self.command_count == 0 && self.blobs.is_empty()
     }

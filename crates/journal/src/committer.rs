@@ -1,8 +1,13 @@
-//! Group commit: the one thread that writes.
+//! Group commit: the only thread that writes to the log.
 //!
-//! It takes whatever waits, has the machine turn it into a batch, appends that as one frame with
-//! one sync, and lets the machine answer. It never waits for a group to fill: while one group
-//! syncs, the next gathers by itself.
+//! The loop takes all waiting inputs, lets the state machine turn them into a batch, appends the
+//! batch as one frame with one sync, and lets the state machine reply. It never waits for a group
+//! to fill up. Worked example: one input arrives at an idle log, so its group has one command. Its
+//! sync takes 2 ms. Meanwhile 40 clients queue inputs; the next group has 40 commands and again one
+//! sync. So the load itself makes groups larger, and an idle log adds no delay.
+//!
+//! An input that the state machine cannot decide before the group is durable is deferred: it comes
+//! first in the next group, in its original order. A failed append aborts the whole group.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -13,36 +18,36 @@ use std::time::{Duration, Instant};
 use crate::batch::{Batch, Stamp};
 use crate::log::{AppendError, Appended, Log, SyncPolicy};
 
-/// A group closes at this many bytes, if not at its number of commands.
+/// A group closes at this many bytes, so that one sync never takes long.
 const GROUP_BYTES_MAX: usize = 8 << 20;
-/// How often the log is synced under the `Os` policy.
+/// How often the loop syncs the log under the `Os` policy.
 const OS_SYNC_EVERY: Duration = Duration::from_millis(100);
 
-/// What the committer drives: it decides what is logged and applies what is durable.
-pub trait Machine: Send + 'static {
-    /// What is submitted.
+/// Decides which inputs are logged, and applies the ones that are durable.
+pub trait StateMachine: Send + 'static {
+    /// A submitted request.
     type Input: Send;
-    /// Begins a group.
+    /// Begins a group and returns the stamp of its frame.
     fn begin(&mut self) -> Stamp;
-    /// Adds an input to the batch, or answers it. Gives it back if it cannot be decided before this
-    /// group is durable: it is then offered again in the next one, in order.
+    /// Adds an input to the batch, or replies to it. Returns the input if it cannot be decided
+    /// before this group is durable; the committer then passes it to the next group, in order.
     fn admit(&mut self, input: Self::Input, batch: &mut Batch) -> Option<Self::Input>;
-    /// The batch is durable.
+    /// Applies a batch that is durable.
     fn commit(&mut self, appended: &Appended, batch: &Batch);
-    /// The batch is not in the log and never will be.
+    /// Rejects a batch that is not in the log and never will be.
     fn abort(&mut self, error: &AppendError);
-    /// The log took back an earlier promise: a later sync failed.
+    /// Notes that a sync failed after its group was committed, under the `Os` policy.
     fn poisoned(&mut self, error: &AppendError);
-    /// Between two groups.
+    /// Runs between two groups.
     fn idle(&mut self);
-    /// After the last group.
+    /// Runs after the last group.
     fn finish(&mut self);
 }
 
-/// Why an input was not taken.
+/// Why an input was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitterError {
-    /// Too many wait.
+    /// Too many inputs wait.
     Full,
     /// The committer is closed.
     Closed,
@@ -57,7 +62,7 @@ pub struct Committer<I> {
 impl<I> Committer<I> {
     /// Queues an input without waiting.
     pub fn submit(&self, input: I) -> Result<(), CommitterError> {
-        // The lock is only ever written to close: submitters share it.
+        // Only `close` takes the write lock, so submitters never wait for each other here.
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         let queue = queue.as_ref().ok_or(CommitterError::Closed)?;
         queue.try_send(input).map_err(|error| match error {
@@ -66,7 +71,7 @@ impl<I> Committer<I> {
         })
     }
 
-    /// Takes no more inputs, finishes what is queued and waits for it.
+    /// Rejects further inputs, finishes the queued ones and waits for the thread to end.
     pub fn close(&self) {
         drop(
             self.queue
@@ -80,7 +85,10 @@ impl<I> Committer<I> {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            drop(thread.join());
+            // A panic of the thread has been printed. Waiters learn of it by their dropped replies.
+            match thread.join() {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }
@@ -91,42 +99,43 @@ impl<I> Drop for Committer<I> {
     }
 }
 
-/// How much the committer takes.
+/// Limits of the queue and of a group.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// Inputs that may wait.
-    pub queue: usize,
-    /// Commands in one group.
-    pub group: usize,
+pub struct CommitterLimits {
+    /// The most inputs that may wait.
+    pub queue_inputs_max: usize,
+    /// The most commands in one group.
+    pub group_commands_max: usize,
 }
 
 /// Starts the committer.
-pub fn spawn_committer<L: Log + 'static, M: Machine>(
+pub fn spawn_committer<L: Log + 'static, M: StateMachine>(
     log: L,
     machine: M,
-    bounds: Bounds,
+    limits: CommitterLimits,
 ) -> std::io::Result<Committer<M::Input>> {
-    let (queue, inputs) = sync_channel(bounds.queue);
+    let (queue, inputs) = sync_channel(limits.queue_inputs_max);
     let thread = std::thread::Builder::new().name("turnkeep-writer".into());
-    let thread = thread.spawn(move || Loop::new(log, machine, inputs, bounds.group).run())?;
+    let thread = thread
+        .spawn(move || CommitLoop::new(log, machine, inputs, limits.group_commands_max).run())?;
     Ok(Committer {
         queue: RwLock::new(Some(queue)),
         thread: Mutex::new(Some(thread)),
     })
 }
 
-struct Loop<L: Log, M: Machine> {
+struct CommitLoop<L: Log, M: StateMachine> {
     log: L,
     machine: M,
     inputs: Receiver<M::Input>,
-    /// Inputs that wait for the group before them.
+    /// Inputs that the state machine deferred to the next group.
     deferred: VecDeque<M::Input>,
     batch: Batch,
     group_max: usize,
     synced: Instant,
 }
 
-impl<L: Log, M: Machine> Loop<L, M> {
+impl<L: Log, M: StateMachine> CommitLoop<L, M> {
     fn new(log: L, machine: M, inputs: Receiver<M::Input>, group_max: usize) -> Self {
         let (deferred, batch) = (VecDeque::new(), Batch::new());
         Self {
@@ -141,10 +150,10 @@ impl<L: Log, M: Machine> Loop<L, M> {
     }
 
     fn run(mut self) {
-        while let Some(first) = self.first() {
+        while let Some(first) = self.wait_for_input() {
             self.batch.restart(self.machine.begin());
-            self.fill(first);
-            self.commit();
+            self.fill_batch(first);
+            self.commit_batch();
             // Blobs hold memory permits. An idle writer must not keep them until the next group.
             self.batch.clear();
             self.sync_if_due();
@@ -154,14 +163,16 @@ impl<L: Log, M: Machine> Loop<L, M> {
         self.machine.finish();
     }
 
-    /// The next group's first input; none when the committer is closed and nothing is left.
-    fn first(&mut self) -> Option<M::Input> {
+    /// Waits for the first input of the next group. Returns `None` when the committer is closed and
+    /// the queue is empty.
+    fn wait_for_input(&mut self) -> Option<M::Input> {
         if let Some(deferred) = self.deferred.pop_front() {
             return Some(deferred);
         }
         if self.log.policy() == SyncPolicy::EveryFrame {
             return self.inputs.recv().ok();
         }
+        // Under the `Os` policy an idle log still owes a sync of its last frames.
         loop {
             match self.inputs.recv_timeout(OS_SYNC_EVERY) {
                 Ok(input) => return Some(input),
@@ -171,7 +182,8 @@ impl<L: Log, M: Machine> Loop<L, M> {
         }
     }
 
-    fn fill(&mut self, first: M::Input) {
+    fn fill_batch(&mut self, first: M::Input) {
+        // Deferred inputs go before newer ones, or a client's commands would change places.
         let mut waiting = std::mem::take(&mut self.deferred);
         let mut next = Some(first);
         while let Some(input) = next {
@@ -180,7 +192,7 @@ impl<L: Log, M: Machine> Loop<L, M> {
             if self.batch.commands() >= self.group_max || self.batch.bytes() >= GROUP_BYTES_MAX {
                 break;
             }
-            // A crowd that waits for this group must not be read in without end.
+            // Deferred inputs live outside the bounded queue, so their number needs its own limit.
             if self.deferred.len() >= self.group_max {
                 break;
             }
@@ -189,7 +201,7 @@ impl<L: Log, M: Machine> Loop<L, M> {
         self.deferred.append(&mut waiting);
     }
 
-    fn commit(&mut self) {
+    fn commit_batch(&mut self) {
         if self.batch.is_empty() {
             return;
         }
@@ -206,6 +218,7 @@ impl<L: Log, M: Machine> Loop<L, M> {
     }
 
     fn sync(&mut self) {
+        // Before the result is known: after a failure the next attempt waits just as long.
         self.synced = Instant::now();
         if let Err(error) = self.log.sync() {
             self.machine.poisoned(&error);

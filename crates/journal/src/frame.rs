@@ -1,4 +1,4 @@
-//! Frames: one atomic batch each.
+//! Frames: the units of the log. Each holds one atomic batch.
 //!
 //! ```text
 //! offset  size  what
@@ -16,7 +16,7 @@
 //!     80    16  writer
 //!     96     8  sequence number of the first command; the others follow
 //!    104     8  created at, unix ms
-//!    112    16  two marks of the machine
+//!    112    16  two marks of the state machine
 //!    128     …  meta: blob headers, then commands
 //!      …     …  data: the blobs' bytes, back to back; then zeros up to a multiple of 8
 //!
@@ -24,10 +24,9 @@
 //! command       kind u8 | version u8 | length varint | body
 //! ```
 //! Numbers are little-endian, varints LEB128. The checksums and the chain cover header and meta,
-//! and with them each blob's own checksum, but not the blobs' bytes: reading the log back touches
-//! no payload, and a payload could be erased without breaking the chain. The store tag keeps a
-//! frame that someone stored as a payload from being taken for one of ours when the log is searched
-//! behind damage.
+//! and with them each blob's own checksum, but not the blobs' bytes. So replay reads no payload,
+//! and a payload could be erased without breaking the chain. The store tag protects the search
+//! behind damage: a frame of another store that a client stored as a payload does not count.
 
 use std::io::{self, Read};
 
@@ -37,12 +36,11 @@ use turnkeep_types::{BlobHash, Compression, Timestamp};
 use crate::Position;
 use crate::batch::{Batch, Stamp};
 use crate::segment::Locator;
-use crate::storage::View;
+use crate::storage::FileBytes;
 
-/// The longest frame that is taken for one.
+/// The longest valid frame.
 pub const FRAME_BYTES_MAX: u64 = 1 << 30;
-/// Positions and sequence numbers end here, far beyond what a log can hold: sums of them never
-/// overflow.
+/// The greatest valid position or sequence number. No log reaches it, and sums cannot overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
 pub(crate) const HEADER_BYTES: usize = 128;
@@ -54,7 +52,7 @@ pub fn blob_crc(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
 }
 
-/// What a frame says about itself.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) meta_len: u32,
@@ -95,9 +93,8 @@ impl FrameHeader {
         out
     }
 
-    /// Makes the checksums of a frame's header and meta right if the bytes begin like a frame, for
-    /// the fuzzer.
-    pub(crate) fn mend(bytes: &mut [u8]) {
+    /// Corrects the checksums of header and meta if the bytes begin like a frame, for the fuzzer.
+    pub(crate) fn fix_checksums(bytes: &mut [u8]) {
         if !bytes.starts_with(MAGIC) || bytes.len() < HEADER_BYTES {
             return;
         }
@@ -110,7 +107,7 @@ impl FrameHeader {
         bytes[4..8].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads a header; none if these bytes are not one.
+    /// Decodes a header; `None` if the bytes are not a valid one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
@@ -133,6 +130,7 @@ impl FrameHeader {
                 marks: [u64_at(112), u64_at(120)],
             },
         })?;
+        // The checksum only proves that these bytes were written, perhaps by a forger.
         let in_range = header.frame_len() <= FRAME_BYTES_MAX
             && header.durable < header.position
             && header.position.0 <= NUMBER_MAX
@@ -147,9 +145,9 @@ impl FrameHeader {
     }
 }
 
-/// Where a frame stands in the chain: what the writer knows that the batch does not.
+/// The place of a frame in the chain: the header fields that do not come from the batch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     pub(crate) store: u32,
     pub(crate) position: Position,
     pub(crate) durable: Position,
@@ -158,22 +156,22 @@ pub(crate) struct Link {
     pub(crate) first_sequence: u64,
 }
 
-/// What the writer needs to know of a frame whose head it encoded.
-pub(crate) struct Encoded {
+/// The hash and the lengths of an encoded frame.
+pub(crate) struct EncodedHead {
     pub(crate) hash: [u8; 32],
-    /// The length of header and meta, behind which the blobs' bytes begin.
+    /// The length of header and meta. The blobs' bytes follow.
     pub(crate) head: u64,
-    /// The zeros behind the blobs.
+    /// The number of zeros after the blobs.
     pub(crate) padding: usize,
 }
 
-/// Appends the batch's header and meta to `out`. The blobs' bytes follow them in the log, then the
-/// padding; nobody copies them.
+/// Appends the batch's header and meta to `out`. The log writes the blobs' bytes and the padding
+/// after them, without copying the blobs.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "batches are bounded far below 4 GiB"
 )]
-pub(crate) fn encode_head(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
+pub(crate) fn encode_head(batch: &Batch, link: ChainLink, out: &mut Vec<u8>) -> EncodedHead {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     for blob in &batch.blobs {
@@ -203,7 +201,7 @@ pub(crate) fn encode_head(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encod
     let head = out.len() - start;
     let unpadded = head + batch.blob_bytes();
     let padding = unpadded.next_multiple_of(ALIGN) - unpadded;
-    Encoded {
+    EncodedHead {
         hash: *blake3::hash(&out[start..]).as_bytes(),
         head: head as u64,
         padding,
@@ -238,23 +236,23 @@ pub struct BlobEntry {
 pub struct Frame {
     /// Its position.
     pub position: Position,
-    /// What was known to be durable when it was written.
+    /// The last position known to be durable when the frame was written.
     pub durable: Position,
     /// The hash of the frame before it.
     pub prev_hash: [u8; 32],
     /// Its own hash.
     pub hash: [u8; 32],
-    /// Who wrote it.
+    /// The process that wrote it.
     pub writer: u128,
     /// The sequence number of its first command.
     pub first_sequence: u64,
-    /// The machine's stamp.
+    /// The state machine's stamp.
     pub stamp: Stamp,
     /// Its blobs.
     pub blobs: Vec<BlobEntry>,
     /// The tag of the store that it belongs to.
     pub(crate) store: u32,
-    raw: View,
+    raw: FileBytes,
     data: usize,
     commands: std::ops::Range<usize>,
 }
@@ -271,19 +269,20 @@ pub enum FrameError {
     /// The checksum of blob headers and commands does not hold.
     #[error("the frame's checksum does not hold")]
     Checksum,
-    /// The checksum holds, but what it covers makes no sense.
+    /// The checksum holds, but the content is not valid.
     #[error("the frame's content is malformed")]
     Malformed,
-    /// A sound frame that does not belong here.
+    /// A sound frame of another store or position.
     #[error("the frame belongs elsewhere")]
     Foreign,
 }
 
 impl Frame {
-    /// Reads the frame at the beginning of `bytes`, which lie at `at`.
-    pub(crate) fn read(bytes: &View, at: Locator) -> Result<Self, FrameError> {
+    /// Reads the frame at the beginning of `bytes`. `at` is the place of `bytes` in the log.
+    pub(crate) fn read(bytes: &FileBytes, at: Locator) -> Result<Self, FrameError> {
         let header = FrameHeader::decode(bytes).ok_or(FrameError::Header)?;
         let len = usize::try_from(header.frame_len()).map_err(|_| FrameError::Cut)?;
+        // The header's length is compared with the file before anything is sliced.
         if bytes.len() < len {
             return Err(FrameError::Cut);
         }
@@ -293,7 +292,7 @@ impl Frame {
             return Err(FrameError::Checksum);
         }
         let first_byte = at.offset() + data as u64;
-        let (blobs, commands) = parse_meta(
+        let meta = parse_meta(
             &raw[HEADER_BYTES..data],
             &header,
             Locator::new(at.segment(), first_byte),
@@ -310,7 +309,7 @@ impl Frame {
             stamp,
             ..
         } = header;
-        let commands = data - commands..data;
+        let commands = data - meta.command_bytes..data;
         Ok(Self {
             position,
             durable,
@@ -319,7 +318,7 @@ impl Frame {
             writer,
             first_sequence,
             stamp,
-            blobs,
+            blobs: meta.blobs,
             store,
             raw,
             data,
@@ -327,9 +326,10 @@ impl Frame {
         })
     }
 
-    /// The frame with a copy of its bytes, so that what was checked is what will be used.
+    /// Copies the frame's bytes and reads the copy, so that later changes of the file do not
+    /// matter.
     pub(crate) fn copied(&self, at: Locator) -> Result<Self, FrameError> {
-        Self::read(&View::copy_from_slice(&self.raw), at)
+        Self::read(&FileBytes::copy_from_slice(&self.raw), at)
     }
 
     /// The sequence number of the command after its last one.
@@ -337,19 +337,19 @@ impl Frame {
         self.first_sequence + self.commands().count() as u64
     }
 
-    /// The whole frame as it is in the log.
-    pub fn raw(&self) -> &View {
+    /// The bytes of the whole frame.
+    pub fn raw(&self) -> &FileBytes {
         &self.raw
     }
 
-    /// The commands: kind, version, body.
-    pub fn commands(&self) -> impl Iterator<Item = (u8, u8, &[u8])> + '_ {
+    /// The commands, in order.
+    pub fn commands(&self) -> impl Iterator<Item = FrameCommand<'_>> + '_ {
         let mut rest = Reader(&self.raw[self.commands.clone()]);
-        std::iter::from_fn(move || take_command(&mut rest))
+        std::iter::from_fn(move || read_command(&mut rest))
     }
 
-    /// The stored bytes of a blob of this frame, checked; none if they are damaged.
-    pub fn blob_bytes(&self, blob: usize) -> Option<View> {
+    /// The stored bytes of a blob of this frame; `None` if they do not match their checksum.
+    pub fn blob_bytes(&self, blob: usize) -> Option<FileBytes> {
         let (first, entry) = (self.blobs.first()?, self.blobs.get(blob)?);
         let before = usize::try_from(entry.locator.offset() - first.locator.offset()).ok()?;
         let start = self.data + before;
@@ -368,18 +368,40 @@ impl Frame {
     }
 }
 
-fn take_command<'a>(rest: &mut Reader<'a>) -> Option<(u8, u8, &'a [u8])> {
-    Some((rest.u8()?, rest.u8()?, rest.bytes()?))
+/// One command of a frame. The state machine interprets kind, version and body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameCommand<'a> {
+    /// The kind of command.
+    pub kind: u8,
+    /// The version of the body's format.
+    pub version: u8,
+    /// The encoded command.
+    pub body: &'a [u8],
 }
 
-/// The blob entries, and how many bytes of commands follow them.
-fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<BlobEntry>, usize)> {
+fn read_command<'a>(rest: &mut Reader<'a>) -> Option<FrameCommand<'a>> {
+    Some(FrameCommand {
+        kind: rest.u8()?,
+        version: rest.u8()?,
+        body: rest.bytes()?,
+    })
+}
+
+/// The parsed meta of a frame.
+struct FrameMeta {
+    blobs: Vec<BlobEntry>,
+    /// The length of the commands, which follow the blob headers.
+    command_bytes: usize,
+}
+
+/// Parses the meta of a frame whose data begins at `data`.
+fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<FrameMeta> {
     let mut meta = Reader(meta);
     let mut blobs = Vec::new();
     let mut offset = data.offset();
     for _ in 0..header.blobs {
-        let hash = BlobHash(meta.take(32)?.try_into().ok()?);
-        let crc = u32::from_le_bytes(meta.take(4)?.try_into().ok()?);
+        let hash = BlobHash(meta.read_bytes(32)?.try_into().ok()?);
+        let crc = u32::from_le_bytes(meta.read_bytes(4)?.try_into().ok()?);
         let form = Compression::from_wire(meta.u8()?.into())?;
         let (raw_len, stored_len) = (meta.u32()?, meta.u32()?);
         let locator = Locator::new(data.segment(), offset);
@@ -394,15 +416,20 @@ fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<B
         });
     }
     let mut rest = meta;
+    // Every command is parsed once here, so that iterating over them later cannot fail.
     for _ in 0..header.commands {
-        take_command(&mut rest)?;
+        read_command(&mut rest)?;
     }
+    // Lengths must add up exactly, or a blob's locator would point into another blob.
     let whole = rest.end().is_some() && offset - data.offset() == u64::from(header.data_len);
-    whole.then_some((blobs, meta.0.len()))
+    whole.then_some(FrameMeta {
+        blobs,
+        command_bytes: meta.0.len(),
+    })
 }
 
-/// Reads the next frame of a stream of raw frames, as an export holds them; none at the end. Memory
-/// grows with what arrives, not with what is announced.
+/// Reads the next frame of a stream of raw frames, such as an export; `None` at the end. Memory
+/// grows with the bytes that arrive, not with the announced length.
 pub fn read_frame(stream: &mut impl Read) -> io::Result<Option<Frame>> {
     let mut raw = Vec::new();
     stream
@@ -414,6 +441,7 @@ pub fn read_frame(stream: &mut impl Read) -> io::Result<Option<Frame>> {
     }
     let invalid = |e: FrameError| io::Error::new(io::ErrorKind::InvalidData, e);
     let header = FrameHeader::decode(&raw).ok_or(invalid(FrameError::Header))?;
+    // `read_to_end` grows with the bytes that arrive, so a false length costs no memory.
     stream
         .by_ref()
         .take(header.frame_len() - HEADER_BYTES as u64)
@@ -440,7 +468,7 @@ mod tests {
             marks: [1, 2],
         });
         for text in [&b"first"[..], b"", &[9; 300]] {
-            let bytes = View::copy_from_slice(text);
+            let bytes = FileBytes::copy_from_slice(text);
             let (hash, crc) = (BlobHash::of(text), blob_crc(text));
             batch.push_blob(BlobRecord {
                 hash,
@@ -452,7 +480,7 @@ mod tests {
         }
         batch.push_command(1, 1, b"one");
         batch.push_command(2, 1, b"");
-        let link = Link {
+        let link = ChainLink {
             store: 77,
             position: Position(7),
             durable: Position(6),
@@ -461,7 +489,7 @@ mod tests {
             first_sequence: 40,
         };
         let mut out = Vec::new();
-        let Encoded { hash, padding, .. } = encode_head(&batch, link, &mut out);
+        let EncodedHead { hash, padding, .. } = encode_head(&batch, link, &mut out);
         batch
             .blobs
             .iter()
@@ -480,7 +508,18 @@ mod tests {
         );
         assert_eq!(
             frame.commands().collect::<Vec<_>>(),
-            [(1, 1, &b"one"[..]), (2, 1, b"")]
+            [
+                FrameCommand {
+                    kind: 1,
+                    version: 1,
+                    body: b"one"
+                },
+                FrameCommand {
+                    kind: 2,
+                    version: 1,
+                    body: b""
+                },
+            ]
         );
         assert_eq!(&frame.blob_bytes(0).unwrap()[..], b"first");
         assert_eq!(&frame.blob_bytes(2).unwrap()[..], [9; 300]);

@@ -1,4 +1,4 @@
-//! The fuzzer's door to recovery: any bytes as a log, opened, inspected and read to the end.
+//! Recovery of arbitrary bytes: opens, inspects and reads them as a log. Fuzz targets call it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,19 @@ use crate::{Position, frame::FrameHeader};
 const SEGMENTS_MAX: usize = 3;
 const SEGMENT_BYTES: u64 = 4096;
 
-/// Takes any bytes for a log: segments one after the other, each from a segment's magic to the
-/// next. Tries them as they are, and with the checksums made right, so that what they cover is
-/// tried, too. Returns for all bytes; what it cannot do is panic, hang, or show a frame that is not
-/// there.
+/// Treats arbitrary bytes as a log. Each segment reaches from a segment's magic to the next. Runs
+/// recovery on the bytes, and again with corrected checksums, so that the content behind the
+/// checksums is tested too. Panics if recovery breaks an invariant.
 pub fn recover_any(bytes: &[u8]) {
-    let mut files = split(bytes);
+    let mut files = split_segments(bytes);
     recover_files(files.clone());
     for file in files.values_mut() {
-        mend(file);
+        fix_segment(file);
     }
     recover_files(files);
 }
 
-fn split(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
+fn split_segments(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let magic = segment::MAGIC;
     let starts = bytes
         .windows(magic.len())
@@ -46,18 +45,18 @@ fn split(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Makes the checksums of a segment's header and of all frame headers right.
-fn mend(file: &mut [u8]) {
-    SegmentHeader::mend(file);
+/// Corrects the checksums of a segment's header and of all frame headers.
+fn fix_segment(file: &mut [u8]) {
+    SegmentHeader::fix_checksums(file);
     for at in (segment::HEADER_BYTES..file.len()).step_by(8) {
-        FrameHeader::mend(&mut file[at..]);
+        FrameHeader::fix_checksums(&mut file[at..]);
     }
 }
 
 fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     let storage = Arc::new(MemoryStorage::with_files(files));
     if let Ok(inspection) = inspect(storage.clone()) {
-        inspection.for_each(look_at);
+        inspection.for_each(check_frame);
     }
     let options = LogOptions {
         segment_bytes: SEGMENT_BYTES,
@@ -95,9 +94,9 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     );
 }
 
-fn look_at(inspected: Inspected) {
+fn check_frame(inspected: Inspected) {
     if let Inspected::Frame { frame, .. } = inspected {
-        let commands: usize = frame.commands().map(|(_, _, body)| body.len()).sum();
+        let commands: usize = frame.commands().map(|command| command.body.len()).sum();
         assert!(
             commands <= frame.raw().len(),
             "commands lie within their frame"

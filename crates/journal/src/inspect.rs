@@ -1,19 +1,23 @@
-//! Walking a whole log without stopping at damage, for `verify` and `repair`.
+//! Inspects a whole log without stopping at damage, for `verify` and `repair`.
 //!
-//! Every place where a frame should be and is not is named, with the frames that it touches; every
-//! other frame comes out, in order and once. What looks like a frame but is of another store, or is
-//! not chained to the frame before it, does not.
+//! The inspection yields every sound frame once and in order, and a [`Damage`] for every place
+//! where frames are missing. A frame of another store, or one that is not chained to the frame
+//! before it, counts as damage. It only reads.
+//!
+//! Worked example: segment 1 holds frames 1 to 5, and frame 3 is damaged. The items are frame 1,
+//! frame 2, damage with `first` 3 and `resumes_at` 4, frame 4, frame 5. The search for frame 4
+//! looks for a sound header with a higher position at every multiple of 8.
 
 use std::sync::Arc;
 
 use crate::Position;
-use crate::ending;
 use crate::frame::Frame;
-use crate::scan::{SegmentBytes, Step};
+use crate::last_segment;
+use crate::scan::{LaterFrame, ScanStep, SegmentBytes};
 use crate::segment::{self, HeaderRead, Segment};
 use crate::storage::Storage;
 
-/// What an inspection meets, in log order.
+/// One item of an inspection.
 #[derive(Debug)]
 pub enum Inspected {
     /// A frame whose checksums hold.
@@ -22,36 +26,37 @@ pub enum Inspected {
         frame: Box<Frame>,
         /// The file that it is in, relative to the data directory.
         file: String,
-        /// Where in the file.
+        /// The offset in the file.
         offset: u64,
     },
-    /// A place where a frame should be and is not.
+    /// A place where frames are missing.
     Damage(Damage),
 }
 
-/// A damaged place.
+/// A place where one or more frames are missing or a header is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file, relative to the data directory.
     pub file: String,
     /// Where in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// The length of the damage in bytes.
     pub bytes: u64,
     /// The first frame that is missing.
     pub first: Position,
-    /// The first frame after it that is there, or 0 if there is none; `first` if none is missing.
+    /// The first sound frame after the damage, or 0 if there is none. Equal to `first` if only a
+    /// segment's header is damaged.
     pub resumes_at: Position,
     /// What is wrong.
     pub what: String,
-    /// Whether it is the very end of the log, as a crash may leave it.
+    /// Whether it is at the end of the log, where a crash may leave an incomplete frame.
     pub at_end: bool,
 }
 
-/// Inspects every segment. Only reads; what is written meanwhile may be seen in part, see
-/// [`Inspection::up_to`].
+/// Starts an inspection of every segment. If a server writes meanwhile, the caller must limit it
+/// with [`Inspection::up_to`].
 pub fn inspect(storage: Arc<dyn Storage>) -> std::io::Result<Inspection> {
-    let (files, store_id) = files(&*storage)?;
+    let SegmentFiles { files, store_id } = list_files(&*storage)?;
     let store = store_id.as_ref().map(segment::store_tag);
     let mut inspection = Inspection {
         storage,
@@ -64,96 +69,117 @@ pub fn inspect(storage: Arc<dyn Storage>) -> std::io::Result<Inspection> {
         store,
         last: None,
     };
-    inspection.leave_out_unfinished_copy();
+    inspection.drop_unfinished_copy();
     Ok(inspection)
 }
 
-/// A segment's file, from outside.
+/// A segment's file and the state of its header.
 #[derive(Clone, Copy)]
 struct SegmentFile {
     number: u64,
-    outside: Outside,
+    header: HeaderState,
 }
 
-/// What its header says.
+/// The state of a segment's header.
 #[derive(Clone, Copy)]
-enum Outside {
-    /// It holds frames from this position on.
+enum HeaderState {
+    /// Sound: the segment holds frames from this position on.
     Holds(Position),
-    /// Its header is sound but of another store or another place.
+    /// Sound, but of another store or another number.
     Foreign,
-    /// Its header is bad.
+    /// Damaged or blank.
     Headless,
-    /// It is not there, or cannot be read.
+    /// The file is missing or cannot be read.
     Unreadable,
 }
 
-/// The files of the segments, without blank ones at the end; and the store's id. A gap counts as
-/// one file that is not there.
-fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8; 16]>)> {
-    let (mut files, mut used) = (Vec::new(), 0);
-    let (mut store_id, mut least, mut expected) = (None, Position(1), 1);
-    for number in segment::numbers(storage)? {
+/// All segment files of a log.
+struct SegmentFiles {
+    files: Vec<SegmentFile>,
+    store_id: Option<[u8; 16]>,
+}
+
+/// Lists the segment files, without blank ones at the end. A gap in the numbers, however long,
+/// counts as one unreadable file.
+fn list_files(storage: &dyn Storage) -> std::io::Result<SegmentFiles> {
+    let mut files = Vec::new();
+    // How many files there are up to the last one with data.
+    let mut used = 0;
+    let mut store_id = None;
+    // Positions ascend from segment to segment, so a lower one belongs to another log.
+    let mut least = Position(1);
+    let mut expected = 1;
+    for number in segment::list_numbers(storage)? {
         if number > expected {
             files.push(SegmentFile {
                 number: expected,
-                outside: Outside::Unreadable,
+                header: HeaderState::Unreadable,
             });
         }
         expected = number.saturating_add(1);
-        let outside = match segment::read_header(storage, number) {
+        let header = match segment::read_header(storage, number) {
             Ok(HeaderRead::Sound(header)) => {
                 let ours = *store_id.get_or_insert(header.store_id) == header.store_id;
                 let fits = ours && header.number == number && header.first >= least;
                 least = if fits { header.first } else { least };
                 if fits {
-                    Outside::Holds(header.first)
+                    HeaderState::Holds(header.first)
                 } else {
-                    Outside::Foreign
+                    HeaderState::Foreign
                 }
             }
             Ok(HeaderRead::OtherVersion(_) | HeaderRead::Blank | HeaderRead::Bad) => {
-                Outside::Headless
+                HeaderState::Headless
             }
-            Err(_) => Outside::Unreadable,
+            Err(_) => HeaderState::Unreadable,
         };
-        files.push(SegmentFile { number, outside });
-        if !matches!(outside, Outside::Headless) || is_used(storage, number) {
+        files.push(SegmentFile { number, header });
+        if !matches!(header, HeaderState::Headless) || has_data(storage, number) {
             used = files.len();
         }
     }
     files.truncate(used);
-    Ok((files, store_id))
+    Ok(SegmentFiles { files, store_id })
 }
 
-/// Whether a segment holds anything but zeros.
-fn is_used(storage: &dyn Storage, number: u64) -> bool {
-    SegmentBytes::open(storage, number, None).is_ok_and(|bytes| bytes.used() > 0)
+/// Whether a segment has a byte that is not zero.
+fn has_data(storage: &dyn Storage, number: u64) -> bool {
+    SegmentBytes::open(storage, number, None).is_ok_and(|bytes| bytes.used_len() > 0)
 }
 
-/// An inspection under way.
+/// An inspection in progress.
 pub struct Inspection {
     storage: Arc<dyn Storage>,
     files: Vec<SegmentFile>,
-    /// How many of them were entered; the last of these is being inspected.
+    /// How many of the files were entered. The last of these is being inspected.
     entered: usize,
-    at: Option<Place>,
+    at: Option<SegmentCursor>,
     next: Position,
-    /// The hash of the frame before; none after damage, when the chain cannot be followed.
+    /// The hash of the frame before; `None` after damage, where the chain is interrupted.
     last_hash: Option<[u8; 32]>,
     store_id: Option<[u8; 16]>,
     store: Option<u32>,
-    /// Where the inspection ends; none for the end of the log.
+    /// The last position to inspect; `None` for the end of the log.
     last: Option<Position>,
 }
 
-struct Place {
+/// A place in a segment.
+struct SegmentCursor {
     bytes: SegmentBytes,
     offset: u64,
-    /// The first position that a later segment is seen to hold: there this one ends.
+    /// The first position of the next readable segment. This segment's frames end before it.
     until: Option<Position>,
-    /// Whether the next file has a sound header: then nothing can be missing but from this one.
+    /// Whether the next file has a sound header. If so, every frame before it must be in this file.
     is_followed: bool,
+}
+
+/// How far an inspection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InspectionProgress {
+    /// How many segments were entered.
+    pub segments_done: u64,
+    /// How many segments there are.
+    pub segments: u64,
 }
 
 impl Iterator for Inspection {
@@ -164,24 +190,32 @@ impl Iterator for Inspection {
             if self.last.is_some_and(|last| self.next > last) {
                 return None;
             }
-            let Some(place) = self.at.take() else {
+            let Some(cursor) = self.at.take() else {
                 let file = *self.files.get(self.entered)?;
-                match self.enter(file) {
+                match self.enter_segment(file) {
                     Some(damage) => return Some(Inspected::Damage(damage)),
                     None => continue,
                 }
             };
-            if place.until.is_some_and(|until| self.next >= until) {
+            // The next segment holds the frames from here on, also if this one still has older
+            // copies.
+            if cursor.until.is_some_and(|until| self.next >= until) {
                 continue;
             }
-            match place.bytes.step(place.offset, self.next) {
-                Step::Frame(frame, next) => return Some(self.take_frame(place, frame, next)),
-                Step::End if !place.is_followed => {}
-                Step::End => {
-                    return Some(Inspected::Damage(self.skip(place, "frames are missing")));
+            match cursor.bytes.scan_at(cursor.offset, self.next) {
+                ScanStep::Frame(frame, next) => return Some(self.emit_frame(cursor, frame, next)),
+                // Zeros at the end of the log are unused space. Before another segment they are
+                // lost frames.
+                ScanStep::End if !cursor.is_followed => {}
+                ScanStep::End => {
+                    return Some(Inspected::Damage(
+                        self.skip_damage(cursor, "frames are missing"),
+                    ));
                 }
-                Step::Bad(error) => {
-                    return Some(Inspected::Damage(self.skip(place, &error.to_string())));
+                ScanStep::Bad(error) => {
+                    return Some(Inspected::Damage(
+                        self.skip_damage(cursor, &error.to_string()),
+                    ));
                 }
             }
         }
@@ -189,8 +223,8 @@ impl Iterator for Inspection {
 }
 
 impl Inspection {
-    /// Ends behind this frame. Whoever reads beside a writer names a frame that was durable before
-    /// the inspection began: what comes behind it may be half written.
+    /// Ends the inspection after this frame. While a server writes, the caller must pass a frame
+    /// that was durable before the inspection began: later frames may be incomplete.
     #[must_use]
     pub fn up_to(self, last: Position) -> Self {
         Self {
@@ -204,17 +238,22 @@ impl Inspection {
         self.store_id
     }
 
-    /// How far it is: the segment it is in, and how many there are.
-    pub fn segments(&self) -> (u64, u64) {
-        (self.entered as u64, self.files.len() as u64)
+    /// How far the inspection is.
+    pub fn progress(&self) -> InspectionProgress {
+        InspectionProgress {
+            segments_done: self.entered as u64,
+            segments: self.files.len() as u64,
+        }
     }
 
-    /// Forgets a last segment that only began to copy frames which the one before it still holds.
-    fn leave_out_unfinished_copy(&mut self) {
+    /// Drops a last segment that is an unfinished copy of doubtful frames. The segment before it
+    /// still holds all of them.
+    fn drop_unfinished_copy(&mut self) {
         let [.., before, last] = self.files[..] else {
             return;
         };
-        let (Outside::Holds(first_before), Outside::Holds(first)) = (before.outside, last.outside)
+        let (HeaderState::Holds(first_before), HeaderState::Holds(first)) =
+            (before.header, last.header)
         else {
             return;
         };
@@ -222,102 +261,112 @@ impl Inspection {
             Segment::closed(before.number, first_before),
             Segment::closed(last.number, first),
         ];
-        if let Ok((_, Some(_))) =
-            ending::walk_last(&*self.storage, &segments, (self.store, Position(0)))
-        {
+        let log_end =
+            last_segment::read_log_end(&*self.storage, &segments, self.store, Position(0));
+        if log_end.is_ok_and(|end| end.unfinished_copy.is_some()) {
             self.files.pop();
         }
     }
 
-    /// Goes to the next segment; some if not all is well with it.
-    fn enter(&mut self, SegmentFile { number, outside }: SegmentFile) -> Option<Damage> {
+    /// Enters the next segment. Returns the damage if frames before it or its header are missing.
+    fn enter_segment(&mut self, SegmentFile { number, header }: SegmentFile) -> Option<Damage> {
         self.entered += 1;
-        let until = self.first_after();
+        let until = self.find_first_position_after();
         let is_followed = self
             .files
             .get(self.entered)
-            .is_some_and(|next| matches!(next.outside, Outside::Holds(_)));
+            .is_some_and(|next| matches!(next.header, HeaderState::Holds(_)));
         match (
-            outside,
+            header,
             SegmentBytes::open(&*self.storage, number, self.store),
         ) {
-            (Outside::Unreadable, _) | (_, Err(_)) => {
-                Some(self.miss(until, "the segment is missing or cannot be read"))
+            (HeaderState::Unreadable, _) | (_, Err(_)) => {
+                Some(self.report_missing(until, "the segment is missing or cannot be read"))
             }
-            (Outside::Foreign, _) => Some(self.miss(until, "the segment belongs elsewhere")),
-            (Outside::Headless, Ok(bytes)) => Some(self.enter_headless(Place {
+            (HeaderState::Foreign, _) => {
+                Some(self.report_missing(until, "the segment belongs elsewhere"))
+            }
+            (HeaderState::Headless, Ok(bytes)) => Some(self.enter_headless(SegmentCursor {
                 bytes,
                 offset: 0,
                 until,
                 is_followed,
             })),
-            (Outside::Holds(first), Ok(bytes)) => {
-                self.at = Some(Place {
+            (HeaderState::Holds(first), Ok(bytes)) => {
+                self.at = Some(SegmentCursor {
                     bytes,
                     offset: SegmentBytes::START,
                     until,
                     is_followed,
                 });
                 let gap = first > self.next;
-                gap.then(|| self.miss(Some(first), "frames before this segment are missing"))
+                gap.then(|| {
+                    self.report_missing(Some(first), "frames before this segment are missing")
+                })
             }
         }
     }
 
-    /// The first position that a later segment tells, by its header or, if that is bad, by its
+    /// The first position of a later segment, from its header or, if that is damaged, from its
     /// frames.
-    fn first_after(&self) -> Option<Position> {
+    fn find_first_position_after(&self) -> Option<Position> {
         self.files[self.entered..]
             .iter()
-            .find_map(|later| match later.outside {
-                Outside::Holds(first) => Some(first),
-                Outside::Headless => {
+            .find_map(|later| match later.header {
+                HeaderState::Holds(first) => Some(first),
+                HeaderState::Headless => {
                     let bytes =
                         SegmentBytes::open(&*self.storage, later.number, self.store).ok()?;
-                    Some(bytes.find_later(0, Position(0))?.1)
+                    Some(bytes.find_later_frame(0, Position(0))?.position)
                 }
-                Outside::Foreign | Outside::Unreadable => None,
+                HeaderState::Foreign | HeaderState::Unreadable => None,
             })
     }
 
-    /// Enters a segment whose header is bad: its frames may all be there.
-    fn enter_headless(&mut self, place: Place) -> Damage {
+    /// Enters a segment whose header is damaged. Its frames may all be sound.
+    fn enter_headless(&mut self, cursor: SegmentCursor) -> Damage {
         let what = "the segment's header is bad";
-        if let Step::Frame(..) = place.bytes.step(SegmentBytes::START, self.next) {
-            let damage = self.damage((0, SegmentBytes::START), what, self.next);
-            self.at = Some(Place {
+        if let ScanStep::Frame(..) = cursor.bytes.scan_at(SegmentBytes::START, self.next) {
+            let damage = self.describe_damage((0, SegmentBytes::START), what, self.next);
+            self.at = Some(SegmentCursor {
                 offset: SegmentBytes::START,
-                ..place
+                ..cursor
             });
             return damage;
         }
-        self.skip(place, what)
+        self.skip_damage(cursor, what)
     }
 
-    /// Names frames that are missing with all that was around them; it goes on at `resumes_at`.
-    fn miss(&mut self, resumes_at: Option<Position>, what: &str) -> Damage {
+    /// Reports frames that are missing together with their file, and continues at `resumes_at`.
+    fn report_missing(&mut self, resumes_at: Option<Position>, what: &str) -> Damage {
         let resumes_at = resumes_at.unwrap_or_default();
-        let damage = self.damage((0, 0), what, resumes_at);
-        self.resume(resumes_at);
+        let damage = self.describe_damage((0, 0), what, resumes_at);
+        self.resume_at(resumes_at);
         damage
     }
 
-    /// Names the damage at a place, and goes on where the log does.
-    fn skip(&mut self, mut place: Place, what: &str) -> Damage {
-        let later = place.bytes.find_later(place.offset, self.next);
-        let here = later.filter(|&(_, position)| place.until.is_none_or(|until| position < until));
-        let (offset, resumes_at) =
-            here.unwrap_or((place.bytes.used(), place.until.unwrap_or_default()));
-        let bytes = offset.saturating_sub(place.offset);
-        let damage = self.damage((place.offset, bytes), what, resumes_at);
-        self.resume(resumes_at);
-        place.offset = offset;
-        self.at = Some(place).filter(|_| here.is_some());
+    /// Reports the damage at a place and continues at the next sound frame.
+    fn skip_damage(&mut self, mut cursor: SegmentCursor, what: &str) -> Damage {
+        let later = cursor.bytes.find_later_frame(cursor.offset, self.next);
+        // A frame from `until` on is a leftover: the next segment holds the frames from there.
+        let here = later.filter(|later| cursor.until.is_none_or(|until| later.position < until));
+        let LaterFrame {
+            offset,
+            position: resumes_at,
+        } = here.unwrap_or(LaterFrame {
+            offset: cursor.bytes.used_len(),
+            position: cursor.until.unwrap_or_default(),
+        });
+        let bytes = offset.saturating_sub(cursor.offset);
+        let damage = self.describe_damage((cursor.offset, bytes), what, resumes_at);
+        self.resume_at(resumes_at);
+        cursor.offset = offset;
+        self.at = Some(cursor).filter(|_| here.is_some());
         damage
     }
 
     /// The name of the file that is being inspected.
-    fn file(&self) -> String {
+    fn file_name(&self) -> String {
         segment::file_name(
             self.entered
                 .checked_sub(1)
@@ -325,17 +374,18 @@ impl Inspection {
         )
     }
 
-    fn resume(&mut self, next: Position) {
+    fn resume_at(&mut self, next: Position) {
         if next > self.next {
             self.next = next;
             self.last_hash = None;
         }
     }
 
-    fn take_frame(&mut self, mut place: Place, frame: Box<Frame>, next: u64) -> Inspected {
-        let (file, offset) = (self.file(), place.offset);
-        place.offset = next;
-        self.at = Some(place);
+    fn emit_frame(&mut self, mut cursor: SegmentCursor, frame: Box<Frame>, next: u64) -> Inspected {
+        let (file, offset) = (self.file_name(), cursor.offset);
+        cursor.offset = next;
+        self.at = Some(cursor);
+        // After damage there is no hash to compare with: the chain starts anew here.
         let chained = self.last_hash.is_none_or(|hash| hash == frame.prev_hash);
         self.last_hash = Some(frame.hash);
         let after = Position(frame.position.0 + 1);
@@ -348,15 +398,20 @@ impl Inspection {
             };
         }
         let what = "the frame does not name the frame before it: the chain is broken";
-        let damage = self.damage((offset, frame.raw().len() as u64), what, after);
+        let damage = self.describe_damage((offset, frame.raw().len() as u64), what, after);
         self.next = after;
         Inspected::Damage(damage)
     }
 
-    fn damage(&self, (offset, bytes): (u64, u64), what: &str, resumes_at: Position) -> Damage {
+    fn describe_damage(
+        &self,
+        (offset, bytes): (u64, u64),
+        what: &str,
+        resumes_at: Position,
+    ) -> Damage {
         let at_end = self.entered >= self.files.len() && resumes_at.0 == 0;
         Damage {
-            file: self.file(),
+            file: self.file_name(),
             offset,
             bytes,
             first: self.next,

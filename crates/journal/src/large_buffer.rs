@@ -1,13 +1,12 @@
-//! Large buffers whose memory goes back to the system as soon as they are dropped.
+//! Large buffers whose memory returns to the system as soon as they are dropped.
 //!
-//! An allocator keeps the pages of a large piece for a while. If another thread frees the piece,
-//! the allocator may keep them until the first thread allocates again, which an idle thread never
-//! does. A buffer of [`MAPPED_FROM_BYTES`] or more is therefore a mapping of its own: every thread
-//! may drop it, and nothing of it stays. Smaller buffers come from the allocator.
+//! An allocator keeps the pages of a freed buffer for a while. If another thread freed it, the
+//! pages may stay until the allocating thread allocates again, which an idle thread never does. A
+//! buffer of [`MAPPED_FROM_BYTES`] or more is therefore a mapping of its own, which any thread may
+//! drop. Smaller buffers come from the allocator.
 //!
 //! Invariant: the length is fixed at creation and can only shrink. A page takes memory from the
-//! first write to it. If the system refuses a mapping, the caller gets an error, and the process
-//! goes on.
+//! first write to it. If the system rejects a mapping, the caller gets an error.
 
 use std::fmt;
 use std::io;
@@ -41,12 +40,12 @@ impl LargeBuffer {
         Ok(Self { memory, len })
     }
 
-    /// The same for a buffer that may never be filled: only the pages that are written take memory.
+    /// Makes a buffer that may never be filled: only the pages that are written take memory.
     pub fn sparse(len: usize) -> io::Result<Self> {
         let buffer = Self::zeroed(len)?;
         if let Memory::Mapped(map) = &buffer.memory {
-            // A huge page would take 2 MiB for the first byte. A kernel without them refuses the
-            // advice.
+            // A huge page would take 2 MiB for the first byte. A kernel without huge pages rejects
+            // the advice, which is fine.
             match map.advise(Advice::NoHugePage) {
                 Ok(()) | Err(_) => {}
             }
@@ -61,7 +60,7 @@ impl LargeBuffer {
         Ok(buffer)
     }
 
-    /// Shortens the buffer. Its memory stays as it is.
+    /// Shortens the buffer. Its memory stays allocated.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

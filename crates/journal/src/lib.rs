@@ -1,20 +1,21 @@
 //! The log: segments of checksummed frames, one frame per atomic batch, written by one thread.
 //!
 //! This is the only crate that writes the log. It knows frames, blobs by hash and opaque command
-//! records; it does not know what a turn is. Positions are dense frame numbers; byte offsets never
-//! leave this crate, except wrapped in a [`Locator`].
+//! records; it does not know turns. Positions are frame numbers without gaps. Byte offsets never
+//! leave this crate, except inside a [`Locator`].
 //!
-//! A frame that was acked is on disk. A bad frame is told apart: a *torn tail* is what a crash left
-//! of a write that nobody was told about, and is copied aside and cut; anything else is *damage*,
-//! which is never cut away silently.
+//! A frame is durable when its commands are acknowledged, unless the sync policy is `Os`, which
+//! syncs every 100 ms. A bad frame is one of two things. A *torn tail* is an interrupted write at
+//! the end of the log that was never acknowledged; opening copies it aside and cuts it. Everything
+//! else is *damage*; the log then does not open, and never cuts damage away.
 
 mod batch;
 mod committer;
-mod ending;
 mod frame;
 mod fuzz;
 mod inspect;
 mod large_buffer;
+mod last_segment;
 mod lock;
 mod log;
 mod preallocate;
@@ -25,10 +26,12 @@ mod segment;
 pub mod storage;
 
 pub use batch::{Batch, BlobRecord, Stamp};
-pub use committer::{Bounds, Committer, CommitterError, Machine, spawn_committer};
-pub use frame::{BlobEntry, FRAME_BYTES_MAX, Frame, FrameError, blob_crc, read_frame};
+pub use committer::{Committer, CommitterError, CommitterLimits, StateMachine, spawn_committer};
+pub use frame::{
+    BlobEntry, FRAME_BYTES_MAX, Frame, FrameCommand, FrameError, blob_crc, read_frame,
+};
 pub use fuzz::recover_any;
-pub use inspect::{Damage, Inspected, Inspection, inspect};
+pub use inspect::{Damage, Inspected, Inspection, InspectionProgress, inspect};
 pub use large_buffer::{LargeBuffer, MAPPED_FROM_BYTES};
 pub use lock::{DataDirLock, LockError};
 pub use log::{AppendError, Appended, FileLog, Log, LogOptions, SyncPolicy};
@@ -36,9 +39,10 @@ pub use reader::{BlobReadError, LogReader, ReadError};
 pub use recovery::{OpenError, Recovered, TornTail};
 pub use segment::Locator;
 pub use storage::{
-    Fault, FaultyStorage, FileStorage, MemoryStorage, ReadOnlyStorage, Storage, StorageFile, View,
+    Fault, FaultyStorage, FileBytes, FileStorage, MemoryStorage, ReadOnlyStorage, Storage,
+    StorageFile,
 };
 
-/// A frame's number: dense from 1, opaque to everyone but the log. 0 is before the first.
+/// A frame's number, from 1 without gaps. 0 means "before the first frame".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position(pub u64);

@@ -1,4 +1,7 @@
 //! The data directory's lock: one process at a time.
+//!
+//! The kernel holds the lock (`flock` on the file `LOCK`) and releases it when the process ends,
+//! however it ends. The file's content, a process id, only serves the error message.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -8,27 +11,27 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 const LOCK_FILE: &str = "LOCK";
-/// What is read of the process id in the lock file, at most.
+/// The most bytes that are read of the process id in the lock file.
 const PID_BYTES_MAX: u64 = 32;
 
-/// Held while a process owns a data directory; released when dropped, or when the process dies.
+/// The lock of a data directory. Dropping it, or the end of the process, releases it.
 #[derive(Debug)]
 pub struct DataDirLock {
     _file: File,
 }
 
-/// Why the lock was not taken.
+/// Why the lock could not be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds it.
     #[error("the data directory {} is in use by another process (pid {pid}): stop it, or use another directory", .dir.display())]
     Held {
         /// The directory.
         dir: PathBuf,
-        /// The other process, as it wrote it down.
+        /// The id of the other process, from the lock file.
         pid: String,
     },
-    /// Nothing can be written there, so there is nobody to lock out either.
+    /// This process cannot write to the directory, and no other process holds the lock.
     #[error("the data directory {} cannot be written: {source}", .dir.display())]
     ReadOnly {
         /// The directory.
@@ -47,7 +50,7 @@ pub enum LockError {
 }
 
 impl DataDirLock {
-    /// Takes the lock of a directory, which must exist.
+    /// Acquires the lock of an existing directory. Does not wait.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io {
             dir: dir.to_owned(),
@@ -62,10 +65,11 @@ impl DataDirLock {
             .mode(0o600);
         let mut file = match options.open(dir.join(LOCK_FILE)) {
             Ok(file) => file,
-            Err(error) if is_denied(&error) => return Err(refuse_read_only(dir, error)),
+            Err(error) if is_denied(&error) => return Err(read_only_error(dir, error)),
             Err(error) => return Err(failed(error)),
         };
         lock_file(dir, &file)?;
+        // Only after the lock is held: until then the content belongs to the other process.
         file.set_len(0)
             .and_then(|()| file.rewind())
             .map_err(failed)?;
@@ -74,7 +78,7 @@ impl DataDirLock {
     }
 }
 
-/// Locks the open lock file, or says who has it.
+/// Locks the open lock file. Returns an error with the holder's process id if it is locked.
 fn lock_file(dir: &Path, file: &File) -> Result<(), LockError> {
     let failed = |source| LockError::Io {
         dir: dir.to_owned(),
@@ -97,7 +101,7 @@ fn lock_file(dir: &Path, file: &File) -> Result<(), LockError> {
     }
 }
 
-/// Whether an error means that the file may not be written, by this user or by anybody.
+/// Whether an error means that this user may not write the file.
 fn is_denied(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -105,9 +109,9 @@ fn is_denied(error: &io::Error) -> bool {
     )
 }
 
-/// A directory that cannot be written here may still be served by a process that can write it: the
-/// lock is the kernel's and can be asked for through a file that is only read.
-fn refuse_read_only(dir: &Path, source: io::Error) -> LockError {
+/// The error for a directory that this process cannot write. A process of another user may still
+/// serve it, so this tries the lock through a file that is opened for reading.
+fn read_only_error(dir: &Path, source: io::Error) -> LockError {
     if let Ok(file) = File::open(dir.join(LOCK_FILE))
         && let Err(held @ LockError::Held { .. }) = lock_file(dir, &file)
     {

@@ -1,8 +1,9 @@
-//! The log's write side: one frame at a time, durable when `append` returns.
+//! The write side of the log: one frame at a time, durable when `append` returns.
 //!
-//! How it fails: out of space before a sync was tried leaves the log as it was, and the next append
-//! tries again. A failed sync, or a write that failed for another reason, poisons the log: what the
-//! disk holds is not known any more, so nothing is written until the log is opened again.
+//! A full disk leaves the log as it was, and the next append may succeed. A failed sync, or a write
+//! that failed for another reason, poisons the log: the content of the disk is unknown, because the
+//! kernel may have dropped the pages that it could not write. A poisoned log rejects every write
+//! until it is opened again.
 
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
@@ -10,21 +11,21 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, BlobRecord};
-use crate::ending::Doubtful;
-use crate::frame::{self, ALIGN, FRAME_BYTES_MAX, Frame, Link};
+use crate::frame::{self, ALIGN, ChainLink, FRAME_BYTES_MAX, Frame};
+use crate::last_segment::DoubtfulFrames;
 use crate::preallocate::Preallocator;
-use crate::reader::{Frames, LogReader, Shared, Tip};
-use crate::recovery::{self, OpenError, Recovered};
+use crate::reader::{Frames, LogReader, LogTip, SharedLog};
+use crate::recovery::{self, OpenError, Recovered, Recovery};
 use crate::segment::{self, Locator, Segment, SegmentHeader};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
 use crate::{Position, scan::SegmentBytes};
 
-/// What fills a frame up to its alignment.
+/// The zeros that fill a frame up to its alignment.
 const PADDING: [u8; ALIGN] = [0; ALIGN];
-/// A buffer that a large frame made longer than this is given back.
+/// A buffer that a large frame made longer than this returns its memory.
 const BUFFER_KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// When a frame is synced.
+/// When the log syncs a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Before `append` returns.
@@ -40,13 +41,12 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// When a frame is synced.
     pub sync: SyncPolicy,
-    /// Names whoever writes.
+    /// Identifies the process that writes.
     pub writer: u128,
     /// The store's id if the log is empty.
     pub store_id_if_new: [u8; 16],
-    /// A position that an index checkpoint knows to be durable: a bad frame up to it is damage.
-    /// Whether the log reaches it is for the caller to see, who knows if the checkpoint is of this
-    /// store.
+    /// A position that is known to have been durable: a bad frame up to it is damage. The caller
+    /// must check that the log reaches it.
     pub known_durable: Option<Position>,
 }
 
@@ -57,79 +57,82 @@ pub struct Appended {
     pub position: Position,
     /// The sequence number of its first command.
     pub first_sequence: u64,
-    /// Where its blobs are, in the batch's order.
+    /// The places of its blobs, in the batch's order.
     pub locators: Vec<Locator>,
 }
 
-/// Why a batch was not appended. Nothing of it will ever be seen.
+/// Why a batch was not appended. No reader will ever see it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// No room; it may be tried again.
+    /// The disk is full. The caller may retry.
     #[error("no space is left on the disk: this write needs {needed_bytes} bytes")]
     NoSpace {
-        /// What it takes to write the batch, at least.
+        /// The least space that the batch needs.
         needed_bytes: u64,
     },
-    /// The log cannot be written until it is opened again.
+    /// The log rejects writes until it is opened again.
     #[error("the log is poisoned: {0}")]
     Poisoned(Arc<str>),
 }
 
-/// The seam between a store and its log: today a file of segments, tomorrow perhaps a replicated
-/// table that feeds one.
+/// The interface between a store and its log.
 pub trait Log: Send {
     /// Appends a batch as one frame.
     fn append(&mut self, batch: &Batch) -> Result<Appended, AppendError>;
-    /// Makes what was appended durable, where `append` does not do so itself.
+    /// Makes all appended frames durable, if `append` does not do so itself.
     fn sync(&mut self) -> Result<(), AppendError>;
     /// When a frame is synced.
     fn policy(&self) -> SyncPolicy;
-    /// The frames from a position on, as far as there are.
+    /// Reads the frames from a position to the end of the log.
     fn read(&self, from: Position) -> Frames;
-    /// Waits until there is a durable frame after a position; false if there is none within the
-    /// time.
+    /// Waits until a frame after a position is durable. Returns false after `timeout`.
     fn follow(&self, after: Position, timeout: Duration) -> bool;
 }
 
-/// The log as a row of segment files.
+/// The log as a series of segment files.
 pub struct FileLog {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLog>,
     preallocator: Preallocator,
     options: LogOptions,
     store_id: [u8; 16],
-    /// The segment that takes the next frame, if it has room.
-    active: Option<Active>,
+    /// The segment that receives the next frame if it is long enough.
+    active: Option<ActiveSegment>,
     next_segment: u64,
     next_sequence: u64,
-    tip: Tip,
+    tip: LogTip,
     poisoned: Option<Arc<str>>,
     buffer: Vec<u8>,
 }
 
-pub(crate) struct Active {
+/// The segment that frames are written to.
+pub(crate) struct ActiveSegment {
     pub(crate) number: u64,
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Where the next frame goes; 0 while the segment has no header.
+    /// The offset of the next frame; 0 while the segment has no header.
     pub(crate) end: u64,
 }
 
-/// What recovery found, for the writer to go on from.
-pub(crate) struct Start {
-    pub(crate) shared: Arc<Shared>,
+/// Where the writer continues after recovery.
+pub(crate) struct WriterStart {
+    pub(crate) shared: Arc<SharedLog>,
     pub(crate) store_id: [u8; 16],
-    pub(crate) active: Option<Active>,
+    pub(crate) active: Option<ActiveSegment>,
     pub(crate) next_segment: u64,
     pub(crate) next_sequence: u64,
 }
 
 impl FileLog {
-    /// Opens the log, cutting a torn tail and refusing damage.
+    /// Opens the log. Cuts a torn tail, and returns an error if the log is damaged.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: LogOptions,
     ) -> Result<(Self, Recovered), OpenError> {
         let preallocator = Preallocator::start(storage.clone(), options.segment_bytes)?;
-        let (start, recovered, doubtful) = recovery::recover(storage, &options)?;
+        let Recovery {
+            start,
+            recovered,
+            doubtful,
+        } = recovery::recover(storage, &options)?;
         let tip = *start
             .shared
             .tip
@@ -147,17 +150,17 @@ impl FileLog {
             poisoned: None,
             buffer: Vec::new(),
         };
-        log.write_again(&doubtful)?;
+        log.rewrite_doubtful(&doubtful)?;
         Ok((log, recovered))
     }
 
-    /// A handle for reading.
+    /// Returns a handle for reading.
     pub fn reader(&self) -> LogReader {
         LogReader(self.shared.clone())
     }
 
-    /// Appends a frame of another log of the same store as it is, for import. Call [`Log::sync`] at
-    /// the end.
+    /// Appends a frame of another log of the same store unchanged, for import. The caller must call
+    /// [`Log::sync`] at the end.
     pub fn append_raw(&mut self, frame: &Frame) -> Result<(), AppendError> {
         self.check_poison()?;
         let follows = frame.store == self.shared.store
@@ -170,28 +173,28 @@ impl FileLog {
         }
         self.buffer.clear();
         self.buffer.extend_from_slice(frame.raw());
-        self.write(frame.position, &[], 0)?;
-        self.advance(frame.position, frame.hash);
+        self.write_frame(frame.position, &[], 0)?;
+        self.advance_tip(frame.position, frame.hash);
         self.next_sequence = frame.next_sequence();
         Ok(())
     }
 
-    /// Writes frames whose durability is in doubt once more, all into one new segment, and syncs
-    /// them. Their first place is cut only then: a crash on the way leaves them where they were.
-    fn write_again(&mut self, doubtful: &Doubtful) -> Result<(), OpenError> {
+    /// Copies the doubtful frames into one new segment and syncs it. Cuts the originals only
+    /// afterwards, so a crash on the way leaves them in place.
+    fn rewrite_doubtful(&mut self, doubtful: &DoubtfulFrames) -> Result<(), OpenError> {
         if doubtful.frames.is_empty() {
             return Ok(());
         }
-        let first_place = self
+        let original = self
             .shared
             .storage
             .open(&segment::file_name(doubtful.segment))?;
         if doubtful.offset == SegmentBytes::START {
-            segment::settle_header(&*first_place)?;
+            segment::rewrite_header(&*original)?;
         }
-        // A nearly full disk gives a segment that holds just these frames, so the store can be
-        // read.
-        self.rotate(
+        // One segment for all of them: recovery recognizes an unfinished copy by its holding
+        // fewer of the frames. On a nearly full disk the segment is just long enough.
+        self.rotate_segment(
             doubtful
                 .frames
                 .iter()
@@ -202,7 +205,7 @@ impl FileLog {
             self.append_raw(frame)?;
         }
         Log::sync(self)?;
-        first_place.cut(doubtful.offset)?;
+        original.truncate(doubtful.offset)?;
         Ok(())
     }
 
@@ -218,22 +221,18 @@ impl FileLog {
         AppendError::Poisoned(why)
     }
 
-    /// Writes the frame at `position`: the buffer, then the blobs and the padding; returns where
-    /// its first byte is.
-    fn write(
+    /// Writes the frame at `position`: the buffer, the blobs, the padding. Returns the place of its
+    /// first byte.
+    fn write_frame(
         &mut self,
         position: Position,
         blobs: &[BlobRecord],
         padding: usize,
     ) -> Result<Locator, AppendError> {
-        let behind = blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>() + padding;
-        let frame_len = (self.buffer.len() + behind) as u64;
-        let room = self
-            .active
-            .as_ref()
-            .is_some_and(|a| a.end + frame_len <= a.file.len());
-        if !room {
-            self.rotate(frame_len)?;
+        let blob_bytes: usize = blobs.iter().map(|blob| blob.bytes.len()).sum();
+        let frame_len = (self.buffer.len() + blob_bytes + padding) as u64;
+        if !self.fits_active_segment(frame_len) {
+            self.rotate_segment(frame_len)?;
         }
         let no_space = AppendError::NoSpace {
             needed_bytes: frame_len,
@@ -242,46 +241,62 @@ impl FileLog {
             return Err(no_space);
         };
         let (number, start, file) = (active.number, active.end, active.file.clone());
-        if start == 0 {
-            let header = SegmentHeader {
-                store_id: self.store_id,
-                number,
-                first: position,
-            };
-            self.buffer.splice(0..0, header.encode());
+        let is_first = start == 0;
+        // A new segment gets its header in the same write as its first frame: one sync covers both.
+        if is_first {
+            self.prepend_segment_header(number, position);
         }
+        // One system call for all pieces, without copying the payloads into the buffer.
         let mut pieces = Vec::with_capacity(blobs.len() + 2);
         pieces.push(IoSlice::new(&self.buffer));
         pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
         pieces.push(IoSlice::new(&PADDING[..padding]));
         if let Err(error) = file.write_pieces_at(start, &pieces) {
-            return Err(self.cut_back(&error, no_space));
+            return Err(self.undo_write(&error, no_space));
         }
-        // A segment's header is synced under every policy: files may only be created behind it
-        // then.
-        if (self.options.sync == SyncPolicy::EveryFrame || start == 0)
+        // The first frame of a segment is synced under every policy. Recovery relies on it: a
+        // segment without a sound header has no later segment.
+        if (self.options.sync == SyncPolicy::EveryFrame || is_first)
             && let Err(error) = file.sync()
         {
             return Err(self.poison("a sync of the log failed", &error));
         }
-        let written = (self.buffer.len() + behind) as u64;
-        let end = start + written;
-        if start == 0 {
-            self.enlist(position);
+        // After the sync: readers must not see a segment that a crash could take back.
+        if is_first {
+            self.publish_segment(position);
         }
-        self.active = Some(Active { number, file, end });
+        // With the segment header, if this write had one.
+        let written = (self.buffer.len() + blob_bytes + padding) as u64;
+        let end = start + written;
+        self.active = Some(ActiveSegment { number, file, end });
         self.shared.bytes_used.fetch_add(written, Ordering::Release);
-        self.prepare_next();
+        self.request_spare_if_due();
         Ok(Locator::new(number, end - frame_len))
     }
 
-    /// Makes a new segment the active one, and seals the old one.
-    fn rotate(&mut self, frame_len: u64) -> Result<(), AppendError> {
+    fn fits_active_segment(&self, frame_len: u64) -> bool {
+        self.active
+            .as_ref()
+            .is_some_and(|active| active.end + frame_len <= active.file.len())
+    }
+
+    fn prepend_segment_header(&mut self, number: u64, first: Position) {
+        let header = SegmentHeader {
+            store_id: self.store_id,
+            number,
+            first,
+        };
+        self.buffer.splice(0..0, header.encode());
+    }
+
+    /// Makes a new segment active and seals the old one.
+    fn rotate_segment(&mut self, frame_len: u64) -> Result<(), AppendError> {
+        // `sync` covers the active file only, so the old segment is synced before it is left.
         if self.options.sync == SyncPolicy::Os {
             Log::sync(self)?;
         }
         let len = SegmentBytes::START + frame_len;
-        let file = match self.preallocator.take(self.next_segment, len) {
+        let file = match self.preallocator.take_segment(self.next_segment, len) {
             Ok(file) => file,
             Err(error) if is_out_of_space(&error) => {
                 return Err(AppendError::NoSpace { needed_bytes: len });
@@ -289,15 +304,17 @@ impl FileLog {
             Err(error) => return Err(self.poison("a log segment cannot be created", &error)),
         };
         if let Some(old) = self.active.take() {
-            // The rest of it holds nothing; a segment that could not be cut is only longer.
-            drop(old.file.cut(old.end));
+            // The rest holds zeros. A failure is harmless: the file only stays longer.
+            match old.file.truncate(old.end) {
+                Ok(()) | Err(_) => {}
+            }
         }
-        self.activate(file);
+        self.activate_segment(file);
         Ok(())
     }
 
-    fn activate(&mut self, file: Arc<dyn StorageFile>) {
-        self.active = Some(Active {
+    fn activate_segment(&mut self, file: Arc<dyn StorageFile>) {
+        self.active = Some(ActiveSegment {
             number: self.next_segment,
             file,
             end: 0,
@@ -305,17 +322,18 @@ impl FileLog {
         self.next_segment += 1;
     }
 
-    /// Takes back what a failed write may have left, so that the log ends with its last whole
-    /// frame, and syncs that one if it is not yet: the segment is left for good. Returns `no_space`
-    /// if that worked.
-    fn cut_back(&mut self, error: &io::Error, no_space: AppendError) -> AppendError {
+    /// Undoes a write that failed for lack of space: the log then ends with its last whole frame.
+    /// Also syncs that frame, because no later sync covers this segment. Returns `no_space` on
+    /// success.
+    fn undo_write(&mut self, error: &io::Error, no_space: AppendError) -> AppendError {
         let Some(active) = self.active.take() else {
             return no_space;
         };
         if !is_out_of_space(error) {
             return self.poison("a write to the log failed", error);
         }
-        let cut = if active.end == 0 {
+        // A segment without a frame is removed, so that its number can be used again.
+        let undone = if active.end == 0 {
             self.next_segment = active.number;
             self.shared
                 .storage
@@ -323,46 +341,47 @@ impl FileLog {
         } else {
             active
                 .file
-                .cut(active.end)
+                .truncate(active.end)
                 .and_then(|()| active.file.sync())
         };
-        match cut {
+        match undone {
             Ok(()) => {
                 self.tip.durable = self.tip.last;
-                self.publish();
+                self.publish_tip();
                 no_space
             }
             Err(error) => self.poison("the log could not be cut back", &error),
         }
     }
 
-    /// Shows the active segment to readers.
-    fn enlist(&self, first: Position) {
+    /// Makes the active segment visible to readers.
+    fn publish_segment(&self, first: Position) {
         let Some(active) = &self.active else { return };
         let mut segments = Vec::clone(&self.shared.segments.load());
         segments.push(Segment::opened(active.number, first, active.file.clone()));
         self.shared.segments.store(Arc::new(segments));
     }
 
-    fn prepare_next(&mut self) {
+    fn request_spare_if_due(&mut self) {
+        // Early, so that the spare is ready when this segment is full.
         if let Some(active) = &self.active
             && active.end > active.file.len() / 4
         {
-            self.preallocator.prepare();
+            self.preallocator.request_spare();
         }
     }
 
-    /// Moves the tip to a frame that was written.
-    fn advance(&mut self, position: Position, hash: [u8; 32]) {
+    /// Moves the tip of the log to a frame that was written.
+    fn advance_tip(&mut self, position: Position, hash: [u8; 32]) {
         self.tip.last = position;
         self.tip.last_hash = hash;
         if self.options.sync == SyncPolicy::EveryFrame {
             self.tip.durable = position;
         }
-        self.publish();
+        self.publish_tip();
     }
 
-    fn publish(&self) {
+    fn publish_tip(&self) {
         *self
             .shared
             .tip
@@ -376,7 +395,7 @@ impl FileLog {
 impl Log for FileLog {
     fn append(&mut self, batch: &Batch) -> Result<Appended, AppendError> {
         self.check_poison()?;
-        let link = Link {
+        let link = ChainLink {
             store: self.shared.store,
             position: Position(self.tip.last.0 + 1),
             durable: self.tip.durable,
@@ -391,8 +410,8 @@ impl Log for FileLog {
             encoded.head + batch.blob_bytes() as u64 <= FRAME_BYTES_MAX,
             "the store's limits keep batches far below a frame's"
         );
-        let at = self.write(link.position, &batch.blobs, encoded.padding)?;
-        self.advance(link.position, encoded.hash);
+        let at = self.write_frame(link.position, &batch.blobs, encoded.padding)?;
+        self.advance_tip(link.position, encoded.hash);
         self.next_sequence += u64::from(batch.command_count);
         let mut offset = at.offset() + encoded.head;
         let locate = |blob: &BlobRecord| {
@@ -419,7 +438,7 @@ impl Log for FileLog {
             return Err(self.poison("a sync of the log failed", &error));
         }
         self.tip.durable = self.tip.last;
-        self.publish();
+        self.publish_tip();
         Ok(())
     }
 

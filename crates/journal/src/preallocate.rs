@@ -1,13 +1,12 @@
-//! The next segment, filled with zeros before it is needed: a sync of a file whose blocks are there
-//! writes data only.
+//! Prepares the next segment before it is needed: a spare file full of zeros.
 //!
-//! The filling happens on a thread of its own, in a file beside the segments, and nobody waits for
-//! it: a segment that is needed before its blocks are there is created without them. While a bulk
-//! load fills segments as fast as zeros could be written, none are: they would cost half of the
-//! disk.
+//! A sync is faster if the file's blocks are allocated, because it then writes data and no
+//! metadata. A thread fills the file `log/spare`, and the writer never waits for it: if the spare
+//! is not ready, the writer creates a segment without allocated blocks. During a bulk load the
+//! writer requests no spare, because writing zeros would take half of the disk's bandwidth.
 //!
-//! A disk that has no room for a whole segment gets a smaller one, down to what the next frame
-//! needs: otherwise a nearly full disk would refuse every write although there is room for it.
+//! If the disk has no space for a whole segment, the writer creates a smaller one, down to the
+//! length of the next frame. A nearly full disk thus accepts writes as long as they fit.
 
 use std::io;
 use std::sync::Arc;
@@ -18,11 +17,11 @@ use std::time::{Duration, Instant};
 use crate::segment::{self, LOG_DIR};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
 
-/// By how much each smaller segment is smaller than the one that did not fit.
+/// The divisor from one attempted segment length to the next.
 const SMALLER_BY: u64 = 4;
-/// The smallest segment that is tried before one that holds just the next frame.
+/// Below this length the next attempt is a segment for just one frame.
 const SMALL_SEGMENT_BYTES: u64 = 1 << 20;
-/// A quarter of a segment that is filled faster than this is a bulk load's.
+/// If a quarter of a segment fills faster than this, a bulk load is running.
 const QUARTER_AT_LEAST: Duration = Duration::from_millis(100);
 
 type Created = io::Result<Arc<dyn StorageFile>>;
@@ -31,32 +30,35 @@ type Created = io::Result<Arc<dyn StorageFile>>;
 pub(crate) struct Preallocator {
     storage: Arc<dyn Storage>,
     segment_bytes: u64,
-    wanted: Option<SyncSender<()>>,
+    requests: Option<SyncSender<()>>,
     created: Receiver<Created>,
-    stage: Stage,
-    /// When the current segment was put in use; none before the first.
-    taken: Option<Instant>,
+    spare: SpareState,
+    /// When the writer took the current segment; `None` before the first.
+    in_use_since: Option<Instant>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How far the spare is.
-enum Stage {
-    /// None was asked for since the last segment was taken.
-    Undecided,
+/// The state of the spare segment.
+enum SpareState {
+    /// Not requested since the writer took the current segment.
+    NotRequested,
     /// The current segment fills too fast for a spare.
     Skipped,
-    Asked,
+    Requested,
     Ready(Arc<dyn StorageFile>),
 }
 
 impl Preallocator {
     pub(crate) fn start(storage: Arc<dyn Storage>, segment_bytes: u64) -> io::Result<Self> {
-        let (wanted, queue) = sync_channel::<()>(1);
+        let (requests, queue) = sync_channel::<()>(1);
         let (done, created) = sync_channel::<Created>(1);
         let disk = storage.clone();
         let create_all = move || {
             for () in queue {
-                if done.send(disk.create(&spare(), segment_bytes)).is_err() {
+                if done
+                    .send(disk.create(&spare_name(), segment_bytes))
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -64,61 +66,70 @@ impl Preallocator {
         let thread = std::thread::Builder::new()
             .name("turnkeep-preallocate".into())
             .spawn(create_all)?;
-        let (wanted, thread) = (Some(wanted), Some(thread));
+        let (requests, thread) = (Some(requests), Some(thread));
         Ok(Self {
             storage,
             segment_bytes,
-            wanted,
+            requests,
             created,
-            stage: Stage::Undecided,
-            taken: None,
+            spare: SpareState::NotRequested,
+            in_use_since: None,
             thread,
         })
     }
 
-    /// Says that the current segment is a quarter full: asks for a spare, unless that was too fast.
-    pub(crate) fn prepare(&mut self) {
-        if !matches!(self.stage, Stage::Undecided) {
+    /// Requests a spare. The writer calls this when the current segment is a quarter full; if that
+    /// happened too fast, there will be no spare.
+    pub(crate) fn request_spare(&mut self) {
+        if !matches!(self.spare, SpareState::NotRequested) {
             return;
         }
-        let bulk = self
-            .taken
-            .is_some_and(|taken| taken.elapsed() < QUARTER_AT_LEAST);
-        let asked = !bulk
+        let is_bulk_load = self
+            .in_use_since
+            .is_some_and(|since| since.elapsed() < QUARTER_AT_LEAST);
+        let is_requested = !is_bulk_load
             && self
-                .wanted
+                .requests
                 .as_ref()
-                .is_some_and(|wanted| wanted.try_send(()).is_ok());
-        self.stage = if asked { Stage::Asked } else { Stage::Skipped };
+                .is_some_and(|requests| requests.try_send(()).is_ok());
+        self.spare = if is_requested {
+            SpareState::Requested
+        } else {
+            SpareState::Skipped
+        };
     }
 
-    /// The segment with this number and at least this length: the spare if it is ready, or one made
-    /// now.
-    pub(crate) fn take(&mut self, number: u64, len: u64) -> Created {
-        if let Stage::Asked = self.stage
+    /// Returns the segment with this number and at least this length: the spare if it is ready and
+    /// long enough, otherwise a new file.
+    pub(crate) fn take_segment(&mut self, number: u64, len: u64) -> Created {
+        if let SpareState::Requested = self.spare
             && let Ok(created) = self.created.try_recv()
         {
-            self.stage = created.map_or(Stage::Undecided, Stage::Ready);
+            self.spare = created.map_or(SpareState::NotRequested, SpareState::Ready);
         }
         let name = segment::file_name(number);
-        let file = match std::mem::replace(&mut self.stage, Stage::Undecided) {
-            Stage::Ready(file) if file.len() >= len => self
+        let file = match std::mem::replace(&mut self.spare, SpareState::NotRequested) {
+            SpareState::Ready(file) if file.len() >= len => self
                 .storage
-                .rename(&spare(), &name)
+                .rename(&spare_name(), &name)
                 .and_then(|()| self.storage.open(&name)),
-            Stage::Undecided => self.create_as_large_as_fits(&name, len),
+            SpareState::NotRequested => self.create_as_large_as_fits(&name, len),
+            // Bulk load, spare not ready, or frame longer than the spare: filling a file with zeros
+            // here would stall the writer. A spare that exists stays for the next segment.
             unusable => {
-                self.stage = unusable.kept();
+                if !matches!(unusable, SpareState::Skipped) {
+                    self.spare = unusable;
+                }
                 self.storage
                     .create_unfilled(&name, self.segment_bytes.max(len))
             }
         }?;
-        self.taken = Some(Instant::now());
+        self.in_use_since = Some(Instant::now());
         Ok(file)
     }
 
-    /// Creates a segment of the usual length, or of the largest of a few lengths for which there is
-    /// room.
+    /// Creates a segment of the usual length or, if the disk is nearly full, of the largest of a
+    /// few smaller lengths that fits.
     fn create_as_large_as_fits(&self, name: &str, len: u64) -> Created {
         let mut wanted = self.segment_bytes.max(len);
         loop {
@@ -137,33 +148,29 @@ impl Preallocator {
     }
 }
 
-impl Stage {
-    /// What stays of a spare that was not used.
-    fn kept(self) -> Self {
-        if let Self::Skipped = self {
-            Self::Undecided
-        } else {
-            self
-        }
-    }
-}
-
 impl Drop for Preallocator {
     fn drop(&mut self) {
-        self.wanted = None;
-        if let Stage::Asked = self.stage {
-            drop(self.created.recv());
+        self.requests = None;
+        if let SpareState::Requested = self.spare {
+            // The thread must finish the spare before it can be removed.
+            match self.created.recv() {
+                Ok(_) | Err(_) => {}
+            }
         }
         if let Some(thread) = self.thread.take() {
-            drop(thread.join());
+            match thread.join() {
+                Ok(()) | Err(_) => {}
+            }
         }
-        // A spare that stays is overwritten by the next one.
-        if !matches!(self.stage, Stage::Undecided | Stage::Skipped) {
-            drop(self.storage.remove(&spare()));
+        // A failure is harmless: the next spare overwrites the file.
+        if !matches!(self.spare, SpareState::NotRequested | SpareState::Skipped) {
+            match self.storage.remove(&spare_name()) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }
 
-fn spare() -> String {
+fn spare_name() -> String {
     format!("{LOG_DIR}/spare")
 }

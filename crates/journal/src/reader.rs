@@ -1,5 +1,7 @@
-//! Reading the log: blobs by locator, frames by position. Readers take no lock and never wait for
-//! the writer.
+//! Reading the log: blobs by locator, frames by position.
+//!
+//! Readers share the segment list and a few atomics with the writer and never wait for its I/O. A
+//! read verifies the checksum and fails with the file and offset of the damage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -11,10 +13,10 @@ use crate::Position;
 use crate::frame::{Frame, blob_crc};
 use crate::scan::SegmentBytes;
 use crate::segment::{self, Locator, Segment};
-use crate::storage::{Storage, View};
+use crate::storage::{FileBytes, Storage};
 
-/// What the writer and the readers share.
-pub(crate) struct Shared {
+/// The state that the writer and the readers share.
+pub(crate) struct SharedLog {
     pub(crate) storage: Arc<dyn Storage>,
     /// The store's tag.
     pub(crate) store: u32,
@@ -22,21 +24,22 @@ pub(crate) struct Shared {
     pub(crate) segments: ArcSwap<Vec<Arc<Segment>>>,
     pub(crate) last: AtomicU64,
     pub(crate) bytes_used: AtomicU64,
-    /// The last durable position and the hash of the last frame, with a bell for those who wait.
-    pub(crate) tip: Mutex<Tip>,
+    /// The end of the log. `moved` wakes the threads that wait for it.
+    pub(crate) tip: Mutex<LogTip>,
     pub(crate) moved: Condvar,
 }
 
+/// The end of the log.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tip {
+pub(crate) struct LogTip {
     pub(crate) durable: Position,
     pub(crate) last: Position,
     pub(crate) last_hash: [u8; 32],
 }
 
-/// A handle for reading; cheap to clone.
+/// A handle for reading. Cloning is cheap.
 #[derive(Clone)]
-pub struct LogReader(pub(crate) Arc<Shared>);
+pub struct LogReader(pub(crate) Arc<SharedLog>);
 
 /// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +69,7 @@ pub enum ReadError {
 /// Why a blob's bytes cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobReadError {
-    /// The bytes do not match their checksum, or are not there.
+    /// The bytes do not match their checksum or are missing.
     #[error("damaged in {file} at byte {offset}")]
     Damaged {
         /// The file, relative to the data directory.
@@ -85,8 +88,13 @@ pub enum BlobReadError {
 }
 
 impl LogReader {
-    /// A blob's stored bytes, checked.
-    pub fn blob(&self, locator: Locator, stored_len: u32, crc: u32) -> Result<View, BlobReadError> {
+    /// Reads a blob's stored bytes and verifies their checksum.
+    pub fn blob(
+        &self,
+        locator: Locator,
+        stored_len: u32,
+        crc: u32,
+    ) -> Result<FileBytes, BlobReadError> {
         let (number, offset) = (locator.segment(), locator.offset());
         let damaged = || BlobReadError::Damaged {
             file: segment::file_name(number),
@@ -105,11 +113,12 @@ impl LogReader {
                 file: segment::file_name(number),
                 source,
             })?;
+        // A truncated file returns fewer bytes than the caller needs.
         let sound = bytes.len() == stored_len as usize && blob_crc(&bytes) == crc;
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
 
-    /// The frames from one position to another, both included.
+    /// Iterates over the frames from one position to another, both included.
     pub fn frames(&self, from: Position, to: Position) -> Frames {
         let segments = self.0.segments.load_full();
         let from = from.max(Position(1));
@@ -130,14 +139,15 @@ impl LogReader {
     /// The hash of the frame at a position.
     pub fn frame_hash(&self, position: Position) -> Option<[u8; 32]> {
         let tip = self.tip();
+        // Each checkpoint needs the hash of the last frame, and the tip has it without a disk read.
         if position == tip.last {
             return (position.0 > 0).then_some(tip.last_hash);
         }
         Some(self.frames(position, position).next()?.ok()?.hash)
     }
 
-    /// The last frame's position; 0 for an empty log. Under the `Os` policy it may not be durable
-    /// yet.
+    /// The last frame's position; 0 for an empty log. Under the `Os` policy the frame may not be
+    /// durable yet.
     pub fn last(&self) -> Position {
         Position(self.0.last.load(Ordering::Acquire))
     }
@@ -147,7 +157,7 @@ impl LogReader {
         self.tip().durable
     }
 
-    /// Waits until a position is durable; false if it is not within the time.
+    /// Waits until a position is durable. Returns false after `timeout`.
     pub fn wait_durable(&self, position: Position, timeout: Duration) -> bool {
         let tip = self.0.tip.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
@@ -157,26 +167,32 @@ impl LogReader {
         waited.unwrap_or_else(PoisonError::into_inner).0.durable >= position
     }
 
-    /// The bytes of all segments up to the last frame.
+    /// The length of all segments up to the last frame.
     pub fn bytes_used(&self) -> u64 {
         self.0.bytes_used.load(Ordering::Acquire)
     }
 
-    fn tip(&self) -> Tip {
+    fn tip(&self) -> LogTip {
         *self.0.tip.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Frames in order; ends after the first error.
+/// Iterates over frames in order. Ends after the first error.
 pub struct Frames {
     reader: LogReader,
     segments: Arc<Vec<Arc<Segment>>>,
     index: usize,
-    /// The segment being read, and where in it.
-    at: Option<(SegmentBytes, u64)>,
+    /// The next frame's place in the current segment; `None` if the segment must be opened first.
+    at: Option<FramePlace>,
     next: Position,
     to: Position,
     failed: bool,
+}
+
+/// A segment and the offset of a frame in it.
+struct FramePlace {
+    bytes: SegmentBytes,
+    offset: u64,
 }
 
 impl Iterator for Frames {
@@ -186,7 +202,7 @@ impl Iterator for Frames {
         if self.failed || self.next > self.to {
             return None;
         }
-        let frame = self.read();
+        let frame = self.read_next();
         self.failed = frame.is_err();
         self.next = Position(self.next.0.saturating_add(1));
         Some(frame)
@@ -194,7 +210,8 @@ impl Iterator for Frames {
 }
 
 impl Frames {
-    fn read(&mut self) -> Result<Frame, ReadError> {
+    fn read_next(&mut self) -> Result<Frame, ReadError> {
+        // The later segment counts: recovery may have written this frame again in it.
         while self
             .segments
             .get(self.index + 1)
@@ -203,21 +220,23 @@ impl Frames {
             self.index += 1;
             self.at = None;
         }
-        let (bytes, offset) = match self.at.take() {
+        let FramePlace { bytes, offset } = match self.at.take() {
             Some(at) => at,
-            None => self.enter()?,
+            None => self.find_in_segment()?,
         };
-        // Only frames that the log has are asked for, so nothing behind the last one is ever looked
-        // at: the writer may cut the file there.
+        // Reads exactly one frame and no byte behind it: the writer may cut the file there.
         let (frame, next) = bytes
-            .frame(offset, self.next)
+            .read_frame(offset, self.next)
             .map_err(|error| self.damaged(offset, error.to_string()))?;
-        self.at = Some((bytes, next));
+        self.at = Some(FramePlace {
+            bytes,
+            offset: next,
+        });
         Ok(frame)
     }
 
-    /// The current segment, at the offset of the frame that is wanted next.
-    fn enter(&self) -> Result<(SegmentBytes, u64), ReadError> {
+    /// Opens the current segment and finds the next frame in it by skipping the frames before it.
+    fn find_in_segment(&self) -> Result<FramePlace, ReadError> {
         let segment = self
             .segments
             .get(self.index)
@@ -234,12 +253,12 @@ impl Frames {
         };
         let mut offset = SegmentBytes::START;
         for position in segment.first.0..self.next.0 {
-            match bytes.hop(offset) {
-                Some((found, next)) if found.0 == position => offset = next,
+            match bytes.skip_frame(offset) {
+                Some(skipped) if skipped.position.0 == position => offset = skipped.next,
                 _ => return Err(self.damaged(offset, "no frame header".into())),
             }
         }
-        Ok((bytes, offset))
+        Ok(FramePlace { bytes, offset })
     }
 
     fn damaged(&self, offset: u64, what: String) -> ReadError {

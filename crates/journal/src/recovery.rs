@@ -1,13 +1,17 @@
-//! Opening a log: where it ends, and what a crash left there.
+//! Opening a log: finds its end and repairs what a crash left there.
 //!
-//! Only the last segment is read through. A bad frame at its end is *damage* if a later whole frame
-//! exists, if the log went on in a later segment, or if the index or a frame's record says that it
-//! was durable; otherwise it is a *torn tail*: copied to `log/torn/`, reported, cut. Whole frames
-//! that are not known to be durable are kept, but written again into a new segment and synced
-//! before anyone is served: after a failed sync the page cache may show what the disk does not
-//! hold.
+//! Recovery reads only the last segment. Worked example: it holds the whole frames 10 to 13 and a
+//! bad frame 14.
 //!
-//! Everything is judged before anything is changed, so a log that is refused is left as it was.
+//! - If a whole frame 15 follows, or a later segment, or the caller knows that 14 was durable,
+//!   frame 14 is *damage*: recovery returns an error and changes nothing.
+//! - Otherwise frame 14 is a *torn tail*, an interrupted write. Recovery copies it to `log/torn/`,
+//!   reports it and cuts it.
+//! - Frame 13 is whole but not proven to be durable (see `last_segment`). Recovery writes it again,
+//!   in a new segment, and syncs it before any reader sees it. After a failed sync the page cache
+//!   may show bytes that the disk does not hold.
+//!
+//! All checks come before the first change, so a damaged log stays as it was.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,16 +19,16 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::Position;
-use crate::ending::{self, Doubtful, Ending, Settled};
-use crate::log::{Active, AppendError, LogOptions, Start};
-use crate::reader::{LogReader, ReadError, Shared, Tip};
+use crate::last_segment::{self, ChainState, DoubtfulFrames, LastSegment, LogEnd};
+use crate::log::{ActiveSegment, AppendError, LogOptions, WriterStart};
+use crate::reader::{LogReader, LogTip, ReadError, SharedLog};
 use crate::scan::SegmentBytes;
 use crate::segment::{self, HeaderRead, Segment, SegmentHeader};
 use crate::storage::Storage;
 
 const TORN_DIR: &str = "log/torn";
 
-/// What opening found.
+/// The result of opening a log, for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     /// The store's id.
@@ -33,23 +37,23 @@ pub struct Recovered {
     pub torn: Option<TornTail>,
 }
 
-/// What a crash left of a write that nobody was told about.
+/// An interrupted write at the end of the log that was never acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TornTail {
     /// The segment, relative to the data directory.
     pub file: String,
-    /// Where it began.
+    /// The offset at which it began.
     pub offset: u64,
     /// How many bytes were cut.
     pub bytes: u64,
-    /// Where a copy of them is, relative to the data directory.
+    /// The file with a copy of them, relative to the data directory.
     pub copied_to: String,
 }
 
 /// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Something that was durable is damaged or missing.
+    /// Durable bytes are damaged or missing.
     #[error(
         "the log is damaged in {file} at byte {offset}: {what}; run `turnkeep verify` to see what is touched, then `turnkeep repair`"
     )]
@@ -61,7 +65,7 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
-    /// Another version of Turnkeep wrote it.
+    /// A segment has a format that this version does not know.
     #[error("{file} is of format version {version}, which this version of turnkeep does not know")]
     UnknownVersion {
         /// The file, relative to the data directory.
@@ -72,7 +76,7 @@ pub enum OpenError {
     /// A frame cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A frame that was in doubt cannot be made durable.
+    /// A doubtful frame cannot be written again.
     #[error("the end of the log cannot be made durable: {0}")]
     Append(#[from] AppendError),
     /// The files cannot be read or written.
@@ -80,58 +84,82 @@ pub enum OpenError {
     Io(#[from] std::io::Error),
 }
 
-/// Finds the end of the log.
+/// The state of a log after recovery. The caller must write the doubtful frames again before it
+/// appends.
+pub(crate) struct Recovery {
+    pub(crate) start: WriterStart,
+    pub(crate) recovered: Recovered,
+    pub(crate) doubtful: DoubtfulFrames,
+}
+
+/// Finds the end of the log and cuts a torn tail.
 pub(crate) fn recover(
     storage: Arc<dyn Storage>,
     options: &LogOptions,
-) -> Result<(Start, Recovered, Doubtful), OpenError> {
+) -> Result<Recovery, OpenError> {
     let mut found = find_segments(&*storage)?;
     let store_id = found.store_id.unwrap_or(options.store_id_if_new);
     let store = segment::store_tag(&store_id);
     let known = options.known_durable.unwrap_or_default();
-    let (mut ending, copy) = ending::walk_last(&*storage, &found.segments, (Some(store), known))?;
-    found.refuse_damage(ending.as_ref(), known)?;
+    let LogEnd {
+        mut last_segment,
+        unfinished_copy,
+    } = last_segment::read_log_end(&*storage, &found.segments, Some(store), known)?;
+    found.reject_damage(last_segment.as_ref(), known)?;
 
+    // Changes begin here. Each step leaves a log that the next opening recovers the same way.
     let mut torn = found.remove_headless(&*storage)?;
-    if let Some(copy) = copy {
+    if let Some(copy) = unfinished_copy {
         storage.remove(&segment::file_name(copy))?;
         found.segments.pop();
     }
-    let is_torn = ending.as_mut().is_some_and(Ending::leave_out_torn);
-    if let Some(ending) = ending.as_ref().filter(|_| is_torn) {
-        torn = Some(ending.cut(&*storage)?);
+    let is_torn = last_segment
+        .as_mut()
+        .is_some_and(LastSegment::drop_torn_frames);
+    if let Some(last_segment) = last_segment.as_ref().filter(|_| is_torn) {
+        torn = Some(last_segment.cut_torn_tail(&*storage)?);
     }
-    let (start, doubtful) = start(storage, found.segments, store_id, (ending, is_torn))?;
-    Ok((start, Recovered { store_id, torn }, doubtful))
+    // Cutting the tail removed the segment's preallocated space, so the writer starts a new one.
+    let may_append = !is_torn;
+    let (start, doubtful) =
+        prepare_writer(storage, found.segments, store_id, last_segment, may_append)?;
+    Ok(Recovery {
+        start,
+        recovered: Recovered { store_id, torn },
+        doubtful,
+    })
 }
 
-/// Readies what the writer goes on from: the last segment if all in it is settled, else a new one.
-fn start(
+/// Prepares the writer's start: the last segment if all of its frames are proven and `may_append`,
+/// otherwise a new segment.
+fn prepare_writer(
     storage: Arc<dyn Storage>,
     mut segments: Vec<Arc<Segment>>,
     store_id: [u8; 16],
-    (ending, is_torn): (Option<Ending>, bool),
-) -> Result<(Start, Doubtful), OpenError> {
-    let bytes_used =
-        sealed_bytes(&*storage, &segments)? + ending.as_ref().map_or(0, Ending::settled_end);
-    let (last, settled) = ending.as_ref().map_or((Position(0), None), Ending::settled);
-    let end = ending.as_ref().map_or(0, |ending| ending.end);
-    let doubtful = ending.map(Ending::into_doubtful).unwrap_or_default();
+    last_segment: Option<LastSegment>,
+    may_append: bool,
+) -> Result<(WriterStart, DoubtfulFrames), OpenError> {
+    let bytes_used = sealed_bytes(&*storage, &segments)?
+        + last_segment.as_ref().map_or(0, LastSegment::proven_end);
+    let last = last_segment
+        .as_ref()
+        .map_or(Position(0), LastSegment::last_proven);
+    let chain = last_segment.as_ref().and_then(LastSegment::proven_chain);
+    let end = last_segment
+        .as_ref()
+        .map_or(0, |last_segment| last_segment.end);
+    let doubtful = last_segment
+        .map(LastSegment::into_doubtful)
+        .unwrap_or_default();
     let next_segment = segments.len() as u64 + 1;
-    let mut active = None;
-    if !is_torn
-        && doubtful.frames.is_empty()
-        && let Some(segment) = segments.last_mut()
-    {
-        let (number, file) = (
-            segment.number,
-            storage.open(&segment::file_name(segment.number))?,
-        );
-        // Readers share the writer's file, so that they know when it is cut.
-        *segment = Segment::opened(number, segment.first, file.clone());
-        active = Some(Active { number, file, end });
-    }
-    let shared = Arc::new(Shared {
+    // Doubtful frames go to a new segment, and later frames must follow them there.
+    let active = match segments.last_mut() {
+        Some(segment) if may_append && doubtful.frames.is_empty() => {
+            Some(reopen_for_writing(&*storage, segment, end)?)
+        }
+        _ => None,
+    };
+    let shared = Arc::new(SharedLog {
         storage,
         store: segment::store_tag(&store_id),
         segments: ArcSwap::from_pointee(segments),
@@ -140,65 +168,81 @@ fn start(
         tip: Mutex::default(),
         moved: Condvar::new(),
     });
-    let after = match settled {
-        Some(settled) => settled,
-        None => settled_before(&LogReader(shared.clone()), last)?,
+    let chain = match chain {
+        Some(chain) => chain,
+        // The last proven frame lies in an earlier segment.
+        None => read_chain_state(&LogReader(shared.clone()), last)?,
     };
-    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) = Tip {
+    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) = LogTip {
         durable: last,
         last,
-        last_hash: after.hash,
+        last_hash: chain.hash,
     };
     Ok((
-        Start {
+        WriterStart {
             shared,
             store_id,
             active,
             next_segment,
-            next_sequence: after.next_sequence,
+            next_sequence: chain.next_sequence,
         },
         doubtful,
     ))
 }
 
-/// What comes after a frame of an earlier segment.
-fn settled_before(log: &LogReader, last: Position) -> Result<Settled, OpenError> {
+/// Opens the last segment for the writer, which appends at `end`.
+fn reopen_for_writing(
+    storage: &dyn Storage,
+    segment: &mut Arc<Segment>,
+    end: u64,
+) -> Result<ActiveSegment, OpenError> {
+    let number = segment.number;
+    let file = storage.open(&segment::file_name(number))?;
+    // Readers share the writer's file, so that they see when it is truncated.
+    *segment = Segment::opened(number, segment.first, file.clone());
+    Ok(ActiveSegment { number, file, end })
+}
+
+/// Reads the chain state after a frame of an earlier segment.
+fn read_chain_state(log: &LogReader, last: Position) -> Result<ChainState, OpenError> {
     let Some(frame) = log.frames(last, last).next() else {
-        return Ok(Settled {
+        return Ok(ChainState {
             hash: [0; 32],
             next_sequence: 0,
         });
     };
     let frame = frame?;
-    Ok(Settled {
+    Ok(ChainState {
         hash: frame.hash,
         next_sequence: frame.next_sequence(),
     })
 }
 
-/// The segment files.
+/// The segment files of the log directory.
 #[derive(Default)]
-struct Found {
+struct FoundSegments {
     segments: Vec<Arc<Segment>>,
     store_id: Option<[u8; 16]>,
-    /// The last files, if they have no header: a spare, or one whose first write was torn.
+    /// Files at the end without a header: unused segments, or one whose first write was torn.
     headless: Vec<SegmentBytes>,
 }
 
 /// Reads the headers of all segments.
-fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
-    let mut found = Found::default();
-    for (number, expected) in segment::numbers(storage)?.into_iter().zip(1..) {
+fn find_segments(storage: &dyn Storage) -> Result<FoundSegments, OpenError> {
+    let mut found = FoundSegments::default();
+    for (number, expected) in segment::list_numbers(storage)?.into_iter().zip(1..) {
         let name = segment::file_name(expected);
+        // Segments are numbered without gaps, so a gap means a deleted file.
         if number != expected {
             return Err(damaged(name, 0, "the segment is missing"));
         }
         let header = segment::read_header(storage, number)?;
-        // Nothing is ever begun behind a segment that holds bytes but no header.
+        // The log syncs a segment's header before it starts the next segment. So a segment with
+        // data and without a header can only be the last one.
         if found
             .headless
             .iter()
-            .any(|before| before.used() > 0 || !matches!(header, HeaderRead::Blank))
+            .any(|before| before.used_len() > 0 || !matches!(header, HeaderRead::Blank))
         {
             return Err(damaged(
                 segment::file_name(number - 1),
@@ -229,7 +273,7 @@ fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
     Ok(found)
 }
 
-impl Found {
+impl FoundSegments {
     fn add(&mut self, header: SegmentHeader, number: u64) -> Result<(), OpenError> {
         let fits = header.number == number
             && *self.store_id.get_or_insert(header.store_id) == header.store_id
@@ -248,26 +292,31 @@ impl Found {
         Ok(())
     }
 
-    /// Refuses damage at the log's end, in the last segment or in what has no header behind it.
-    fn refuse_damage(&self, ending: Option<&Ending>, known: Position) -> Result<(), OpenError> {
-        let begun = self.headless.iter().find(|bytes| bytes.used() > 0);
-        if let Some(ending) = ending {
-            ending.refuse_damage(begun.is_some())?;
+    /// Returns an error if the last segment, or a file without a header after it, is damaged.
+    fn reject_damage(
+        &self,
+        last_segment: Option<&LastSegment>,
+        known: Position,
+    ) -> Result<(), OpenError> {
+        let begun = self.headless.iter().find(|bytes| bytes.used_len() > 0);
+        if let Some(last_segment) = last_segment {
+            last_segment.reject_damage(begun.is_some())?;
         }
         let Some(begun) = begun else { return Ok(()) };
-        let expected = Position(ending.map_or(Position(0), Ending::last_sound).0 + 1);
-        if known >= expected || begun.find_later(0, expected).is_some() {
+        let expected = Position(last_segment.map_or(Position(0), LastSegment::last_sound).0 + 1);
+        // A torn first write cannot leave a sound later frame behind it.
+        if known >= expected || begun.find_later_frame(0, expected).is_some() {
             let what = "the segment's header is bad, but its frames were durable";
             return Err(damaged(segment::file_name(begun.number), 0, what));
         }
         Ok(())
     }
 
-    /// Removes the files without a header; what one of them holds is copied aside.
+    /// Removes the files without a header, after copying their data aside.
     fn remove_headless(&self, storage: &dyn Storage) -> Result<Option<TornTail>, OpenError> {
         let mut torn = None;
         for bytes in &self.headless {
-            if bytes.used() > 0 {
+            if bytes.used_len() > 0 {
                 torn = Some(copy_torn(storage, bytes, 0)?);
             }
             storage.remove(&segment::file_name(bytes.number))?;
@@ -285,14 +334,14 @@ fn sealed_bytes(storage: &dyn Storage, segments: &[Arc<Segment>]) -> Result<u64,
     Ok(sum)
 }
 
-/// Copies what a segment holds from an offset on to `log/torn/`.
+/// Copies a segment's data from an offset on to `log/torn/`.
 pub(crate) fn copy_torn(
     storage: &dyn Storage,
     bytes: &SegmentBytes,
     offset: u64,
 ) -> Result<TornTail, OpenError> {
     let file = segment::file_name(bytes.number);
-    let end = bytes.used().max(offset);
+    let end = bytes.used_len().max(offset);
     let torn = bytes
         .bytes
         .slice(usize::try_from(offset).unwrap_or(0)..usize::try_from(end).unwrap_or(0));
@@ -308,7 +357,7 @@ pub(crate) fn copy_torn(
     })
 }
 
-/// A name in `log/torn/` that no earlier copy has: a segment's number may be torn more than once.
+/// Finds an unused name in `log/torn/`: the same place may be torn more than once.
 fn free_name(storage: &dyn Storage, stem: &str) -> std::io::Result<String> {
     let taken = storage.list(TORN_DIR)?;
     let mut name = format!("{stem}.bin");

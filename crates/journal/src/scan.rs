@@ -1,33 +1,49 @@
-//! Walking the frames of one segment, and looking beyond a bad one.
+//! Scans the frames of one segment, and searches for sound frames behind a bad one.
+//!
+//! It only reads. It accepts a frame only if its checksums hold, its position is the expected one
+//! and it carries the store's tag.
 
 use crate::Position;
 use crate::frame::{Frame, FrameError, FrameHeader, HEADER_BYTES, MAGIC};
 use crate::segment::{self, Locator};
-use crate::storage::{Storage, View};
+use crate::storage::{FileBytes, Storage};
 
-/// What is at an offset of a segment.
-pub(crate) enum Step {
-    /// A sound frame; the next begins at the offset.
+/// The content of a segment at an offset.
+pub(crate) enum ScanStep {
+    /// A sound frame, and the offset behind it.
     Frame(Box<Frame>, u64),
-    /// Zeros up to the end, or the end: nothing was ever written here.
+    /// Only zeros, or the end of the file: nothing was ever written here.
     End,
-    /// Neither.
+    /// Other bytes.
     Bad(FrameError),
+}
+
+/// A frame of which only the header was read.
+pub(crate) struct SkippedFrame {
+    pub(crate) position: Position,
+    /// The offset behind it.
+    pub(crate) next: u64,
+}
+
+/// The header of a frame that was found behind a bad one.
+#[derive(Clone, Copy)]
+pub(crate) struct LaterFrame {
+    pub(crate) offset: u64,
+    pub(crate) position: Position,
 }
 
 /// The bytes of one segment.
 #[derive(Clone)]
 pub(crate) struct SegmentBytes {
     pub(crate) number: u64,
-    /// The tag of the store whose frames are looked for; none if no header tells it.
+    /// The tag of the store; `None` if no segment header is readable.
     pub(crate) store: Option<u32>,
-    pub(crate) bytes: View,
+    pub(crate) bytes: FileBytes,
 }
 
 impl SegmentBytes {
     pub(crate) const START: u64 = segment::HEADER_BYTES as u64;
 
-    /// The bytes of the segment with this number.
     pub(crate) fn open(
         storage: &dyn Storage,
         number: u64,
@@ -41,20 +57,22 @@ impl SegmentBytes {
         })
     }
 
-    /// What is at `offset`, where the frame at `expected` should be.
-    pub(crate) fn step(&self, offset: u64, expected: Position) -> Step {
+    /// Reads the content at `offset`, where the frame at `expected` should be.
+    pub(crate) fn scan_at(&self, offset: u64, expected: Position) -> ScanStep {
         let rest = self.rest(offset);
-        if rest.iter().take(HEADER_BYTES).all(|&b| b == 0) && used(&rest) == 0 {
-            return Step::End;
+        // The header first: almost always it settles the question without reading the whole rest.
+        if rest.iter().take(HEADER_BYTES).all(|&b| b == 0) && length_without_zeros(&rest) == 0 {
+            return ScanStep::End;
         }
-        match self.frame(offset, expected) {
-            Ok((frame, next)) => Step::Frame(Box::new(frame), next),
-            Err(error) => Step::Bad(error),
+        match self.read_frame(offset, expected) {
+            Ok((frame, next)) => ScanStep::Frame(Box::new(frame), next),
+            Err(error) => ScanStep::Bad(error),
         }
     }
 
-    /// The frame at `offset`, and where the next one begins. Reads nothing behind the frame.
-    pub(crate) fn frame(
+    /// Reads the frame at `offset` and returns it with the offset behind it. Reads no byte behind
+    /// the frame.
+    pub(crate) fn read_frame(
         &self,
         offset: u64,
         expected: Position,
@@ -67,45 +85,53 @@ impl SegmentBytes {
         Ok((frame, next))
     }
 
-    /// Where the frame after the one at `offset` begins, by its header alone; with its position.
-    pub(crate) fn hop(&self, offset: u64) -> Option<(Position, u64)> {
-        let header = self.header(&self.rest(offset))?;
-        Some((header.position, offset + header.frame_len()))
+    /// Reads the header of the frame at `offset` and skips the frame.
+    pub(crate) fn skip_frame(&self, offset: u64) -> Option<SkippedFrame> {
+        let header = self.read_header(&self.rest(offset))?;
+        Some(SkippedFrame {
+            position: header.position,
+            next: offset + header.frame_len(),
+        })
     }
 
-    /// The offset and position of the next sound frame header behind what is at `offset`, of a
-    /// frame after `expected`. If a sound header is at `offset`, its whole frame is skipped: what
-    /// looks like a frame in there is somebody's payload.
-    pub(crate) fn find_later(&self, offset: u64, expected: Position) -> Option<(u64, Position)> {
-        let from = self
-            .hop(offset)
-            .map_or((offset + 1).next_multiple_of(8), |(_, next)| next);
+    /// Finds the next sound header behind `offset` of a frame after `expected`. If a sound header
+    /// is at `offset`, the search starts behind its frame: bytes inside it that look like a frame
+    /// are a client's payload.
+    pub(crate) fn find_later_frame(&self, offset: u64, expected: Position) -> Option<LaterFrame> {
+        let from = match self.skip_frame(offset) {
+            Some(skipped) => skipped.next,
+            // Frames begin at multiples of 8.
+            None => (offset + 1).next_multiple_of(8),
+        };
         let rest = self.rest(from);
         let candidates = rest
             .chunks_exact(8)
             .enumerate()
             .filter(|(_, chunk)| chunk.starts_with(MAGIC));
         for (at, _) in candidates {
-            if let Some(header) = self.header(&rest[at * 8..])
+            if let Some(header) = self.read_header(&rest[at * 8..])
                 && header.position > expected
             {
-                return Some((from + at as u64 * 8, header.position));
+                return Some(LaterFrame {
+                    offset: from + at as u64 * 8,
+                    position: header.position,
+                });
             }
         }
         None
     }
 
     /// The offset behind the last byte that is not zero.
-    pub(crate) fn used(&self) -> u64 {
-        used(&self.bytes) as u64
+    pub(crate) fn used_len(&self) -> u64 {
+        length_without_zeros(&self.bytes) as u64
     }
 
-    fn header(&self, bytes: &[u8]) -> Option<FrameHeader> {
+    fn read_header(&self, bytes: &[u8]) -> Option<FrameHeader> {
         FrameHeader::decode(bytes)
             .filter(|header| self.store.is_none_or(|store| header.store == store))
     }
 
-    fn rest(&self, offset: u64) -> View {
+    fn rest(&self, offset: u64) -> FileBytes {
         let start = usize::try_from(offset)
             .unwrap_or(usize::MAX)
             .min(self.bytes.len());
@@ -113,8 +139,9 @@ impl SegmentBytes {
     }
 }
 
-/// The length without the zeros at the end, which are skipped many at a time.
-fn used(bytes: &[u8]) -> usize {
+/// The length without the zeros at the end. Compares blocks, because the rest of a fresh segment is
+/// tens of megabytes of zeros.
+fn length_without_zeros(bytes: &[u8]) -> usize {
     let is_zero = |block: &[u8]| block.iter().fold(0, |any, &b| any | b) == 0;
     let mut len = bytes.len();
     for block in bytes.rchunks(256) {
@@ -131,16 +158,16 @@ fn used(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::used;
+    use super::length_without_zeros;
 
     #[test]
     fn the_last_byte_that_is_not_zero_is_found_wherever_it_is() {
         for len in [0, 1, 255, 256, 257, 600] {
-            assert_eq!(used(&vec![0; len]), 0);
+            assert_eq!(length_without_zeros(&vec![0; len]), 0);
             for at in 0..len {
                 let mut bytes = vec![0; len];
                 bytes[at] = 1;
-                assert_eq!(used(&bytes), at + 1, "byte {at} of {len}");
+                assert_eq!(length_without_zeros(&bytes), at + 1, "byte {at} of {len}");
             }
         }
     }

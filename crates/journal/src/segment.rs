@@ -11,9 +11,9 @@
 //!     48    16  zero
 //!     64     …  frames, each at a multiple of 8
 //! ```
-//! A segment is created full of zeros, header included; the header is written together with the
-//! first frame. Its frames end where the next segment's first position begins (a tail that was
-//! written again takes the place of the first copy), else at zeros or at the end of the file.
+//! A new segment is full of zeros, header included. The first write holds the header and the first
+//! frame. The frames end at zeros, at the end of the file, or at the first position of the next
+//! segment: doubtful frames that recovery wrote again are then in both, and the later copy counts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,17 +23,17 @@ use crate::{Position, frame::blob_crc};
 pub(crate) const LOG_DIR: &str = "log";
 pub(crate) const HEADER_BYTES: usize = 64;
 pub(crate) const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
-/// Where the version of the format is.
+/// The offset of the format's version.
 const VERSION_AT: usize = 7;
 
 const OFFSET_BITS: u32 = 40;
 
-/// Where a blob's bytes are; stays valid for ever. Only the log can read it.
+/// The place of a blob's bytes in the log. It never changes, and only the log can interpret it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Locator(u64);
 
 impl Locator {
-    /// Where no blob is: reading there fails.
+    /// The place of a lost blob. Reading it fails.
     pub const NOWHERE: Self = Self(0);
 
     pub(crate) fn new(segment: u64, offset: u64) -> Self {
@@ -48,18 +48,18 @@ impl Locator {
         self.0 & ((1 << OFFSET_BITS) - 1)
     }
 
-    /// A number to keep it by.
+    /// The locator as a number, for tables.
     pub fn to_u64(self) -> u64 {
         self.0
     }
 
-    /// The locator that was kept by this number.
+    /// The locator with this number.
     pub fn from_u64(number: u64) -> Self {
         Self(number)
     }
 }
 
-/// What a segment's first bytes say.
+/// The content of a segment's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) store_id: [u8; 16],
@@ -67,13 +67,13 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: Position,
 }
 
-/// What a segment's first bytes are.
+/// The result of reading a segment's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderRead {
     Sound(SegmentHeader),
-    /// Sound but for the version of the format, which is not ours.
+    /// Sound, but of another format version.
     OtherVersion(u8),
-    /// Nothing was written yet.
+    /// Only zeros: no frame was written yet.
     Blank,
     Bad,
 }
@@ -90,8 +90,8 @@ impl SegmentHeader {
         out
     }
 
-    /// Makes the checksum right, for the fuzzer.
-    pub(crate) fn mend(bytes: &mut [u8]) {
+    /// Corrects the checksum, for the fuzzer.
+    pub(crate) fn fix_checksums(bytes: &mut [u8]) {
         if let Some(bytes) = bytes.first_chunk_mut::<HEADER_BYTES>() {
             let crc = blob_crc(&bytes[16..]);
             bytes[8..12].copy_from_slice(&crc.to_le_bytes());
@@ -116,6 +116,8 @@ impl SegmentHeader {
             first: Position(word(40)),
         };
         let [version, ours] = [bytes[VERSION_AT], MAGIC[VERSION_AT]];
+        // The checksum does not cover the version, so a header of another version still proves
+        // that it is one.
         let mut as_ours = *bytes;
         as_ours[VERSION_AT] = ours;
         match header.encode() == as_ours {
@@ -126,19 +128,19 @@ impl SegmentHeader {
     }
 }
 
-/// What marks a store's frames as its own.
+/// The tag that every frame of a store carries.
 pub(crate) fn store_tag(store_id: &[u8; 16]) -> u32 {
     blob_crc(store_id)
 }
 
-/// Makes sure of a header that will stay although nothing after it does: it was written together
-/// with the first frame and is as doubtful.
-pub(crate) fn settle_header(file: &dyn StorageFile) -> std::io::Result<()> {
+/// Writes a header again and syncs it. It was written together with the first frame; if that frame
+/// is cut or moved, the header stays and is as doubtful as the frame was.
+pub(crate) fn rewrite_header(file: &dyn StorageFile) -> std::io::Result<()> {
     file.write_at(0, &file.read(0..HEADER_BYTES as u64)?)?;
     file.sync()
 }
 
-/// The header of a segment. Reads no frame: a log may be far larger than memory.
+/// Reads a segment's header and no frame: a log may be far larger than memory.
 pub(crate) fn read_header(storage: &dyn Storage, number: u64) -> std::io::Result<HeaderRead> {
     let file = storage.open(&file_name(number))?;
     Ok(SegmentHeader::read(&file.read(0..HEADER_BYTES as u64)?))
@@ -148,13 +150,14 @@ pub(crate) fn file_name(number: u64) -> String {
     format!("{LOG_DIR}/{number:010}.seg")
 }
 
-/// The numbers of the segment files that are there, in order.
-pub(crate) fn numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
+/// Lists the numbers of the existing segment files, in order.
+pub(crate) fn list_numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
     let names = storage.list(LOG_DIR)?;
     let mut numbers: Vec<u64> = names
         .iter()
         .filter_map(|name| name.strip_suffix(".seg")?.parse().ok())
         .collect();
+    // `7.seg` and `0000000007.seg` parse alike, but only one of them is a segment.
     numbers.retain(|&number| names.contains(&format!("{number:010}.seg")));
     numbers.sort_unstable();
     numbers.dedup();

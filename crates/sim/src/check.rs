@@ -1,6 +1,6 @@
-//! The named checkers: what must hold of a store whatever was done to it.
+//! The named checkers: each tests one guarantee of the store.
 //!
-//! Each reads the store through its door only and says what is wrong as a [`Violation`].
+//! They use only the store's public functions and report a [`Violation`].
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use crate::linearize::{Sent, linearize};
 use crate::model::Model;
 use crate::snapshot::{Snapshot, check_bytes};
 
-/// What a store did that it must never do.
+/// A broken guarantee.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Violation {
-    /// Something that must be there cannot be read.
+    /// Acknowledged data cannot be read.
     #[error("what must be there cannot be read: {0}")]
     Unreadable(ReadError),
-    /// Bytes were served under a name that is not theirs.
+    /// The store returned bytes with another hash than requested.
     #[error("blob {hash} was served as bytes that hash to {served}")]
     WrongBytes {
         /// The name.
         hash: BlobHash,
-        /// The hash of what was served.
+        /// The hash of the returned bytes.
         served: BlobHash,
     },
     /// The store keeps blobs that no command put there.
@@ -37,19 +37,19 @@ pub enum Violation {
     /// A position of the feed without an event.
     #[error("event {0} is missing")]
     MissingEvent(u64),
-    /// An acked command is not in the store as it was acked.
+    /// The store does not hold an acknowledged command as acknowledged.
     #[error("acked_survives: this was acked and is not there like that: {0:?}")]
     AckedLost(Box<Sent>),
-    /// A head that does not lead to a root, a depth at a time.
+    /// The path from a head to its root is broken.
     #[error("heads_reachable: the path of context {0} is broken at depth {1}")]
     BrokenPath(ContextId, u32),
-    /// Ids with a gap, or one id for two things.
+    /// Ids have a gap, or two objects share an id.
     #[error("ids_dense_and_never_reused: {0}")]
     BadId(String),
-    /// A stamp below the one before it, or later than the clock ever was.
+    /// A time is before the previous one or after the latest time of the clock.
     #[error("stamps_never_fall: {0:?} after {1:?}")]
     BadStamp(Timestamp, Timestamp),
-    /// The rebuilt state is not the one that was served.
+    /// Replay gives another state than the live store had.
     #[error("replay_equals_live: the state was {live} and is {replayed} after replay")]
     ReplayDiffers {
         /// The digest before.
@@ -57,7 +57,7 @@ pub enum Violation {
         /// The digest after.
         replayed: BlobHash,
     },
-    /// No order of whole commands explains what can be read.
+    /// No order of complete commands explains the visible state.
     #[error("nothing_half_visible: no order of these as whole commands gives this state: {0:?}")]
     HalfVisible(Vec<Sent>),
 }
@@ -66,7 +66,7 @@ fn unreadable(error: ReadError) -> Violation {
     Violation::Unreadable(error)
 }
 
-/// Everything that was acked is there, bit for bit.
+/// Everything that was acknowledged is readable and unchanged.
 pub fn acked_survives<'a>(
     store: &Store,
     sent: impl IntoIterator<Item = &'a Sent>,
@@ -120,7 +120,7 @@ fn as_acked(turn: &Turn) -> AppendedTurn {
     }
 }
 
-/// Every head leads to a root, and every way of reading the path gives the same turns.
+/// Every head leads to a root, and all read functions return the same path.
 pub fn heads_reachable(store: &Store) -> Result<(), Violation> {
     for context in store.contexts(None) {
         let path = store.last(context.id, usize::MAX).map_err(unreadable)?;
@@ -139,7 +139,7 @@ pub fn heads_reachable(store: &Store) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Reading from the middle of a path gives the path's turns.
+/// Reads from the middle of a path return the same turns.
 fn pages_agree(store: &Store, context: ContextId, path: &[Turn]) -> Result<(), Violation> {
     let (before, after) = path.split_at(path.len() / 2);
     let Some(middle) = after.first() else {
@@ -158,7 +158,8 @@ fn pages_agree(store: &Store, context: ContextId, path: &[Turn]) -> Result<(), V
     Err(Violation::BrokenPath(context, middle.depth))
 }
 
-/// Ids are dense from 1, the feed has each once, and no two acks share one unless a key joins them.
+/// Ids start at 1 without gaps, the feed has each once, and no two new acknowledgements share an
+/// id.
 pub fn ids_dense_and_never_reused<'a>(
     store: &Store,
     sent: impl IntoIterator<Item = &'a Sent>,
@@ -171,11 +172,13 @@ pub fn ids_dense_and_never_reused<'a>(
             stats.turns
         ));
     }
-    let events =
-        (1..=store.last_position()).map(|n| store.event(n).ok_or(Violation::MissingEvent(n)));
     let (mut turns, mut contexts) = (0, 0);
-    for event in events {
-        match event?.kind {
+    for position in 1..=store.last_position() {
+        let event = store
+            .event(position)
+            .ok_or(Violation::MissingEvent(position))?;
+        // The feed must have the ids in ascending order, and a root only for an earlier turn.
+        match event.kind {
             EventKind::TurnAppended(id) if id.get() == turns + 1 => turns += 1,
             EventKind::ContextCreated(id) if id.get() == contexts + 1 => contexts += 1,
             EventKind::FsAttached(id) if id.get() <= turns => {}
@@ -194,27 +197,37 @@ pub fn ids_dense_and_never_reused<'a>(
     }
     let mut seen = BTreeSet::new();
     for id in sent.into_iter().filter_map(Sent::acked).flat_map(new_ids) {
-        if id.1 > [turns, contexts][id.0] || !seen.insert(id) {
+        let is_known = match id {
+            NewId::Turn(turn) => turn.get() <= turns,
+            NewId::Context(context) => context.get() <= contexts,
+        };
+        if !is_known || !seen.insert(id) {
             return bad(format!("{id:?} was acked twice as new, or is not there"));
         }
     }
     Ok(())
 }
 
-/// The ids that an ack gave out for the first time: turns as 0, contexts as 1.
-fn new_ids(outcome: &Outcome) -> Vec<(usize, u64)> {
+/// An id that a reply acknowledged for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NewId {
+    Turn(TurnId),
+    Context(ContextId),
+}
+
+fn new_ids(outcome: &Outcome) -> Vec<NewId> {
     match outcome {
         Outcome::Appended(appended) if !appended.replayed => appended
             .turns
             .iter()
-            .map(|turn| (0, turn.turn.get()))
+            .map(|turn| NewId::Turn(turn.turn))
             .collect(),
-        Outcome::Created(created) if !created.replayed => vec![(1, created.context.get())],
+        Outcome::Created(created) if !created.replayed => vec![NewId::Context(created.context)],
         _ => Vec::new(),
     }
 }
 
-/// Stamps follow the order of the log and come from a clock that never was later than `latest`.
+/// Times ascend in log order and are never after `latest`.
 pub fn stamps_never_fall(seen: &Snapshot, latest: Timestamp) -> Result<(), Violation> {
     let stamps = seen.events.iter().filter_map(|event| match event {
         EventKind::TurnAppended(id) => Some(seen.turn(*id)?.created_at),
@@ -228,7 +241,7 @@ pub fn stamps_never_fall(seen: &Snapshot, latest: Timestamp) -> Result<(), Viola
     }
 }
 
-/// What was rebuilt from the log is what was served before.
+/// Replay gives the same state as the live store had.
 pub fn replay_equals_live(live: &Snapshot, replayed: &Snapshot) -> Result<(), Violation> {
     if live == replayed {
         return Ok(());
@@ -239,8 +252,8 @@ pub fn replay_equals_live(live: &Snapshot, replayed: &Snapshot) -> Result<(), Vi
     })
 }
 
-/// What can be read is what whole commands make of what was there: all that were acked, and of the
-/// others some. Returns the model that explains it.
+/// The visible state consists of complete commands: all acknowledged ones and some of the others.
+/// Returns the model that explains it.
 pub fn nothing_half_visible(
     model: &Model,
     sent: &[Sent],

@@ -1,7 +1,7 @@
-//! Random commands, the same for the same seed and the same model.
+//! Generates random commands. The same seed and model give the same commands.
 //!
-//! Payloads, keys and ids come from small pools, so that blobs are shared, keys collide, retries
-//! and conflicts happen, and a few commands name what does not exist.
+//! Payloads, keys and ids come from small pools. So turns share blobs, keys collide, and commands
+//! are repeated or conflict. A few commands name objects that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ const HISTORY_MAX: usize = 64;
 /// An id far beyond any that a run makes.
 const NOWHERE: u64 = 1 << 40;
 
-/// See the module.
+/// The generator.
 #[derive(Clone)]
 pub struct Generator {
     random: Random,
     payloads: Vec<NewBlob>,
-    /// Commands made earlier, to be sent again.
+    /// Earlier commands, to send some of them again.
     history: Vec<Command>,
 }
 
@@ -42,37 +42,37 @@ impl Generator {
         }
     }
 
-    /// The names of all blobs that it may send.
+    /// The hashes of all blobs that it may send.
     pub fn hashes(&self) -> BTreeSet<BlobHash> {
         self.payloads.iter().map(NewBlob::hash).collect()
     }
 
-    /// Several commands for the state that the model is in.
+    /// Several commands for the model's state.
     pub fn commands(&mut self, model: &Model, count: usize) -> Vec<Command> {
         (0..count).map(|_| self.command(model)).collect()
     }
 
-    /// A command for the state that the model is in.
+    /// A command for the model's state.
     pub fn command(&mut self, model: &Model) -> Command {
         if self.random.one_in(6)
             && let Some(again) = self.random.pick(&self.history)
         {
             return again.clone();
         }
-        let kind = if model.facts.contexts.is_empty() {
+        let kind = if model.visible.contexts.is_empty() {
             0
         } else {
             self.random.below(20)
         };
         let command = match kind {
-            0..3 => Command::CreateContext(self.create(model)),
-            3..12 => self.append(model),
-            12..15 => self.attach(model),
-            15..17 => Command::PutBlob(self.payload()),
-            17 => self.bundle(),
+            0..3 => Command::CreateContext(self.random_create(model)),
+            3..12 => self.random_append(model),
+            12..15 => self.random_attach(model),
+            15..17 => Command::PutBlob(self.random_payload()),
+            17 => self.random_bundle(),
             _ => Command::SetLabels {
-                context: self.context(model),
-                labels: self.labels(),
+                context: self.random_context(model),
+                labels: self.random_labels(),
             },
         };
         let place = self.random.below(HISTORY_MAX as u64);
@@ -86,41 +86,41 @@ impl Generator {
         command
     }
 
-    fn create(&mut self, model: &Model) -> CreateContext {
+    fn random_create(&mut self, model: &Model) -> CreateContext {
         let base = if self.random.one_in(2) {
             None
         } else {
-            Some(self.turn(model))
+            Some(self.random_turn(model))
         };
         CreateContext {
             base,
-            labels: self.labels(),
-            key: self.key(),
+            labels: self.random_labels(),
+            key: self.random_key(),
         }
     }
 
-    fn append(&mut self, model: &Model) -> Command {
+    fn random_append(&mut self, model: &Model) -> Command {
         let parts = if self.random.one_in(5) {
             1 + self.random.below(3)
         } else {
             1
         };
-        let parts = (0..parts).map(|_| self.part(model)).collect();
+        let parts = (0..parts).map(|_| self.random_part(model)).collect();
         Command::Append(Append {
             parts,
-            key: self.key(),
+            key: self.random_key(),
             strict: self.random.one_in(8),
         })
     }
 
-    fn part(&mut self, model: &Model) -> AppendPart {
-        let context = self.context(model);
-        let parent = self.random.one_in(4).then(|| self.turn(model));
-        let head = model.facts.context(context).and_then(|facts| facts.head);
+    fn random_part(&mut self, model: &Model) -> AppendPart {
+        let context = self.random_context(model);
+        let parent = self.random.one_in(4).then(|| self.random_turn(model));
+        let head = model.visible.context(context).and_then(|facts| facts.head);
         let expected_head = match self.random.below(8) {
             0 | 1 => Some(head),
             2 => Some(None),
-            3 => Some(Some(self.turn(model))),
+            3 => Some(Some(self.random_turn(model))),
             _ => None,
         };
         let turns = if self.random.one_in(4) {
@@ -132,37 +132,37 @@ impl Generator {
             context,
             parent,
             expected_head,
-            turns: (0..turns).map(|_| self.new_turn()).collect(),
+            turns: (0..turns).map(|_| self.random_new_turn()).collect(),
         }
     }
 
-    fn new_turn(&mut self) -> NewTurn {
+    fn random_new_turn(&mut self) -> NewTurn {
         let declared = match self.random.below(6) {
             0 => TypeRef::new("", 0),
             number => TypeRef::new(type_id(number), 1),
         };
-        let fs_root = self.random.one_in(5).then(|| self.payload().hash());
+        let fs_root = self.random.one_in(5).then(|| self.random_payload().hash());
         NewTurn {
             declared,
             encoding: u32::from(!self.random.one_in(9)),
-            payload: self.payload(),
+            payload: self.random_payload(),
             fs_root,
         }
     }
 
-    fn attach(&mut self, model: &Model) -> Command {
+    fn random_attach(&mut self, model: &Model) -> Command {
         let root = if self.random.one_in(9) {
             BlobHash::of(b"nobody has this")
         } else {
-            self.payload().hash()
+            self.random_payload().hash()
         };
         Command::AttachFs {
-            turn: self.turn(model),
+            turn: self.random_turn(model),
             root,
         }
     }
 
-    fn bundle(&mut self) -> Command {
+    fn random_bundle(&mut self) -> Command {
         let number = 1 + self.random.below(5);
         let (id, type_id) = (format!("bundle-{number}"), type_id(number));
         let kind = if self.random.one_in(3) {
@@ -181,14 +181,14 @@ impl Generator {
         }
     }
 
-    fn payload(&mut self) -> NewBlob {
+    fn random_payload(&mut self) -> NewBlob {
         self.random
             .pick(&self.payloads)
             .expect("there are payloads")
             .clone()
     }
 
-    fn key(&mut self) -> Option<Key> {
+    fn random_key(&mut self) -> Option<Key> {
         let number = self.random.below(60);
         if number < 20 {
             None
@@ -197,15 +197,15 @@ impl Generator {
         }
     }
 
-    fn labels(&mut self) -> Labels {
+    fn random_labels(&mut self) -> Labels {
         let count = self.random.below(3);
         (0..count)
             .map(|n| (format!("label {n}"), self.random.below(4).to_string()))
             .collect()
     }
 
-    fn turn(&mut self, model: &Model) -> TurnId {
-        let there = model.facts.turns.len() as u64;
+    fn random_turn(&mut self, model: &Model) -> TurnId {
+        let there = model.visible.turns.len() as u64;
         let number = if there == 0 || self.random.one_in(12) {
             NOWHERE
         } else {
@@ -214,8 +214,8 @@ impl Generator {
         TurnId::new(number).expect("from 1 on")
     }
 
-    fn context(&mut self, model: &Model) -> ContextId {
-        let there = model.facts.contexts.len() as u64;
+    fn random_context(&mut self, model: &Model) -> ContextId {
+        let there = model.visible.contexts.len() as u64;
         let number = if there == 0 || self.random.one_in(15) {
             NOWHERE
         } else {

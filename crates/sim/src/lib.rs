@@ -1,24 +1,24 @@
-//! Simulation of the store from one seed: a reference model, a generator of commands, a pilot that
-//! submits them alone or together, and named checkers of what must hold whatever happens.
+//! Simulation of the store: a reference model, a generator of random commands, functions that
+//! submit them, and named checkers of the store's guarantees.
 //!
-//! The model is written from the contract and not from the store's code. Where commands were in
-//! flight together, or their answers were lost in a crash, [`linearize`] looks for an order of the
-//! model's steps that explains everything that was answered and everything that can be read.
+//! One random seed determines a run. The model follows the documented rules, not the store's code.
+//! If commands ran concurrently, or a crash lost their replies, [`linearize`] searches for an order
+//! of the commands that explains every reply and the visible state.
 
 pub mod check;
 mod generate;
 mod linearize;
 mod model;
-mod pilot;
 mod random;
 mod snapshot;
+mod submit;
 mod trial;
 
 pub use check::Violation;
 pub use generate::Generator;
-pub use linearize::{Known, Sent, linearize};
+pub use linearize::{KnownResult, Sent, linearize};
 pub use model::{Answer, Model};
-pub use pilot::{run_alone, run_together};
 pub use random::Random;
-pub use snapshot::{ContextFacts, Snapshot, TurnFacts};
+pub use snapshot::{Snapshot, VisibleContext, VisibleTurn};
+pub use submit::{submit_and_wait, submit_in_one_group};
 pub use trial::Trial;

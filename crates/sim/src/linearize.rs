@@ -1,9 +1,11 @@
-//! Explaining what was seen: an order of steps of the model that gives every answer and ends in
-//! what can be read.
+//! Explains a visible state: searches for an order of commands in which the model gives every reply
+//! and ends in that state.
 //!
-//! Commands that were in flight together may take effect in any order, except that appends to one
-//! context keep theirs. A command without an answer took effect wholly or not at all. Ids are
-//! dense, so an answer's ids leave few orders to try.
+//! Concurrent commands may take effect in any order, except that appends to one context keep their
+//! order. A command without a reply took effect completely or not at all. Worked example: two
+//! creations ran concurrently, and their replies name contexts 2 and 1. The search tries the first
+//! creation first; the model would name it context 1, which contradicts the reply. So it tries the
+//! other order, which fits. Ids have no gaps, so the replies leave few orders to try.
 
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::Timestamp;
@@ -11,54 +13,55 @@ use turnkeep_types::Timestamp;
 use crate::model::Model;
 use crate::snapshot::Snapshot;
 
-/// What a submitter knows of its command.
+/// What the submitter knows about the result of its command.
 #[derive(Debug, Clone)]
-pub enum Known {
-    /// It was answered.
+pub enum KnownResult {
+    /// The store sent a reply.
     Answered(Result<Outcome, Refusal>),
-    /// Nobody knows what came of it: no answer, or one that says so.
+    /// There was no reply, or the reply does not tell whether the command took effect.
     Unknown,
 }
 
-/// A command and what is known of it.
+/// A submitted command and its known result.
 #[derive(Debug, Clone)]
 pub struct Sent {
     /// The command.
     pub command: Command,
-    /// What is known of it.
-    pub known: Known,
+    /// Its known result.
+    pub known: KnownResult,
 }
 
 impl Sent {
-    /// A command with its answer. A poisoned writer cannot tell whether what it wrote will be
-    /// found.
+    /// A command with its reply. After a failed sync the command may or may not be in the log, so
+    /// `Poisoned` counts as unknown.
     pub fn new(command: Command, answer: Result<Outcome, Refusal>) -> Self {
         let known = match answer {
-            Err(Refusal::Poisoned(_)) => Known::Unknown,
-            answer => Known::Answered(answer),
+            Err(Refusal::Poisoned(_)) => KnownResult::Unknown,
+            answer => KnownResult::Answered(answer),
         };
         Self { command, known }
     }
 
-    /// The answer of a command that succeeded.
+    /// The reply to a command that succeeded.
     pub fn acked(&self) -> Option<&Outcome> {
         match &self.known {
-            Known::Answered(Ok(outcome)) => Some(outcome),
+            KnownResult::Answered(Ok(outcome)) => Some(outcome),
             _ => None,
         }
     }
 
-    /// Whether it certainly left nothing behind, whatever the state was.
-    fn certainly_nothing(&self) -> bool {
+    /// Whether it certainly changed nothing, whatever the state was.
+    fn has_no_effect(&self) -> bool {
         matches!(
             self.known,
-            Known::Answered(Err(Refusal::NoSpace { .. } | Refusal::Closed))
+            KnownResult::Answered(Err(Refusal::NoSpace { .. } | Refusal::Closed))
         )
     }
 
-    /// The contexts whose appends keep their order; only where both are known to have been decided.
+    /// Whether `later` must take effect after this one: both are answered appends to one context.
     fn keeps_order_with(&self, later: &Self) -> bool {
-        let (Known::Answered(_), Known::Answered(_)) = (&self.known, &later.known) else {
+        let (KnownResult::Answered(_), KnownResult::Answered(_)) = (&self.known, &later.known)
+        else {
             return false;
         };
         let (Command::Append(a), Command::Append(b)) = (&self.command, &later.command) else {
@@ -70,52 +73,57 @@ impl Sent {
     }
 }
 
-/// The model after `sent`, in an order that explains all answers and gives what was `seen`; none if
-/// there is no such order.
+/// Returns the model after `sent`, in an order that explains all replies and ends in the state
+/// `seen`; `None` if there is no such order.
 pub fn linearize(model: &Model, sent: &[Sent], seen: &Snapshot) -> Option<Model> {
-    let open = sent
-        .iter()
-        .filter(|sent| !sent.certainly_nothing())
-        .collect();
+    let open = sent.iter().filter(|sent| !sent.has_no_effect()).collect();
     search(model, open, seen)
 }
 
 fn search(model: &Model, mut open: Vec<&Sent>, seen: &Snapshot) -> Option<Model> {
-    let too_much = model.facts.blobs.len() > seen.blobs.len();
-    if too_much || !seen.events.starts_with(&model.facts.events) {
+    // The model already shows more than the store, so no continuation can fit.
+    let too_much = model.visible.blobs.len() > seen.blobs.len();
+    if too_much || !seen.events.starts_with(&model.visible.events) {
         return None;
     }
-    while let Some(at) = (0..open.len()).find(|&at| explains_nothing(model, &open, at)) {
+    // Commands that change nothing are placed as soon as their reply fits. That is always safe and
+    // keeps the search small.
+    while let Some(at) = (0..open.len()).find(|&at| fits_without_change(model, &open, at)) {
         open.remove(at);
     }
     let answered = open
         .iter()
-        .any(|sent| matches!(sent.known, Known::Answered(_)));
-    if !answered && model.facts == *seen {
+        .any(|sent| matches!(sent.known, KnownResult::Answered(_)));
+    if !answered && model.visible == *seen {
         return Some(model.clone());
     }
-    (0..open.len())
-        .filter(|&at| may_be_next(&open, at))
-        .find_map(|at| {
-            let mut next = model.clone();
-            let answer = next.apply(stamp(model, &open[at].command, seen), &open[at].command);
-            let fits = match &open[at].known {
-                Known::Answered(given) => answer.agrees(given),
-                Known::Unknown => true,
-            };
-            let mut rest = open.clone();
-            rest.remove(at);
-            if fits && answer.changed() {
-                search(&next, rest, seen)
-            } else {
-                None
-            }
-        })
+    for at in (0..open.len()).filter(|&at| may_be_next(&open, at)) {
+        let Some(next) = apply_as_next(model, open[at], seen) else {
+            continue;
+        };
+        let mut rest = open.clone();
+        rest.remove(at);
+        if let Some(found) = search(&next, rest, seen) {
+            return Some(found);
+        }
+    }
+    None
 }
 
-/// The stamp of what the command would make, as it can be read.
-fn stamp(model: &Model, command: &Command, seen: &Snapshot) -> Timestamp {
-    let facts = &model.facts;
+/// The model after a command; `None` if the reply does not fit or the command changes nothing.
+fn apply_as_next(model: &Model, sent: &Sent, seen: &Snapshot) -> Option<Model> {
+    let mut next = model.clone();
+    let answer = next.apply(visible_stamp(model, &sent.command, seen), &sent.command);
+    let fits = match &sent.known {
+        KnownResult::Answered(given) => answer.agrees_with(given),
+        KnownResult::Unknown => true,
+    };
+    (fits && answer.changed()).then_some(next)
+}
+
+/// The time of the row that the command would add, taken from the visible state.
+fn visible_stamp(model: &Model, command: &Command, seen: &Snapshot) -> Timestamp {
+    let facts = &model.visible;
     let made = match command {
         Command::CreateContext(_) => seen
             .contexts
@@ -130,14 +138,13 @@ fn stamp(model: &Model, command: &Command, seen: &Snapshot) -> Timestamp {
     made.unwrap_or_default()
 }
 
-/// Whether the answer is right as things are and the command changes nothing: then it may stand
-/// here.
-fn explains_nothing(model: &Model, open: &[&Sent], at: usize) -> bool {
-    let Known::Answered(given) = &open[at].known else {
+/// Whether a command changes nothing in this state and its reply fits, so that it may come next.
+fn fits_without_change(model: &Model, open: &[&Sent], at: usize) -> bool {
+    let KnownResult::Answered(given) = &open[at].known else {
         return false;
     };
     let answer = model.clone().apply(Timestamp(0), &open[at].command);
-    may_be_next(open, at) && !answer.changed() && answer.agrees(given)
+    may_be_next(open, at) && !answer.changed() && answer.agrees_with(given)
 }
 
 fn may_be_next(open: &[&Sent], at: usize) -> bool {
@@ -183,7 +190,7 @@ mod tests {
     fn unknown(command: Command) -> Sent {
         Sent {
             command,
-            known: Known::Unknown,
+            known: KnownResult::Unknown,
         }
     }
 
@@ -191,20 +198,20 @@ mod tests {
     fn answers_are_explained_in_any_order_but_not_by_any_state() {
         let (model, mut sent) = run(&[label("too early"), create(), label("a"), create()]);
         sent.reverse();
-        let explained = linearize(&Model::new(), &sent, &model.facts).unwrap();
-        assert_eq!(explained.facts, model.facts);
+        let explained = linearize(&Model::new(), &sent, &model.visible).unwrap();
+        assert_eq!(explained.visible, model.visible);
         let (other, _) = run(&[create(), create(), label("b")]);
         assert!(
-            linearize(&Model::new(), &sent, &other.facts).is_none(),
+            linearize(&Model::new(), &sent, &other.visible).is_none(),
             "a label that nobody set"
         );
         let (fewer, _) = run(&[create(), label("a")]);
         assert!(
-            linearize(&Model::new(), &sent, &fewer.facts).is_none(),
+            linearize(&Model::new(), &sent, &fewer.visible).is_none(),
             "an acked context is lost"
         );
         assert!(
-            linearize(&Model::new(), &sent[1..], &model.facts).is_none(),
+            linearize(&Model::new(), &sent[1..], &model.visible).is_none(),
             "a context that nobody made"
         );
     }
@@ -216,8 +223,8 @@ mod tests {
         for seen in [&before, &after] {
             let mut sent = sent.clone();
             sent.push(unknown(label("a")));
-            assert!(linearize(&Model::new(), &sent, &seen.facts).is_some());
+            assert!(linearize(&Model::new(), &sent, &seen.visible).is_some());
         }
-        assert!(linearize(&Model::new(), &[unknown(label("a"))], &after.facts).is_none());
+        assert!(linearize(&Model::new(), &[unknown(label("a"))], &after.visible).is_none());
     }
 }

@@ -1,8 +1,8 @@
-//! The reference: what the contract says that each command does, on plain vectors and maps.
+//! The reference model: the documented effect of each command, on plain vectors and maps.
 //!
-//! It keeps a [`Snapshot`] of what a reader may see and, beside it, what only a repeated command
-//! shows: the keys. It knows no log, no groups and no index. Where a command breaks several rules
-//! at once the contract does not say which one is named, so the model gives them all.
+//! It holds a [`Snapshot`] of the visible state and the idempotency keys, which only a repeated
+//! command reveals. It has no log, no groups and no index. If a command breaks several rules at
+//! once, the store may name any of them, so the model returns all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,48 +14,66 @@ use turnkeep_store::{
 };
 use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId, TypeRef};
 
-use crate::snapshot::{ContextFacts, Snapshot, TurnFacts};
+use crate::snapshot::{Snapshot, VisibleContext, VisibleTurn};
 
-/// See the module.
+/// The reference model.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    /// What a reader may see.
-    pub facts: Snapshot,
-    append_keys: BTreeMap<(ContextId, Vec<u8>), (AppendAsked, Vec<AppendedTurn>)>,
-    create_keys: BTreeMap<Vec<u8>, (CreateAsked, Created)>,
+    /// The state that a reader sees.
+    pub visible: Snapshot,
+    append_keys: BTreeMap<(ContextId, Vec<u8>), (AppendRequest, Vec<AppendedTurn>)>,
+    create_keys: BTreeMap<Vec<u8>, (CreateRequest, Created)>,
     types: BTreeSet<TypeRef>,
 }
 
-/// What a repeated creation must ask for again.
-type CreateAsked = (Option<TurnId>, Labels);
+/// The parts of a creation that a repeat must have in common with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CreateRequest {
+    base: Option<TurnId>,
+    labels: Labels,
+}
 
-/// What a repeated append must ask for again.
-type AppendAsked = Vec<(ContextId, Option<TurnId>, Vec<TurnAsked>)>;
-type TurnAsked = (BlobHash, TypeRef, u32, Option<BlobHash>);
+/// The parts of an append that a repeat must have in common with it.
+type AppendRequest = Vec<PartRequest>;
 
-/// What the contract says must come of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PartRequest {
+    context: ContextId,
+    parent: Option<TurnId>,
+    turns: Vec<TurnRequest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TurnRequest {
+    hash: BlobHash,
+    declared: TypeRef,
+    encoding: u32,
+    fs_root: Option<BlobHash>,
+}
+
+/// The required result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done; whether anything changed.
+    /// It succeeds.
     Done(Outcome, Effect),
-    /// It is refused for one of these reasons.
+    /// It is rejected for one of these reasons.
     Refused(Vec<Refusal>),
-    /// The bundle is refused.
+    /// The bundle is rejected.
     BundleRefused,
 }
 
 /// Whether a command that succeeded changed anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It did.
+    /// It changed the state.
     Changed,
-    /// It had been done before.
+    /// It repeated an earlier command.
     Nothing,
 }
 
 impl Answer {
-    /// Whether the store's answer is the one that the contract asks for.
-    pub fn agrees(&self, given: &Result<Outcome, Refusal>) -> bool {
+    /// Whether the store's reply is the required one.
+    pub fn agrees_with(&self, given: &Result<Outcome, Refusal>) -> bool {
         match (self, given) {
             (Self::Done(expected, _), Ok(outcome)) => expected == outcome,
             (Self::Refused(reasons), Err(refusal)) => reasons.contains(refusal),
@@ -76,24 +94,26 @@ impl Model {
         Self::default()
     }
 
-    /// Carries a command out. `stamp` is the one of its batch, which the contract leaves to the
-    /// writer.
+    /// Applies a command. `stamp` is the time of its batch, which the writer chooses.
     pub fn apply(&mut self, stamp: Timestamp, command: &Command) -> Answer {
         match command {
-            Command::CreateContext(create) => self.create(stamp, create),
-            Command::Append(append) => self.append(stamp, append),
-            Command::AttachFs { turn, root } => self.attach(*turn, *root),
+            Command::CreateContext(create) => self.create_context(stamp, create),
+            Command::Append(append) => self.append_turns(stamp, append),
+            Command::AttachFs { turn, root } => self.attach_fs(*turn, *root),
             Command::PutBlob(blob) => self.put_blob(blob),
             Command::PutBundle { id, json } => self.put_bundle(id, json),
             Command::SetLabels { context, labels } => self.set_labels(*context, labels),
         }
     }
 
-    fn create(&mut self, created_at: Timestamp, create: &CreateContext) -> Answer {
-        let asked = (create.base, create.labels.clone());
+    fn create_context(&mut self, created_at: Timestamp, create: &CreateContext) -> Answer {
+        let request = CreateRequest {
+            base: create.base,
+            labels: create.labels.clone(),
+        };
         let key = create.key.as_ref().map(|key| key.as_bytes().to_vec());
         if let Some((before, created)) = key.as_ref().and_then(|key| self.create_keys.get(key)) {
-            return if *before == asked {
+            return if *before == request {
                 done_before(Outcome::Created(Created {
                     replayed: true,
                     ..created.clone()
@@ -104,20 +124,20 @@ impl Model {
         }
         let head_depth = match create.base {
             None => 0,
-            Some(turn) => match self.facts.turn(turn) {
+            Some(turn) => match self.visible.turn(turn) {
                 None => return refused(Refusal::UnknownTurn(turn)),
                 Some(facts) => facts.depth,
             },
         };
-        let context = context_id(self.facts.contexts.len() + 1);
-        let (head, labels) = asked.clone();
-        self.facts.contexts.push(ContextFacts {
+        let context = context_id(self.visible.contexts.len() + 1);
+        let CreateRequest { base: head, labels } = request.clone();
+        self.visible.contexts.push(VisibleContext {
             head,
             head_depth,
             created_at,
             labels,
         });
-        self.facts.events.push(EventKind::ContextCreated(context));
+        self.visible.events.push(EventKind::ContextCreated(context));
         let created = Created {
             context,
             head,
@@ -126,19 +146,19 @@ impl Model {
             replayed: false,
         };
         if let Some(key) = key {
-            self.create_keys.insert(key, (asked, created.clone()));
+            self.create_keys.insert(key, (request, created.clone()));
         }
         done(Outcome::Created(created))
     }
 
-    fn append(&mut self, created_at: Timestamp, append: &Append) -> Answer {
-        let asked: AppendAsked = append.parts.iter().map(part_asked).collect();
+    fn append_turns(&mut self, created_at: Timestamp, append: &Append) -> Answer {
+        let request: AppendRequest = append.parts.iter().map(part_request).collect();
         let scope = append.parts.first().map(|part| part.context);
         let key = scope
             .zip(append.key.as_ref())
             .map(|(scope, key)| (scope, key.as_bytes().to_vec()));
         if let Some((before, turns)) = key.as_ref().and_then(|key| self.append_keys.get(key)) {
-            return if *before == asked {
+            return if *before == request {
                 done_before(Outcome::Appended(Appended {
                     turns: turns.clone(),
                     replayed: true,
@@ -148,20 +168,20 @@ impl Model {
             };
         }
         let mut next = self.clone();
-        let mut broken = self.broken_by_turns(append);
+        let mut rejections = self.rejections_by_turns(append);
         let mut turns = Vec::new();
         for part in &append.parts {
-            let misplaced = next.broken_by_place(part);
+            let misplaced = next.rejections_by_place(part);
             if misplaced.is_empty() {
                 next.add_part(created_at, part, &mut turns);
             }
-            broken.extend(misplaced);
+            rejections.extend(misplaced);
         }
-        if !broken.is_empty() {
-            return Answer::Refused(broken);
+        if !rejections.is_empty() {
+            return Answer::Refused(rejections);
         }
         if let Some(key) = key {
-            next.append_keys.insert(key, (asked, turns.clone()));
+            next.append_keys.insert(key, (request, turns.clone()));
         }
         *self = next;
         done(Outcome::Appended(Appended {
@@ -170,19 +190,19 @@ impl Model {
         }))
     }
 
-    fn broken_by_turns(&self, append: &Append) -> Vec<Refusal> {
+    fn rejections_by_turns(&self, append: &Append) -> Vec<Refusal> {
         let turns = || append.parts.iter().flat_map(|part| &part.turns);
         let roots = turns()
             .filter_map(|turn| turn.fs_root)
-            .filter(|root| !self.facts.blobs.contains_key(root));
+            .filter(|root| !self.visible.blobs.contains_key(root));
         let unknown = turns().filter(|turn| append.strict && !self.types.contains(&turn.declared));
         let unknown = unknown.map(|turn| Refusal::UnknownType(turn.declared.clone()));
         roots.map(Refusal::UnknownBlob).chain(unknown).collect()
     }
 
-    fn broken_by_place(&self, part: &AppendPart) -> Vec<Refusal> {
+    fn rejections_by_place(&self, part: &AppendPart) -> Vec<Refusal> {
         let context = part.context;
-        let Some(facts) = self.facts.context(context) else {
+        let Some(facts) = self.visible.context(context) else {
             return vec![Refusal::UnknownContext(context)];
         };
         let actual = facts.head;
@@ -194,22 +214,22 @@ impl Model {
         });
         let orphan = part
             .parent
-            .filter(|&parent| self.facts.turn(parent).is_none())
+            .filter(|&parent| self.visible.turn(parent).is_none())
             .map(Refusal::UnknownTurn);
         moved.into_iter().chain(orphan).collect()
     }
 
     fn add_part(&mut self, created_at: Timestamp, part: &AppendPart, made: &mut Vec<AppendedTurn>) {
         let head = self
-            .facts
+            .visible
             .context(part.context)
             .and_then(|context| context.head);
         let mut parent = part.parent.or(head);
         for turn in &part.turns {
             let depth = parent
-                .and_then(|parent| self.facts.turn(parent))
+                .and_then(|parent| self.visible.turn(parent))
                 .map_or(0, |parent| parent.depth + 1);
-            let id = turn_id(self.facts.turns.len() + 1);
+            let id = turn_id(self.visible.turns.len() + 1);
             self.add_turn(id, part.context, (parent, depth), created_at, turn);
             let hash = turn.payload.hash();
             made.push(AppendedTurn {
@@ -234,8 +254,8 @@ impl Model {
         turn: &NewTurn,
     ) {
         let (hash, raw_len) = (turn.payload.hash(), turn.payload.raw_len());
-        self.facts.blobs.insert(hash, raw_len);
-        self.facts.turns.push(TurnFacts {
+        self.visible.blobs.insert(hash, raw_len);
+        self.visible.turns.push(VisibleTurn {
             parent,
             depth,
             context,
@@ -246,33 +266,33 @@ impl Model {
             created_at,
             fs_root: turn.fs_root,
         });
-        self.facts.events.push(EventKind::TurnAppended(id));
+        self.visible.events.push(EventKind::TurnAppended(id));
     }
 
     fn move_head(&mut self, context: ContextId, head: TurnId, depth: u32) {
         let row = usize::try_from(context.get() - 1).ok();
-        if let Some(facts) = row.and_then(|row| self.facts.contexts.get_mut(row)) {
+        if let Some(facts) = row.and_then(|row| self.visible.contexts.get_mut(row)) {
             facts.head = Some(head);
             facts.head_depth = depth;
         }
     }
 
-    fn attach(&mut self, turn: TurnId, root: BlobHash) -> Answer {
-        let known = self.facts.blobs.contains_key(&root);
+    fn attach_fs(&mut self, turn: TurnId, root: BlobHash) -> Answer {
+        let known = self.visible.blobs.contains_key(&root);
         let row = usize::try_from(turn.get() - 1).ok();
-        let facts = row.and_then(|row| self.facts.turns.get_mut(row));
-        let mut broken = Vec::new();
-        broken.extend(facts.is_none().then_some(Refusal::UnknownTurn(turn)));
-        broken.extend((!known).then_some(Refusal::UnknownBlob(root)));
-        let Some(facts) = facts.filter(|_| broken.is_empty()) else {
-            return Answer::Refused(broken);
+        let facts = row.and_then(|row| self.visible.turns.get_mut(row));
+        let mut rejections = Vec::new();
+        rejections.extend(facts.is_none().then_some(Refusal::UnknownTurn(turn)));
+        rejections.extend((!known).then_some(Refusal::UnknownBlob(root)));
+        let Some(facts) = facts.filter(|_| rejections.is_empty()) else {
+            return Answer::Refused(rejections);
         };
         match facts.fs_root {
             Some(actual) if actual == root => done_before(Outcome::FsAttached),
             Some(actual) => refused(Refusal::FsRootSet { turn, actual }),
             None => {
                 facts.fs_root = Some(root);
-                self.facts.events.push(EventKind::FsAttached(turn));
+                self.visible.events.push(EventKind::FsAttached(turn));
                 done(Outcome::FsAttached)
             }
         }
@@ -280,7 +300,7 @@ impl Model {
 
     fn put_blob(&mut self, blob: &NewBlob) -> Answer {
         if self
-            .facts
+            .visible
             .blobs
             .insert(blob.hash(), blob.raw_len())
             .is_some()
@@ -290,10 +310,10 @@ impl Model {
         done(Outcome::BlobPut { was_new: true })
     }
 
-    /// The registry's rules have tests of their own: here bundles clash by their id or not at all.
+    /// Applies a bundle. The registry's rules have tests of their own; here only ids conflict.
     fn put_bundle(&mut self, id: &str, json: &Bytes) -> Answer {
         let content = |json: &Bytes| serde_json::from_slice::<serde_json::Value>(json).ok();
-        if let Some(before) = self.facts.bundles.get(id) {
+        if let Some(before) = self.visible.bundles.get(id) {
             let same = content(before) == content(json);
             return if same {
                 done_before(Outcome::BundlePut { was_new: false })
@@ -301,15 +321,16 @@ impl Model {
                 Answer::BundleRefused
             };
         }
-        self.types.extend(content(json).iter().flat_map(types_of));
-        self.facts.bundles.insert(id.to_owned(), json.clone());
-        self.facts.events.push(EventKind::RegistryPut(id.into()));
+        self.types
+            .extend(content(json).iter().flat_map(bundle_types));
+        self.visible.bundles.insert(id.to_owned(), json.clone());
+        self.visible.events.push(EventKind::RegistryPut(id.into()));
         done(Outcome::BundlePut { was_new: true })
     }
 
     fn set_labels(&mut self, context: ContextId, labels: &Labels) -> Answer {
         let row = usize::try_from(context.get() - 1).ok();
-        match row.and_then(|row| self.facts.contexts.get_mut(row)) {
+        match row.and_then(|row| self.visible.contexts.get_mut(row)) {
             None => refused(Refusal::UnknownContext(context)),
             Some(facts) => {
                 facts.labels.clone_from(labels);
@@ -331,23 +352,21 @@ fn refused(refusal: Refusal) -> Answer {
     Answer::Refused(vec![refusal])
 }
 
-fn part_asked(part: &AppendPart) -> (ContextId, Option<TurnId>, Vec<TurnAsked>) {
-    let turn = |turn: &NewTurn| {
-        (
-            turn.payload.hash(),
-            turn.declared.clone(),
-            turn.encoding,
-            turn.fs_root,
-        )
+fn part_request(part: &AppendPart) -> PartRequest {
+    let turn = |turn: &NewTurn| TurnRequest {
+        hash: turn.payload.hash(),
+        declared: turn.declared.clone(),
+        encoding: turn.encoding,
+        fs_root: turn.fs_root,
     };
-    (
-        part.context,
-        part.parent,
-        part.turns.iter().map(turn).collect(),
-    )
+    PartRequest {
+        context: part.context,
+        parent: part.parent,
+        turns: part.turns.iter().map(turn).collect(),
+    }
 }
 
-fn types_of(bundle: &serde_json::Value) -> Vec<TypeRef> {
+fn bundle_types(bundle: &serde_json::Value) -> Vec<TypeRef> {
     let types = bundle["types"].as_object().into_iter().flatten();
     let versions = types.flat_map(|(id, body)| {
         let versions = body["versions"].as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! A tiny random number generator: the same numbers for the same seed, for ever and everywhere.
+//! A small random number generator. The same seed gives the same numbers on every machine.
 
 /// A splitmix64 generator.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// One of these; none of nothing.
+    /// One element; `None` if there are none.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let len = from.len() as u64;
         if len == 0 {

@@ -1,7 +1,7 @@
-//! Everything that a reader can see of a store, as one value that can be compared and digested.
+//! The visible state of a store as one value that tests can compare and hash.
 //!
-//! Reading it reads every blob's bytes and checks them against their hash, so two equal snapshots
-//! of stores are equal down to the last payload byte.
+//! Reading a snapshot reads every blob and checks it against its hash, so stores with equal
+//! snapshots are equal to the last payload byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId, TypeRef};
 
 use crate::check::Violation;
 
-/// A context as a reader sees it.
+/// The visible state of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextFacts {
+pub struct VisibleContext {
     /// Its head.
     pub head: Option<TurnId>,
     /// The head's depth, 0 for an empty context.
@@ -24,9 +24,9 @@ pub struct ContextFacts {
     pub labels: Labels,
 }
 
-/// A turn as a reader sees it.
+/// The visible state of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnFacts {
+pub struct VisibleTurn {
     /// Its parent.
     pub parent: Option<TurnId>,
     /// Its depth.
@@ -47,13 +47,13 @@ pub struct TurnFacts {
     pub fs_root: Option<BlobHash>,
 }
 
-/// All that can be read.
+/// The visible state of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// Context n is at n − 1.
-    pub contexts: Vec<ContextFacts>,
+    pub contexts: Vec<VisibleContext>,
     /// Turn n is at n − 1.
-    pub turns: Vec<TurnFacts>,
+    pub turns: Vec<VisibleTurn>,
     /// The blobs with their lengths.
     pub blobs: BTreeMap<BlobHash, u32>,
     /// Event n is at n − 1.
@@ -63,9 +63,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads a store. `hashes` are the blobs that it may have besides its turns' payloads.
-    pub fn of(store: &Store, hashes: &BTreeSet<BlobHash>) -> Result<Self, Violation> {
-        let mut snapshot = Self::without_bytes(store, hashes)?;
+    /// Reads a store. `hashes` are the blobs that it may have in addition to payloads.
+    pub fn read(store: &Store, hashes: &BTreeSet<BlobHash>) -> Result<Self, Violation> {
+        let mut snapshot = Self::read_without_bytes(store, hashes)?;
         for (&hash, &raw_len) in &snapshot.blobs {
             check_bytes(store, hash, raw_len)?;
         }
@@ -84,16 +84,19 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The same without reading any blob's bytes.
-    pub fn without_bytes(store: &Store, hashes: &BTreeSet<BlobHash>) -> Result<Self, Violation> {
+    /// Reads a store without the blobs' bytes.
+    pub fn read_without_bytes(
+        store: &Store,
+        hashes: &BTreeSet<BlobHash>,
+    ) -> Result<Self, Violation> {
         let stats = store.stats();
-        let turns: Vec<TurnFacts> = (1..=stats.turns)
+        let turns: Vec<VisibleTurn> = (1..=stats.turns)
             .filter_map(TurnId::new)
-            .map(|id| turn(store, id))
+            .map(|id| read_turn(store, id))
             .collect::<Result<_, _>>()?;
         let contexts = (1..=stats.contexts)
             .filter_map(ContextId::new)
-            .map(|id| context(store, id));
+            .map(|id| read_context(store, id));
         let contexts = contexts.collect::<Result<_, _>>()?;
         let event = |n| Ok(store.event(n).ok_or(Violation::MissingEvent(n))?.kind);
         let events = (1..=store.last_position())
@@ -115,18 +118,18 @@ impl Snapshot {
         })
     }
 
-    /// A hash of all of it.
+    /// A hash of the whole snapshot.
     pub fn digest(&self) -> BlobHash {
         BlobHash::of(format!("{self:?}").as_bytes())
     }
 
     /// A turn.
-    pub fn turn(&self, id: TurnId) -> Option<&TurnFacts> {
+    pub fn turn(&self, id: TurnId) -> Option<&VisibleTurn> {
         self.turns.get(usize::try_from(id.get() - 1).ok()?)
     }
 
     /// A context.
-    pub fn context(&self, id: ContextId) -> Option<&ContextFacts> {
+    pub fn context(&self, id: ContextId) -> Option<&VisibleContext> {
         self.contexts.get(usize::try_from(id.get() - 1).ok()?)
     }
 }
@@ -135,9 +138,9 @@ fn unreadable(error: ReadError) -> Violation {
     Violation::Unreadable(error)
 }
 
-fn turn(store: &Store, id: TurnId) -> Result<TurnFacts, Violation> {
+fn read_turn(store: &Store, id: TurnId) -> Result<VisibleTurn, Violation> {
     let turn = store.turn(id).map_err(unreadable)?;
-    Ok(TurnFacts {
+    Ok(VisibleTurn {
         parent: turn.parent,
         depth: turn.depth,
         context: turn.context,
@@ -150,9 +153,9 @@ fn turn(store: &Store, id: TurnId) -> Result<TurnFacts, Violation> {
     })
 }
 
-fn context(store: &Store, id: ContextId) -> Result<ContextFacts, Violation> {
+fn read_context(store: &Store, id: ContextId) -> Result<VisibleContext, Violation> {
     let context = store.context(id).map_err(unreadable)?;
-    Ok(ContextFacts {
+    Ok(VisibleContext {
         head: context.head,
         head_depth: context.head_depth,
         created_at: context.created_at,
@@ -160,7 +163,7 @@ fn context(store: &Store, id: ContextId) -> Result<ContextFacts, Violation> {
     })
 }
 
-/// Reads a blob's bytes, which must be what their name says.
+/// Reads a blob and returns an error unless its bytes match its hash and length.
 pub(crate) fn check_bytes(store: &Store, hash: BlobHash, raw_len: u32) -> Result<(), Violation> {
     let payload = store.blob(hash).map_err(unreadable)?;
     let raw = payload.raw().map_err(unreadable)?;

@@ -1,6 +1,6 @@
-//! A run of random commands against a store, with the model kept beside it.
+//! A run of random commands against a store and the model.
 //!
-//! After every step the store must be what the model is. Commands of unknown outcome are set aside:
+//! After every step the store must equal the model. Commands with an unknown result are set aside:
 //! the live store must not show them, and after a crash [`Trial::recover`] finds out which of them
 //! took effect.
 
@@ -12,20 +12,20 @@ use turnkeep_types::{ManualClock, Timestamp};
 
 use crate::check::{self, Violation};
 use crate::generate::Generator;
-use crate::linearize::{Known, Sent};
+use crate::linearize::{KnownResult, Sent};
 use crate::model::Model;
-use crate::pilot::{run_alone, run_together};
 use crate::random::Random;
 use crate::snapshot::Snapshot;
+use crate::submit::{submit_and_wait, submit_in_one_group};
 
-/// See the module.
+/// The state of a run.
 #[derive(Clone)]
 pub struct Trial {
-    /// What the store must be.
+    /// The state that the store must have.
     pub model: Model,
-    /// Everything that was answered so far.
+    /// All commands with a reply so far.
     pub sent: Vec<Sent>,
-    /// Commands whose outcome is not known.
+    /// Commands with an unknown result.
     pub unknown: Vec<Sent>,
     /// How stores are opened.
     pub options: Options,
@@ -38,7 +38,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A run from a seed, with segments and checkpoints so small that it meets many of them.
+    /// Starts a run. Its segments and checkpoints are small, so that it produces many of them.
     pub fn new(seed: u64) -> Self {
         let now = Timestamp(1_700_000_000_000);
         let mut random = [0; 32];
@@ -68,23 +68,23 @@ impl Trial {
     }
 
     /// Sends one command.
-    pub fn alone(&mut self, store: &Store) -> Result<(), Violation> {
+    pub fn send_one(&mut self, store: &Store) -> Result<(), Violation> {
         self.tick();
         let command = self.generator.command(&self.model);
-        let sent = run_alone(store, command);
+        let sent = submit_and_wait(store, command);
         self.record(store, vec![sent])
     }
 
     /// Sends several commands at once.
-    pub fn together(&mut self, store: &Store, count: usize) -> Result<(), Violation> {
+    pub fn send_many(&mut self, store: &Store, count: usize) -> Result<(), Violation> {
         self.tick();
         let commands = self.generator.commands(&self.model, count);
-        let sent = run_together(store, commands);
+        let sent = submit_in_one_group(store, commands);
         self.record(store, sent)
     }
 
-    /// Sends every command again, whatever came of it: keys give their first answers, the rest is
-    /// done as if it were new, and nothing is left unknown.
+    /// Sends every command again. Commands with a key get their first reply, the others take effect
+    /// again, and no result stays unknown.
     pub fn repeat_all(&mut self, store: &Store) -> Result<(), Violation> {
         let unknown = std::mem::take(&mut self.unknown);
         let commands: Vec<_> = unknown
@@ -93,16 +93,16 @@ impl Trial {
             .map(|sent| sent.command.clone())
             .collect();
         for command in commands {
-            let sent = run_alone(store, command);
+            let sent = submit_and_wait(store, command);
             self.record(store, vec![sent])?;
         }
         Ok(())
     }
 
-    /// All checkers on a store that must be exactly what the model is. Returns what can be read.
+    /// Runs all checkers on a store that must equal the model. Returns the visible state.
     pub fn check(&self, store: &Store) -> Result<Snapshot, Violation> {
         let seen = self.read(store)?;
-        check::replay_equals_live(&self.model.facts, &seen)?;
+        check::replay_equals_live(&self.model.visible, &seen)?;
         check::stamps_never_fall(&seen, self.latest)?;
         check::acked_survives(store, &self.sent)?;
         check::heads_reachable(store)?;
@@ -110,13 +110,12 @@ impl Trial {
         Ok(seen)
     }
 
-    /// This run with what it knew at an earlier moment, and everything sent since then of unknown
-    /// outcome.
+    /// Returns this run as it was at an earlier moment, with the commands since then as unknown.
     #[must_use]
-    pub fn back_at(&self, earlier: &Self, unknown: &[Sent]) -> Self {
+    pub fn rewind_to(&self, earlier: &Self, unknown: &[Sent]) -> Self {
         let unknown = unknown.iter().map(|sent| Sent {
             command: sent.command.clone(),
-            known: Known::Unknown,
+            known: KnownResult::Unknown,
         });
         let (model, sent) = (earlier.model.clone(), earlier.sent.clone());
         Self {
@@ -127,19 +126,20 @@ impl Trial {
         }
     }
 
-    /// Finds out which of the commands of unknown outcome are in a store that was opened again.
+    /// Finds out which commands with an unknown result took effect in a store that was opened
+    /// again.
     pub fn recover(&mut self, store: &Store) -> Result<Snapshot, Violation> {
         let seen = self.read(store)?;
         self.model = check::nothing_half_visible(&self.model, &self.unknown, &seen)?;
         self.check(store)
     }
 
-    /// Reads all of a store.
+    /// Reads the visible state of a store.
     pub fn read(&self, store: &Store) -> Result<Snapshot, Violation> {
-        Snapshot::of(store, &self.generator.hashes())
+        Snapshot::read(store, &self.generator.hashes())
     }
 
-    /// Moves the clock, mostly on and now and then back.
+    /// Moves the clock, mostly forward and sometimes back.
     fn tick(&mut self) {
         let step = self.random.below(40);
         self.now = Timestamp(if step < 5 {
@@ -154,7 +154,7 @@ impl Trial {
     fn record(&mut self, store: &Store, sent: Vec<Sent>) -> Result<(), Violation> {
         let (answered, unknown): (Vec<Sent>, Vec<Sent>) = sent
             .into_iter()
-            .partition(|sent| matches!(sent.known, Known::Answered(_)));
+            .partition(|sent| matches!(sent.known, KnownResult::Answered(_)));
         let seen = self.read(store)?;
         self.model = check::nothing_half_visible(&self.model, &answered, &seen)?;
         self.sent.extend(answered);

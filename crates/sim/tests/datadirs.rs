@@ -1,8 +1,8 @@
 //! Data directories of every released version of the format, healthy and torn, opened by this
 //! version.
 //!
-//! `UPDATE=1` writes what is missing and never touches a directory that is there: what a release
-//! wrote stays as it was.
+//! `UPDATE=1` writes missing directories and never changes an existing one: the files of a release
+//! stay as that release wrote them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,5 +1,4 @@
-//! Every link between our documents leads somewhere: to a file that exists and, if it names one, a
-//! heading.
+//! Checks that every link between documents leads to an existing file and heading.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

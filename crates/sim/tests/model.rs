@@ -1,5 +1,5 @@
-//! Random commands against the reference model, with the store opened again in every way in
-//! between.
+//! Runs random commands against the store and the reference model, and reopens the store in every
+//! way in between.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -86,9 +86,9 @@ fn run(seed: u64) -> Result<(), Violation> {
     let mut older = Files::new();
     for step in 0..STEPS {
         if random.one_in(3) {
-            trial.together(&store, 2 + usize::try_from(random.below(7)).unwrap())?;
+            trial.send_many(&store, 2 + usize::try_from(random.below(7)).unwrap())?;
         } else {
-            trial.alone(&store)?;
+            trial.send_one(&store)?;
         }
         if step % 10 == 5 {
             let how = *random.pick(&REOPENINGS).unwrap();
@@ -122,7 +122,7 @@ fn every_kind_of_reopening_gives_the_state_that_was_live() {
         let mut older = Files::new();
         for step in 0..40 {
             trial
-                .together(&store, 4)
+                .send_many(&store, 4)
                 .unwrap_or_else(|e| panic!("{how:?}: {e}"));
             if step == 25 {
                 let copy = MemoryStorage::with_files(disk.files());
@@ -152,7 +152,7 @@ fn every_command_sent_again_after_a_replay_is_answered_as_the_model_says() {
     let disk = MemoryStorage::new();
     let store = trial.open(Arc::new(disk.clone())).unwrap();
     for _ in 0..20 {
-        trial.together(&store, 5).unwrap();
+        trial.send_many(&store, 5).unwrap();
     }
     let mut files = leave(store, &disk, Reopening::IndexDeleted, &Files::new());
     for _ in 0..2 {

@@ -1,10 +1,10 @@
-//! How far writes were acknowledged: the highest position and the highest ids, beside the index.
+//! The file `index/acknowledged`: how far writes were acknowledged.
 //!
-//! The log alone cannot tell that its end is gone: a log whose last segment was deleted is a
-//! shorter log. Checkpoints tell it, but they are rare. This file is written after every group, in
-//! place and before the group is answered, so a log that went back behind an answer is found out at
-//! the next start. It is not synced: after a power failure it may be some seconds old, but it never
-//! names more than was answered.
+//! A log whose last segment was deleted looks like a shorter log, so the log alone cannot reveal
+//! that its end is missing. Checkpoints can, but they are rare. The writer updates this file in
+//! place after every group and before it sends the group's replies. The next start compares it with
+//! the log. The file is not synced: after a power failure it may be some seconds old, but it never
+//! names more than the log held.
 //!
 //! ```text
 //! two slots of 512 bytes, written in turn; each begins with
@@ -19,8 +19,8 @@
 //!     56     8  how many turns there were then
 //!     64     8  how many contexts there were then
 //! ```
-//! A slot counts if its checksum holds. A write that a crash cut short spoils one slot; the other
-//! one holds what the write before it said.
+//! A slot counts if its checksum holds. A crash in the middle of a write spoils one slot; the other
+//! slot still holds the write before it.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use turnkeep_journal::{Position, Storage, StorageFile, blob_crc};
 
 use crate::state::State;
 
-/// Where it is, relative to the data directory.
+/// The file's path, relative to the data directory.
 pub(crate) const NAME: &str = "index/acknowledged";
 
 const MAGIC: &[u8; 8] = b"TKACKED1";
@@ -39,12 +39,11 @@ const RECORD_BYTES: usize = 72;
 /// Where the part of a record begins that its checksum covers.
 const COVERED_FROM: usize = 16;
 
-/// What was acknowledged.
+/// The last position and the numbers of ids that were acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Acknowledged {
     pub(crate) store_id: [u8; 16],
-    /// The last position known to be durable. It is less than `position` only under `--durability
-    /// os`.
+    /// The last position known to be durable. Only `--durability os` lets it lag behind `position`.
     pub(crate) durable: Position,
     pub(crate) position: Position,
     pub(crate) turns: u64,
@@ -52,8 +51,8 @@ pub(crate) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// What a state amounts to at the end of its log.
-    pub(crate) fn now(
+    /// Describes a state that was built from the log up to `position`.
+    pub(crate) fn from_state(
         store_id: [u8; 16],
         state: &State,
         position: Position,
@@ -87,8 +86,8 @@ impl Acknowledged {
         out
     }
 
-    /// Reads a slot: the serial number of its write, and what it says.
-    fn decode(slot: &[u8]) -> Option<(u64, Self)> {
+    /// Reads a slot; `None` if it is not sound.
+    fn decode(slot: &[u8]) -> Option<Slot> {
         let record = slot.first_chunk::<RECORD_BYTES>()?;
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| record[at + i]));
         let read = Self {
@@ -99,55 +98,68 @@ impl Acknowledged {
             contexts: number(64),
         };
         let serial = number(32);
-        (read.encode(serial) == *record).then_some((serial, read))
+        // Encoding it again checks the magic, the checksum and the zero bytes at once.
+        (read.encode(serial) == *record).then_some(Slot {
+            serial,
+            acknowledged: read,
+        })
     }
 }
 
-/// What the file says; none if it is not there or no slot is sound.
-pub(crate) fn read(storage: &dyn Storage) -> Option<Acknowledged> {
-    Some(read_newest(&*storage.open(NAME).ok()?)?.1)
+/// One of the two slots of the file.
+struct Slot {
+    serial: u64,
+    acknowledged: Acknowledged,
 }
 
-fn read_newest(file: &dyn StorageFile) -> Option<(u64, Acknowledged)> {
+/// Reads the file; `None` if it is missing or no slot is sound.
+pub(crate) fn read(storage: &dyn Storage) -> Option<Acknowledged> {
+    Some(read_newest_slot(&*storage.open(NAME).ok()?)?.acknowledged)
+}
+
+fn read_newest_slot(file: &dyn StorageFile) -> Option<Slot> {
     let slot = |number| {
         file.read(number * SLOT_BYTES..(number + 1) * SLOT_BYTES)
             .ok()
     };
     let slots = (0..SLOTS).filter_map(|number| Acknowledged::decode(&slot(number)?));
-    slots.max_by_key(|(serial, _)| *serial)
+    slots.max_by_key(|slot| slot.serial)
 }
 
-/// Keeps the file up to date.
+/// The open file.
 ///
 /// A store does not open without the file, unless the disk has no room for it or cannot be written:
-/// then nothing is acknowledged either. Later a write that fails only leaves an older file.
-pub(crate) struct Keeper {
+/// then nothing is acknowledged either. Later, a write that fails only leaves an older file.
+pub(crate) struct AcknowledgedFile {
     file: Option<Arc<dyn StorageFile>>,
     serial: u64,
 }
 
-impl Keeper {
-    /// Opens the file, or makes it, and writes down where the log stands now.
-    pub(crate) fn start(storage: &dyn Storage, now: &Acknowledged) -> io::Result<Self> {
+impl AcknowledgedFile {
+    /// Opens or creates the file and writes `now` to it.
+    pub(crate) fn open(storage: &dyn Storage, now: &Acknowledged) -> io::Result<Self> {
         let file = open_or_create(storage).map_err(|error| {
             io::Error::new(error.kind(), format!("{NAME} cannot be used: {error}"))
         })?;
         let serial = file
             .as_deref()
-            .and_then(read_newest)
-            .map_or(0, |(serial, _)| serial);
-        let mut keeper = Self { file, serial };
-        keeper.note(now);
-        Ok(keeper)
+            .and_then(read_newest_slot)
+            .map_or(0, |slot| slot.serial);
+        let mut opened = Self { file, serial };
+        opened.write(now);
+        Ok(opened)
     }
 
-    /// Writes down what is about to be acknowledged.
-    pub(crate) fn note(&mut self, now: &Acknowledged) {
+    /// Writes the slot that is not the newest, so the newest stays readable during the write.
+    pub(crate) fn write(&mut self, now: &Acknowledged) {
         let Some(file) = &self.file else { return };
         self.serial += 1;
         let offset = self.serial % SLOTS * SLOT_BYTES;
-        // After a failed write the other slot still counts. It is older, so it claims less.
-        drop(file.write_at(offset, &now.encode(self.serial)));
+        // After a failed write the other slot still counts. It is older, so it claims less than
+        // the log holds, which is safe.
+        match file.write_at(offset, &now.encode(self.serial)) {
+            Ok(()) | Err(_) => {}
+        }
     }
 }
 
@@ -191,14 +203,14 @@ mod tests {
     fn the_newest_sound_slot_counts() {
         let disk = MemoryStorage::new();
         assert_eq!(read(&disk), None);
-        let mut keeper = Keeper::start(&disk, &at(1)).unwrap();
-        keeper.note(&at(2));
+        let mut file = AcknowledgedFile::open(&disk, &at(1)).unwrap();
+        file.write(&at(2));
         assert_eq!(read(&disk), Some(at(2)));
-        let mut keeper = Keeper::start(&disk, &at(3)).unwrap();
-        keeper.note(&at(4));
+        let mut file = AcknowledgedFile::open(&disk, &at(3)).unwrap();
+        file.write(&at(4));
         for bit in 0..RECORD_BYTES * 8 {
             let mut files = disk.files();
-            let slot = usize::try_from(keeper.serial % SLOTS * SLOT_BYTES).unwrap();
+            let slot = usize::try_from(file.serial % SLOTS * SLOT_BYTES).unwrap();
             files.get_mut(NAME).unwrap()[slot + bit / 8] ^= 1 << (bit % 8);
             assert_eq!(
                 read(&MemoryStorage::with_files(files)),

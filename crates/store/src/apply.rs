@@ -1,7 +1,8 @@
 //! `apply`: the only code that changes the state, live and in replay.
 //!
-//! It takes records in log order, decides each against the state as it is and carries the decision
-//! out. It cannot fail: a record that the rules refuse leaves no trace.
+//! It takes the log's records in order, decides each one against the current state and carries out
+//! the decision. It cannot fail: a record that the rules reject changes nothing. Live, the writer
+//! passes in the plan that it made before it logged the record (`apply_decided`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,36 +12,37 @@ use turnkeep_journal::Locator;
 use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId};
 
 use crate::command::{Appended, AppendedTurn, Created, Labels, Outcome, Refusal};
-use crate::decide::{Decision, Place, Plan, Settled, decide};
-use crate::keys::KeyDigest;
-use crate::record::{BlobName, Part, Record, TurnRecord};
+use crate::decide::{Decision, KeyUse, NoChange, Placement, Plan, decide};
+use crate::record::{BlobName, PartRecord, Record, TurnRecord};
 use crate::state::{
     BlobRow, CREATION_LOST, Declared, EventRow, KeyEntry, State, TurnRow, turn_count,
 };
 use crate::walk;
 
-/// The writer's hand on the state. There is one per store.
+/// Changes the state. Each store has exactly one, on the writer's thread.
 pub(crate) struct Applier {
     pub(crate) state: Arc<State>,
-    interned: HashMap<Declared, u32>,
-    /// Most turns are of the same type as the one before.
-    last_interned: u32,
+    /// The numbers of the declared types.
+    type_numbers: HashMap<Declared, u32>,
+    /// The number of the last turn's type. Most turns have the same type as the one before, and
+    /// then no hash lookup is needed.
+    last_type_number: u32,
     /// The rows of the current frame's blobs.
     frame_blobs: Vec<u64>,
-    /// What changed in place since the checkpoint file that is being filled began.
-    pub(crate) touched: Touched,
+    /// The rows that changed in place since the current checkpoint file began.
+    pub(crate) changed: ChangedRows,
 }
 
-/// Rows that were changed, not added.
+/// Rows that changed in place. New rows are not in here: table lengths tell them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedRows {
     pub(crate) heads: BTreeSet<ContextId>,
     pub(crate) labels: BTreeSet<ContextId>,
     pub(crate) blobs: BTreeSet<u64>,
     pub(crate) lost_turns: BTreeSet<TurnId>,
 }
 
-impl Touched {
+impl ChangedRows {
     pub(crate) fn add(&mut self, other: Self) {
         self.heads.extend(other.heads);
         self.labels.extend(other.labels);
@@ -50,20 +52,20 @@ impl Touched {
 }
 
 impl Applier {
-    /// Goes on from a state that a checkpoint filled.
+    /// Continues from a state that the checkpoints filled.
     pub(crate) fn new(state: Arc<State>) -> Self {
         let known = (0_u32..).map_while(|n| Some((state.declared.get(n.into())?.clone(), n)));
-        let interned = known.collect();
+        let type_numbers = known.collect();
         Self {
             state,
-            interned,
-            last_interned: 0,
+            type_numbers,
+            last_type_number: 0,
             frame_blobs: Vec::new(),
-            touched: Touched::default(),
+            changed: ChangedRows::default(),
         }
     }
 
-    /// Begins a frame: takes in its stamp and its blobs.
+    /// Begins a frame: adds its blobs to the state and remembers its time.
     pub(crate) fn begin_frame(
         &mut self,
         created_at: Timestamp,
@@ -74,13 +76,13 @@ impl Applier {
             .fetch_max(created_at.0, Ordering::Relaxed);
         self.frame_blobs.clear();
         for blob in blobs {
-            let row = self.take_blob(blob);
+            let row = self.add_or_move_blob(blob);
             self.frame_blobs.push(row);
         }
     }
 
-    /// The same for a frame none of whose blobs is there already.
-    pub(crate) fn begin_frame_of_new(
+    /// Does the same for a frame whose blobs are all new, without looking them up.
+    pub(crate) fn begin_frame_with_new_blobs(
         &mut self,
         created_at: Timestamp,
         blobs: impl Iterator<Item = BlobRow>,
@@ -93,8 +95,10 @@ impl Applier {
             .extend(blobs.map(|blob| self.state.add_blob(blob)));
     }
 
-    /// A frame brings a blob that is there already only if the first copy is damaged.
-    fn take_blob(&mut self, blob: BlobRow) -> u64 {
+    /// Adds a blob, or moves its row to this copy if the blob is known. A frame repeats a known
+    /// blob only if the first copy was found damaged.
+    fn add_or_move_blob(&mut self, blob: BlobRow) -> u64 {
+        // A copy whose own bytes are lost must not replace a copy that may be readable.
         let known = if blob.locator == Locator::NOWHERE {
             None
         } else {
@@ -104,24 +108,32 @@ impl Applier {
             return self.state.add_blob(blob);
         };
         self.state.move_blob(row, blob);
-        self.touched.blobs.insert(row);
+        self.changed.blobs.insert(row);
         row
     }
 
-    /// Applies one record of the frame.
+    /// Decides one record of the current frame and carries out the decision.
     pub(crate) fn apply(
         &mut self,
         created_at: Timestamp,
         record: &Record,
     ) -> Result<Outcome, Refusal> {
         match decide(&*self.state, record) {
-            Decision::Settled(settled) => answer(&self.state, settled),
-            Decision::Do(plan) => Ok(self.carry_out(created_at, record, plan)),
+            Decision::NoChange(reason) => answer_unchanged(&self.state, reason),
+            Decision::Change(plan) => Ok(self.carry_out_plan(created_at, record, plan)),
         }
     }
 
-    /// Applies a record that was decided against this state and the batch before it: what `apply`
-    /// would decide again.
+    /// Applies a record whose result is of no interest: the client got its reply when the record was
+    /// live, and a rejected record changes nothing now either.
+    pub(crate) fn replay(&mut self, created_at: Timestamp, record: &Record) {
+        match self.apply(created_at, record) {
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// Carries out a plan that the writer made for this record. `apply` would make the same plan,
+    /// because the records before it in the batch are applied by now.
     pub(crate) fn apply_decided(
         &mut self,
         created_at: Timestamp,
@@ -129,20 +141,20 @@ impl Applier {
         plan: Plan,
     ) -> Outcome {
         debug_assert!(
-            matches!(decide(&*self.state, record), Decision::Do(again) if again.agrees(&plan))
+            matches!(decide(&*self.state, record), Decision::Change(again) if again.agrees_with(&plan))
         );
-        self.carry_out(created_at, record, plan)
+        self.carry_out_plan(created_at, record, plan)
     }
 
-    fn carry_out(&mut self, now: Timestamp, record: &Record, plan: Plan) -> Outcome {
+    fn carry_out_plan(&mut self, now: Timestamp, record: &Record, plan: Plan) -> Outcome {
         match (record, plan) {
             (Record::Create { base, labels, .. }, Plan::Create { head_depth, key }) => {
-                self.create(now, (*base, head_depth), labels, key)
+                self.create_context(now, *base, head_depth, labels, key)
             }
-            (Record::Append { parts, .. }, Plan::Append { places, key }) => {
-                self.append(now, parts, &places, key)
+            (Record::Append { parts, .. }, Plan::Append { placements, key }) => {
+                self.append_turns(now, parts, &placements, key)
             }
-            (Record::AttachFs { turn, root }, Plan::AttachFs) => self.attach(
+            (Record::AttachFs { turn, root }, Plan::AttachFs) => self.attach_fs_root(
                 *turn,
                 BlobName {
                     hash: *root,
@@ -160,7 +172,7 @@ impl Applier {
                     in_feed,
                 },
                 Plan::Lost,
-            ) => self.lose(now, *turns, *contexts, *in_feed),
+            ) => self.add_lost_ids(now, *turns, *contexts, *in_feed),
             (
                 Record::LostRoot {
                     turn,
@@ -168,18 +180,19 @@ impl Applier {
                     attached,
                 },
                 Plan::LostRoot,
-            ) => self.lose_root(*turn, *root, *attached),
+            ) => self.add_lost_root(*turn, *root, *attached),
             (Record::PutBlob { blob }, Plan::PutBlob) => self.put_blob(*blob),
             (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
     }
 
-    fn create(
+    fn create_context(
         &mut self,
         now: Timestamp,
-        (base, head_depth): (Option<TurnId>, u32),
+        base: Option<TurnId>,
+        head_depth: u32,
         labels: &Labels,
-        key: Option<(KeyDigest, u64)>,
+        key: Option<KeyUse>,
     ) -> Outcome {
         let head = TurnId::to_wire(base);
         let number = self.state.push_context(now, head) + 1;
@@ -187,9 +200,9 @@ impl Applier {
         if !labels.is_empty() {
             self.set_labels(context, labels);
         }
-        if let Some((digest, request)) = key {
+        if let Some(KeyUse { key, request }) = key {
             self.state.add_key(
-                digest,
+                key,
                 KeyEntry {
                     request,
                     first: number,
@@ -207,36 +220,37 @@ impl Applier {
         })
     }
 
-    fn append(
+    fn append_turns(
         &mut self,
         now: Timestamp,
-        parts: &[Part],
-        places: &[Place],
-        key: Option<(KeyDigest, u64)>,
+        parts: &[PartRecord],
+        placements: &[Placement],
+        key: Option<KeyUse>,
     ) -> Outcome {
         let first = self.state.turns.len() + 1;
         let mut turns = Vec::with_capacity(parts.iter().map(|part| part.turns.len()).sum());
-        for (part, place) in parts.iter().zip(places) {
-            let mut place = *place;
+        for (part, placement) in parts.iter().zip(placements) {
+            let mut placement = *placement;
             if part.placed {
-                self.learn_depth(place);
+                self.set_lost_parent_depth(placement);
             }
             for turn in &part.turns {
-                let appended = self.add_turn(now, part.context, place, turn);
-                place = Place {
+                let appended = self.add_turn(now, part.context, placement, turn);
+                placement = Placement {
                     parent: Some(appended.turn),
-                    depth: place.depth.saturating_add(1),
+                    depth: placement.depth.saturating_add(1),
                 };
                 turns.push(appended);
             }
-            if let Some(head) = place.parent {
+            // Only after the last turn's row exists: a reader that follows the head finds it.
+            if let Some(head) = placement.parent {
                 self.state.set_head(part.context, head);
-                self.touched.heads.insert(part.context);
+                self.changed.heads.insert(part.context);
             }
         }
-        if let Some((digest, request)) = key {
+        if let Some(KeyUse { key, request }) = key {
             self.state.add_key(
-                digest,
+                key,
                 KeyEntry {
                     request,
                     first,
@@ -250,13 +264,13 @@ impl Applier {
         })
     }
 
-    /// A turn that was put under a lost one tells how deep that one was.
-    fn learn_depth(&mut self, place: Place) {
-        if let (Some(parent), Some(depth)) = (place.parent, place.depth.checked_sub(1))
+    /// Derives the depth of a lost parent from the depth that repair recorded for its child.
+    fn set_lost_parent_depth(&mut self, placement: Placement) {
+        if let (Some(parent), Some(depth)) = (placement.parent, placement.depth.checked_sub(1))
             && let Some(row) = self.state.turn(parent).filter(|row| row.lost)
         {
             self.state.set_turn(parent, TurnRow { depth, ..row });
-            self.touched.lost_turns.insert(parent);
+            self.changed.lost_turns.insert(parent);
         }
     }
 
@@ -264,90 +278,86 @@ impl Applier {
         &mut self,
         now: Timestamp,
         context: ContextId,
-        place: Place,
+        placement: Placement,
         turn: &TurnRecord,
     ) -> AppendedTurn {
         let id = TurnId::new(self.state.turns.len() + 1).expect("a length plus one is not zero");
-        let declared = self.intern(&turn.declared, turn.encoding);
+        let declared = self.type_number(&turn.declared, turn.encoding);
         self.state.push_turn(TurnRow {
-            parent: place.parent,
+            parent: placement.parent,
             context: context.get(),
-            depth: place.depth,
+            depth: placement.depth,
             declared,
-            blob: self.blob_row(turn.payload),
+            blob: self.find_or_add_blob_row(turn.payload),
             has_fs_root: false,
             lost: false,
             created_at: now,
-            jump: walk::jump_of(&self.state, id, place.parent),
+            jump: walk::choose_jump(&self.state, id, placement.parent),
         });
         if let Some(root) = turn.fs_root {
-            let row = self.blob_row(BlobName {
+            let row = self.find_or_add_blob_row(BlobName {
                 hash: root,
                 in_frame: None,
             });
             self.state.add_fs_root(id, row);
         }
         self.state.add_event(EventRow::Turn(id));
-        let (parent, depth, hash) = (place.parent, place.depth, turn.payload.hash);
         AppendedTurn {
             context,
             turn: id,
-            parent,
-            depth,
-            hash,
+            parent: placement.parent,
+            depth: placement.depth,
+            hash: turn.payload.hash,
             created_at: now,
         }
     }
 
-    fn blob_row(&self, name: BlobName) -> u64 {
+    fn find_or_add_blob_row(&self, name: BlobName) -> u64 {
         let in_frame = name
             .in_frame
             .and_then(|at| self.frame_blobs.get(at as usize).copied());
         let row = in_frame.or_else(|| self.state.find_blob(&name.hash));
-        // A blob that only a damaged frame held: its turns stay, and reading them names the loss.
+        // Only a lost frame held this blob. Its turns stay, and reading them reports the loss.
         row.unwrap_or_else(|| self.state.add_missing_blob(name.hash))
     }
 
-    fn intern(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
-        let is_it =
-            |declared: &Declared| declared.turn_type == *turn_type && declared.encoding == encoding;
-        if self
-            .state
-            .declared
-            .get(self.last_interned.into())
-            .is_some_and(is_it)
-        {
-            return self.last_interned;
+    /// The number of a declared type and encoding. Equal pairs share one number.
+    fn type_number(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
+        let last = self.state.declared.get(self.last_type_number.into());
+        let is_last =
+            last.is_some_and(|last| last.turn_type == *turn_type && last.encoding == encoding);
+        if !is_last {
+            self.last_type_number = self.find_or_add_type(turn_type, encoding);
         }
-        self.last_interned = self.look_up_type(turn_type, encoding);
-        self.last_interned
+        self.last_type_number
     }
 
-    fn look_up_type(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
+    fn find_or_add_type(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
         let declared = Declared {
             turn_type: turn_type.clone(),
             encoding,
         };
-        if let Some(&number) = self.interned.get(&declared) {
+        if let Some(&number) = self.type_numbers.get(&declared) {
             return number;
         }
         let number = self.state.declared.push(declared.clone());
         let number = u32::try_from(number).expect("lists are shorter than 2^32");
-        self.interned.insert(declared, number);
+        self.type_numbers.insert(declared, number);
         number
     }
 
-    fn attach(&mut self, turn: TurnId, root: BlobName) -> Outcome {
-        self.state.add_fs_root(turn, self.blob_row(root));
+    fn attach_fs_root(&mut self, turn: TurnId, root: BlobName) -> Outcome {
+        self.state
+            .add_fs_root(turn, self.find_or_add_blob_row(root));
         self.state.add_event(EventRow::Fs(turn));
         Outcome::FsAttached
     }
 
-    /// A frame brings the blob that it puts. After a repair it may not: then the blob is known as
-    /// lost.
     fn put_blob(&mut self, blob: BlobName) -> Outcome {
+        // `begin_frame` added the blob. Repair leaves a damaged blob out of the frame; then only
+        // its name is kept, and reads report it as lost.
         if blob.in_frame.is_none() {
-            self.blob_row(blob);
+            self.find_or_add_blob_row(blob);
         }
         Outcome::BlobPut { was_new: true }
     }
@@ -361,13 +371,20 @@ impl Applier {
 
     fn set_labels(&mut self, context: ContextId, labels: &Labels) -> Outcome {
         self.state.set_labels(context, Arc::new(labels.clone()));
-        self.touched.labels.insert(context);
+        self.changed.labels.insert(context);
         Outcome::LabelsSet
     }
 
-    /// Keeps the ids of what was lost, so that all others keep theirs and none is given twice. With
-    /// `in_feed` each has its place in the feed as well, where readers are told of the loss.
-    fn lose(&mut self, now: Timestamp, turns: u64, contexts: u64, in_feed: bool) -> Outcome {
+    /// Adds rows for turns and contexts that were lost to damage. All later rows keep their ids,
+    /// and no id is assigned twice. With `in_feed`, each lost id also gets an event, so readers of
+    /// the feed learn of the loss.
+    fn add_lost_ids(
+        &mut self,
+        now: Timestamp,
+        turns: u64,
+        contexts: u64,
+        in_feed: bool,
+    ) -> Outcome {
         for _ in 0..contexts {
             let context = ContextId::new(self.state.push_context(now, CREATION_LOST) + 1);
             if let Some(context) = context.filter(|_| in_feed) {
@@ -384,6 +401,7 @@ impl Applier {
                 has_fs_root: false,
                 lost: true,
                 created_at: now,
+                // The turn's own id: walks must stop here.
                 jump: self.state.turns.len() + 1,
             };
             self.state.push_turn(row);
@@ -394,13 +412,14 @@ impl Applier {
         Outcome::Lost
     }
 
-    /// Keeps the name of a filesystem root whose tree is gone, so that reading it tells the loss.
-    fn lose_root(&mut self, turn: TurnId, root: BlobHash, attached: bool) -> Outcome {
-        let row = self.blob_row(BlobName {
+    /// Keeps the name of a filesystem root whose tree blob is lost. Reading it reports the loss.
+    fn add_lost_root(&mut self, turn: TurnId, root: BlobHash, attached: bool) -> Outcome {
+        let row = self.find_or_add_blob_row(BlobName {
             hash: root,
             in_frame: None,
         });
         self.state.add_fs_root(turn, row);
+        // A root that came with its append has no event of its own.
         if attached {
             self.state.add_event(EventRow::Fs(turn));
         }
@@ -408,19 +427,20 @@ impl Applier {
     }
 }
 
-/// The answer to a command that changes nothing.
-pub(crate) fn answer(state: &State, settled: Settled) -> Result<Outcome, Refusal> {
-    match settled {
-        Settled::Refused(refusal) => Err(refusal),
-        Settled::CreatedBefore(entry) => Ok(created_before(state, entry)),
-        Settled::AppendedBefore(entry) => Ok(appended_before(state, entry)),
-        Settled::BlobThere => Ok(Outcome::BlobPut { was_new: false }),
-        Settled::FsRootThere => Ok(Outcome::FsAttached),
-        Settled::BundleThere => Ok(Outcome::BundlePut { was_new: false }),
+/// Builds the reply to a command that changes nothing.
+pub(crate) fn answer_unchanged(state: &State, reason: NoChange) -> Result<Outcome, Refusal> {
+    match reason {
+        NoChange::Refused(refusal) => Err(refusal),
+        NoChange::AlreadyCreated(entry) => Ok(repeat_created(state, entry)),
+        NoChange::AlreadyAppended(entry) => Ok(repeat_appended(state, entry)),
+        NoChange::BlobExists => Ok(Outcome::BlobPut { was_new: false }),
+        NoChange::FsRootExists => Ok(Outcome::FsAttached),
+        NoChange::BundleExists => Ok(Outcome::BundlePut { was_new: false }),
     }
 }
 
-fn created_before(state: &State, entry: KeyEntry) -> Outcome {
+/// Rebuilds the reply to the request that created a context, for a repeat of it.
+fn repeat_created(state: &State, entry: KeyEntry) -> Outcome {
     let context = ContextId::new(entry.first).expect("a key stands for a real context");
     let [_, created_at, base] = state.contexts.get(entry.first - 1).unwrap_or_default();
     let head = TurnId::new(base);
@@ -437,7 +457,8 @@ fn created_before(state: &State, entry: KeyEntry) -> Outcome {
     })
 }
 
-fn appended_before(state: &State, entry: KeyEntry) -> Outcome {
+/// Rebuilds the reply to an append, for a repeat of it.
+fn repeat_appended(state: &State, entry: KeyEntry) -> Outcome {
     let ids = (entry.first..entry.first + u64::from(entry.count)).filter_map(TurnId::new);
     let turns = ids.filter_map(|turn| {
         let row = state.turn(turn)?;

@@ -5,9 +5,9 @@
 //! each frame exactly as it is in the log, see the storage format
 //! "TKEXPEND" | hash of the last frame [32]
 //! ```
-//! Frames keep their positions, stamps and chain, so an import gives every id back and `verify`
-//! proves the copy as it proves the original. A file without its end mark is not whole and is
-//! refused.
+//! Frames keep their positions, stamps and hash chain. An import therefore restores every id, and
+//! `verify` checks the copy like the original. A file without its end mark is incomplete, and the
+//! import rejects it.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const MAGIC: &[u8; 8] = b"TKEXPORT";
 const END: &[u8; 8] = b"TKEXPEND";
 const FORMAT: u32 = 1;
 
-/// Why an import failed. The directory is as empty as it was.
+/// Why an import failed. The import removes the files that it wrote.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The directory holds a store.
@@ -46,17 +46,17 @@ pub enum ImportError {
     Append(#[from] AppendError),
 }
 
-/// What was imported.
+/// The size of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Imported {
-    /// How many frames.
+    /// The number of frames.
     pub frames: u64,
-    /// How many bytes of log.
+    /// The size of the new log in bytes.
     pub bytes: u64,
 }
 
-/// Writes everything that is durable now. The store goes on meanwhile. `progress` hears of every
-/// frame: how many are done, and of how many.
+/// Writes all frames that are durable now. The store stays open for writes meanwhile. Calls
+/// `progress` after each frame with the number of frames done and the total.
 pub fn export(
     store: &Store,
     out: &mut dyn Write,
@@ -70,6 +70,7 @@ pub fn export(
     let mut last_hash = [0; 32];
     for frame in store.log().frames(Position(1), last) {
         let frame = frame.map_err(io::Error::other)?;
+        // An export with a damaged payload could not be imported, so it fails early.
         if !frame.blobs_are_sound() {
             let what = format!(
                 "a payload in frame {} is damaged: run `turnkeep verify`",
@@ -85,7 +86,7 @@ pub fn export(
     out.write_all(&last_hash)
 }
 
-/// Reads an export into an empty directory, which must be locked by the caller. `progress` is as in
+/// Reads an export into an empty directory. The caller must hold its lock. `progress` is as in
 /// [`export`].
 pub fn import(
     storage: &Arc<dyn Storage>,
@@ -96,8 +97,9 @@ pub fn import(
     if !storage.list("log")?.is_empty() {
         return Err(ImportError::NotEmpty);
     }
+    // Before the first frame: a crash must not leave a partial copy that opens.
     unfinished::mark(&**storage)?;
-    let done = fill(storage, segment_bytes, input, progress);
+    let done = import_frames(storage, segment_bytes, input, progress);
     if done.is_err() {
         for name in storage.list("log")? {
             storage.remove(&format!("log/{name}"))?;
@@ -106,13 +108,13 @@ pub fn import(
     done
 }
 
-fn fill(
+fn import_frames(
     storage: &Arc<dyn Storage>,
     segment_bytes: u64,
     mut input: &mut dyn Read,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Imported, ImportError> {
-    let (store_id, frames) = read_head(&mut input)?;
+    let ArchiveHead { store_id, frames } = read_head(&mut input)?;
     let options = LogOptions {
         segment_bytes,
         sync: SyncPolicy::Os,
@@ -121,11 +123,11 @@ fn fill(
         known_durable: None,
     };
     let (mut log, _) = FileLog::open(storage.clone(), options)?;
-    // Applied as well as copied, so that what is imported is known to open.
+    // Each frame is also applied, so that an import which succeeds can be opened.
     let mut applier = Applier::new(Arc::new(State::new()));
     let mut last_hash = [0; 32];
     for number in 1..=frames {
-        let frame = read_frame(&mut input).map_err(not_whole)?;
+        let frame = read_frame(&mut input).map_err(to_import_error)?;
         let frame = frame
             .ok_or_else(|| ImportError::Malformed(format!("it ends before frame {number}")))?;
         if frame.position.0 != number || frame.prev_hash != last_hash {
@@ -148,9 +150,14 @@ fn fill(
     })
 }
 
-fn read_head(input: &mut impl Read) -> Result<([u8; 16], u64), ImportError> {
+struct ArchiveHead {
+    store_id: [u8; 16],
+    frames: u64,
+}
+
+fn read_head(input: &mut impl Read) -> Result<ArchiveHead, ImportError> {
     let mut head = [0; 36];
-    input.read_exact(&mut head).map_err(not_whole)?;
+    input.read_exact(&mut head).map_err(to_import_error)?;
     if !head.starts_with(MAGIC) {
         return Err(ImportError::Malformed("it does not begin as one".into()));
     }
@@ -160,12 +167,15 @@ fn read_head(input: &mut impl Read) -> Result<([u8; 16], u64), ImportError> {
             "format {format} is not known to this version"
         )));
     }
-    let frames = u64::from_le_bytes(std::array::from_fn(|i| head[28 + i]));
-    Ok((std::array::from_fn(|i| head[12 + i]), frames))
+    Ok(ArchiveHead {
+        store_id: std::array::from_fn(|i| head[12 + i]),
+        frames: u64::from_le_bytes(std::array::from_fn(|i| head[28 + i])),
+    })
 }
 
 fn read_end(input: &mut impl Read, last_hash: [u8; 32]) -> Result<(), ImportError> {
     let mut end = Vec::new();
+    // One byte more than the end mark has, so that trailing bytes are noticed.
     input.take(41).read_to_end(&mut end)?;
     if end == [&END[..], &last_hash].concat() {
         return Ok(());
@@ -175,7 +185,7 @@ fn read_end(input: &mut impl Read, last_hash: [u8; 32]) -> Result<(), ImportErro
     ))
 }
 
-fn not_whole(error: io::Error) -> ImportError {
+fn to_import_error(error: io::Error) -> ImportError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => ImportError::Malformed("it is cut off".into()),
         io::ErrorKind::InvalidData => ImportError::Malformed(error.to_string()),

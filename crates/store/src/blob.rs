@@ -1,19 +1,19 @@
-//! Blobs on their way in: verified against their name and in the form in which they will be kept.
+//! New blobs: verified against their hash and compressed into their stored form.
 //!
-//! All hashing and compressing happens here, on the submitter's thread; the writer and `apply` only
-//! move what a [`NewBlob`] holds.
-//!
-//! Verifying takes memory for the uncompressed bytes of one blob, and compressing takes memory for
-//! about as many bytes as it reads ([`verifying_bytes`]). Nothing else here grows with the blob.
+//! All hashing and compressing happens here, on the caller's thread. The writer and `apply` never
+//! look at payload bytes. Verifying needs memory for the uncompressed bytes of one blob, and
+//! compressing for about as many bytes as it reads ([`verifying_bytes`]). A blob that does not
+//! match its hash, its length or the zstd limits is rejected with a [`BlobError`].
 
 use bytes::Bytes;
 use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES, blob_crc};
 use turnkeep_types::{BlobHash, Compression};
 
-/// Blobs shorter than this are kept as they are: compressing them costs more than it saves.
+/// Shorter blobs are stored uncompressed: compressing them costs more time than it saves space.
 pub const COMPRESS_FROM_BYTES: usize = 4096;
 
-/// The largest window that a zstd frame may ask for, unless its own length is larger.
+/// The largest window of a zstd frame, unless the blob itself is longer. Clients receive the frame
+/// as stored, and a streaming decoder allocates the whole window.
 const WINDOW_BYTES_MAX: u64 = 8 << 20;
 
 const ZSTD_LEVEL: i32 = 1;
@@ -26,14 +26,14 @@ pub struct NewBlob {
     pub(crate) form: Compression,
     pub(crate) bytes: Bytes,
     pub(crate) crc: u32,
-    /// How many of `bytes` were made here, so that they are not the caller's.
+    /// How many of `bytes` were allocated here and not by the caller.
     made_bytes: usize,
 }
 
 /// A blob as a client sent it.
 #[derive(Debug, Clone)]
 pub struct SentBlob {
-    /// The name that the sender gave it.
+    /// The hash that the sender declared.
     pub hash: BlobHash,
     /// The uncompressed length that the sender declared.
     pub raw_len: u32,
@@ -43,10 +43,10 @@ pub struct SentBlob {
     pub bytes: Bytes,
 }
 
-/// Why a blob as sent is refused.
+/// Why a blob is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    /// The bytes are not what their hash says.
+    /// The bytes have another hash than declared.
     #[error("the bytes hash to {actual}, not to {expected} as declared")]
     HashMismatch {
         /// As declared.
@@ -59,14 +59,14 @@ pub enum BlobError {
     LengthMismatch {
         /// As declared.
         expected: u64,
-        /// As found; for a stream that goes on beyond the declared length, the least that it can
-        /// be.
+        /// The actual length. For a stream that exceeds the declared length, the least possible
+        /// length.
         actual: u64,
     },
-    /// The bytes are not one sound zstd frame within the bounds.
+    /// The bytes are not exactly one sound zstd frame within the limits.
     #[error("the bytes do not decompress: {0}")]
     NotZstd(String),
-    /// Over the limit.
+    /// The blob exceeds the size limit.
     #[error("{actual} bytes are over the limit of {limit}")]
     TooLarge {
         /// The limit.
@@ -74,12 +74,12 @@ pub enum BlobError {
         /// The size.
         actual: u64,
     },
-    /// The system gives no memory for the uncompressed bytes.
+    /// The system has no memory for the uncompressed bytes.
     #[error("there is no memory to unpack {0} bytes: try again in a moment")]
     NoMemory(u64),
 }
 
-/// The most memory that verifying such a blob takes at once, besides the bytes as sent.
+/// The most memory that verifying such a blob needs at once, in addition to the bytes as sent.
 pub fn verifying_bytes(sent_bytes: usize, raw_len: u32, compression: Compression) -> usize {
     match compression {
         Compression::Zstd => raw_len as usize,
@@ -89,27 +89,29 @@ pub fn verifying_bytes(sent_bytes: usize, raw_len: u32, compression: Compression
 }
 
 impl NewBlob {
-    /// Takes bytes that are the blob itself: hashes them and compresses them where that pays.
+    /// Makes a blob of uncompressed bytes. Compresses them if that saves at least a tenth.
     pub fn from_raw(bytes: Bytes, blob_bytes_max: usize) -> Result<Self, BlobError> {
         let raw_len = checked_len(bytes.len(), blob_bytes_max)?;
-        let mut blob = Self::keep_raw(BlobHash::of(&bytes), raw_len, bytes);
+        let mut blob = Self::store_raw(BlobHash::of(&bytes), raw_len, bytes);
         blob.made_bytes = blob.bytes.len();
         Ok(blob)
     }
 
-    /// Verifies a blob as sent, against its own hash and length and the limit.
+    /// Verifies a blob against its declared hash and length and against the size limit.
     pub fn verify(sent: SentBlob, blob_bytes_max: usize) -> Result<Self, BlobError> {
+        // Before anything is unpacked: the declared length bounds the memory below.
         checked_len(sent.raw_len as usize, blob_bytes_max)?;
         match sent.compression {
             Compression::None => {
+                // Before hashing, which costs time in proportion to the bytes.
                 check_len(sent.raw_len, sent.bytes.len())?;
                 check_hash(sent.hash, &sent.bytes)?;
-                Ok(Self::keep_raw(sent.hash, sent.raw_len, sent.bytes))
+                Ok(Self::store_raw(sent.hash, sent.raw_len, sent.bytes))
             }
             Compression::Zstd => {
                 let raw = decompress(&sent.bytes, sent.raw_len)?;
                 check_hash(sent.hash, &raw)?;
-                Ok(Self::kept(
+                Ok(Self::with_stored(
                     sent.hash,
                     sent.raw_len,
                     Compression::Zstd,
@@ -119,7 +121,7 @@ impl NewBlob {
         }
     }
 
-    /// The blob's name.
+    /// The BLAKE3 of the uncompressed bytes.
     pub fn hash(&self) -> BlobHash {
         self.hash
     }
@@ -129,13 +131,12 @@ impl NewBlob {
         self.raw_len
     }
 
-    /// Bytes that this blob holds besides the ones that the caller gave.
+    /// How many bytes this blob allocated in addition to the caller's.
     pub fn made_bytes(&self) -> usize {
         self.made_bytes
     }
 
-    /// Keeps `guard` for as long as the blob's bytes live: until they are written, or the command
-    /// fails.
+    /// Drops `guard` together with the blob's bytes: after they are written, or the command fails.
     pub fn keep_with_bytes(&mut self, guard: impl Send + 'static) {
         let bytes = std::mem::take(&mut self.bytes);
         self.bytes = Bytes::from_owner(GuardedBytes {
@@ -144,20 +145,21 @@ impl NewBlob {
         });
     }
 
-    fn keep_raw(hash: BlobHash, raw_len: u32, bytes: Bytes) -> Self {
-        match compress_where_it_pays(&bytes) {
+    /// Stores uncompressed bytes, compressed if that pays.
+    fn store_raw(hash: BlobHash, raw_len: u32, bytes: Bytes) -> Self {
+        match compress_if_smaller(&bytes) {
             Some(smaller) => {
                 let made_bytes = smaller.len();
                 Self {
                     made_bytes,
-                    ..Self::kept(hash, raw_len, Compression::Zstd, smaller)
+                    ..Self::with_stored(hash, raw_len, Compression::Zstd, smaller)
                 }
             }
-            None => Self::kept(hash, raw_len, Compression::None, bytes),
+            None => Self::with_stored(hash, raw_len, Compression::None, bytes),
         }
     }
 
-    fn kept(hash: BlobHash, raw_len: u32, form: Compression, bytes: Bytes) -> Self {
+    fn with_stored(hash: BlobHash, raw_len: u32, form: Compression, bytes: Bytes) -> Self {
         let crc = blob_crc(&bytes);
         Self {
             hash,
@@ -170,7 +172,7 @@ impl NewBlob {
     }
 }
 
-/// Bytes and what must be dropped after them.
+/// Bytes with a guard that is dropped after them.
 struct GuardedBytes<G> {
     bytes: Bytes,
     _guard: G,
@@ -212,8 +214,8 @@ fn check_hash(expected: BlobHash, raw: &[u8]) -> Result<(), BlobError> {
     }
 }
 
-/// The compressed bytes, if they are worth keeping instead: at least a tenth smaller.
-fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
+/// Compresses bytes; `None` unless the result is at least a tenth smaller.
+fn compress_if_smaller(raw: &[u8]) -> Option<Bytes> {
     if raw.len() < COMPRESS_FROM_BYTES {
         return None;
     }
@@ -222,13 +224,14 @@ fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
         let smaller = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
         return pays(smaller.len()).then(|| smaller.into());
     }
-    // Without memory for it a blob is kept as it is.
+    // If the system has no memory for the result, the blob is stored uncompressed.
     let mut smaller = LargeBuffer::zeroed(zstd::zstd_safe::compress_bound(raw.len())).ok()?;
     let len = zstd::bulk::compress_to_buffer(raw, &mut smaller[..], ZSTD_LEVEL).ok()?;
     if !pays(len) {
         return None;
     }
     smaller.truncate(len);
+    // A mapped buffer costs at least a page and a system call, so a short result is copied.
     Some(if len < MAPPED_FROM_BYTES {
         Bytes::copy_from_slice(&smaller)
     } else {
@@ -238,20 +241,20 @@ fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
 
 /// Decompresses exactly one frame to exactly the declared length.
 ///
-/// The bytes are unpacked at once into a buffer of that length. The decoder of streams would take a
-/// window of its own besides, which may be as long as the blob.
+/// It unpacks into one buffer of that length. The streaming decoder would need a window in
+/// addition, which may be as long as the blob.
 fn decompress(bytes: &[u8], raw_len: u32) -> Result<LargeBuffer, BlobError> {
     check_frame(bytes, raw_len)?;
     let mut raw =
         LargeBuffer::zeroed(raw_len as usize).map_err(|_| BlobError::NoMemory(raw_len.into()))?;
     let len = zstd::zstd_safe::decompress(&mut raw[..], bytes)
-        .map_err(|code| refused_frame(code, raw_len))?;
+        .map_err(|code| decompress_error(code, raw_len))?;
     check_len(raw_len, len)?;
     Ok(raw)
 }
 
-/// Why zstd refused a frame: it goes on beyond the declared length, or it is damaged.
-fn refused_frame(code: zstd::zstd_safe::ErrorCode, raw_len: u32) -> BlobError {
+/// Translates an error of zstd: the frame exceeds the declared length, or it is damaged.
+fn decompress_error(code: zstd::zstd_safe::ErrorCode, raw_len: u32) -> BlobError {
     match zstd::zstd_safe::get_error_name(code) {
         "Destination buffer is too small" => BlobError::LengthMismatch {
             expected: raw_len.into(),
@@ -261,8 +264,8 @@ fn refused_frame(code: zstd::zstd_safe::ErrorCode, raw_len: u32) -> BlobError {
     }
 }
 
-/// One frame, whole, of the declared length where it says one, without a dictionary and with a
-/// bounded window.
+/// Checks that the bytes are exactly one frame, without a dictionary and with a bounded window, and
+/// that its content length, if it declares one, is `raw_len`.
 fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
     let not = |what: &str| BlobError::NotZstd(what.to_owned());
     let header = zstd_header::parse(bytes).ok_or_else(|| not("no zstd frame"))?;
@@ -280,6 +283,7 @@ fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
     if header.window > WINDOW_BYTES_MAX.max(raw_len.into()) {
         return Err(not("the frame's window is over the limit"));
     }
+    // A second frame would make the length ambiguous between decoders.
     match zstd::zstd_safe::find_frame_compressed_size(bytes) {
         Ok(len) if len == bytes.len() => Ok(()),
         Ok(_) => Err(not("there are bytes after the frame")),
@@ -287,9 +291,9 @@ fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
     }
 }
 
-/// What a zstd frame's header says, by RFC 8878.
+/// Parses the header of a zstd frame (RFC 8878).
 mod zstd_header {
-    pub(super) struct Header {
+    pub(super) struct FrameHeader {
         pub(super) needs_dictionary: bool,
         pub(super) window: u64,
         pub(super) content_len: Option<u64>,
@@ -297,26 +301,29 @@ mod zstd_header {
 
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<Header> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<FrameHeader> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let (&descriptor, mut rest) = rest.split_first()?;
         let single_segment = descriptor & 0x20 != 0;
         let mut window = 0;
         if !single_segment {
             let (&byte, after) = rest.split_first()?;
+            // Window descriptor: five bits of exponent, three bits of mantissa.
             let base = 1_u64 << (10 + (byte >> 3));
             window = base + (base / 8) * u64::from(byte & 7);
             rest = after;
         }
+        // The two low bits of the descriptor encode the length of the dictionary id.
         let id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
         let id = rest.get(..id_len)?;
         let size_len = match descriptor >> 6 {
             0 => usize::from(single_segment),
             flag => 1 << flag,
         };
+        // RFC 8878: a two-byte size has an offset of 256, because one byte covers 0 to 255.
         let size = little_endian(rest.get(id_len..id_len + size_len)?)
             + if size_len == 2 { 256 } else { 0 };
-        Some(Header {
+        Some(FrameHeader {
             needs_dictionary: id.iter().any(|&b| b != 0),
             window: if single_segment { size } else { window },
             content_len: (size_len > 0).then_some(size),

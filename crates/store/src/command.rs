@@ -1,7 +1,7 @@
-//! What can be asked of the writer, what comes of it, and why it may be refused.
+//! Commands to the writer, their outcomes and the reasons to reject them.
 //!
-//! These are the submitter's types: plain values, already verified and within limits. What the log
-//! holds of them is in `record`.
+//! These are the caller's types: plain values, already verified and within limits. `record` has the
+//! form that the log stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId, TypeRef};
 use crate::blob::NewBlob;
 use crate::registry::BundleError;
 
-/// An idempotency key: any bytes, not empty. Appends keep it per context, creation per store.
+/// An idempotency key: any bytes, not empty. Its scope is a context for appends, and the store for
+/// creating contexts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key(Bytes);
 
 impl Key {
-    /// A key of these bytes; `None` for no bytes, which is the wire's word for "no key".
+    /// Makes a key. Empty bytes give `None`: the wire sends no bytes for "no key".
     pub fn new(bytes: Bytes) -> Option<Self> {
         (!bytes.is_empty()).then_some(Self(bytes))
     }
@@ -31,10 +32,10 @@ impl Key {
 /// A context's labels.
 pub type Labels = BTreeMap<String, String>;
 
-/// One request to the writer. Each succeeds or fails by itself.
+/// One request to the writer. Each command succeeds or fails independently of the others.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Creates a context whose head is a base turn, or none. Forking is the same.
+    /// Creates a context. With a base turn this is a fork.
     CreateContext(CreateContext),
     /// Appends turns, all or none.
     Append(Append),
@@ -45,7 +46,7 @@ pub enum Command {
         /// A blob that must exist.
         root: BlobHash,
     },
-    /// Keeps a blob.
+    /// Stores a blob.
     PutBlob(NewBlob),
     /// Publishes a registry bundle.
     PutBundle {
@@ -64,7 +65,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The blobs that the command brings along.
+    /// The blobs that the command carries.
     pub fn blobs_mut(&mut self) -> Vec<&mut NewBlob> {
         match self {
             Self::Append(append) => {
@@ -87,18 +88,18 @@ pub struct CreateContext {
     pub base: Option<TurnId>,
     /// Its labels.
     pub labels: Labels,
-    /// Makes the creation repeatable; its scope is the store.
+    /// Makes a repeated request return the first answer. Its scope is the store.
     pub key: Option<Key>,
 }
 
 /// Appends turns to one context or several, as one atomic command.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// At least one part. Several parts are for the rooms inside this process; the wire has one.
+    /// At least one part. Requests from the network have exactly one; the ledger uses several.
     pub parts: Vec<AppendPart>,
-    /// Makes the append repeatable; its scope is the first part's context.
+    /// Makes a repeated request return the first answer. Its scope is the first part's context.
     pub key: Option<Key>,
-    /// Refuse types that the registry does not know.
+    /// Rejects types that the registry does not know.
     pub strict: bool,
 }
 
@@ -107,7 +108,7 @@ pub struct Append {
 pub struct AppendPart {
     /// The context whose head moves to the last of the turns.
     pub context: ContextId,
-    /// The first turn's parent; none means the context's current head.
+    /// The first turn's parent; `None` means the context's current head.
     pub parent: Option<TurnId>,
     /// If set, the head that the context must have: `Some(None)` means that it must be empty.
     pub expected_head: Option<Option<TurnId>>,
@@ -120,7 +121,7 @@ pub struct AppendPart {
 pub struct NewTurn {
     /// The declared type.
     pub declared: TypeRef,
-    /// The payload's encoding as the writer named it; 1 is msgpack.
+    /// The payload's encoding as the caller declared it; 1 is msgpack.
     pub encoding: u32,
     /// The payload.
     pub payload: NewBlob,
@@ -128,7 +129,7 @@ pub struct NewTurn {
     pub fs_root: Option<BlobHash>,
 }
 
-/// What a command did.
+/// The result of a command that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The context that was created, or was created by the first request with this key.
@@ -137,23 +138,23 @@ pub enum Outcome {
     Appended(Appended),
     /// The root is attached.
     FsAttached,
-    /// The blob is kept; whether it was new.
+    /// The store has the blob.
     BlobPut {
-        /// False if the store held it already.
+        /// Whether this command added it.
         was_new: bool,
     },
-    /// The bundle is published; whether it was new.
+    /// The bundle is published.
     BundlePut {
-        /// False if the identical bundle had been published already.
+        /// Whether this command published it.
         was_new: bool,
     },
     /// The labels are set.
     LabelsSet,
-    /// Repair noted what was lost; nobody can ask for this.
+    /// The log recorded lost ids. Only repair and recovery write such records; no command does.
     Lost,
 }
 
-/// The ack of a creation. A replay gives the head at creation, not the current one.
+/// The reply to a creation. A repeat returns the head at creation, not the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
     /// The new context.
@@ -168,7 +169,7 @@ pub struct Created {
     pub replayed: bool,
 }
 
-/// The ack of an append.
+/// The reply to an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// One row per turn, in the order of the request.
@@ -194,7 +195,7 @@ pub struct AppendedTurn {
     pub created_at: Timestamp,
 }
 
-/// Why a command was not carried out. Nothing of it is left behind.
+/// Why a command was rejected. A rejected command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No such context.
@@ -203,7 +204,7 @@ pub enum Refusal {
     /// No such turn.
     #[error("turn {0} does not exist")]
     UnknownTurn(TurnId),
-    /// A filesystem root that is not in the store.
+    /// The filesystem root is not in the store.
     #[error("blob {0} does not exist: put it first")]
     UnknownBlob(BlobHash),
     /// The context's head is not the expected one.
@@ -211,9 +212,9 @@ pub enum Refusal {
     HeadMoved {
         /// The context.
         context: ContextId,
-        /// What the request expected.
+        /// The head that the request expected.
         expected: Option<TurnId>,
-        /// What it is.
+        /// The actual head.
         actual: Option<TurnId>,
     },
     /// Damage took the context's head, so nothing can be appended behind it.
@@ -221,10 +222,10 @@ pub enum Refusal {
         "the head of context {0} was lost to damage: name a parent, or fork from a turn that is left"
     )]
     HeadLost(ContextId),
-    /// The key was used for something else.
+    /// The key was used for a different request.
     #[error("this idempotency key was used before for a different request")]
     KeyReused,
-    /// Another filesystem root is attached already.
+    /// The turn has another filesystem root.
     #[error("turn {turn} already has the filesystem root {actual}")]
     FsRootSet {
         /// The turn.
@@ -232,24 +233,24 @@ pub enum Refusal {
         /// Its root.
         actual: BlobHash,
     },
-    /// Strict mode, and nobody published the type.
+    /// The append is strict and the type is not published.
     #[error("type {0} is not in the registry and this server is strict: publish its bundle first")]
     UnknownType(TypeRef),
-    /// A turn would be deeper than can be counted.
+    /// A turn's depth would not fit 32 bits.
     #[error("the turn would be more than 2^32 - 1 deep")]
     TooDeep,
-    /// The bundle is malformed or an illegal evolution.
+    /// The bundle is malformed or contradicts published bundles.
     #[error(transparent)]
     Bundle(Arc<BundleError>),
-    /// No room on the disk; it may be tried again when there is.
+    /// The disk is full. The caller may retry once there is space.
     #[error(
         "no space is left on the disk of the data directory: this write needs {needed_bytes} bytes"
     )]
     NoSpace {
-        /// What it takes to log the group that the command was in, at least.
+        /// The least space that the command's group needs in the log.
         needed_bytes: u64,
     },
-    /// The log cannot be written until the server restarts; reads go on.
+    /// The log rejects writes until the server restarts. Reads still work.
     #[error("the log cannot be written since an earlier failure: {0}; restart the server")]
     Poisoned(Arc<str>),
     /// The store is shutting down.

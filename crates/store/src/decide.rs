@@ -1,8 +1,8 @@
-//! The store's rules: what a command does to a state, or why it is refused.
+//! The store's rules: how a command changes the state, or why it changes nothing.
 //!
-//! `decide` reads and never writes. It runs against the state alone in `apply`, live and in replay,
-//! and against the state plus the batch so far before a command is logged. It sees no clock, no
-//! configuration and no payload bytes, so the same log gives the same decisions for ever.
+//! `decide` reads and never writes. Before a command is logged, the writer calls it with the state
+//! plus the batch so far. `apply` calls it with the state alone, live and in replay. It reads no
+//! clock, no configuration and no payload bytes, so the same log always gives the same decisions.
 
 use std::sync::Arc;
 
@@ -10,37 +10,40 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::command::{Key, Labels, Refusal};
 use crate::keys::{self, KeyDigest};
-use crate::record::{Few, Part, Record};
+use crate::record::{InlineVec, PartRecord, Record};
 use crate::registry::{Checked, ParsedBundle, Registry};
 use crate::state::{KeyEntry, State};
 
-/// What `decide` may ask of a state.
-pub(crate) trait View {
-    /// How many turns there are; the next one gets the next number.
+/// The part of a state that `decide` reads.
+pub(crate) trait StateView {
+    /// The number of turns. The next turn gets the next id.
     fn turns(&self) -> u64;
-    /// A turn's depth, if it exists.
+    /// The depth of a turn; `None` if there is no such turn.
     fn depth(&self, turn: TurnId) -> Option<u32>;
-    /// A context's head; the outer `None` if there is no such context.
+    /// The head of a context; the outer `None` means that there is no such context.
     fn head(&self, context: ContextId) -> Option<Option<TurnId>>;
     /// Whether damage took the record that created a context, and with it the head it began at.
     fn is_creation_lost(&self, context: ContextId) -> bool;
-    /// Whether a blob is kept.
     fn has_blob(&self, hash: &BlobHash) -> bool;
-    /// What a key stands for.
+    /// The request that used an idempotency key before.
     fn key(&self, key: KeyDigest) -> Option<KeyEntry>;
-    /// The filesystem root of a turn.
+    /// The filesystem root that is attached to the turn itself, not to an ancestor.
     fn fs_root(&self, turn: TurnId) -> Option<BlobHash>;
-    /// The registry.
     fn registry(&self) -> Arc<Registry>;
 }
 
-/// What comes of a command.
+/// Whether a command changes the state.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It changes the state.
-    Do(Plan),
-    /// It changes nothing, for this reason.
-    Settled(Settled),
+    Change(Plan),
+    NoChange(NoChange),
+}
+
+/// An idempotency key and the request that came with it, as digests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyUse {
+    pub(crate) key: KeyDigest,
+    pub(crate) request: u64,
 }
 
 /// How a command changes the state.
@@ -48,11 +51,12 @@ pub(crate) enum Decision {
 pub(crate) enum Plan {
     Create {
         head_depth: u32,
-        key: Option<(KeyDigest, u64)>,
+        key: Option<KeyUse>,
     },
     Append {
-        places: Few<Place>,
-        key: Option<(KeyDigest, u64)>,
+        /// One per part.
+        placements: InlineVec<Placement>,
+        key: Option<KeyUse>,
     },
     AttachFs,
     PutBlob,
@@ -63,8 +67,8 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Whether two plans do the same.
-    pub(crate) fn agrees(&self, other: &Self) -> bool {
+    /// Whether two plans make the same change. Registries are not compared.
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         match (self, other) {
             (
                 Self::Create {
@@ -73,62 +77,74 @@ impl Plan {
                 },
                 Self::Create { head_depth, key },
             ) => (a, b) == (head_depth, key),
-            (Self::Append { places: a, key: b }, Self::Append { places, key }) => {
-                (a, b) == (places, key)
-            }
+            (
+                Self::Append {
+                    placements: a,
+                    key: b,
+                },
+                Self::Append { placements, key },
+            ) => (a, b) == (placements, key),
             (ours, theirs) => std::mem::discriminant(ours) == std::mem::discriminant(theirs),
         }
     }
 }
 
-/// Where a part's first turn goes.
+/// The place of a part's first turn in the DAG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub(crate) parent: Option<TurnId>,
     pub(crate) depth: u32,
 }
 
 /// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum NoChange {
     Refused(Refusal),
-    CreatedBefore(KeyEntry),
-    AppendedBefore(KeyEntry),
-    BlobThere,
-    FsRootThere,
-    BundleThere,
+    AlreadyCreated(KeyEntry),
+    AlreadyAppended(KeyEntry),
+    BlobExists,
+    FsRootExists,
+    BundleExists,
 }
 
-impl From<Refusal> for Settled {
+impl From<Refusal> for NoChange {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-/// Decides a command.
-pub(crate) fn decide(view: &impl View, record: &Record) -> Decision {
+/// Decides how a command changes the state behind `view`, without changing it.
+pub(crate) fn decide(view: &impl StateView, record: &Record) -> Decision {
     let decided = match record {
-        Record::Create { base, labels, key } => create(view, *base, labels, key.as_ref()),
-        Record::Append { parts, key, strict } => append(view, parts, key.as_ref(), *strict),
-        Record::AttachFs { turn, root } => attach(view, *turn, root),
-        Record::PutBlob { blob } => put_blob(blob.in_frame.is_some() || !view.has_blob(&blob.hash)),
-        Record::PutBundle { bundle } => put_bundle(view, bundle),
-        Record::SetLabels { context, .. } => set_labels(view, *context),
+        Record::Create { base, labels, key } => decide_create(view, *base, labels, key.as_ref()),
+        Record::Append { parts, key, strict } => decide_append(view, parts, key.as_ref(), *strict),
+        Record::AttachFs { turn, root } => decide_attach_fs(view, *turn, root),
+        // In replay the frame's blobs are in the state already. That the frame brought this one
+        // shows that it was new.
+        Record::PutBlob { blob } if blob.in_frame.is_some() => Ok(Plan::PutBlob),
+        Record::PutBlob { blob } if view.has_blob(&blob.hash) => Err(NoChange::BlobExists),
+        Record::PutBlob { .. } => Ok(Plan::PutBlob),
+        Record::PutBundle { bundle } => decide_put_bundle(view, bundle),
+        Record::SetLabels { context, .. } => decide_set_labels(view, *context),
         Record::Lost { .. } => Ok(Plan::Lost),
-        Record::LostRoot { turn, root, .. } => lose_root(view, *turn, root),
+        Record::LostRoot { turn, root, .. } => decide_lost_root(view, *turn, root),
     };
-    decided.map_or_else(Decision::Settled, Decision::Do)
+    decided.map_or_else(Decision::NoChange, Decision::Change)
 }
 
-fn create(
-    view: &impl View,
+fn decide_create(
+    view: &impl StateView,
     base: Option<TurnId>,
     labels: &Labels,
     key: Option<&Key>,
-) -> Result<Plan, Settled> {
-    let key = key.map(|key| (keys::of_create(key), keys::create_request(base, labels)));
-    if let Some(before) = replay(view, key)? {
-        return Err(Settled::CreatedBefore(before));
+) -> Result<Plan, NoChange> {
+    let key = key.map(|key| KeyUse {
+        key: keys::digest_create_key(key),
+        request: keys::digest_create_request(base, labels),
+    });
+    // First of all checks: a repeat must get its first answer even if the base is lost since.
+    if let Some(before) = find_earlier_request(view, key)? {
+        return Err(NoChange::AlreadyCreated(before));
     }
     let head_depth = match base {
         Some(turn) => view.depth(turn).ok_or(Refusal::UnknownTurn(turn))?,
@@ -137,66 +153,82 @@ fn create(
     Ok(Plan::Create { head_depth, key })
 }
 
-fn append(
-    view: &impl View,
-    parts: &[Part],
+fn decide_append(
+    view: &impl StateView,
+    parts: &[PartRecord],
     key: Option<&Key>,
     strict: bool,
-) -> Result<Plan, Settled> {
+) -> Result<Plan, NoChange> {
     let scope = parts.first().map(|part| part.context);
-    let key = key
-        .zip(scope)
-        .map(|(key, scope)| (keys::of_append(scope, key), keys::append_request(parts)));
-    if let Some(before) = replay(view, key)? {
-        return Err(Settled::AppendedBefore(before));
+    let key = key.zip(scope).map(|(key, scope)| KeyUse {
+        key: keys::digest_append_key(scope, key),
+        request: keys::digest_append_request(parts),
+    });
+    // Before the head check: a repeat with `expected_head` must not fail on its own first effect.
+    if let Some(before) = find_earlier_request(view, key)? {
+        return Err(NoChange::AlreadyAppended(before));
     }
-    let mut next = view.turns() + 1;
-    let mut moved: Vec<(ContextId, Place)> = Vec::new();
-    let mut places = Few::with_capacity(parts.len());
+    let mut next_turn = view.turns() + 1;
+    let mut moved: Vec<MovedHead> = Vec::new();
+    let mut placements = InlineVec::with_capacity(parts.len());
     for part in parts {
-        let place = place(view, &moved, part)?;
+        let placement = place_part(view, &moved, part)?;
         check_turns(view, part, strict)?;
         let turns = part.turns.len() as u64;
-        let last_depth = u64::from(place.depth) + turns - 1;
-        let last = Place {
-            parent: TurnId::new(next + turns - 1),
+        let last_depth = u64::from(placement.depth) + turns - 1;
+        let moved_head = MovedHead {
+            context: part.context,
+            head: TurnId::new(next_turn + turns - 1),
             depth: u32::try_from(last_depth).map_err(|_| Refusal::TooDeep)?,
         };
-        next += turns;
+        next_turn += turns;
+        // Almost every append has one part, and then no later part reads the list.
         if parts.len() > 1 {
-            moved.push((part.context, last));
+            moved.push(moved_head);
         }
-        places.push(place);
+        placements.push(placement);
     }
-    Ok(Plan::Append { places, key })
+    Ok(Plan::Append { placements, key })
 }
 
-/// An equal request with the same key was carried out before, or a different one was.
-fn replay(view: &impl View, key: Option<(KeyDigest, u64)>) -> Result<Option<KeyEntry>, Refusal> {
-    let Some((digest, request)) = key else {
+/// The head that an earlier part of the same append gives to a context.
+struct MovedHead {
+    context: ContextId,
+    head: Option<TurnId>,
+    depth: u32,
+}
+
+/// Finds an equal request with the same key. Rejects the same key with a different request.
+fn find_earlier_request(
+    view: &impl StateView,
+    key: Option<KeyUse>,
+) -> Result<Option<KeyEntry>, Refusal> {
+    let Some(KeyUse { key, request }) = key else {
         return Ok(None);
     };
-    match view.key(digest) {
+    match view.key(key) {
         Some(before) if before.request == request => Ok(Some(before)),
         Some(_) => Err(Refusal::KeyReused),
         None => Ok(None),
     }
 }
 
-/// Where a part goes; `moved` are the heads that earlier parts of the same command moved.
-fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<Place, Refusal> {
+/// Finds the place of a part's first turn. `moved` lists the heads that earlier parts of the same
+/// append moved.
+fn place_part(
+    view: &impl StateView,
+    moved: &[MovedHead],
+    part: &PartRecord,
+) -> Result<Placement, Refusal> {
     let context = part.context;
-    let earlier = moved
-        .iter()
-        .rev()
-        .find(|(id, _)| *id == context)
-        .map(|(_, last)| *last);
+    // From the back: the latest earlier part to this context decides its head.
+    let earlier = moved.iter().rev().find(|moved| moved.context == context);
     let head = match earlier {
-        Some(last) => last.parent,
+        Some(moved) => moved.head,
         None => view.head(context).ok_or(Refusal::UnknownContext(context))?,
     };
     if part.placed {
-        return placed(view, part);
+        return place_repaired_part(view, part);
     }
     if let Some(expected) = part.expected_head
         && expected != head
@@ -212,34 +244,38 @@ fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<
         if view.is_creation_lost(context) {
             return Err(Refusal::HeadLost(context));
         }
-        return Ok(Place {
+        return Ok(Placement {
             parent: None,
             depth: 0,
         });
     };
     let parent_depth = match earlier {
-        Some(last) if last.parent == Some(parent) => last.depth,
+        // The parent is a turn of this very append, so the view does not have it yet.
+        Some(moved) if moved.head == Some(parent) => moved.depth,
         _ => view.depth(parent).ok_or(Refusal::UnknownTurn(parent))?,
     };
-    Ok(Place {
+    Ok(Placement {
         parent: Some(parent),
         depth: parent_depth.checked_add(1).ok_or(Refusal::TooDeep)?,
     })
 }
 
-/// Where repair put a part, whatever the head; its parent must be there all the same.
-fn placed(view: &impl View, part: &Part) -> Result<Place, Refusal> {
-    let unknown = part.parent.filter(|&parent| view.depth(parent).is_none());
-    unknown.map_or(
-        Ok(Place {
-            parent: part.parent,
-            depth: part.depth,
-        }),
-        |turn| Err(Refusal::UnknownTurn(turn)),
-    )
+/// Accepts the place that repair wrote into the record, whatever the head is now. The parent must
+/// exist, though it may be lost.
+fn place_repaired_part(view: &impl StateView, part: &PartRecord) -> Result<Placement, Refusal> {
+    if let Some(parent) = part.parent
+        && view.depth(parent).is_none()
+    {
+        return Err(Refusal::UnknownTurn(parent));
+    }
+    Ok(Placement {
+        parent: part.parent,
+        depth: part.depth,
+    })
 }
 
-fn check_turns(view: &impl View, part: &Part, strict: bool) -> Result<(), Refusal> {
+/// Rejects turns with a filesystem root that the store lacks or, if `strict`, an unpublished type.
+fn check_turns(view: &impl StateView, part: &PartRecord, strict: bool) -> Result<(), Refusal> {
     let missing_root = part
         .turns
         .iter()
@@ -261,50 +297,51 @@ fn check_turns(view: &impl View, part: &Part, strict: bool) -> Result<(), Refusa
     Ok(())
 }
 
-fn attach(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Settled> {
+fn decide_attach_fs(
+    view: &impl StateView,
+    turn: TurnId,
+    root: &BlobHash,
+) -> Result<Plan, NoChange> {
     view.depth(turn).ok_or(Refusal::UnknownTurn(turn))?;
     if !view.has_blob(root) {
         return Err(Refusal::UnknownBlob(*root).into());
     }
     match view.fs_root(turn) {
         None => Ok(Plan::AttachFs),
-        Some(actual) if actual == *root => Err(Settled::FsRootThere),
+        // Attaching the same root again is a repeat, not a conflict.
+        Some(actual) if actual == *root => Err(NoChange::FsRootExists),
         Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
     }
 }
 
-/// As an attachment, but of a root whose tree is gone.
-fn lose_root(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Settled> {
+/// Decides a `LostRoot` record. It differs from an attachment in that the tree blob is missing.
+fn decide_lost_root(
+    view: &impl StateView,
+    turn: TurnId,
+    root: &BlobHash,
+) -> Result<Plan, NoChange> {
     view.depth(turn).ok_or(Refusal::UnknownTurn(turn))?;
     match view.fs_root(turn) {
         None => Ok(Plan::LostRoot),
-        Some(actual) if actual == *root => Err(Settled::FsRootThere),
+        Some(actual) if actual == *root => Err(NoChange::FsRootExists),
         Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
     }
 }
 
-fn put_blob(is_new: bool) -> Result<Plan, Settled> {
-    if is_new {
-        Ok(Plan::PutBlob)
-    } else {
-        Err(Settled::BlobThere)
-    }
-}
-
-fn put_bundle(view: &impl View, bundle: &ParsedBundle) -> Result<Plan, Settled> {
+fn decide_put_bundle(view: &impl StateView, bundle: &ParsedBundle) -> Result<Plan, NoChange> {
     match view.registry().check_parsed(bundle) {
         Ok(Checked::New(registry)) => Ok(Plan::PutBundle(Arc::new(registry))),
-        Ok(Checked::Identical) => Err(Settled::BundleThere),
+        Ok(Checked::Identical) => Err(NoChange::BundleExists),
         Err(error) => Err(Refusal::Bundle(Arc::new(error)).into()),
     }
 }
 
-fn set_labels(view: &impl View, context: ContextId) -> Result<Plan, Settled> {
+fn decide_set_labels(view: &impl StateView, context: ContextId) -> Result<Plan, NoChange> {
     view.head(context).ok_or(Refusal::UnknownContext(context))?;
     Ok(Plan::SetLabels)
 }
 
-impl View for State {
+impl StateView for State {
     fn turns(&self) -> u64 {
         self.turns.len()
     }

@@ -1,7 +1,7 @@
-//! The store's feed: one numbered event for every fact that a reader may follow.
+//! The store's feed: one numbered event for every fact that a reader can follow.
 //!
-//! A position is dense from 1 in the order of the log, one per event, so that a reader who resumes
-//! after a position neither misses nor repeats anything.
+//! Positions count up from 1 without gaps, in the order of the log. A reader that resumes after a
+//! position misses nothing and repeats nothing.
 
 use std::sync::Arc;
 

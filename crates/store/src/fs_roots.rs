@@ -1,25 +1,25 @@
-//! The filesystem root that counts for a turn: its own, or that of its nearest ancestor.
+//! The effective filesystem root of a turn: its own, or that of its nearest ancestor.
 //!
-//! A walk from parent to parent costs as many steps as history is long. Here it costs O(log depth):
-//! one bit per turn says whether a root lies in the turn's *span*, which is the turn and its
-//! ancestors below its jump pointer. A span without a root is passed in one jump. A span with one
-//! is entered at the parent, whose own span is about half as long.
+//! A walk from parent to parent would take as many steps as the history is long. This search takes
+//! O(log depth) steps. One bit per turn says whether a root lies in the turn's *span*: the turn and
+//! its ancestors below its jump pointer. The search skips a span without a root in one jump. It
+//! enters a span with a root at the parent, whose own span is about half as long.
 //!
 //! Example: turns 1 to 8 in a row, and only turn 2 has a root. The jump of turn 8 leads to turn 1
 //! (see `walk`), so its span is 8 to 2 and has the bit. The parent 7 jumps to 4, and 7 to 5 have no
 //! root: jump. Turn 4 jumps to 1 and has the bit: go to its parent 3, which jumps to 2: found.
 //!
-//! The bits are derived when somebody asks, so appends pay nothing and the disk holds none. A root
-//! may be attached to a turn long after its descendants were appended: then the bits from that turn
-//! on are derived again by the next reader. Invariant: a set bit is always right, because a root is
-//! never removed; a bit that may have become wrong lies at or after `changed_from`.
+//! A read derives the bits that are missing, so appends pay nothing and the disk holds none. A
+//! client may attach a root to a turn long after its descendants were appended. The next reader
+//! then derives the bits from that turn on again. Invariant: a set bit is always right, because a
+//! root is never removed; a bit that may have become wrong lies at or after `changed_from`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use turnkeep_types::{BlobHash, TurnId};
 
-use crate::read::{LostTurn, ReadError, Reading};
+use crate::read::{LostTurn, ReadError, StoreReader};
 use crate::state::{State, TurnRow};
 
 /// A filesystem root and the turn that has it.
@@ -33,7 +33,7 @@ pub struct FsRoot {
 
 const WORD_BITS: u64 = 64;
 
-/// Which spans have a root; see the module.
+/// One bit per turn: whether its span has a root.
 pub(crate) struct FsSpans {
     derived: Mutex<DerivedBits>,
     /// The first row whose bit may be wrong; `u64::MAX` for none.
@@ -55,17 +55,18 @@ impl FsSpans {
         }
     }
 
-    /// Takes note of a new root. The turn's row must say so already. Only the writer may call this.
-    pub(crate) fn note_root(&self, turn: TurnId) {
+    /// Marks the bits from a new root on as outdated. The turn's row must have its flag already.
+    /// Only the writer may call this.
+    pub(crate) fn invalidate_from(&self, turn: TurnId) {
         self.changed_from
             .fetch_min(turn.get() - 1, Ordering::AcqRel);
     }
 
-    /// The bits of every turn that there is now.
-    fn derive(&self, state: &State) -> MutexGuard<'_, DerivedBits> {
+    /// Brings the bits up to date with the state and returns them.
+    fn derive_bits(&self, state: &State) -> MutexGuard<'_, DerivedBits> {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken before any row is read: a root that is attached meanwhile is noted for the next
-        // reader.
+        // Before the first row is read: a root that is attached meanwhile then stays marked for
+        // the next reader.
         let changed_from = self.changed_from.swap(u64::MAX, Ordering::AcqRel);
         let rows = state.turns.len();
         let first = derived.rows.min(changed_from);
@@ -102,12 +103,13 @@ impl DerivedBits {
         }
     }
 
-    /// A long span is the turn, its parent's span and the span that follows it; a short one is the
-    /// turn.
+    /// Derives one bit from the bits of older rows. A long span consists of the turn, its parent's
+    /// span and the span after that; a short span is the turn alone.
     fn has_root_in_span(&self, state: &State, row: u64) -> bool {
         let Some(turn) = state.turns.get(row).map(TurnRow::from_words) else {
             return false;
         };
+        // A jump to the parent means a short span.
         let parent = turn.parent.filter(|parent| parent.get() != turn.jump);
         let in_parts = parent.and_then(|parent| {
             let after_parent = state.turn(parent)?.jump;
@@ -116,7 +118,7 @@ impl DerivedBits {
         turn.has_fs_root || in_parts.unwrap_or(false)
     }
 
-    /// The turns that a search for the nearest root looks at, from `turn` on.
+    /// Iterates over the turns that a search for the nearest root visits, from `turn` on.
     fn search_path<'a>(
         &'a self,
         state: &'a State,
@@ -124,6 +126,7 @@ impl DerivedBits {
     ) -> impl Iterator<Item = (TurnId, TurnRow)> + 'a {
         let start = state.turn(turn).map(|row| (turn, row));
         std::iter::successors(start, |(at, row)| {
+            // A root in the span: go step by step. Otherwise skip the whole span.
             let next = if self.get(at.get() - 1) {
                 row.parent
             } else {
@@ -134,14 +137,14 @@ impl DerivedBits {
     }
 }
 
-impl Reading<'_> {
-    /// The root of a turn or of its nearest ancestor that has one.
+impl StoreReader<'_> {
+    /// Finds the root of a turn or of its nearest ancestor that has one.
     pub(crate) fn fs_root(&self, turn: TurnId) -> Result<Option<FsRoot>, ReadError> {
         self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
-        let derived = self.state.fs_spans.derive(self.state);
+        let derived = self.state.fs_spans.derive_bits(self.state);
         for (at, row) in derived.search_path(self.state, turn) {
             if row.lost {
-                // Whether it or a turn before it had a root is lost with it.
+                // The lost turn may have had a nearer root than any turn above it.
                 return Err(LostTurn::new(at).into());
             }
             if row.has_fs_root {
@@ -182,7 +185,7 @@ mod tests {
                 has_fs_root: false,
                 lost: false,
                 created_at: Timestamp(0),
-                jump: walk::jump_of(state, id, parent),
+                jump: walk::choose_jump(state, id, parent),
             };
             state.turns.push(row.to_words());
             id
@@ -193,7 +196,7 @@ mod tests {
         }
 
         fn nearest(&self, turn: TurnId) -> Option<TurnId> {
-            let derived = self.0.fs_spans.derive(&self.0);
+            let derived = self.0.fs_spans.derive_bits(&self.0);
             derived
                 .search_path(&self.0, turn)
                 .find(|(_, row)| row.has_fs_root)
@@ -207,7 +210,7 @@ mod tests {
         }
 
         fn steps(&self, turn: TurnId) -> usize {
-            let derived = self.0.fs_spans.derive(&self.0);
+            let derived = self.0.fs_spans.derive_bits(&self.0);
             derived
                 .search_path(&self.0, turn)
                 .take_while(|(_, row)| !row.has_fs_root)
@@ -294,7 +297,7 @@ mod tests {
             .unwrap();
         assert_eq!(forest.nearest(last), None);
         assert_eq!(
-            forest.0.fs_spans.derive(&forest.0).words.len(),
+            forest.0.fs_spans.derive_bits(&forest.0).words.len(),
             1000_usize.div_ceil(64)
         );
     }

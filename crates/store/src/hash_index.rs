@@ -1,8 +1,10 @@
-//! An index from hashes to row numbers that one writer extends while readers look up without locks.
+//! An index from hashes to row numbers. One writer extends it while readers look up without locks.
 //!
-//! A slot packs 24 bits of the hash with the row number, so that a probe rarely touches the table
-//! that it indexes. The index is split into shards which grow one at a time: growing copies one
-//! shard of the index, never all of it, and readers go on in the old copy meanwhile.
+//! Each shard is an open-addressing table with linear probing. A slot packs 24 bits of the hash
+//! (bits 40 to 63) with the row number plus one (bits 0 to 39); 0 is an empty slot. The 24 bits
+//! rule out most other rows, so a probe rarely reads the table that it indexes. Shards grow one at
+//! a time: growing copies one shard, and readers continue in its old copy meanwhile. A reader with
+//! the old copy misses only rows that were added after its lookup began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +18,7 @@ const FIRST_SLOTS: usize = 8;
 
 type Slots = Box<[AtomicU64]>;
 
-/// See the module.
+/// The index; see the module for its layout.
 pub(crate) struct HashIndex {
     shards: Box<[Shard]>,
 }
@@ -29,7 +31,7 @@ struct Shard {
 impl HashIndex {
     pub(crate) fn new() -> Self {
         let shard = || Shard {
-            slots: ArcSwap::from_pointee(empty(FIRST_SLOTS)),
+            slots: ArcSwap::from_pointee(empty_slots(FIRST_SLOTS)),
             used: AtomicUsize::new(0),
         };
         Self {
@@ -37,11 +39,12 @@ impl HashIndex {
         }
     }
 
-    /// The row whose hash this is and that `is_it` confirms.
+    /// Finds a row with this hash that `is_it` confirms.
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u64) -> bool) -> Option<u64> {
         let slots = self.shard(hash).slots.load();
-        for at in probe(hash, slots.len()) {
+        for at in probe_sequence(hash, slots.len()) {
             let slot = slots[at].load(Ordering::Acquire);
+            // Rows are never removed, so an empty slot ends every probe sequence.
             if slot == 0 {
                 return None;
             }
@@ -53,25 +56,27 @@ impl HashIndex {
         None
     }
 
-    /// Adds a row that is not in the index. `hash_of` gives back any indexed row's hash, for
-    /// growing. Only the writer may call this.
+    /// Adds a row that is not in the index. Growing calls `hash_of` for each row of the shard. Only
+    /// the writer may call this.
     pub(crate) fn insert(&self, hash: u64, row: u64, hash_of: impl Fn(u64) -> u64) {
         let shard = self.shard(hash);
         let used = shard.used.fetch_add(1, Ordering::Relaxed) + 1;
         let slots = shard.slots.load();
+        // Above three quarters full, probe sequences become long.
         if used * 4 <= slots.len() * 3 {
-            place(&slots, hash, row);
+            store_row(&slots, hash, row);
             return;
         }
-        let grown = empty(slots.len() * 2);
+        let grown = empty_slots(slots.len() * 2);
         for slot in &**slots {
             let slot = slot.load(Ordering::Relaxed);
             if slot != 0 {
                 let row = (slot & ROW_MASK) - 1;
-                place(&grown, hash_of(row), row);
+                store_row(&grown, hash_of(row), row);
             }
         }
-        place(&grown, hash, row);
+        store_row(&grown, hash, row);
+        // The grown copy is complete before readers can see it.
         shard.slots.store(Arc::new(grown));
     }
 
@@ -80,15 +85,15 @@ impl HashIndex {
     }
 }
 
-fn empty(slots: usize) -> Slots {
+fn empty_slots(slots: usize) -> Slots {
     (0..slots).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Puts a row into the first free slot of its probe sequence; there is one, for a quarter is always
+/// Stores a row in the first free slot of its probe sequence. A quarter of the slots is always
 /// free.
-fn place(slots: &Slots, hash: u64, row: u64) {
+fn store_row(slots: &Slots, hash: u64, row: u64) {
     assert!(row < ROW_MASK, "an index is full");
-    let free = probe(hash, slots.len()).find(|&at| slots[at].load(Ordering::Relaxed) == 0);
+    let free = probe_sequence(hash, slots.len()).find(|&at| slots[at].load(Ordering::Relaxed) == 0);
     if let Some(at) = free {
         slots[at].store(
             (fingerprint(hash) << ROW_BITS) | (row + 1),
@@ -97,8 +102,8 @@ fn place(slots: &Slots, hash: u64, row: u64) {
     }
 }
 
-/// Bits that neither choose the shard (the top ones) nor, for all but huge shards, the first slot
-/// (the low ones).
+/// The 24 bits that a slot keeps. They do not overlap with the bits that choose the shard (the top
+/// ones) or, unless the shard is huge, the first slot (the low ones).
 fn fingerprint(hash: u64) -> u64 {
     (hash >> 32) & 0xff_ffff
 }
@@ -107,7 +112,7 @@ fn fingerprint(hash: u64) -> u64 {
     clippy::cast_possible_truncation,
     reason = "masked by the number of slots"
 )]
-fn probe(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
+fn probe_sequence(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
     let first = hash as usize;
     (0..slots).map(move |step| first.wrapping_add(step) & (slots - 1))
 }

@@ -1,70 +1,72 @@
-//! Idempotency keys: what is kept of them, for ever, is two digests.
+//! Idempotency keys: the store keeps two digests of each key for ever.
 //!
-//! Keys may be long and come from outside, so tables hold 128 bits of BLAKE3 over the key in its
-//! scope, and 64 bits over what was asked with it: equal requests replay, others conflict.
+//! Clients choose the keys, and keys may be long. The tables therefore hold 128 bits of BLAKE3 over
+//! the key and its scope, and 64 bits over the request. An equal request with the same key is a
+//! repeat; a different request with the same key is rejected.
 
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::command::{Key, Labels};
-use crate::record::{Part, put_labels};
+use crate::record::{PartRecord, put_labels};
 use turnkeep_types::varint::{put, put_bytes};
 
 /// Identifies a key in its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KeyDigest(pub(crate) [u64; 2]);
 
-/// The digest of an append's key; its scope is a context.
-pub(crate) fn of_append(context: ContextId, key: &Key) -> KeyDigest {
-    digest(b"turnkeep append key", context.get(), key)
+/// Digests an append's key. Its scope is the context.
+pub(crate) fn digest_append_key(context: ContextId, key: &Key) -> KeyDigest {
+    digest_scoped_key(b"turnkeep append key", context.get(), key)
 }
 
-/// The digest of a creation's key; its scope is the store.
-pub(crate) fn of_create(key: &Key) -> KeyDigest {
-    digest(b"turnkeep create key", 0, key)
+/// Digests the key of a new context. Its scope is the store.
+pub(crate) fn digest_create_key(key: &Key) -> KeyDigest {
+    digest_scoped_key(b"turnkeep create key", 0, key)
 }
 
-/// What an append asked for, as far as a repeat must ask for the same: hashes, types, encodings,
-/// parents as sent and filesystem roots; neither compression nor expected heads.
-pub(crate) fn append_request(parts: &[Part]) -> u64 {
-    let mut asked = Vec::with_capacity(128);
-    put(&mut asked, parts.len() as u64);
+/// Digests the parts of an append that a repeat must have in common with it: hashes, types,
+/// encodings, parents as sent and filesystem roots. Compression and expected heads may differ.
+pub(crate) fn digest_append_request(parts: &[PartRecord]) -> u64 {
+    let mut request = Vec::with_capacity(128);
+    put(&mut request, parts.len() as u64);
     for part in parts {
-        put(&mut asked, part.context.get());
-        put(&mut asked, TurnId::to_wire(part.sent_parent));
-        put(&mut asked, part.turns.len() as u64);
+        put(&mut request, part.context.get());
+        put(&mut request, TurnId::to_wire(part.sent_parent));
+        put(&mut request, part.turns.len() as u64);
         for turn in &part.turns {
-            asked.extend_from_slice(turn.payload.hash.as_bytes());
-            put_bytes(&mut asked, turn.declared.id.as_bytes());
-            put(&mut asked, turn.declared.version.into());
-            put(&mut asked, turn.encoding.into());
+            request.extend_from_slice(turn.payload.hash.as_bytes());
+            put_bytes(&mut request, turn.declared.id.as_bytes());
+            put(&mut request, turn.declared.version.into());
+            put(&mut request, turn.encoding.into());
             put_bytes(
-                &mut asked,
+                &mut request,
                 turn.fs_root
                     .as_ref()
                     .map_or(&[], |root: &BlobHash| root.as_bytes()),
             );
         }
     }
-    words(&asked)[0]
+    hash_to_words(&request)[0]
 }
 
-/// What a creation asked for.
-pub(crate) fn create_request(base: Option<TurnId>, labels: &Labels) -> u64 {
-    let mut asked = Vec::new();
-    put(&mut asked, TurnId::to_wire(base));
-    put_labels(&mut asked, labels);
-    words(&asked)[0]
+/// Digests the parts of a context's creation that a repeat must have in common with it.
+pub(crate) fn digest_create_request(base: Option<TurnId>, labels: &Labels) -> u64 {
+    let mut request = Vec::new();
+    put(&mut request, TurnId::to_wire(base));
+    put_labels(&mut request, labels);
+    hash_to_words(&request)[0]
 }
 
-fn digest(domain: &[u8], scope: u64, key: &Key) -> KeyDigest {
+fn digest_scoped_key(domain: &[u8], scope: u64, key: &Key) -> KeyDigest {
+    // The domain separates keys of appends from keys of creations, which have different scopes.
     let mut scoped = Vec::with_capacity(96);
     put_bytes(&mut scoped, domain);
     put(&mut scoped, scope);
     put_bytes(&mut scoped, key.as_bytes());
-    KeyDigest(words(&scoped))
+    KeyDigest(hash_to_words(&scoped))
 }
 
-fn words(bytes: &[u8]) -> [u64; 2] {
+fn hash_to_words(bytes: &[u8]) -> [u64; 2] {
     let hash = BlobHash::of(bytes);
     std::array::from_fn(|i| {
         u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes"))

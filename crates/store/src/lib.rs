@@ -1,9 +1,9 @@
-//! The turn store: an immutable turn DAG, a blob CAS, branch heads, labels and a type registry,
-//! all of them views of one log.
+//! The turn store: an immutable DAG of turns, content-addressed blobs, contexts with heads and
+//! labels, and a type registry. All of it is derived from one log.
 //!
-//! Commands go in through one writer thread, are made durable as frames of the journal and are then
-//! applied, deterministically, in log order. Readers never wait for the writer: what they read is
-//! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
+//! One writer thread takes commands, makes them durable as frames of the journal and applies them
+//! in log order. The same log always gives the same state. Readers never wait for the writer: they
+//! read append-only tables and a few atomics. The log is the only file that cannot be rebuilt.
 
 mod acknowledged;
 mod apply;
@@ -22,7 +22,7 @@ pub mod read;
 mod record;
 mod recovery;
 pub mod registry;
-mod runs;
+mod run_list;
 pub mod salvage;
 mod state;
 mod store;
@@ -39,7 +39,7 @@ pub use command::{
 pub use event::{Event, EventKind};
 pub use fs_roots::FsRoot;
 pub use read::{Context, LostTurn, Payload, ReadError, Turn};
-pub use recovery::WentBack;
+pub use recovery::LostIds;
 pub use registry::Registry;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
 pub use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES};

@@ -1,7 +1,8 @@
-//! The state plus the batch so far: what the state will be once the batch is durable.
+//! The overlay: the changes that the current batch will make to the state once it is durable.
 //!
-//! It lives for one group. Nothing in it is shown to a reader or answered to a client; it only lets
-//! the writer see which commands will surely be refused, so that they cost no record.
+//! It lives for one group of commands. The writer decides each command against the state plus the
+//! overlay, so it can leave rejected commands out of the log. Readers never see the overlay, and no
+//! reply to a client may depend on it, because the batch may still fail.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,28 +10,30 @@ use std::sync::Arc;
 
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
-use crate::decide::{Plan, View};
+use crate::decide::{KeyUse, Plan, StateView};
 use crate::keys::KeyDigest;
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::state::{KeyEntry, State, turn_count};
 
-/// What the batch so far will add.
+/// The changes of the batch so far.
 #[derive(Default)]
 pub(crate) struct Overlay {
+    /// The depths of the new turns. Their ids follow those of the state.
     depths: Vec<u32>,
     new_contexts: u64,
-    heads: HashMap<ContextId, Option<TurnId>, BuildHasherDefault<Spread>>,
+    heads: HashMap<ContextId, Option<TurnId>, BuildHasherDefault<SpreadIds>>,
     keys: HashMap<KeyDigest, KeyEntry>,
+    /// The places of the batch's blobs.
     blobs: HashMap<BlobHash, u32, BuildHasherDefault<FirstBytes>>,
     fs_roots: HashMap<TurnId, BlobHash>,
     registry: Option<Arc<Registry>>,
-    /// Contexts with a command that waits for the next group: later ones to them must wait too.
-    held: HashSet<ContextId>,
+    /// Contexts with a command that waits for the next group. Later commands to them wait too.
+    held_back: HashSet<ContextId>,
 }
 
-/// A state seen through an overlay.
-pub(crate) struct Pending<'a> {
+/// The state as it will be once the batch is durable.
+pub(crate) struct PendingState<'a> {
     pub(crate) state: &'a State,
     pub(crate) overlay: &'a Overlay,
 }
@@ -44,11 +47,11 @@ impl Overlay {
         self.blobs.clear();
         self.fs_roots.clear();
         self.registry = None;
-        self.held.clear();
+        self.held_back.clear();
     }
 
-    /// The blob's place in the batch, if the batch brings it.
-    pub(crate) fn blob(&self, hash: &BlobHash) -> Option<u32> {
+    /// The place of a blob in the batch, if the batch has it.
+    pub(crate) fn blob_place(&self, hash: &BlobHash) -> Option<u32> {
         self.blobs.get(hash).copied()
     }
 
@@ -56,22 +59,24 @@ impl Overlay {
         self.blobs.insert(hash, at);
     }
 
-    pub(crate) fn hold(&mut self, record: &Record) {
-        self.held.extend(contexts_of(record));
+    pub(crate) fn hold_back(&mut self, record: &Record) {
+        self.held_back.extend(appended_contexts(record));
     }
 
-    pub(crate) fn holds(&self, record: &Record) -> bool {
-        !self.held.is_empty() && contexts_of(record).any(|context| self.held.contains(&context))
+    pub(crate) fn is_held_back(&self, record: &Record) -> bool {
+        // The set is almost always empty; then there is nothing to hash.
+        !self.held_back.is_empty()
+            && appended_contexts(record).any(|context| self.held_back.contains(&context))
     }
 
-    /// Takes in a command that was added to the batch.
-    pub(crate) fn absorb(&mut self, state: &State, record: &Record, plan: &Plan) {
+    /// Adds the changes of a command that is now in the batch.
+    pub(crate) fn add_planned(&mut self, state: &State, record: &Record, plan: &Plan) {
         match (record, plan) {
             (Record::Create { base, .. }, Plan::Create { key, .. }) => {
-                self.absorb_create(state, *base, *key);
+                self.add_create(state, *base, *key);
             }
             (Record::Append { .. }, Plan::Append { key, .. }) => {
-                self.absorb_append(state, record, *key);
+                self.add_append(state, record, *key);
             }
             (Record::AttachFs { turn, root }, _) => _ = self.fs_roots.insert(*turn, *root),
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => {
@@ -81,19 +86,14 @@ impl Overlay {
         }
     }
 
-    fn absorb_create(
-        &mut self,
-        state: &State,
-        base: Option<TurnId>,
-        key: Option<(KeyDigest, u64)>,
-    ) {
+    fn add_create(&mut self, state: &State, base: Option<TurnId>, key: Option<KeyUse>) {
         self.new_contexts += 1;
         let number = state.contexts.len() + self.new_contexts;
         self.heads
             .extend(ContextId::new(number).map(|context| (context, base)));
-        if let Some((digest, request)) = key {
+        if let Some(KeyUse { key, request }) = key {
             self.keys.insert(
-                digest,
+                key,
                 KeyEntry {
                     request,
                     first: number,
@@ -103,10 +103,11 @@ impl Overlay {
         }
     }
 
-    fn absorb_append(&mut self, state: &State, record: &Record, key: Option<(KeyDigest, u64)>) {
+    fn add_append(&mut self, state: &State, record: &Record, key: Option<KeyUse>) {
         let Record::Append { parts, .. } = record else {
             return;
         };
+        // The ids that `apply` will assign: turns are numbered in batch order.
         let before = state.turns.len() + self.depths.len() as u64;
         for part in parts {
             for (turn, depth) in part.turns.iter().zip(part.depth..) {
@@ -116,10 +117,10 @@ impl Overlay {
                 self.heads.insert(part.context, id);
             }
         }
-        if let Some((digest, request)) = key {
+        if let Some(KeyUse { key, request }) = key {
             let count = turn_count(parts.iter().map(|part| part.turns.len()).sum());
             self.keys.insert(
-                digest,
+                key,
                 KeyEntry {
                     request,
                     first: before + 1,
@@ -130,7 +131,8 @@ impl Overlay {
     }
 }
 
-fn contexts_of(record: &Record) -> impl Iterator<Item = ContextId> + '_ {
+/// The contexts that an append writes to. Other commands do not depend on the order of a context.
+fn appended_contexts(record: &Record) -> impl Iterator<Item = ContextId> + '_ {
     let parts = if let Record::Append { parts, .. } = record {
         &parts[..]
     } else {
@@ -139,12 +141,13 @@ fn contexts_of(record: &Record) -> impl Iterator<Item = ContextId> + '_ {
     parts.iter().map(|part| part.context)
 }
 
-impl View for Pending<'_> {
+impl StateView for PendingState<'_> {
     fn turns(&self) -> u64 {
         self.state.turns.len() + self.overlay.depths.len() as u64
     }
 
     fn depth(&self, turn: TurnId) -> Option<u32> {
+        // Ids beyond the state's last turn belong to the batch.
         let pending = (turn.get() - 1).checked_sub(self.state.turns.len());
         match pending {
             None => self.state.depth(turn),
@@ -192,7 +195,7 @@ impl View for Pending<'_> {
     }
 }
 
-/// A hasher for keys that are hashes already: takes their first eight bytes.
+/// A hasher for keys that are hashes themselves. It returns their first eight bytes.
 #[derive(Default)]
 pub(crate) struct FirstBytes(u64);
 
@@ -210,11 +213,11 @@ impl Hasher for FirstBytes {
     fn write_usize(&mut self, _length_prefix: usize) {}
 }
 
-/// A hasher for ids, which count up from one: spreads them over all bits.
+/// A hasher for ids. They count up from one, so it spreads them over all bits.
 #[derive(Default)]
-pub(crate) struct Spread(u64);
+pub(crate) struct SpreadIds(u64);
 
-impl Hasher for Spread {
+impl Hasher for SpreadIds {
     fn finish(&self) -> u64 {
         self.0
     }

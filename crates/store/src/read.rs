@@ -1,4 +1,7 @@
-//! What readers get: values copied out of the tables, and payloads that borrow the log's pages.
+//! Reading: turns and contexts copied out of the tables, and payloads that borrow the log's pages.
+//!
+//! Nothing here waits for the writer. A read never skips a lost turn silently: a page that would
+//! begin or end at one is an error that names the turn and a way around it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use crate::command::Labels;
 use crate::state::{BlobRow, CREATION_LOST, State, TurnRow};
 use crate::walk;
 
-/// What is wrong with a blob of which only the name is left.
+/// The error text for a blob whose name is known and whose bytes are lost.
 const LOST_BYTES: &str = "they were lost to damage of the log";
 
 /// A context as it is now.
@@ -27,15 +30,15 @@ pub struct Context {
     pub created_at: Timestamp,
     /// Its labels.
     pub labels: Arc<Labels>,
-    /// Whether the record that created it was lost to damage: then its labels and its base turn are
-    /// not known, and its head only if a turn was appended since.
+    /// Whether the record that created it was lost to damage. Its labels and base turn are then
+    /// unknown, and its head is known only if a turn was appended since.
     pub creation_lost: bool,
     /// Whether the turn at its head was lost to damage.
     pub head_lost: bool,
 }
 
 impl Context {
-    /// Fails if the context's head is not known or cannot be read.
+    /// Returns an error if the head is unknown or lost.
     pub fn check_head(&self) -> Result<(), ReadError> {
         match self.head {
             None if self.creation_lost => Err(ReadError::LostContext(self.id)),
@@ -66,7 +69,7 @@ pub struct Turn {
     pub raw_len: u32,
     /// The batch's stamp.
     pub created_at: Timestamp,
-    /// The filesystem root, once set.
+    /// The filesystem root that is attached to this turn.
     pub fs_root: Option<BlobHash>,
     pub(crate) blob: u64,
 }
@@ -79,7 +82,7 @@ pub struct Payload {
     /// The uncompressed length.
     pub raw_len: u32,
     pub(crate) hash: BlobHash,
-    pub(crate) bytes: turnkeep_journal::View,
+    pub(crate) bytes: turnkeep_journal::FileBytes,
 }
 
 impl Payload {
@@ -88,7 +91,7 @@ impl Payload {
         &self.bytes
     }
 
-    /// The uncompressed bytes; borrows when they are kept raw.
+    /// The uncompressed bytes. Borrows if they are stored uncompressed.
     pub fn raw(&self) -> Result<Cow<'_, [u8]>, ReadError> {
         match self.form {
             Compression::None => Ok(Cow::Borrowed(&self.bytes)),
@@ -103,8 +106,8 @@ impl Payload {
         }
     }
 
-    /// The uncompressed bytes. A large blob is unpacked into memory that goes back to the system
-    /// when the last part of the bytes is dropped, on whichever thread.
+    /// The uncompressed bytes. A large blob is unpacked into memory that returns to the system when
+    /// the last clone of the bytes is dropped, on whichever thread.
     pub fn into_raw_bytes(self) -> Result<Bytes, ReadError> {
         match self.form {
             Compression::None => Ok(self.into_stored_bytes()),
@@ -124,6 +127,7 @@ impl Payload {
             hash: self.hash,
             what,
         };
+        // A bulk call into a buffer of the known length needs no window of its own.
         let unpacked = zstd::bulk::decompress_to_buffer(&self.bytes, &mut raw[..]);
         match unpacked.map_err(|error| damaged(error.to_string()))? {
             unpacked if unpacked == len => Ok(raw),
@@ -132,7 +136,7 @@ impl Payload {
     }
 }
 
-struct StoredBytes(turnkeep_journal::View);
+struct StoredBytes(turnkeep_journal::FileBytes);
 
 impl AsRef<[u8]> for StoredBytes {
     fn as_ref(&self) -> &[u8] {
@@ -140,7 +144,7 @@ impl AsRef<[u8]> for StoredBytes {
     }
 }
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// No such context.
@@ -152,13 +156,13 @@ pub enum ReadError {
     /// No such blob.
     #[error("blob {0} does not exist")]
     UnknownBlob(BlobHash),
-    /// The turn was in a damaged part of the log and could not be repaired.
+    /// The turn was in a damaged part of the log.
     #[error("turn {} was lost to damage of the log", .0.turn)]
     LostTurn(LostTurn),
-    /// The record that created the context was, and no later turn tells the context's head.
+    /// The record that created the context was lost, and no later turn reveals the head.
     #[error("the creation of context {0} was lost to damage of the log, and no turn of it is left")]
     LostContext(ContextId),
-    /// The bytes that the store holds are not the bytes that it was given.
+    /// The stored bytes do not match their checksum or hash.
     #[error("the stored bytes of blob {hash} are damaged: {what}")]
     Corrupt {
         /// The blob.
@@ -166,24 +170,24 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
-    /// The system gives no memory to unpack a blob.
+    /// The system has no memory to unpack a blob.
     #[error("there is no memory to unpack {0} bytes: try again in a moment")]
     NoMemory(u64),
 }
 
-/// A turn that was lost to damage, and how a reader gets past it.
+/// A turn that was lost to damage, and where a reader can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostTurn {
     /// The turn.
     pub turn: TurnId,
-    /// The newest turn that the same context had before it, if one is left.
+    /// The newest readable turn that the same context had before it.
     pub earlier: Option<TurnId>,
-    /// The least depth from which on the path to the head can be read.
+    /// The least depth from which the path to the head is readable.
     pub next_depth: Option<u32>,
 }
 
 impl LostTurn {
-    /// A lost turn of which nothing else is known.
+    /// A lost turn with no known way around it.
     pub fn new(turn: TurnId) -> Self {
         Self {
             turn,
@@ -199,13 +203,13 @@ impl From<LostTurn> for ReadError {
     }
 }
 
-/// The read side of an open store. Nothing here waits for the writer.
-pub(crate) struct Reading<'a> {
+/// Reads from the tables and the log of an open store.
+pub(crate) struct StoreReader<'a> {
     pub(crate) state: &'a State,
     pub(crate) log: &'a LogReader,
 }
 
-impl Reading<'_> {
+impl StoreReader<'_> {
     pub(crate) fn context(&self, id: ContextId) -> Result<Context, ReadError> {
         let [head, created_at, base] = self
             .state
@@ -219,7 +223,7 @@ impl Reading<'_> {
             head,
             head_depth: head_row.map_or(0, |row| row.depth),
             created_at: Timestamp(created_at),
-            labels: self.state.labels_of(id),
+            labels: self.state.read_labels(id),
             creation_lost: base == CREATION_LOST,
             head_lost: head_row.is_some_and(|row| row.lost),
         })
@@ -227,26 +231,29 @@ impl Reading<'_> {
 
     pub(crate) fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
         let row = self.state.turn(id).ok_or(ReadError::UnknownTurn(id))?;
-        self.fill(id, row)
+        self.build_turn(id, row)
     }
 
     pub(crate) fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let context = self.context(context)?;
         context.check_head()?;
-        self.page(context.head, limit)
+        self.read_page(context.head, limit)
     }
 
     pub(crate) fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
-        self.page(Some(turn), limit)
+        self.read_page(Some(turn), limit)
     }
 
     pub(crate) fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let row = self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
         match row.parent {
+            // The parent of a lost turn is unknown, not missing.
             _ if row.lost => Err(LostTurn::new(turn).into()),
-            Some(parent) if limit > 0 && self.is_lost(parent) => Err(self.gap(turn, parent).into()),
-            parent => self.page(parent, limit),
+            Some(parent) if limit > 0 && self.is_lost(parent) => {
+                Err(self.describe_gap(turn, parent).into())
+            }
+            parent => self.read_page(parent, limit),
         }
     }
 
@@ -262,21 +269,23 @@ impl Reading<'_> {
         let (Some(head), true) = (context.head, start <= head_depth && limit > 0) else {
             return Ok(Vec::new());
         };
+        // Jump to the newest wanted turn and read the page from there: the cost depends on the
+        // page, not on the distance to the head.
         let wanted = u32::try_from(limit - 1).unwrap_or(u32::MAX);
         let end = start.saturating_add(wanted).min(head_depth);
-        let newest = walk::at_depth(self.state, head, end);
+        let newest = walk::find_at_depth(self.state, head, end);
         if let Some(lost) = newest.filter(|&newest| self.is_lost(newest)) {
-            return Err(self.gap_below(head, lost).into());
+            return Err(self.describe_gap_on_path(head, lost).into());
         }
-        let turns = self.page(newest, (end - start) as usize + 1)?;
+        let turns = self.read_page(newest, (end - start) as usize + 1)?;
         match turns.first() {
-            // The page must begin where it was asked to begin: a gap is no shorter page.
+            // A lost turn cut the page short. Returning the rest would hide the gap.
             Some(Turn {
                 depth,
                 id,
                 parent: Some(lost),
                 ..
-            }) if *depth > start => Err(self.gap(*id, *lost).into()),
+            }) if *depth > start => Err(self.describe_gap(*id, *lost).into()),
             _ => Ok(turns),
         }
     }
@@ -285,41 +294,45 @@ impl Reading<'_> {
         self.state.turn(turn).is_some_and(|row| row.lost)
     }
 
-    /// What a reader is told who comes from `child` to its lost parent.
-    fn gap(&self, child: TurnId, lost: TurnId) -> LostTurn {
+    /// Describes the gap between `child` and its lost parent.
+    fn describe_gap(&self, child: TurnId, lost: TurnId) -> LostTurn {
         let next_depth = self.state.turn(child).map(|row| row.depth);
         LostTurn {
             turn: lost,
-            earlier: walk::before_lost(self.state, child, lost),
+            earlier: walk::find_newest_before_lost(self.state, child, lost),
             next_depth,
         }
     }
 
-    /// The same for a lost turn on the path to a head, or the head itself.
-    fn gap_below(&self, head: TurnId, lost: TurnId) -> LostTurn {
+    /// Describes the gap at a lost turn that lies on the path to a head or is the head.
+    fn describe_gap_on_path(&self, head: TurnId, lost: TurnId) -> LostTurn {
         let child =
             walk::towards_root(self.state, Some(head)).find(|(_, row)| row.parent == Some(lost));
-        child.map_or(LostTurn::new(lost), |(child, _)| self.gap(child, lost))
+        child.map_or(LostTurn::new(lost), |(child, _)| {
+            self.describe_gap(child, lost)
+        })
     }
 
-    /// The `limit` turns from `newest` on towards the root, oldest first.
-    fn page(&self, newest: Option<TurnId>, limit: usize) -> Result<Vec<Turn>, ReadError> {
+    /// Reads `limit` turns from `newest` towards the root and returns them oldest first. Stops at a
+    /// lost turn.
+    fn read_page(&self, newest: Option<TurnId>, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let nearest = walk::towards_root(self.state, newest)
             .take(limit)
             .take_while(|(_, row)| !row.lost);
         let mut turns = nearest
-            .map(|(id, row)| self.fill(id, row))
+            .map(|(id, row)| self.build_turn(id, row))
             .collect::<Result<Vec<_>, _>>()?;
         turns.reverse();
         match newest {
-            // Where history breaks off is said, not shown as its beginning.
+            // An empty page would look like the beginning of the history.
             Some(newest) if turns.is_empty() && limit > 0 => Err(LostTurn::new(newest).into()),
             _ => Ok(turns),
         }
     }
 
-    fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
+    fn build_turn(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
         let lost = ReadError::from(LostTurn::new(id));
+        // Lost rows have no context, type or payload.
         let context = ContextId::new(row.context)
             .filter(|_| !row.lost)
             .ok_or(lost.clone())?;
@@ -349,18 +362,18 @@ impl Reading<'_> {
     }
 
     pub(crate) fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
-        self.stored(self.state.blob(turn.blob).ok_or(LostTurn::new(turn.id))?)
+        self.read_stored(self.state.blob(turn.blob).ok_or(LostTurn::new(turn.id))?)
     }
 
     pub(crate) fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
-        self.stored(self.blob_row(hash)?)
+        self.read_stored(self.find_blob_row(hash)?)
     }
 
     pub(crate) fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
-        Ok(self.blob_row(hash)?.raw_len)
+        Ok(self.find_blob_row(hash)?.raw_len)
     }
 
-    fn blob_row(&self, hash: BlobHash) -> Result<BlobRow, ReadError> {
+    fn find_blob_row(&self, hash: BlobHash) -> Result<BlobRow, ReadError> {
         let row = self
             .state
             .find_blob(&hash)
@@ -376,7 +389,7 @@ impl Reading<'_> {
         }
     }
 
-    fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
+    fn read_stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
         let corrupt = |what| ReadError::Corrupt {
             hash: blob.hash,
             what,

@@ -1,8 +1,9 @@
-//! What the log holds of a command: one record per command, its bytes frozen per kind and version.
+//! The log's record of a command. The bytes of each kind and version are frozen.
 //!
-//! A record names payloads by hash (or, to save space, by their place among the blobs of its own
-//! frame) and never holds their bytes. Numbers are LEB128, `bytes` are a length and that many
-//! bytes, optional ids are 0 for none.
+//! A record never holds payload bytes. It names a payload by its hash or, to save space, by its
+//! place among the blobs of the same frame. Numbers are LEB128, `bytes` are a length and that many
+//! bytes, and a missing optional id is 0. A record with an unknown kind or version is an error, and
+//! so are bytes that do not fit their kind.
 //!
 //! | kind | command | body |
 //! |---|---|---|
@@ -16,9 +17,9 @@
 //! | 8 | lost root (written by repair only) | turn, hash, flags u8 (1 it was attached after the append) |
 //!
 //! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n −
-//! 1 of the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does
-//! not need them, for `apply` comes to the same; they let `verify` check it. When a frame before it
-//! is lost, `repair` marks the part as placed, and `apply` takes them as they are.
+//! 1 of the frame. `parent` and `depth` of a part are the writer's results. `apply` computes the
+//! same values in a healthy log, and `verify` compares them. If an earlier frame is lost, `repair`
+//! sets the flag `placed`, and `apply` uses the recorded values.
 
 use std::sync::Arc;
 
@@ -31,15 +32,16 @@ use turnkeep_types::varint::{Reader, put, put_bytes};
 
 /// The version of most records. The two below are the exceptions.
 pub(crate) const VERSION: u8 = 1;
-/// The version of a `Lost` record whose ids have their places in the feed.
+/// The version of a `Lost` record whose ids have events in the feed.
 const LOST_IN_FEED_VERSION: u8 = 2;
 
-/// The version of a put bundle whose descriptors have other spellings of types. The body is that of
-/// version 1; the number stops programs that would refuse the bundle and go on without it.
+/// The version of a put bundle whose descriptors use alternative spellings of types. The body is
+/// that of version 1. The number stops older programs, which would reject the bundle and continue
+/// without it.
 const VERSION_OTHER_SPELLINGS: u8 = 2;
 
-/// Almost always one, which is then kept in place.
-pub(crate) type Few<T> = smallvec::SmallVec<[T; 1]>;
+/// A list that almost always has one element, which is then stored inline.
+pub(crate) type InlineVec<T> = smallvec::SmallVec<[T; 1]>;
 
 /// A command as the log holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(crate) enum Record {
         key: Option<Key>,
     },
     Append {
-        parts: Few<Part>,
+        parts: InlineVec<PartRecord>,
         key: Option<Key>,
         strict: bool,
     },
@@ -80,26 +82,26 @@ pub(crate) enum Record {
     },
 }
 
-/// A record's kind and version, which tell how its body is read.
+/// A record's kind and version, which select the format of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tag {
+pub(crate) struct RecordTag {
     pub(crate) kind: u8,
     pub(crate) version: u8,
 }
 
 /// The turns of one context in an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PartRecord {
     pub(crate) context: ContextId,
-    /// The parent as the client sent it: none for the head.
+    /// The parent that the client named; `None` means the head.
     pub(crate) sent_parent: Option<TurnId>,
     pub(crate) expected_head: Option<Option<TurnId>>,
-    /// The first turn's parent and depth, as the writer resolved them.
+    /// The first turn's parent and depth, as the writer computed them.
     pub(crate) parent: Option<TurnId>,
     pub(crate) depth: u32,
-    /// Set by repair: the place counts as it is, whatever the head.
+    /// Set by repair: `parent` and `depth` count, whatever the head is.
     pub(crate) placed: bool,
-    pub(crate) turns: Few<TurnRecord>,
+    pub(crate) turns: InlineVec<TurnRecord>,
 }
 
 /// One turn of an append.
@@ -111,15 +113,14 @@ pub(crate) struct TurnRecord {
     pub(crate) fs_root: Option<BlobHash>,
 }
 
-/// How a record names a blob. `hash` is always there; `in_frame` says that the frame itself brings
-/// it.
+/// How a record names a blob. `in_frame` is its place in the frame, if the frame holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlobName {
     pub(crate) hash: BlobHash,
     pub(crate) in_frame: Option<u32>,
 }
 
-/// A record that this version does not know, or whose bytes are not what its kind says.
+/// Why a record cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordError {
     UnknownKind,
@@ -144,18 +145,19 @@ const EXPECTED_HEAD: u8 = 2;
 const PLACED: u8 = 4;
 const ATTACHED: u8 = 1;
 
-/// The most turns or contexts that one record declares lost; repair writes several for more.
+/// The most turns or contexts that one record declares lost. Bounds the work of one record; repair
+/// writes several for more.
 pub(crate) const LOST_MAX: u64 = 1 << 20;
 
 impl Record {
-    /// The record's kind and version and, appended to `out`, its body.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Tag {
+    /// Appends the record's body to `out` and returns its kind and version.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> RecordTag {
         let version = match self {
             Self::Lost { in_feed: true, .. } => LOST_IN_FEED_VERSION,
             Self::PutBundle { bundle } if bundle.has_other_spellings() => VERSION_OTHER_SPELLINGS,
             _ => VERSION,
         };
-        Tag {
+        RecordTag {
             kind: self.encode_body(out),
             version,
         }
@@ -180,12 +182,14 @@ impl Record {
         }
     }
 
-    /// Reads a record; `frame` are the hashes of its frame's blobs.
+    /// Decodes a record. `frame` returns the hash of a blob of the same frame by its place.
     pub(crate) fn decode(
-        Tag { kind, version }: Tag,
+        RecordTag { kind, version }: RecordTag,
         body: &[u8],
         frame: &impl Fn(u32) -> Option<BlobHash>,
     ) -> Result<Self, RecordError> {
+        // Each kind accepts only its own versions. An unknown one is an error, never skipped:
+        // skipping a command would give later turns other ids.
         let in_feed = kind == kind::LOST && version == LOST_IN_FEED_VERSION;
         let other_spellings = kind == kind::PUT_BUNDLE && version == VERSION_OTHER_SPELLINGS;
         if version != VERSION && !in_feed && !other_spellings {
@@ -196,7 +200,7 @@ impl Record {
             kind::CREATE => decode_create(&mut reader),
             kind::APPEND => decode_append(&mut reader, frame),
             kind::ATTACH_FS => decode_attach(&mut reader),
-            kind::PUT_BLOB => blob_name(&mut reader, frame).map(|blob| Self::PutBlob { blob }),
+            kind::PUT_BLOB => read_blob_name(&mut reader, frame).map(|blob| Self::PutBlob { blob }),
             kind::PUT_BUNDLE => decode_bundle(&mut reader),
             kind::SET_LABELS => decode_set_labels(&mut reader),
             kind::LOST => decode_lost(&mut reader, in_feed),
@@ -223,12 +227,12 @@ fn encode_create(
 
 fn decode_create(reader: &mut Reader<'_>) -> Option<Record> {
     let base = TurnId::new(reader.u64()?);
-    let labels = labels(reader)?;
+    let labels = read_labels(reader)?;
     let key = Key::new(Bytes::copy_from_slice(reader.bytes()?));
     Some(Record::Create { base, labels, key })
 }
 
-fn encode_append(out: &mut Vec<u8>, parts: &[Part], key: Option<&Key>, strict: bool) -> u8 {
+fn encode_append(out: &mut Vec<u8>, parts: &[PartRecord], key: Option<&Key>, strict: bool) -> u8 {
     out.push(if strict { STRICT } else { 0 } | if key.is_some() { KEYED } else { 0 });
     put(out, parts.len() as u64);
     if let Some(key) = key {
@@ -240,7 +244,7 @@ fn encode_append(out: &mut Vec<u8>, parts: &[Part], key: Option<&Key>, strict: b
     kind::APPEND
 }
 
-fn encode_part(out: &mut Vec<u8>, part: &Part) {
+fn encode_part(out: &mut Vec<u8>, part: &PartRecord) {
     put(out, part.context.get());
     let explicit = if part.sent_parent.is_some() {
         EXPLICIT_PARENT
@@ -282,9 +286,10 @@ fn decode_append(
     } else {
         None
     };
-    let parts: Few<_> = (0..count)
-        .map(|_| part(reader, frame))
+    let parts: InlineVec<_> = (0..count)
+        .map(|_| read_part(reader, frame))
         .collect::<Option<_>>()?;
+    // `decide` relies on at least one part and one turn per part.
     let whole = !parts.is_empty() && parts.iter().all(|part| !part.turns.is_empty());
     whole.then_some(Record::Append {
         parts,
@@ -293,11 +298,16 @@ fn decode_append(
     })
 }
 
-fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Part> {
+fn read_part(
+    reader: &mut Reader<'_>,
+    frame: &impl Fn(u32) -> Option<BlobHash>,
+) -> Option<PartRecord> {
     let context = ContextId::new(reader.u64()?)?;
     let flags = reader.u8()?;
     let parent = TurnId::new(reader.u64()?);
     let depth = reader.u32()?;
+    // The log stores the parent once. The flag tells whether the client had named it, which the
+    // idempotency check needs.
     let sent_parent = if flags & EXPLICIT_PARENT != 0 {
         Some(parent?)
     } else {
@@ -310,10 +320,10 @@ fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Op
     };
     let count = reader.u64()?;
     let turns = (0..count)
-        .map(|_| turn(reader, frame))
+        .map(|_| read_turn(reader, frame))
         .collect::<Option<_>>()?;
     let placed = flags & PLACED != 0;
-    Some(Part {
+    Some(PartRecord {
         context,
         sent_parent,
         expected_head,
@@ -324,16 +334,19 @@ fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Op
     })
 }
 
-fn turn(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<TurnRecord> {
+fn read_turn(
+    reader: &mut Reader<'_>,
+    frame: &impl Fn(u32) -> Option<BlobHash>,
+) -> Option<TurnRecord> {
     let id: Arc<str> = reader.str()?.into();
     let declared = TypeRef {
         id,
         version: reader.u32()?,
     };
     let encoding = reader.u32()?;
-    let payload = blob_name(reader, frame)?;
+    let payload = read_blob_name(reader, frame)?;
     let fs_root = if reader.u8()? != 0 {
-        Some(hash(reader)?)
+        Some(read_hash(reader)?)
     } else {
         None
     };
@@ -354,7 +367,7 @@ fn encode_attach(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash) -> u8 {
 fn decode_attach(reader: &mut Reader<'_>) -> Option<Record> {
     Some(Record::AttachFs {
         turn: TurnId::new(reader.u64()?)?,
-        root: hash(reader)?,
+        root: read_hash(reader)?,
     })
 }
 
@@ -370,7 +383,7 @@ fn encode_bundle(out: &mut Vec<u8>, bundle: &ParsedBundle) -> u8 {
 }
 
 fn decode_bundle(reader: &mut Reader<'_>) -> Option<Record> {
-    // Only what parses is ever logged.
+    // The submitter parsed the bundle before it was logged, so a failure means damage.
     let bundle = ParsedBundle::parse(reader.str()?, reader.bytes()?).ok()?;
     Some(Record::PutBundle { bundle })
 }
@@ -384,7 +397,7 @@ fn encode_set_labels(out: &mut Vec<u8>, context: ContextId, labels: &Labels) -> 
 fn decode_set_labels(reader: &mut Reader<'_>) -> Option<Record> {
     Some(Record::SetLabels {
         context: ContextId::new(reader.u64()?)?,
-        labels: labels(reader)?,
+        labels: read_labels(reader)?,
     })
 }
 
@@ -396,6 +409,7 @@ fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
 
 fn decode_lost(reader: &mut Reader<'_>, in_feed: bool) -> Option<Record> {
     let (turns, contexts) = (reader.u64()?, reader.u64()?);
+    // A forged count must not make replay add rows without end.
     (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost {
         turns,
         contexts,
@@ -411,7 +425,7 @@ fn encode_lost_root(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash, attached: 
 }
 
 fn decode_lost_root(reader: &mut Reader<'_>) -> Option<Record> {
-    let (turn, root) = (TurnId::new(reader.u64()?)?, hash(reader)?);
+    let (turn, root) = (TurnId::new(reader.u64()?)?, read_hash(reader)?);
     Some(Record::LostRoot {
         turn,
         root,
@@ -427,7 +441,7 @@ pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
     }
 }
 
-pub(crate) fn labels(reader: &mut Reader<'_>) -> Option<Labels> {
+pub(crate) fn read_labels(reader: &mut Reader<'_>) -> Option<Labels> {
     let count = reader.u64()?;
     (0..count)
         .map(|_| Some((reader.str()?.to_owned(), reader.str()?.to_owned())))
@@ -442,13 +456,13 @@ fn put_blob_name(out: &mut Vec<u8>, name: &BlobName) {
     out.extend_from_slice(name.hash.as_bytes());
 }
 
-fn blob_name(
+fn read_blob_name(
     reader: &mut Reader<'_>,
     frame: &impl Fn(u32) -> Option<BlobHash>,
 ) -> Option<BlobName> {
     match reader.u32()? {
         0 => Some(BlobName {
-            hash: hash(reader)?,
+            hash: read_hash(reader)?,
             in_frame: None,
         }),
         n => Some(BlobName {
@@ -458,8 +472,8 @@ fn blob_name(
     }
 }
 
-fn hash(reader: &mut Reader<'_>) -> Option<BlobHash> {
-    Some(BlobHash(reader.take(32)?.try_into().ok()?))
+fn read_hash(reader: &mut Reader<'_>) -> Option<BlobHash> {
+    Some(BlobHash(reader.read_bytes(32)?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -480,7 +494,7 @@ mod tests {
             },
             fs_root,
         };
-        let part = Part {
+        let part = PartRecord {
             context,
             sent_parent: Some(id(9)),
             expected_head: Some(None),
@@ -491,7 +505,7 @@ mod tests {
                 .into_iter()
                 .collect(),
         };
-        let onto_head = Part {
+        let onto_head = PartRecord {
             sent_parent: None,
             expected_head: None,
             placed: true,
@@ -556,7 +570,8 @@ mod tests {
 
     #[test]
     fn unknown_kinds_and_versions_are_told_apart_from_damage() {
-        let unknown = |kind, version| Record::decode(Tag { kind, version }, &[0, 0, 0], &in_frame);
+        let unknown =
+            |kind, version| Record::decode(RecordTag { kind, version }, &[0, 0, 0], &in_frame);
         assert_eq!(unknown(99, VERSION), Err(RecordError::UnknownKind));
         assert_eq!(unknown(1, 2), Err(RecordError::UnknownKind));
         assert_eq!(unknown(5, 3), Err(RecordError::UnknownKind));

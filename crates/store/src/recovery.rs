@@ -1,19 +1,33 @@
-//! Opening: checkpoints as far as they count, then the log's tail through the same `apply` as live.
+//! Opening a store: load the checkpoints, then replay the log's tail through the same `apply` as
+//! live writes.
+//!
+//! Worked example: the checkpoints cover frames 1 to 900, `index/acknowledged` says that frame 950
+//! was durable and turn 4 002 was acknowledged, and a crash has torn the log's end.
+//!
+//! 1. The log opens. A torn frame after 950 is cut: its sync never returned. A log that ends before
+//!    950 is an error (`MissingFrames`), because acknowledged frames are gone.
+//! 2. The checkpoints count only if the log's frame 900 has the hash that they recorded. Otherwise
+//!    they belong to another history, and replay starts from frame 1.
+//! 3. Frames 901 to the end are applied. A frame whose marks do not match the state is an error.
+//! 4. Under `--durability os` the log may now hold fewer ids than were acknowledged, say turns up
+//!    to 4 000. The ids 4 001 and 4 002 are logged as lost, so that no client sees them reused.
+//!
+//! Only steps 1 and 4 write to the log. An error never removes bytes that were durable.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use turnkeep_journal::{
-    Batch, FileLog, Frame, Log, LogOptions, LogReader, Position, Recovered, Stamp, Storage,
-    SyncPolicy, inspect,
+    Batch, FileLog, Frame, FrameCommand, Log, LogOptions, LogReader, Position, Recovered, Stamp,
+    Storage, SyncPolicy, inspect,
 };
 use turnkeep_types::Timestamp;
 
 use crate::acknowledged;
 use crate::apply::Applier;
-use crate::checkpoint::{self, Known, Loaded, Progress};
-use crate::record::{LOST_MAX, Record, RecordError, Tag};
+use crate::checkpoint::{self, LoadedIndex, LogMinimum, Progress};
+use crate::record::{LOST_MAX, Record, RecordError, RecordTag};
 use crate::state::BlobRow;
 use crate::store::{Durability, OpenError, Options};
 use crate::unfinished;
@@ -22,19 +36,19 @@ use crate::unfinished;
 /// comes from a damaged file.
 const LOST_IDS_MAX: u64 = 1 << 30;
 
-/// A log and the state that it amounts to.
+/// An open log and the state that its frames produce.
 pub(crate) struct Opened {
     pub(crate) log: FileLog,
     pub(crate) recovered: Recovered,
     pub(crate) applier: Applier,
     pub(crate) progress: Progress,
-    pub(crate) went_back: Option<WentBack>,
+    pub(crate) lost_ids: Option<LostIds>,
 }
 
-/// Ids that were acknowledged and that the log does not hold: their frames were not durable when
-/// the power failed, as `--durability os` allows.
+/// Acknowledged ids that the log does not hold. `--durability os` allows this: their frames were
+/// not durable when the power failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WentBack {
+pub struct LostIds {
     /// The turns, if there are any.
     pub turns: Option<RangeInclusive<u64>>,
     /// The contexts, if there are any.
@@ -46,53 +60,58 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
     if unfinished::is_marked(&**storage) {
         return Err(OpenError::Unfinished);
     }
+    // Before the log opens: its recovery needs to know which frames were durable.
     let loaded = checkpoint::load(&**storage);
     let store_id = inspect(storage.clone())?.store_id();
     let acknowledged = acknowledged::read(&**storage);
-    let known = Known::of(loaded.known.as_ref(), acknowledged.as_ref(), store_id);
-    let known_durable = Some(Position(known.position));
+    let minimum = LogMinimum::from_evidence(
+        loaded.newest_sound.as_ref(),
+        acknowledged.as_ref(),
+        store_id,
+    );
+    // The log cuts a torn tail only behind this position. Bytes before it that do not match their
+    // checksum are damage, and damage is never cut away.
+    let known_durable = Some(Position(minimum.position));
     let (mut log, recovered) = FileLog::open(storage.clone(), log_options(options, known_durable))?;
     let reader = log.reader();
-    if known.position > reader.last().0 {
+    if minimum.position > reader.last().0 {
         return Err(OpenError::MissingFrames {
             last: reader.last().0,
-            known: known.position,
+            known: minimum.position,
         });
     }
-    let loaded = vet(loaded, &reader, &recovered);
-    checkpoint::remove_rest(&**storage, &loaded);
+    // Only the open log can tell whether it is the one that the checkpoints were made from.
+    let loaded = discard_if_foreign(loaded, &reader, &recovered);
+    checkpoint::remove_unloaded_files(&**storage, &loaded);
     let mut applier = Applier::new(Arc::new(loaded.state));
-    applier.touched = loaded.touched;
+    applier.changed = loaded.changed;
     replay(
         &reader,
         &mut applier,
         Position(loaded.progress.done.position + 1),
     )?;
-    let went_back = keep_lost_ids(&mut log, &mut applier, &known)?;
+    let lost_ids = log_lost_ids(&mut log, &mut applier, &minimum)?;
     Ok(Opened {
         log,
         recovered,
         applier,
         progress: loaded.progress,
-        went_back,
+        lost_ids,
     })
 }
 
-/// Keeps acknowledged ids that the log does not hold from being given again. The loss becomes a
-/// record of the log, so every later replay comes to the same ids, whatever the index says then.
-fn keep_lost_ids(
+/// Logs acknowledged ids that the log does not hold as lost, so that they are not assigned again.
+/// The loss becomes part of the log: every later replay assigns the same ids, even without the
+/// index files that revealed the loss.
+fn log_lost_ids(
     log: &mut FileLog,
     applier: &mut Applier,
-    known: &Known,
-) -> Result<Option<WentBack>, OpenError> {
+    minimum: &LogMinimum,
+) -> Result<Option<LostIds>, OpenError> {
     let state = applier.state.clone();
-    let marks = [state.turns.len(), state.contexts.len()];
-    let lost = |held: u64, given: u64| (given > held).then(|| held + 1..=given);
-    let (turns, contexts) = (lost(marks[0], known.turns), lost(marks[1], known.contexts));
-    let (lost_turns, lost_contexts) = (
-        known.turns.saturating_sub(marks[0]),
-        known.contexts.saturating_sub(marks[1]),
-    );
+    let (turns, contexts) = (state.turns.len(), state.contexts.len());
+    let lost_turns = minimum.turns.saturating_sub(turns);
+    let lost_contexts = minimum.contexts.saturating_sub(contexts);
     if lost_turns == 0 && lost_contexts == 0 {
         return Ok(None);
     }
@@ -103,36 +122,52 @@ fn keep_lost_ids(
         });
     }
     let created_at = Timestamp(state.last_stamp.load(Relaxed));
-    let mut batch = Batch::new();
-    batch.restart(Stamp { created_at, marks });
-    let records = lost_records(lost_turns, lost_contexts);
+    let stamp = Stamp {
+        created_at,
+        marks: [turns, contexts],
+    };
+    let records = build_lost_records(lost_turns, lost_contexts);
+    append_records(log, stamp, &records)?;
+    applier.begin_frame(created_at, std::iter::empty());
     for record in &records {
+        applier.replay(created_at, record);
+    }
+    let range = |held: u64, lost: u64| (lost > 0).then(|| held + 1..=held + lost);
+    Ok(Some(LostIds {
+        turns: range(turns, lost_turns),
+        contexts: range(contexts, lost_contexts),
+    }))
+}
+
+/// Appends records as one frame and syncs it.
+fn append_records(log: &mut FileLog, stamp: Stamp, records: &[Record]) -> Result<(), OpenError> {
+    let mut batch = Batch::new();
+    batch.restart(stamp);
+    for record in records {
         let mut body = Vec::new();
         let tag = record.encode(&mut body);
         batch.push_command(tag.kind, tag.version, &body);
     }
+    // Also under `--durability os`: the loss must be durable before a client gets the next id.
     log.append(&batch)
         .and_then(|_| log.sync())
         .map_err(turnkeep_journal::OpenError::from)?;
-    applier.begin_frame(created_at, std::iter::empty());
-    for record in &records {
-        // Nothing refuses it: ids that nobody uses are always free.
-        drop(applier.apply(created_at, record));
-    }
-    Ok(Some(WentBack { turns, contexts }))
+    Ok(())
 }
 
-/// Records that keep so many ids as lost.
-pub(crate) fn lost_records(mut turns: u64, mut contexts: u64) -> Vec<Record> {
+/// Builds the records that mark this many ids as lost, each within the limit of one record.
+pub(crate) fn build_lost_records(mut turns: u64, mut contexts: u64) -> Vec<Record> {
     let mut records = Vec::new();
     while turns > 0 || contexts > 0 {
-        let (some_turns, some_contexts) = (turns.min(LOST_MAX), contexts.min(LOST_MAX));
+        let turns_now = turns.min(LOST_MAX);
+        let contexts_now = contexts.min(LOST_MAX);
         records.push(Record::Lost {
-            turns: some_turns,
-            contexts: some_contexts,
+            turns: turns_now,
+            contexts: contexts_now,
             in_feed: true,
         });
-        (turns, contexts) = (turns - some_turns, contexts - some_contexts);
+        turns -= turns_now;
+        contexts -= contexts_now;
     }
     records
 }
@@ -151,15 +186,16 @@ fn log_options(options: &Options, known_durable: Option<Position>) -> LogOptions
     }
 }
 
-/// Keeps the checkpoints only if they are of this log.
-fn vet(loaded: Loaded, log: &LogReader, recovered: &Recovered) -> Loaded {
+/// Discards the checkpoints unless they were made from this log. A restored or exchanged log has
+/// another frame at the position that they reflect.
+fn discard_if_foreign(loaded: LoadedIndex, log: &LogReader, recovered: &Recovered) -> LoadedIndex {
     let Some(header) = &loaded.last else {
         return loaded;
     };
     let reflected = Position(header.to.position);
     let ours = header.store_id == recovered.store_id
         && log.frame_hash(reflected) == Some(header.frame_hash);
-    if ours { loaded } else { Loaded::nothing() }
+    if ours { loaded } else { LoadedIndex::empty() }
 }
 
 fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), OpenError> {
@@ -169,28 +205,36 @@ fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), 
     Ok(())
 }
 
-/// Applies one frame.
+/// Applies one frame of the log to the state.
 pub(crate) fn apply_frame(applier: &mut Applier, frame: &Frame) -> Result<(), OpenError> {
     let created_at = frame.stamp.created_at;
+    // The marks are the table lengths that the writer saw. Going on after a mismatch would assign
+    // other ids than the ones that clients were given.
     if frame.stamp.marks != [applier.state.turns.len(), applier.state.contexts.len()] {
         return Err(OpenError::Diverged {
             position: frame.position.0,
         });
     }
     applier.begin_frame(created_at, frame.blobs.iter().map(blob_row));
-    for record in records(frame) {
-        // A refusal was answered when it was live, and leaves no state now either.
-        drop(applier.apply(created_at, &record?));
+    for record in decode_records(frame) {
+        applier.replay(created_at, &record?);
     }
     Ok(())
 }
 
-/// A frame's commands.
-pub(crate) fn records(frame: &Frame) -> impl Iterator<Item = Result<Record, OpenError>> + '_ {
+/// Decodes the commands of a frame.
+pub(crate) fn decode_records(
+    frame: &Frame,
+) -> impl Iterator<Item = Result<Record, OpenError>> + '_ {
     let position = frame.position.0;
     let in_frame = |at: u32| frame.blobs.get(at as usize).map(|blob| blob.hash);
-    frame.commands().map(move |(kind, version, body)| {
-        Record::decode(Tag { kind, version }, body, &in_frame).map_err(|error| match error {
+    frame.commands().map(move |command| {
+        let FrameCommand {
+            kind,
+            version,
+            body,
+        } = command;
+        Record::decode(RecordTag { kind, version }, body, &in_frame).map_err(|error| match error {
             RecordError::UnknownKind => OpenError::UnknownCommand {
                 kind,
                 version,
@@ -215,7 +259,7 @@ pub(crate) fn blob_row(blob: &turnkeep_journal::BlobEntry) -> BlobRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acknowledged::{Acknowledged, Keeper};
+    use crate::acknowledged::{Acknowledged, AcknowledgedFile};
     use crate::{Command, CreateContext, Outcome, Store};
     use turnkeep_journal::MemoryStorage;
     use turnkeep_types::ManualClock;
@@ -235,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_never_became_durable_are_not_given_again() {
+    fn ids_that_never_became_durable_are_not_assigned_again() {
         let disk = MemoryStorage::new();
         let store = open_store(&disk);
         assert_eq!(create(&store), 1);
         store.close();
-        // Under `--durability os` frames were answered that the power failure took.
+        // Under `--durability os`, a power failure removed frames that were acknowledged.
         let log_end = store.log().last();
         let acked = Acknowledged {
             store_id: store.id(),
@@ -250,11 +294,11 @@ mod tests {
             contexts: 3,
         };
         drop(store);
-        Keeper::start(&disk, &acked).unwrap();
+        AcknowledgedFile::open(&disk, &acked).unwrap();
         let store = open_store(&disk);
         assert_eq!(
-            store.went_back(),
-            Some(&WentBack {
+            store.lost_ids(),
+            Some(&LostIds {
                 turns: Some(1..=4),
                 contexts: Some(2..=3)
             })
@@ -265,10 +309,10 @@ mod tests {
             (4, 2)
         );
         store.close();
-        // The log itself says so now: without the index, every id is the same.
+        // The log itself records the loss now: without the index, every id is the same.
         let mut files = disk.files();
         files.retain(|name, _| name.starts_with("log/"));
         let store = open_store(&MemoryStorage::with_files(files));
-        assert_eq!((store.went_back(), create(&store)), (None, 5));
+        assert_eq!((store.lost_ids(), create(&store)), (None, 5));
     }
 }

@@ -1,8 +1,9 @@
-//! The store's state: tables and indexes that `apply` extends and readers read.
+//! The store's state: the tables and indexes that `apply` extends and readers read.
 //!
-//! All of it is derived from the log. Numbers of rows are ids: turn n and context n are row n − 1.
-//! A head names a turn whose row was published before it, so a reader that follows a head, a parent
-//! or an index entry always finds a complete row.
+//! All of it is derived from the log. A row's number gives its id: turn n and context n are row
+//! n − 1. The writer adds a turn's row before it points a head, a child or an index entry to it, so
+//! a reader that follows one of them always finds a complete row. Only the writer calls the methods
+//! that change the state.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,38 +19,41 @@ use crate::fs_roots::FsSpans;
 use crate::hash_index::HashIndex;
 use crate::keys::KeyDigest;
 use crate::registry::{Bundle, Registry};
-use crate::runs::Runs;
+use crate::run_list::RunList;
 use crate::table::{List, Table};
 
-/// See the module.
+/// All tables and indexes of one store.
 pub(crate) struct State {
     pub(crate) turns: Table<6>,
+    /// Head, creation time, base turn.
     pub(crate) contexts: Table<3>,
     pub(crate) blobs: Table<7>,
+    /// Two words of key digest, the request's digest, first id and count.
     pub(crate) keys: Table<4>,
+    /// Turn and blob row.
     pub(crate) fs_roots: Table<2>,
     pub(crate) fs_spans: FsSpans,
-    pub(crate) events: Runs,
+    pub(crate) events: RunList,
     pub(crate) declared: List<Declared>,
     pub(crate) labels: RwLock<HashMap<ContextId, Arc<Labels>>>,
     pub(crate) registry: ArcSwap<Registry>,
     pub(crate) last_stamp: AtomicU64,
     pub(crate) blob_raw_bytes: AtomicU64,
     pub(crate) blob_stored_bytes: AtomicU64,
-    /// Ids whose content was lost to damage.
+    /// How many ids have lost their content to damage.
     pub(crate) lost_turns: AtomicU64,
     pub(crate) lost_contexts: AtomicU64,
-    /// The rows of blobs that something names and whose bytes were lost.
+    /// The rows of blobs that are named by other rows and whose bytes were lost.
     lost_blobs: RwLock<HashMap<BlobHash, u64>>,
     blob_index: HashIndex,
     key_index: HashIndex,
     fs_index: HashIndex,
 }
 
-/// In the place of a context's base turn: the record that created the context was lost to damage.
+/// Stored as a context's base turn if the record that created the context was lost to damage.
 pub(crate) const CREATION_LOST: u64 = u64::MAX;
 
-/// A declared type together with an encoding, kept once however many turns have it.
+/// A declared type and an encoding. Stored once, however many turns have it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Declared {
     pub(crate) turn_type: TypeRef,
@@ -68,11 +72,12 @@ pub(crate) struct TurnRow {
     pub(crate) has_fs_root: bool,
     pub(crate) lost: bool,
     pub(crate) created_at: Timestamp,
-    /// An ancestor some way up, or the turn itself if it has no parent; see `walk`.
+    /// The jump pointer: an ancestor, or the turn itself if it has no parent; see `walk`.
     pub(crate) jump: u64,
 }
 
 const BLOB_COLUMN: usize = 3;
+// Flags in the unused top bits of the blob column: row numbers stay below 2^40.
 const HAS_FS_ROOT: u64 = 1 << 63;
 const LOST: u64 = 1 << 62;
 
@@ -123,19 +128,19 @@ pub(crate) struct BlobRow {
 
 impl BlobRow {
     pub(crate) fn to_words(self) -> [u64; 7] {
-        let [a, b, c, d] = hash_words(&self.hash);
-        let lengths = (u64::from(self.raw_len) << 32) | u64::from(self.crc);
+        let [a, b, c, d] = hash_to_words(&self.hash);
+        let len_and_crc = (u64::from(self.raw_len) << 32) | u64::from(self.crc);
         let stored = (u64::from(self.stored_len) << 1) | u64::from(self.form.to_wire());
-        [a, b, c, d, self.locator.to_u64(), lengths, stored]
+        [a, b, c, d, self.locator.to_u64(), len_and_crc, stored]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "two halves of a word")]
-    pub(crate) fn from_words([a, b, c, d, locator, lengths, stored]: [u64; 7]) -> Self {
+    pub(crate) fn from_words([a, b, c, d, locator, len_and_crc, stored]: [u64; 7]) -> Self {
         Self {
-            hash: hash_of_words([a, b, c, d]),
+            hash: words_to_hash([a, b, c, d]),
             locator: Locator::from_u64(locator),
-            raw_len: (lengths >> 32) as u32,
-            crc: lengths as u32,
+            raw_len: (len_and_crc >> 32) as u32,
+            crc: len_and_crc as u32,
             stored_len: (stored >> 1) as u32,
             form: if stored & 1 == 0 {
                 Compression::None
@@ -146,13 +151,13 @@ impl BlobRow {
     }
 }
 
-fn hash_words(hash: &BlobHash) -> [u64; 4] {
+fn hash_to_words(hash: &BlobHash) -> [u64; 4] {
     std::array::from_fn(|i| {
         u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes"))
     })
 }
 
-fn hash_of_words(words: [u64; 4]) -> BlobHash {
+fn words_to_hash(words: [u64; 4]) -> BlobHash {
     let mut hash = [0; 32];
     for (bytes, word) in hash.chunks_exact_mut(8).zip(words) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -160,10 +165,10 @@ fn hash_of_words(words: [u64; 4]) -> BlobHash {
     BlobHash(hash)
 }
 
-/// What a key stands for: the first id that its request made, and how many.
+/// The request that used an idempotency key: its digest, the first id that it created and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyEntry {
-    /// The digest of what was asked.
+    /// The digest of the request.
     pub(crate) request: u64,
     pub(crate) first: u64,
     pub(crate) count: u32,
@@ -171,7 +176,7 @@ pub(crate) struct KeyEntry {
 
 const COUNT_BITS: u32 = 24;
 
-/// A number of turns as a key's entry holds it. A batch is bounded far below this.
+/// A number of turns as a key's entry stores it.
 pub(crate) fn turn_count(turns: usize) -> u32 {
     u32::try_from(turns)
         .ok()
@@ -192,7 +197,7 @@ pub(crate) enum EventRow {
     Turn(TurnId),
     Context(ContextId),
     Fs(TurnId),
-    /// The bundle's place among all bundles.
+    /// The bundle's number in the order of publication, from 0.
     Bundle(u64),
 }
 
@@ -205,7 +210,7 @@ impl State {
             keys: Table::new(),
             fs_roots: Table::new(),
             fs_spans: FsSpans::new(),
-            events: Runs::new(),
+            events: RunList::new(),
             declared: List::new(),
             labels: RwLock::default(),
             registry: ArcSwap::from_pointee(Registry::default()),
@@ -225,39 +230,39 @@ impl State {
         self.turns.get(id.get() - 1).map(TurnRow::from_words)
     }
 
-    /// Changes a turn that was lost; no other turn ever changes.
+    /// Replaces the row of a lost turn. No other turn ever changes.
     pub(crate) fn set_turn(&self, id: TurnId, row: TurnRow) {
         for (column, word) in row.to_words().into_iter().enumerate() {
-            self.turns.set(id.get() - 1, column, word);
+            self.turns.set_word(id.get() - 1, column, word);
         }
     }
 
-    /// A blob's row; if the blob was lost and put again since, that copy's.
+    /// A blob's row. If the blob was lost and put again since, the row of the new copy.
     pub(crate) fn blob(&self, row: u64) -> Option<BlobRow> {
         let blob = BlobRow::from_words(self.blobs.get(row)?);
         if blob.locator != Locator::NOWHERE {
             return Some(blob);
         }
+        // Rows of lost blobs are not in the index, so the index finds a newer copy or nothing.
         let put_again = self
             .find_blob(&blob.hash)
             .and_then(|row| self.blobs.get(row));
         Some(put_again.map_or(blob, BlobRow::from_words))
     }
 
-    /// The row of a blob.
+    /// The row number of a blob whose bytes the store has.
     pub(crate) fn find_blob(&self, hash: &BlobHash) -> Option<u64> {
-        let words = hash_words(hash);
+        let words = hash_to_words(hash);
         let is_it = |row| self.blobs.get(row).is_some_and(|found| found[..4] == words);
         self.blob_index.find(words[0], is_it)
     }
 
-    /// The blobs whose hashes begin with these digits, each once, at most so many. Looks at all
-    /// blobs.
+    /// Up to `max` blobs whose hashes begin with these digits, each once. Reads every row.
     pub(crate) fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
         let rows = (0..self.blobs.len()).filter_map(|row| self.blobs.get(row));
         let mut found: Vec<BlobHash> = Vec::new();
         for blob in rows.map(BlobRow::from_words) {
-            // A blob that was lost and put again has two rows.
+            // A blob that was lost and put again has two rows, one of them without bytes.
             if prefix.is_of(&blob.hash)
                 && blob.locator != Locator::NOWHERE
                 && !found.contains(&blob.hash)
@@ -271,15 +276,17 @@ impl State {
         found
     }
 
-    /// Adds a blob that is not there; returns its row.
+    /// Adds a blob that the store lacks and returns its row number.
     pub(crate) fn add_blob(&self, blob: BlobRow) -> u64 {
         if blob.locator == Locator::NOWHERE {
             return self.add_missing_blob(blob.hash);
         }
         let words = blob.to_words();
         let row = self.blobs.push(words);
-        self.blob_index
-            .insert(words[0], row, |row| self.blobs.word(row, 0).unwrap_or(0));
+        self.blob_index.insert(words[0], row, |row| {
+            self.blobs.read_word(row, 0).unwrap_or(0)
+        });
+        // Counters for `stats`; no decision depends on them.
         self.blob_raw_bytes
             .fetch_add(blob.raw_len.into(), Ordering::Relaxed);
         self.blob_stored_bytes
@@ -287,16 +294,17 @@ impl State {
         row
     }
 
-    /// Says that a blob is now elsewhere: its first copy was found damaged when it was put again.
+    /// Points a blob's row to a new copy, because the first copy was found damaged.
     pub(crate) fn move_blob(&self, row: u64, blob: BlobRow) {
         for (column, word) in blob.to_words().into_iter().enumerate() {
-            self.blobs.set(row, column, word);
+            self.blobs.set_word(row, column, word);
         }
     }
 
-    /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be
-    /// put again.
+    /// Adds a row for a blob that was lost to damage. The row is not in the index, so a client can
+    /// put the blob again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
+        // One row per lost blob, however many turns name it.
         let mut lost = self
             .lost_blobs
             .write()
@@ -336,7 +344,7 @@ impl State {
             .collect()
     }
 
-    /// How many rows of `blobs` are only a name.
+    /// How many rows of `blobs` have a hash and no bytes.
     pub(crate) fn lost_blob_rows(&self) -> u64 {
         self.lost_blobs
             .read()
@@ -344,14 +352,14 @@ impl State {
             .len() as u64
     }
 
-    /// Adds a turn's row.
     pub(crate) fn push_turn(&self, row: TurnRow) {
         self.lost_turns
             .fetch_add(u64::from(row.lost), Ordering::Relaxed);
         self.turns.push(row.to_words());
     }
 
-    /// Adds a context's row: its head is its base turn. `CREATION_LOST` as the base gives it none.
+    /// Adds a context's row, with the base turn as its head. The base `CREATION_LOST` means no
+    /// head.
     pub(crate) fn push_context(&self, created_at: Timestamp, base: u64) -> u64 {
         let is_lost = base == CREATION_LOST;
         self.lost_contexts
@@ -372,49 +380,55 @@ impl State {
 
     pub(crate) fn add_key(&self, digest: KeyDigest, entry: KeyEntry) {
         let KeyDigest([a, b]) = digest;
+        // One word holds both: ids stay below 2^40, and a batch has fewer than 2^24 turns.
         let made = (entry.first << COUNT_BITS) | u64::from(entry.count);
         self.add_key_row([a, b, entry.request, made]);
     }
 
     pub(crate) fn add_key_row(&self, words: [u64; 4]) {
         let row = self.keys.push(words);
-        self.key_index
-            .insert(words[0], row, |row| self.keys.word(row, 0).unwrap_or(0));
+        self.key_index.insert(words[0], row, |row| {
+            self.keys.read_word(row, 0).unwrap_or(0)
+        });
     }
 
-    /// The root that a turn has, if its row says that it has one.
+    /// The filesystem root that is attached to this very turn.
     pub(crate) fn fs_root(&self, turn: TurnId) -> Option<BlobHash> {
-        let is_it = |row| self.fs_roots.word(row, 0) == Some(turn.get());
-        let row = self.fs_index.find(spread(turn.get()), is_it)?;
-        Some(self.blob(self.fs_roots.word(row, 1)?)?.hash)
+        let is_it = |row| self.fs_roots.read_word(row, 0) == Some(turn.get());
+        let row = self.fs_index.find(spread_bits(turn.get()), is_it)?;
+        Some(self.blob(self.fs_roots.read_word(row, 1)?)?.hash)
     }
 
     pub(crate) fn add_fs_root(&self, turn: TurnId, blob: u64) {
         let row = self.fs_roots.push([turn.get(), blob]);
-        self.fs_index.insert(spread(turn.get()), row, |row| {
-            spread(self.fs_roots.word(row, 0).unwrap_or(0))
+        self.fs_index.insert(spread_bits(turn.get()), row, |row| {
+            spread_bits(self.fs_roots.read_word(row, 0).unwrap_or(0))
         });
-        if let Some(word) = self.turns.word(turn.get() - 1, BLOB_COLUMN) {
+        // The flag in the turn's row saves readers an index lookup for the many turns without a
+        // root.
+        if let Some(word) = self.turns.read_word(turn.get() - 1, BLOB_COLUMN) {
             self.turns
-                .set(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
+                .set_word(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
         }
-        self.fs_spans.note_root(turn);
+        self.fs_spans.invalidate_from(turn);
     }
 
-    /// The head of a context; the outer `None` if there is no such context.
+    /// The head of a context; the outer `None` means that there is no such context.
     pub(crate) fn head(&self, context: ContextId) -> Option<Option<TurnId>> {
-        self.contexts.word(context.get() - 1, 0).map(TurnId::new)
+        self.contexts
+            .read_word(context.get() - 1, 0)
+            .map(TurnId::new)
     }
 
     pub(crate) fn is_creation_lost(&self, context: ContextId) -> bool {
-        self.contexts.word(context.get() - 1, 2) == Some(CREATION_LOST)
+        self.contexts.read_word(context.get() - 1, 2) == Some(CREATION_LOST)
     }
 
     pub(crate) fn set_head(&self, context: ContextId, head: TurnId) {
-        self.contexts.set(context.get() - 1, 0, head.get());
+        self.contexts.set_word(context.get() - 1, 0, head.get());
     }
 
-    pub(crate) fn labels_of(&self, context: ContextId) -> Arc<Labels> {
+    pub(crate) fn read_labels(&self, context: ContextId) -> Arc<Labels> {
         let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
         labels.get(&context).cloned().unwrap_or_default()
     }
@@ -433,6 +447,7 @@ impl State {
             EventRow::Fs(id) => (event_kind::FS, id.get()),
             EventRow::Bundle(number) => (event_kind::BUNDLE, number),
         };
+        // Consecutive turns give consecutive numbers, which `RunList` stores as one run.
         self.events.push((kind << 60) | number);
     }
 
@@ -443,19 +458,19 @@ impl State {
             event_kind::TURN => EventKind::TurnAppended(TurnId::new(number)?),
             event_kind::CONTEXT => EventKind::ContextCreated(ContextId::new(number)?),
             event_kind::FS => EventKind::FsAttached(TurnId::new(number)?),
-            _ => EventKind::RegistryPut(bundle_at(&self.registry.load(), number)?.id.clone()),
+            _ => EventKind::RegistryPut(find_bundle(&self.registry.load(), number)?.id.clone()),
         };
         Some(Event { position, kind })
     }
 }
 
-/// Spreads dense numbers over the bits that an index uses.
-fn spread(number: u64) -> u64 {
+/// Spreads dense numbers over all bits: the index takes its shard from the top ones.
+fn spread_bits(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)
 }
 
-/// The bundle that was published as number `number`, counted from 0.
-pub(crate) fn bundle_at(registry: &Registry, number: u64) -> Option<&Bundle> {
+/// The bundle with this number in the order of publication, from 0.
+pub(crate) fn find_bundle(registry: &Registry, number: u64) -> Option<&Bundle> {
     registry.bundles().nth(usize::try_from(number).ok()?)
 }

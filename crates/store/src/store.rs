@@ -1,48 +1,53 @@
-//! The store's one door: open it, submit commands, read.
+//! The public handle of a store: open it, submit commands, read.
+//!
+//! Opening recovers the state and starts the writer and checkpoint threads. Commands go through a
+//! bounded queue; a full queue rejects them at once. Reads go straight to the tables and never
+//! wait.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
 use turnkeep_journal::{
-    Bounds, Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer,
+    Committer, CommitterError, CommitterLimits, LogReader, Recovered, Storage, TornTail,
+    spawn_committer,
 };
 use turnkeep_types::{BlobHash, BlobPrefix, Clock, ContextId, TurnId};
 
-use crate::acknowledged::{Acknowledged, Keeper};
+use crate::acknowledged::{Acknowledged, AcknowledgedFile};
 use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
 use crate::fs_roots::FsRoot;
-use crate::read::{Context, Payload, ReadError, Reading, Turn};
-use crate::recovery::{self, Opened, WentBack};
+use crate::read::{Context, Payload, ReadError, StoreReader, Turn};
+use crate::recovery::{self, LostIds, Opened};
 use crate::registry::Registry;
 use crate::state::State;
-use crate::writer::{CommitHook, Counters, Parts, Submission, Writer};
+use crate::writer::{CommitHook, Counters, Submission, Writer, WriterParts};
 
-/// When an ack may be given.
+/// When the writer may acknowledge a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// After the log's frame was synced.
+    /// After the command's frame was synced.
     Fsync,
-    /// After it was handed to the operating system, which is told to sync every 100 ms.
+    /// After the frame was written to the operating system. A sync follows every 100 ms.
     Os,
 }
 
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// When an ack may be given.
+    /// When the writer may acknowledge a command.
     pub durability: Durability,
     /// The size of a log segment.
     pub segment_bytes: u64,
-    /// How much log may lie beyond the last index checkpoint.
+    /// How much log may follow the last checkpoint.
     pub checkpoint_every_bytes: u64,
-    /// Commands that may wait for the writer.
+    /// How many commands may wait for the writer.
     pub queue_commands_max: usize,
-    /// Commands that are logged together at most.
+    /// How many commands share one frame at most.
     pub group_commands_max: usize,
-    /// A random number from the edge: names this writer, and the store if it is new.
+    /// Random bytes from the caller. They identify this writer and, if it is new, the store.
     pub random: [u8; 32],
 }
 
@@ -65,7 +70,7 @@ pub enum OpenError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] turnkeep_journal::OpenError),
-    /// A file or a thread that the store needs cannot be had.
+    /// A file or a thread could not be created.
     #[error("the store cannot be opened: {0}")]
     Io(#[from] std::io::Error),
     /// The log ends before a frame that was durable.
@@ -75,7 +80,7 @@ pub enum OpenError {
     MissingFrames {
         /// The log's last frame.
         last: u64,
-        /// What the index knows.
+        /// The last frame that the index knows to have been durable.
         known: u64,
     },
     /// The index claims more ids than can have been lost.
@@ -88,10 +93,10 @@ pub enum OpenError {
         /// Contexts that it says are missing.
         contexts: u64,
     },
-    /// The log cannot be read back.
+    /// A frame cannot be read back.
     #[error(transparent)]
     Read(#[from] turnkeep_journal::ReadError),
-    /// A frame was written over other turns or contexts than the log before it holds.
+    /// A frame was written after other turns or contexts than the log before it holds.
     #[error("frame {position} does not follow from the log before it: run `turnkeep verify`")]
     Diverged {
         /// The frame.
@@ -102,8 +107,7 @@ pub enum OpenError {
         "an import or repair into this directory did not end: delete the directory and run it again"
     )]
     Unfinished,
-    /// A record whose frame is sound but which is not what its kind says: our own bug, or a
-    /// forgery.
+    /// The frame is sound, but a record in it does not fit its kind: a bug or a forgery.
     #[error("the log holds a malformed command at frame {position}: run `turnkeep verify`")]
     MalformedCommand {
         /// The frame.
@@ -123,7 +127,7 @@ pub enum OpenError {
     },
 }
 
-/// Why a command was not even queued.
+/// Why a command was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// Too many commands wait for the writer.
@@ -145,11 +149,11 @@ pub struct Stats {
     pub blobs: u64,
     /// Uncompressed bytes of all distinct blobs.
     pub blob_raw_bytes: u64,
-    /// The same as kept.
+    /// Stored bytes of all distinct blobs.
     pub blob_stored_bytes: u64,
-    /// Of the turns, those that were lost to damage.
+    /// How many of the turns were lost to damage.
     pub lost_turns: u64,
-    /// Of the contexts, those whose creation was lost to damage.
+    /// How many of the contexts lost their creation record to damage.
     pub lost_contexts: u64,
     /// Bundles ever published.
     pub bundles: u64,
@@ -171,8 +175,8 @@ pub struct Stats {
     pub poisoned: bool,
 }
 
-/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called or
-/// the last handle is dropped.
+/// A handle on an open store. Cloning is cheap. The writer stops after [`Store::close`] or when the
+/// last handle is dropped.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -183,13 +187,13 @@ struct Inner {
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     recovered: Recovered,
-    went_back: Option<WentBack>,
+    lost_ids: Option<LostIds>,
     committer: Committer<Submission>,
 }
 
 impl Store {
-    /// Opens the data directory behind `storage`, which must be locked by the caller, and starts
-    /// the writer.
+    /// Opens the data directory behind `storage` and starts the writer. The caller must hold the
+    /// directory's lock.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: &Options,
@@ -200,31 +204,38 @@ impl Store {
             recovered,
             applier,
             progress,
-            went_back,
+            lost_ids,
         } = recovery::open(&storage, options)?;
         let reader = log.reader();
         let state = applier.state.clone();
         let hook = Arc::new(OnceLock::new());
         let counters = Arc::new(Counters::default());
-        let pace = (recovered.store_id, options.checkpoint_every_bytes);
-        let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
         let store_id = recovered.store_id;
-        let now = Acknowledged::now(store_id, &state, reader.last(), reader.last_durable());
-        let writer = Writer::new(Parts {
+        let checkpointer = Checkpointer::start(
+            storage.clone(),
+            reader.clone(),
+            store_id,
+            options.checkpoint_every_bytes,
+            progress,
+        )?;
+        let acknowledged =
+            Acknowledged::from_state(store_id, &state, reader.last(), reader.last_durable());
+        let writer = Writer::new(WriterParts {
             applier,
             clock,
             hook: hook.clone(),
             counters: counters.clone(),
             checkpointer,
-            acknowledged: Keeper::start(&*storage, &now)?,
+            acknowledged: AcknowledgedFile::open(&*storage, &acknowledged)?,
             store_id,
             log: reader.clone(),
         });
-        let bounds = Bounds {
-            queue: options.queue_commands_max,
-            group: options.group_commands_max,
+        let limits = CommitterLimits {
+            queue_inputs_max: options.queue_commands_max,
+            group_commands_max: options.group_commands_max,
         };
-        let committer = spawn_committer(log, writer, bounds)?;
+        // Last of all: from here on the log changes.
+        let committer = spawn_committer(log, writer, limits)?;
         let log = reader;
         let inner = Inner {
             state,
@@ -233,19 +244,20 @@ impl Store {
             hook,
             counters,
             recovered,
-            went_back,
+            lost_ids,
             committer,
         };
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not
-    /// block.
+    /// Queues a command. The writer's thread calls `reply` exactly once; `reply` must not block. An
+    /// invalid command gets its reply at once, on the caller's thread.
     pub fn submit(
         &self,
         command: Command,
         reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
+        // `new` has sent the rejection already.
         let Some(submission) = Submission::new(command, Box::new(reply)) else {
             return Ok(());
         };
@@ -255,17 +267,21 @@ impl Store {
         })
     }
 
-    /// Submits and waits. For tests, tools and threads that may block.
+    /// Submits a command and waits for the reply. Only for threads that may block.
     pub fn run(&self, command: Command) -> Result<Outcome, Refusal> {
         let (send, receive) = sync_channel(1);
         let mut waiting = Some(command);
         while let Some(command) = waiting.take() {
             let send = send.clone();
-            let reply = move |outcome| drop(send.send(outcome));
+            // The receiver below lives until the reply arrives, so sending cannot fail.
+            let reply = move |outcome| match send.send(outcome) {
+                Ok(()) | Err(_) => {}
+            };
             match self.submit(command.clone(), reply) {
                 Ok(()) => {}
                 Err(SubmitError::Closed) => return Err(Refusal::Closed),
                 Err(SubmitError::Full) => {
+                    // The queue drains with every sync, so a retry succeeds soon.
                     waiting = Some(command);
                     std::thread::yield_now();
                 }
@@ -274,32 +290,34 @@ impl Store {
         receive.recv().unwrap_or(Err(Refusal::Closed))
     }
 
-    /// Stops the writer after what is queued, writes a checkpoint and waits for both. Idempotent.
+    /// Finishes the queued commands, stops the writer, writes a checkpoint and waits for all of it.
+    /// Further calls do nothing.
     pub fn close(&self) {
         self.0.committer.close();
     }
 
-    /// Calls `hook` with the last event's position after every commit, on the writer's thread. The
-    /// first hook stays.
+    /// Makes the writer's thread call `hook` with the last event's position after every commit.
+    /// Only the first hook of a store counts.
     pub fn on_commit(&self, hook: impl Fn(u64) + Send + Sync + 'static) {
         self.0.hook.get_or_init(|| Box::new(hook));
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading {
+    fn reader(&self) -> StoreReader<'_> {
+        StoreReader {
             state: &self.0.state,
             log: &self.0.log,
         }
     }
 
-    /// A context as it is now.
+    /// Returns a context's current head and labels.
     pub fn context(&self, id: ContextId) -> Result<Context, ReadError> {
-        self.reading().context(id)
+        self.reader().context(id)
     }
 
-    /// Contexts, newest created first, from below `before` (none: from the newest) on.
+    /// Iterates over contexts, newest first, starting below `before`. `None` starts at the newest.
     pub fn contexts(&self, before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
         let newest = self.0.state.contexts.len();
+        // A context that is created during the iteration is not part of it.
         let from = before.map_or(newest, |id| newest.min(id.get() - 1));
         (1..=from)
             .rev()
@@ -307,24 +325,24 @@ impl Store {
             .filter_map(|id| self.context(id).ok())
     }
 
-    /// One turn.
+    /// Returns one turn, without its payload.
     pub fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
-        self.reading().turn(id)
+        self.reader().turn(id)
     }
 
     /// The `limit` turns nearest to the head, oldest first.
     pub fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().last(context, limit)
+        self.reader().last(context, limit)
     }
 
     /// The `limit` turns that end with `turn`, oldest first.
     pub fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().up_to(turn, limit)
+        self.reader().up_to(turn, limit)
     }
 
     /// The nearest `limit` ancestors of `turn`, that turn excluded, oldest first.
     pub fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        self.reading().before(turn, limit)
+        self.reader().before(turn, limit)
     }
 
     /// The turns of depths `start..start + limit` on the head's path, oldest first.
@@ -334,47 +352,47 @@ impl Store {
         start: u32,
         limit: usize,
     ) -> Result<Vec<Turn>, ReadError> {
-        self.reading().range(context, start, limit)
+        self.reader().range(context, start, limit)
     }
 
     /// The filesystem root of a turn, or of its nearest ancestor that has one.
     pub fn fs_root(&self, turn: TurnId) -> Result<Option<FsRoot>, ReadError> {
-        self.reading().fs_root(turn)
+        self.reader().fs_root(turn)
     }
 
-    /// A turn's payload, checked.
+    /// Reads a turn's payload and verifies its checksum.
     pub fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
-        self.reading().payload(turn)
+        self.reader().payload(turn)
     }
 
-    /// A blob, checked.
+    /// Reads a blob and verifies its checksum.
     pub fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
-        self.reading().blob(hash)
+        self.reader().blob(hash)
     }
 
-    /// A blob's uncompressed length; an error also if the blob was lost to damage.
+    /// A blob's uncompressed length. Returns an error if the blob is unknown or was lost to damage.
     pub fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
-        self.reading().blob_len(hash)
+        self.reader().blob_len(hash)
     }
 
-    /// Whether the store holds a blob, and its uncompressed length.
+    /// A blob's uncompressed length, if the store holds the blob.
     pub fn has_blob(&self, hash: BlobHash) -> Option<u32> {
         let row = self.0.state.find_blob(&hash)?;
         Some(self.0.state.blob(row)?.raw_len)
     }
 
-    /// The blobs whose hashes begin with these digits, at most so many. Takes longer the more blobs
-    /// there are.
+    /// Up to `max` blobs whose hashes begin with these digits. The cost grows with the number of
+    /// blobs in the store.
     pub fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
         self.0.state.blobs_with_prefix(prefix, max)
     }
 
-    /// The registry as it is now; the snapshot never changes.
+    /// The current registry, as a snapshot that never changes.
     pub fn registry(&self) -> Arc<Registry> {
         self.0.state.registry.load_full()
     }
 
-    /// The event at a position; none beyond the end.
+    /// The event at a position; `None` beyond the end.
     pub fn event(&self, position: u64) -> Option<Event> {
         self.0.state.event(position)
     }
@@ -389,14 +407,14 @@ impl Store {
         self.0.recovered.torn.as_ref()
     }
 
-    /// The acknowledged ids that the log did not hold any more when the store was opened, if there
-    /// were any. They are kept as lost.
-    pub fn went_back(&self) -> Option<&WentBack> {
-        self.0.went_back.as_ref()
+    /// The acknowledged ids that were missing from the log when the store was opened. They are
+    /// marked as lost.
+    pub fn lost_ids(&self) -> Option<&LostIds> {
+        self.0.lost_ids.as_ref()
     }
 
-    /// Where its files are, for what others keep beside them; names under `index/` and `log/` are
-    /// its own.
+    /// The storage of the data directory, for files of other components. Names under `index/` and
+    /// `log/` belong to the store.
     pub fn storage(&self) -> &dyn Storage {
         &*self.0.storage
     }
@@ -406,12 +424,12 @@ impl Store {
         &self.0.log
     }
 
-    /// The store's id, the same for ever.
+    /// The store's id, which never changes.
     pub fn id(&self) -> [u8; 16] {
         self.0.recovered.store_id
     }
 
-    /// Counters.
+    /// Returns the current counters.
     pub fn stats(&self) -> Stats {
         let (state, log) = (&self.0.state, &self.0.log);
         let registry = state.registry.load();

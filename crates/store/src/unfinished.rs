@@ -1,5 +1,7 @@
-//! A mark in a directory that an import or a repair is filling. It goes when the filling is
-//! complete and durable, so that a part of a store is never opened as the whole.
+//! The file `log/UNFINISHED`: an import or a repair is filling this directory.
+//!
+//! The import removes the mark after the last frame is durable. A store with the mark cannot be
+//! opened, so a partial copy is never taken for the whole.
 
 use std::io;
 
@@ -7,17 +9,17 @@ use turnkeep_journal::Storage;
 
 const NAME: &str = "log/UNFINISHED";
 
-/// Marks a directory before anything is written to it.
+/// Marks a directory. The caller does this before it writes anything else.
 pub(crate) fn mark(storage: &dyn Storage) -> io::Result<()> {
     storage.create(NAME, 0).map(drop)
 }
 
-/// Takes the mark away.
+/// Removes the mark.
 pub(crate) fn clear(storage: &dyn Storage) -> io::Result<()> {
     storage.remove(NAME)
 }
 
-/// Whether a directory is marked.
+/// Whether an import or repair into the directory was interrupted or still runs.
 pub(crate) fn is_marked(storage: &dyn Storage) -> bool {
     storage.open(NAME).is_ok()
 }

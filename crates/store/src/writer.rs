@@ -1,10 +1,23 @@
-//! The writer: decides what is logged, applies what is durable, answers whoever asked.
+//! The writer: decides which commands to log, applies the durable ones and sends every reply.
 //!
-//! It runs on the journal's committer thread, one group at a time. A command that the state plus
-//! the batch so far accepts is logged. One that they refuse, or find done already, is answered at
-//! once if the durable state alone says the same; otherwise the answer hangs on a batch that may
-//! still fail, so the command waits for the next group, and with it every later command to the same
-//! contexts.
+//! It runs on the journal's committer thread and handles one group of commands at a time. All
+//! commands of a group share one frame and one sync. `admit` decides a command against the durable
+//! state plus the commands that the group already holds (the overlay), and adds it to the batch.
+//!
+//! A command that changes nothing (a rejection or a duplicate) is not logged. Its reply may depend
+//! on the batch, and the batch may still fail. Worked example: context 1 is empty, and one group
+//! receives
+//!
+//! 1. append A with key `k`: the writer adds it to the batch;
+//! 2. the same append A with key `k`: only the overlay knows that `k` is used. If the writer
+//!    replied now and the sync failed, the reply would name a turn that does not exist. The writer
+//!    holds the command back for the next group, which decides it against a durable state;
+//! 3. append B to context 1: it must stay behind command 2, so the writer holds it back as well;
+//! 4. append C to the unknown context 9: the durable state alone rejects it, so the writer replies
+//!    at once.
+//!
+//! A failed sync rejects every command of the group and poisons the log until the store is
+//! reopened.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -12,22 +25,22 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::smallvec;
 use turnkeep_journal::{
-    AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp,
+    AppendError, Appended, Batch, BlobRecord, LogReader, Position, Stamp, StateMachine,
 };
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
-use crate::acknowledged::{Acknowledged, Keeper};
-use crate::apply::{Applier, answer};
+use crate::acknowledged::{Acknowledged, AcknowledgedFile};
+use crate::apply::{Applier, answer_unchanged};
 use crate::blob::NewBlob;
 use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
 use crate::decide::{Decision, Plan, decide};
-use crate::overlay::{Overlay, Pending};
-use crate::record::{BlobName, Few, Part, Record, TurnRecord};
+use crate::overlay::{Overlay, PendingState};
+use crate::record::{BlobName, InlineVec, PartRecord, Record, TurnRecord};
 use crate::registry::ParsedBundle;
 use crate::state::BlobRow;
 
-/// Called once with what came of a command.
+/// Receives the result of one command, exactly once.
 pub(crate) type Reply = Box<dyn FnOnce(Result<Outcome, Refusal>) + Send>;
 
 /// Called with the last event's position after every commit.
@@ -37,15 +50,15 @@ pub(crate) type CommitHook = Box<dyn Fn(u64) + Send + Sync>;
 pub(crate) struct Submission {
     record: Record,
     /// The payloads of the record's turns in order, or the blob to put.
-    blobs: Few<NewBlob>,
+    blobs: InlineVec<NewBlob>,
     reply: Reply,
 }
 
 impl Submission {
-    /// Prepares a command on the submitter's thread. One that can be refused without the state is
-    /// answered here.
+    /// Prepares a command on the submitter's thread. If the command is invalid whatever the state
+    /// holds, `new` calls `reply` itself and returns `None`.
     pub(crate) fn new(command: Command, reply: Reply) -> Option<Self> {
-        match split(command) {
+        match split_command(command) {
             Ok((record, blobs)) => Some(Self {
                 record,
                 blobs,
@@ -59,7 +72,7 @@ impl Submission {
     }
 }
 
-/// What the writer has done since it started.
+/// Counts the writer's work since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) groups: AtomicU64,
@@ -67,106 +80,111 @@ pub(crate) struct Counters {
     pub(crate) poisoned: AtomicBool,
 }
 
-/// See the module.
+/// The state machine behind the committer thread.
 pub(crate) struct Writer {
     applier: Applier,
     clock: Arc<dyn Clock>,
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     checkpointer: Checkpointer,
-    acknowledged: Keeper,
+    acknowledged: AcknowledgedFile,
     store_id: [u8; 16],
     log: LogReader,
-    /// The current group: its stamp, what it will add, and who waits for it.
-    stamp: Timestamp,
+    /// The time of the current group; all of its turns share it.
+    group_time: Timestamp,
+    /// The changes that the current group will make once it is durable.
     overlay: Overlay,
-    pending: Vec<(Record, Plan, Reply)>,
-    /// Whether the group brings a blob that the state has: in place of a damaged copy.
-    replaces: bool,
+    /// The commands of the current group, in batch order.
+    planned: Vec<PlannedCommand>,
+    /// Whether the group contains a new copy of a blob whose stored copy is damaged.
+    replaces_blobs: bool,
+    /// Reused for the encoded body of each record.
     body: Vec<u8>,
 }
 
-/// What a writer works with.
-pub(crate) struct Parts {
+/// A command that was added to the batch and waits for the sync.
+struct PlannedCommand {
+    record: Record,
+    plan: Plan,
+    reply: Reply,
+}
+
+/// The collaborators of a new writer.
+pub(crate) struct WriterParts {
     pub(crate) applier: Applier,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hook: Arc<OnceLock<CommitHook>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) checkpointer: Checkpointer,
-    pub(crate) acknowledged: Keeper,
+    pub(crate) acknowledged: AcknowledgedFile,
     pub(crate) store_id: [u8; 16],
     pub(crate) log: LogReader,
 }
 
-impl Machine for Writer {
+impl StateMachine for Writer {
     type Input = Submission;
 
     fn begin(&mut self) -> Stamp {
         let state = &self.applier.state;
         let last = state.last_stamp.load(Relaxed);
-        self.stamp = self.clock.now().max(Timestamp(last));
+        // The clock may have gone back since the last frame. Readers rely on times that ascend.
+        self.group_time = self.clock.now().max(Timestamp(last));
         Stamp {
-            created_at: self.stamp,
+            created_at: self.group_time,
             marks: [state.turns.len(), state.contexts.len()],
         }
     }
 
     fn admit(&mut self, mut submission: Submission, batch: &mut Batch) -> Option<Submission> {
-        if self.overlay.holds(&submission.record) {
-            self.overlay.hold(&submission.record);
+        // An earlier command to the same context waits for the next group. This one must not
+        // overtake it: a client that pipelines two appends expects them in order.
+        if self.overlay.is_held_back(&submission.record) {
+            self.overlay.hold_back(&submission.record);
             return Some(submission);
         }
         if let Record::PutBlob { blob } = &mut submission.record
             && self.is_damaged(&blob.hash)
         {
-            // As if the frame brought a new blob, which it will.
+            // `decide` would answer "the store has it". A place in the frame makes it decide to
+            // write the blob again; `add_blob` sets the real place.
             blob.in_frame = Some(0);
         }
         let state = &*self.applier.state;
         match decide(
-            &Pending {
+            &PendingState {
                 state,
                 overlay: &self.overlay,
             },
             &submission.record,
         ) {
-            Decision::Do(plan) => self.log(submission, plan, batch),
-            Decision::Settled(settled) => {
-                let certain = batch.is_empty()
-                    || matches!(decide(state, &submission.record), Decision::Settled(s) if s == settled);
-                if !certain {
-                    self.overlay.hold(&submission.record);
+            Decision::Change(plan) => self.add_to_batch(submission, plan, batch),
+            Decision::NoChange(reason) => {
+                // With an empty batch the overlay adds nothing. Otherwise the reply is safe only if
+                // the durable state alone gives the same one: the batch may still fail.
+                let is_final = batch.is_empty()
+                    || matches!(decide(state, &submission.record), Decision::NoChange(again) if again == reason);
+                if !is_final {
+                    self.overlay.hold_back(&submission.record);
                     return Some(submission);
                 }
-                (submission.reply)(answer(state, settled));
+                (submission.reply)(answer_unchanged(state, reason));
             }
         }
         None
     }
 
     fn commit(&mut self, appended: &Appended, batch: &Batch) {
-        let blobs = batch
-            .blobs()
-            .iter()
-            .zip(&appended.locators)
-            .map(|(blob, &locator)| BlobRow {
-                hash: blob.hash,
-                locator,
-                raw_len: blob.raw_len,
-                crc: blob.crc,
-                stored_len: blob.stored_len(),
-                form: blob.form,
-            });
-        if std::mem::take(&mut self.replaces) {
-            self.applier.begin_frame(self.stamp, blobs);
-        } else {
-            self.applier.begin_frame_of_new(self.stamp, blobs);
+        self.begin_frame(appended, batch);
+        let mut answers = Vec::with_capacity(self.planned.len());
+        for planned in self.planned.drain(..) {
+            let outcome =
+                self.applier
+                    .apply_decided(self.group_time, &planned.record, planned.plan);
+            answers.push((planned.reply, outcome));
         }
-        let mut answers = Vec::with_capacity(self.pending.len());
-        for (record, plan, reply) in self.pending.drain(..) {
-            answers.push((reply, self.applier.apply_decided(self.stamp, &record, plan)));
-        }
-        self.note_acknowledged(appended.position);
+        // Before the first reply: a crash in between must not leave an acknowledged turn that the
+        // next start does not know about.
+        self.write_acknowledged(appended.position);
         self.overlay.clear();
         self.counters.groups.fetch_add(1, Relaxed);
         self.counters
@@ -175,8 +193,8 @@ impl Machine for Writer {
         if let Some(hook) = self.hook.get() {
             hook(self.applier.state.events.len());
         }
-        // Newest first: whoever waits for the oldest of its answers finds all of them when it
-        // wakes.
+        // Newest first: a client that waits for its oldest reply then wakes once and finds all of
+        // its replies.
         for (reply, outcome) in answers.into_iter().rev() {
             reply(Ok(outcome));
         }
@@ -187,9 +205,9 @@ impl Machine for Writer {
             .poisoned
             .fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
         self.overlay.clear();
-        self.replaces = false;
-        for (.., reply) in self.pending.drain(..).rev() {
-            reply(Err(match error {
+        self.replaces_blobs = false;
+        for planned in self.planned.drain(..).rev() {
+            (planned.reply)(Err(match error {
                 AppendError::NoSpace { needed_bytes } => Refusal::NoSpace {
                     needed_bytes: *needed_bytes,
                 },
@@ -203,7 +221,7 @@ impl Machine for Writer {
     }
 
     fn idle(&mut self) {
-        self.checkpointer.consider(&mut self.applier);
+        self.checkpointer.write_if_due(&mut self.applier);
     }
 
     fn finish(&mut self) {
@@ -212,8 +230,8 @@ impl Machine for Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts {
+    pub(crate) fn new(parts: WriterParts) -> Self {
+        let WriterParts {
             applier,
             clock,
             hook,
@@ -232,18 +250,40 @@ impl Writer {
             acknowledged,
             store_id,
             log,
-            stamp: Timestamp::default(),
+            group_time: Timestamp::default(),
             overlay: Overlay::default(),
-            pending: Vec::new(),
-            replaces: false,
+            planned: Vec::new(),
+            replaces_blobs: false,
             body: Vec::new(),
         }
     }
 
-    /// Writes down what the answers will say, before any of them is given.
-    fn note_acknowledged(&mut self, position: Position) {
+    /// Adds the blobs of a durable batch to the state.
+    fn begin_frame(&mut self, appended: &Appended, batch: &Batch) {
+        let placed = batch.blobs().iter().zip(&appended.locators);
+        let rows = placed.map(|(blob, &locator)| BlobRow {
+            hash: blob.hash,
+            locator,
+            raw_len: blob.raw_len,
+            crc: blob.crc,
+            stored_len: blob.stored_len(),
+            form: blob.form,
+        });
+        if std::mem::take(&mut self.replaces_blobs) {
+            self.applier.begin_frame(self.group_time, rows);
+        } else {
+            // `add_blob` has looked every blob up already. A second lookup would cost a hash probe
+            // per payload.
+            self.applier
+                .begin_frame_with_new_blobs(self.group_time, rows);
+        }
+    }
+
+    /// Writes the position and the ids that the replies of this group will acknowledge.
+    fn write_acknowledged(&mut self, position: Position) {
+        // Under `--durability os` the log is durable only up to an earlier frame.
         let durable = self.log.last_durable().min(position);
-        self.acknowledged.note(&Acknowledged::now(
+        self.acknowledged.write(&Acknowledged::from_state(
             self.store_id,
             &self.applier.state,
             position,
@@ -251,40 +291,46 @@ impl Writer {
         ));
     }
 
-    fn log(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
+    fn add_to_batch(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
         let Submission {
             mut record,
             blobs,
             reply,
         } = submission;
-        resolve(&mut record, &plan);
-        self.bring_all(&mut record, blobs, batch);
-        self.overlay.absorb(&self.applier.state, &record, &plan);
+        set_placements(&mut record, &plan);
+        // Before the record is encoded: it names each blob by its place in the batch.
+        self.add_blobs(&mut record, blobs, batch);
+        self.overlay
+            .add_planned(&self.applier.state, &record, &plan);
         self.body.clear();
         let tag = record.encode(&mut self.body);
         batch.push_command(tag.kind, tag.version, &self.body);
-        self.pending.push((record, plan, reply));
+        self.planned.push(PlannedCommand {
+            record,
+            plan,
+            reply,
+        });
     }
 
-    /// Adds to the batch what it needs of the blobs that the record names, in the record's order.
-    fn bring_all(&mut self, record: &mut Record, blobs: Few<NewBlob>, batch: &mut Batch) {
-        let mut blobs = blobs.into_iter();
-        let mut bring = |name: &mut BlobName| {
-            if let Some(blob) = blobs.next() {
-                name.in_frame = self.bring(blob, batch);
-            }
-        };
+    /// Adds the blobs that the store lacks to the batch and notes their places in the record.
+    /// `blobs` has one blob for each blob name of the record, in the record's order.
+    fn add_blobs(&mut self, record: &mut Record, blobs: InlineVec<NewBlob>, batch: &mut Batch) {
+        let mut names: InlineVec<&mut BlobName> = InlineVec::new();
         match record {
             Record::Append { parts, .. } => {
-                let turns = parts.iter_mut().flat_map(|part| &mut part.turns);
-                turns.for_each(|turn| bring(&mut turn.payload));
+                for part in parts {
+                    names.extend(part.turns.iter_mut().map(|turn| &mut turn.payload));
+                }
             }
-            Record::PutBlob { blob } => bring(blob),
+            Record::PutBlob { blob } => names.push(blob),
             _ => {}
+        }
+        for (name, blob) in names.into_iter().zip(blobs) {
+            name.in_frame = self.add_blob(blob, batch);
         }
     }
 
-    /// Whether the store holds a blob, but not its bytes any more: then they are kept anew.
+    /// Whether the store knows a blob but can no longer read its bytes.
     fn is_damaged(&self, hash: &BlobHash) -> bool {
         let state = &self.applier.state;
         let blob = state.find_blob(hash).and_then(|row| state.blob(row));
@@ -295,17 +341,18 @@ impl Writer {
         })
     }
 
-    /// Adds a blob to the batch unless the store or the batch has it; its place in the batch if it
-    /// is there.
-    fn bring(&mut self, blob: NewBlob, batch: &mut Batch) -> Option<u32> {
-        if let Some(at) = self.overlay.blob(&blob.hash) {
+    /// Adds a blob to the batch unless the store or the batch has it. Returns its place in the
+    /// batch, or `None` if the store has it.
+    fn add_blob(&mut self, blob: NewBlob, batch: &mut Batch) -> Option<u32> {
+        if let Some(at) = self.overlay.blob_place(&blob.hash) {
             return Some(at);
         }
         if self.applier.state.find_blob(&blob.hash).is_some() {
             if !self.is_damaged(&blob.hash) {
                 return None;
             }
-            self.replaces = true;
+            // Writing the payload again is the only way to heal a damaged blob.
+            self.replaces_blobs = true;
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);
@@ -328,18 +375,18 @@ impl Writer {
     }
 }
 
-/// Notes in the record what the plan says about places.
-fn resolve(record: &mut Record, plan: &Plan) {
-    if let (Record::Append { parts, .. }, Plan::Append { places, .. }) = (record, plan) {
-        for (part, place) in parts.iter_mut().zip(places) {
-            part.parent = place.parent;
-            part.depth = place.depth;
+/// Copies the parents and depths of the plan into the record, where `verify` can compare them.
+fn set_placements(record: &mut Record, plan: &Plan) {
+    if let (Record::Append { parts, .. }, Plan::Append { placements, .. }) = (record, plan) {
+        for (part, placement) in parts.iter_mut().zip(placements) {
+            part.parent = placement.parent;
+            part.depth = placement.depth;
         }
     }
 }
 
-/// Parts what is logged as a command from what is logged as blobs.
-fn split(command: Command) -> Result<(Record, Few<NewBlob>), Refusal> {
+/// Separates a command into its log record and its payloads, which the log stores as blobs.
+fn split_command(command: Command) -> Result<(Record, InlineVec<NewBlob>), Refusal> {
     Ok(match command {
         Command::CreateContext(new) => (
             Record::Create {
@@ -347,19 +394,19 @@ fn split(command: Command) -> Result<(Record, Few<NewBlob>), Refusal> {
                 labels: new.labels,
                 key: new.key,
             },
-            Few::new(),
+            InlineVec::new(),
         ),
         Command::Append(append) => split_append(append),
-        Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, Few::new()),
+        Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, InlineVec::new()),
         Command::PutBlob(blob) => (
             Record::PutBlob {
-                blob: name_of(&blob),
+                blob: unplaced_name(&blob),
             },
             smallvec![blob],
         ),
-        Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, Few::new()),
+        Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, InlineVec::new()),
         Command::SetLabels { context, labels } => {
-            (Record::SetLabels { context, labels }, Few::new())
+            (Record::SetLabels { context, labels }, InlineVec::new())
         }
     })
 }
@@ -369,8 +416,8 @@ fn parse_bundle(id: &str, json: &[u8]) -> Result<Record, Refusal> {
     Ok(Record::PutBundle { bundle })
 }
 
-fn split_append(append: Append) -> (Record, Few<NewBlob>) {
-    let mut blobs = Few::new();
+fn split_append(append: Append) -> (Record, InlineVec<NewBlob>) {
+    let mut blobs = InlineVec::new();
     let parts = append
         .parts
         .into_iter()
@@ -386,9 +433,9 @@ fn split_append(append: Append) -> (Record, Few<NewBlob>) {
     )
 }
 
-fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
+fn split_part(part: AppendPart, blobs: &mut InlineVec<NewBlob>) -> PartRecord {
     let turns = part.turns.into_iter().map(|turn| {
-        let payload = name_of(&turn.payload);
+        let payload = unplaced_name(&turn.payload);
         blobs.push(turn.payload);
         TurnRecord {
             declared: turn.declared,
@@ -397,7 +444,7 @@ fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
             fs_root: turn.fs_root,
         }
     });
-    Part {
+    PartRecord {
         context: part.context,
         sent_parent: part.parent,
         expected_head: part.expected_head,
@@ -408,7 +455,8 @@ fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
     }
 }
 
-fn name_of(blob: &NewBlob) -> BlobName {
+/// The name of a blob whose place in the batch is not known yet.
+fn unplaced_name(blob: &NewBlob) -> BlobName {
     BlobName {
         hash: blob.hash,
         in_frame: None,

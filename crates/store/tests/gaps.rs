@@ -1,4 +1,4 @@
-//! What readers get of a repaired store: a gap is an error that names it, never a shorter answer.
+//! Reads of a repaired store: a gap is an error that names it, never a shorter page.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 

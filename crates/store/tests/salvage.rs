@@ -1,5 +1,5 @@
-//! Damage at every byte: it is always named, never served, and a repair keeps every other turn as
-//! it was.
+//! Damage at every byte: it is always reported and never returned as data, and a repair keeps every
+//! other turn unchanged.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 

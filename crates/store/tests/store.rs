@@ -1,4 +1,4 @@
-//! The store through its door, on a disk in memory: what each command does, and what it refuses.
+//! The store's public functions on a disk in memory: the effects and rejections of each command.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 

@@ -1,4 +1,4 @@
-//! A log that holds less than was acknowledged: it is found out, and no id is given twice.
+//! A log that holds less than was acknowledged: opening notices it, and no id is assigned twice.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
@@ -66,8 +66,8 @@ fn has_extension(name: &str, extension: &str) -> bool {
         .is_some_and(|found| found == extension)
 }
 
-/// What is on the disk when a server is killed that had acknowledged ten turns. No checkpoint was
-/// due.
+/// The files of a server that was killed after it had acknowledged ten turns and before a
+/// checkpoint was due.
 fn killed() -> Files {
     let disk = MemoryStorage::new();
     let store = open(&disk).unwrap();
@@ -178,7 +178,7 @@ fn without_the_index_the_same_tail_is_a_torn_one() {
 fn a_killed_store_starts_and_one_of_another_store_does_not_count() {
     let files = killed();
     let store = open(&MemoryStorage::with_files(files.clone())).unwrap();
-    assert_eq!((append(&store, "on"), store.went_back()), (11, None));
+    assert_eq!((append(&store, "on"), store.lost_ids()), (11, None));
     store.close();
     // The record of another store's writes says nothing about this one.
     let disk = MemoryStorage::new();
@@ -228,7 +228,7 @@ fn a_log_is_verified_while_its_server_writes() {
     let report = verify(&storage(&files), Writers::Running, |_, _| ()).unwrap();
     assert!(report.is_sound() && report.torn.is_none(), "{report:?}");
     assert_eq!((report.turns, report.frames), (1, 2));
-    // Damage to what was durable is damage beside a server, too.
+    // Damage of durable frames is reported while a server runs, too.
     let at = segment_position(&files, b"one");
     files.get_mut(&last_segment(&files)).unwrap()[at] ^= 1;
     let report = verify(&storage(&files), Writers::Running, |_, _| ()).unwrap();

@@ -1,9 +1,9 @@
-//! Content addresses: a blob is named by the BLAKE3-256 of its uncompressed bytes.
+//! Content addresses: the BLAKE3-256 of a blob's uncompressed bytes is its name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The BLAKE3-256 of a blob's uncompressed bytes; its name everywhere. Text form: 64 lower-case hex
+/// The name of a blob: the BLAKE3-256 of its uncompressed bytes. Text form: 64 lower-case hex
 /// digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobHash(pub [u8; 32]);
@@ -19,7 +19,7 @@ impl BlobHash {
         &self.0
     }
 
-    /// The wire's form of an optional hash: all zeros for none.
+    /// An optional hash on the wire: all zeros for `None`.
     pub fn to_wire(hash: Option<Self>) -> [u8; 32] {
         hash.map_or([0; 32], |h| h.0)
     }
@@ -57,12 +57,12 @@ impl FromStr for BlobHash {
     }
 }
 
-/// Hex digits with which the hashes of some blobs begin: from four digits to the whole hash.
+/// The first hex digits of a hash: at least four, at most the whole hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobPrefix(String);
 
 impl BlobPrefix {
-    /// Fewer digits would name many blobs of a small store already.
+    /// Fewer digits would match many blobs even in a small store.
     pub const DIGITS_MIN: usize = 4;
     const DIGITS_MAX: usize = 64;
 
@@ -71,7 +71,7 @@ impl BlobPrefix {
         &self.0
     }
 
-    /// The hash, if all of its digits are given.
+    /// The hash, if the prefix has all digits.
     pub fn whole(&self) -> Option<BlobHash> {
         self.0.parse().ok()
     }
@@ -90,7 +90,7 @@ impl BlobPrefix {
     }
 }
 
-/// A text with which no hash begins.
+/// A text that is not the beginning of a hash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the beginning of a hash: expected 4 to 64 lower-case hex digits")]
 pub struct ParsePrefixError(pub String);
@@ -115,11 +115,11 @@ impl fmt::Display for BlobPrefix {
     }
 }
 
-/// The form in which bytes travel or are kept. The numbers are the wire's and the log's.
+/// The form of bytes on the wire and in the log, with its number in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {
-    /// As they are.
+    /// Uncompressed.
     None = 0,
     /// Exactly one zstd frame.
     Zstd = 1,

@@ -1,8 +1,8 @@
-//! The vocabulary of the broker: what wrappers and clients say to it, and what it answers.
+//! The requests and replies of the broker.
 //!
-//! Values only: how they lie on the socket is in `wire`, what they do is in `session`. Names of
-//! sessions and turns are texts here, because whoever asks must not read anything out of them; an
-//! id that names nothing is an ordinary answer, not a malformed question.
+//! These are plain values: `wire` has their format, `session` their meaning. Ids of sessions and
+//! turns in requests are strings, not typed ids: an id that names nothing gets an ordinary error
+//! reply and does not make the request malformed.
 
 mod reason;
 mod reply;
@@ -21,25 +21,26 @@ pub use request::{
 pub use session_id::{BadSessionId, SessionId};
 pub use session_name::{BadSessionName, check_session_name};
 
-/// The version of the protocol that is spoken here.
+/// The version of the protocol.
 pub const VERSION: u64 = 1;
-/// One message, without the four bytes of its length.
+/// The longest message, without its length field.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
-/// What waits to be injected into one session.
+/// The most bytes that wait to be injected into one session.
 pub const INJECT_BYTES_MAX: usize = 16 << 20;
-/// The most that a turn's content, text or raw bytes may be configured to: two of them fit in a
+/// The highest configurable limit of a turn's content, text or raw bytes. Two of them fit in a
 /// message.
 pub const TURN_BYTES_CEILING: usize = 7 << 20;
-/// A name, a path, a pattern.
+/// The longest name, path or pattern.
 pub const TEXT_BYTES_MAX: usize = 4096;
-/// The first words of a turn, as lists show them.
+/// The longest preview of a turn in a list.
 pub const PREVIEW_BYTES_MAX: usize = 160;
-/// A wrapper without a broker tries to reach one at least this often.
+/// The longest pause between two attempts of a wrapper to reach the broker.
 pub const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A session's name, a preset, a signal: what a table of sessions shows.
+/// The longest session name, preset or signal: a table of sessions shows them.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// Whether a terminal would take some of these bytes for the end of a bracketed paste.
+/// Whether the content contains the end sequence of a bracketed paste. A terminal would end the
+/// paste there and run the rest as typed input.
 pub fn ends_paste(content: &[u8]) -> bool {
     let holds = |end: &[u8]| content.windows(end.len()).any(|window| window == end);
     holds(b"\x1b[201~") || holds(b"\x9b201~")

@@ -1,4 +1,4 @@
-//! Id newtypes. An id is never zero: zero on the wire means "none" and becomes `Option::None`.
+//! Id types. An id is never zero: zero on the wire means "none" and becomes `Option::None`.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -16,7 +16,7 @@ macro_rules! id_type {
         pub struct $name(NonZeroU64);
 
         impl $name {
-            /// The id with this number; `None` for zero, which is the wire's word for "none".
+            /// The id with this number; `None` for zero.
             pub const fn new(number: u64) -> Option<Self> {
                 match NonZeroU64::new(number) {
                     Some(number) => Some(Self(number)),
@@ -29,7 +29,7 @@ macro_rules! id_type {
                 self.0.get()
             }
 
-            /// The wire's number for an optional id: zero for none.
+            /// The number of an optional id on the wire: zero for `None`.
             pub fn to_wire(id: Option<Self>) -> u64 {
                 id.map_or(0, Self::get)
             }
@@ -60,11 +60,11 @@ macro_rules! id_type {
 }
 
 id_type! {
-    /// A turn: an immutable node of the turn DAG. Dense from 1, never reused.
+    /// The id of a turn. Ids count up from 1 without gaps and are never reused.
     TurnId
 }
 id_type! {
-    /// A context: a branch head. Dense from 1, never reused.
+    /// The id of a context. Ids count up from 1 without gaps and are never reused.
     ContextId
 }
 

@@ -1,8 +1,8 @@
-//! The vocabulary that every room of Turnkeep shares: ids, hashes, type references, time and
-//! limits.
+//! The types that all crates of Turnkeep share: ids, hashes, type references, time and limits.
 //!
-//! Nothing here does I/O, reads a clock or knows a wire format. A value of one of these types is
-//! valid by construction, so the rooms behind the edge never check it again.
+//! This crate does no I/O and reads no clock. Ids, hashes and session ids are valid by
+//! construction, so the code behind the edge does not check them again. `varint` has the number
+//! format of the log.
 
 mod blob;
 pub mod broker;

@@ -1,8 +1,6 @@
-//! Every limit has a name. They are configurable, are checked before the log, and never change what
-//! is already in it.
+//! The configurable limits. They apply before a command is logged and never to logged commands.
 
-/// The limits that the edge and the store check before anything is logged. `Default` is the
-/// contract's set.
+/// The limits of requests, each with its unit. `Default` has the documented values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Payload bytes of one binary frame.
@@ -30,22 +28,21 @@ pub struct Limits {
     pub labels_max: usize,
     /// One label's key or value, in UTF-8.
     pub label_bytes_max: usize,
-    /// Nesting of JSON bodies; at most 128 takes effect, which is what payloads and bundles may
-    /// have.
+    /// Nesting of JSON bodies. A value above 128 has no effect: payloads and bundles allow 128.
     pub nesting_max: usize,
     /// Turns that one read returns.
     pub page_turns_max: usize,
     /// Payload bytes that one read returns.
     pub page_bytes_max: usize,
-    /// Hashes in one question for presence.
+    /// Hashes in one `HAS_BLOBS` request.
     pub has_blobs_max: usize,
-    /// Ledger: requests that write, of one person's token in a minute.
+    /// Ledger: writing requests per minute of one person's token.
     pub token_writes_per_minute: usize,
-    /// Ledger: bytes of text that one person's token writes in a minute.
+    /// Ledger: bytes of text per minute that one person's token writes.
     pub token_write_bytes_per_minute: usize,
-    /// Ledger: requests that write, of all persons of one world in a minute.
+    /// Ledger: writing requests per minute of all persons of one world.
     pub world_writes_per_minute: usize,
-    /// Ledger: bytes of text that all persons of one world write in a minute.
+    /// Ledger: bytes of text per minute that all persons of one world write.
     pub world_write_bytes_per_minute: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Refs: one text form for every object, in the CLI, in JSON links and in URLs.
+//! Refs: the text form of an object's name, in the CLI, in JSON and in URLs.
 
 use std::fmt;
 use std::str::FromStr;

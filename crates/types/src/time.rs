@@ -1,22 +1,22 @@
-//! Time as a value. Core code never reads a clock: the edge hands it one.
+//! Time as a value. The core crates never read the system clock; the server passes them a
+//! [`Clock`].
 
 /// Milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
-/// Where the writer gets the time that it stamps on a batch. Implemented by the edge's wall clock
-/// and by tests.
+/// The source of the writer's time: the system clock in the server, a manual clock in tests.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that moves only when told to, for tests and simulation.
+/// A clock that moves only through `set`, for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock(std::sync::atomic::AtomicU64);
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// A clock that shows `start`.
     pub fn new(start: Timestamp) -> Self {
         Self(start.0.into())
     }

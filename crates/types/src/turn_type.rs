@@ -1,16 +1,15 @@
-//! Declared type hints: what a writer says that a payload is.
+//! The declared type of a payload.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A type id with a version. An empty id means that the writer declared nothing.
+/// A type id with a version. An empty id means that the writer declared no type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeRef {
     /// The stable type id, at most `type_id_bytes_max` bytes of UTF-8.
     pub id: Arc<str>,
-    /// The version, increasing per id. Zero only together with an undeclared id or from a careless
-    /// writer.
+    /// The version. Published versions start at 1; writers may still send 0.
     pub version: u32,
 }
 
@@ -23,7 +22,7 @@ impl TypeRef {
         }
     }
 
-    /// Whether the writer declared a type at all.
+    /// Whether the writer declared a type.
     pub fn is_declared(&self) -> bool {
         !self.id.is_empty()
     }

@@ -1,4 +1,7 @@
-//! The numbers of frames, log records and checkpoints: LEB128, at most ten bytes.
+//! The number format of frames, log records and checkpoints: LEB128, at most ten bytes.
+//!
+//! Each byte holds seven bits, the lowest first; the top bit says that another byte follows.
+//! Example: 300 is `ac 02`.
 
 /// Appends a number.
 pub fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -9,13 +12,13 @@ pub fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push((number & 0x7f) as u8);
 }
 
-/// Appends bytes with their length before them.
+/// Appends the length of the bytes, then the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Reads what `put` and `put_bytes` wrote. `None` for anything else.
+/// Reads numbers and bytes. Each method returns `None` if the input is malformed or too short.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a>(pub &'a [u8]);
 
@@ -33,6 +36,7 @@ impl<'a> Reader<'a> {
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
             let bits = u64::from(byte & 0x7f);
+            // The tenth byte has room for one bit only. Higher bits would be lost silently.
             number |= bits.checked_shl(shift).filter(|n| n >> shift == bits)?;
             if byte < 0x80 {
                 return Some(number);
@@ -46,25 +50,25 @@ impl<'a> Reader<'a> {
         self.u64()?.try_into().ok()
     }
 
-    /// So many bytes as they are.
-    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// The next `len` bytes.
+    pub fn read_bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// Bytes with their length before them.
+    /// A length and that many bytes.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u64()?;
-        self.take(usize::try_from(len).ok()?)
+        self.read_bytes(usize::try_from(len).ok()?)
     }
 
-    /// The same, if they are UTF-8.
+    /// A length and that many bytes of UTF-8.
     pub fn str(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// Succeeds if nothing is left.
+    /// Returns `None` unless all bytes were read.
     pub fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
     }
@@ -85,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn malformed_numbers_are_rejected() {
         for bad in [&[0x80][..], &[0xff; 9], &[0xff; 11], &[]] {
             assert_eq!(Reader(bad).u64(), None, "{bad:?}");
         }

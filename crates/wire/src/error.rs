@@ -1,52 +1,52 @@
-//! Errors as every surface names them: one closed list of codes, each with its word and its status.
+//! The error codes of all interfaces: one closed list, each with a word and a status.
 //!
-//! The word is what programs compare; two codes share the word `DecodeError`, told apart by status
-//! (422: the caller's bytes, 500: bytes that the store holds).
+//! Programs compare the word. Two codes share the word `DecodeError` and differ in their status:
+//! 422 for the caller's bytes, 500 for stored bytes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// 400: the request cannot be understood.
     BadRequest,
-    /// 401: no token, or a wrong one.
+    /// 401: the token is missing or wrong.
     Unauthorized,
-    /// 403: not from here, or not with this token.
+    /// 403: not allowed from this origin or with this token.
     Forbidden,
-    /// 404: a context, turn, blob, bundle or type that does not exist.
+    /// 404: the context, turn, blob, bundle or type does not exist.
     NotFound,
-    /// 405: HTTP only: the route has no such method.
+    /// 405, HTTP only: the route does not support the method.
     MethodNotAllowed,
-    /// 409: contradicts what is there.
+    /// 409: the request contradicts the current state.
     Conflict,
-    /// 412: strict mode and an unknown type.
+    /// 412: the server is strict and the type is unknown.
     PreconditionFailed,
-    /// 413: over a limit.
+    /// 413: the request or the response exceeds a limit.
     TooLarge,
-    /// 415: HTTP only: the body is encoded in a way that is not read.
+    /// 415, HTTP only: the body's encoding is unsupported.
     UnsupportedMediaType,
-    /// 416: HTTP only: no byte of the range exists.
+    /// 416, HTTP only: no byte of the range exists.
     RangeNotSatisfiable,
     /// 422: the turn declares no type and the reader named none.
     MissingTypeHint,
-    /// 422: understood, but meaningless.
+    /// 422: well-formed, but invalid.
     Unprocessable,
     /// 422 `DecodeError`: the bytes that the caller sent do not decode.
     Undecodable,
-    /// 424: the descriptor that the reader asked for was never published.
+    /// 424: the requested descriptor is not published.
     FailedDependency,
-    /// 429: too much at once; try again.
+    /// 429: too many requests at once; retry later.
     TooManyRequests,
-    /// 500: our fault.
+    /// 500: a fault of the server.
     Internal,
-    /// 500 `DecodeError`: the bytes that the store holds do not decode.
+    /// 500 `DecodeError`: stored bytes do not decode.
     Corrupt,
-    /// 503: the writer is poisoned, or the server is shutting down or full; try again.
+    /// 503: the log is poisoned, or the server is shutting down or overloaded; retry later.
     Unavailable,
-    /// 507: no room on the disk; try again when there is.
+    /// 507: the disk is full; retry when there is space.
     InsufficientStorage,
 }
 
@@ -74,7 +74,7 @@ impl ErrorCode {
         Self::InsufficientStorage,
     ];
 
-    /// The canonical word.
+    /// The word that programs compare.
     pub const fn word(self) -> &'static str {
         match self {
             Self::BadRequest => "BadRequest",
@@ -139,7 +139,7 @@ impl ErrorCode {
 /// An error's JSON: the detail of a binary `ERROR` frame and the inside of HTTP's `{"error": …}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// The canonical word.
+    /// The word that programs compare.
     #[schema(example = "NotFound")]
     pub code: String,
     /// What happened, for people.

@@ -1,14 +1,14 @@
-//! Frames: the unit in which bytes become messages.
+//! Frames: each carries one message.
 //!
 //! | bytes | field |
 //! |---|---|
 //! | 0..4 | `len` u32: payload bytes that follow the header |
 //! | 4..6 | `msg_type` u16 |
 //! | 6..8 | `flags` u16 |
-//! | 8..16 | `req_id` u64: chosen by the requester, repeated in every answer |
+//! | 8..16 | `req_id` u64: chosen by the client, repeated in every response |
 //!
-//! All numbers are little-endian. A frame over the limit is not read at all: after it nothing on
-//! the connection can be trusted to be a frame, so the connection ends.
+//! All numbers are little-endian. A reader does not read a frame over the limit. It then cannot
+//! find the next frame either, so it closes the connection.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -37,19 +37,18 @@ pub struct Frame {
     pub payload: Bytes,
 }
 
-/// A frame that declares more than the limit.
+/// A frame declares a length over the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {} bytes is over the limit of {limit}", .header.len)]
 pub struct FrameTooLong {
-    /// What it declares.
+    /// The header of the frame.
     pub header: Header,
     /// The limit.
     pub limit: usize,
 }
 
 impl Header {
-    /// Reads the header at the start of `bytes`; `None` while there are fewer than
-    /// [`HEADER_BYTES`].
+    /// Reads the header at the start of `bytes`; `None` if there are fewer than [`HEADER_BYTES`].
     pub fn peek(bytes: &[u8]) -> Option<Self> {
         let mut bytes = bytes.get(..HEADER_BYTES)?;
         Some(Self {
@@ -70,8 +69,8 @@ impl Header {
 }
 
 impl Frame {
-    /// Splits the first frame off `buffer` without copying; `None` while it is not whole.
-    pub fn take(
+    /// Splits the first frame off `buffer` without copying; `None` while it is incomplete.
+    pub fn split_first(
         buffer: &mut BytesMut,
         frame_bytes_max: usize,
     ) -> Result<Option<Self>, FrameTooLong> {
@@ -79,6 +78,7 @@ impl Frame {
             return Ok(None);
         };
         let len = header.len as usize;
+        // By the header alone: the payload of a frame over the limit is never buffered.
         if len > frame_bytes_max {
             return Err(FrameTooLong {
                 header,
@@ -94,7 +94,7 @@ impl Frame {
     }
 }
 
-/// A frame under construction at the end of a buffer: the header's `len` is filled in at the end.
+/// A frame under construction at the end of a buffer. `finish` fills in the header's `len`.
 pub(crate) struct OpenFrame {
     start: usize,
 }
@@ -112,7 +112,7 @@ impl OpenFrame {
         Self { start }
     }
 
-    /// The frame that was begun at `start`.
+    /// Continues the frame that was begun at `start`.
     pub(crate) fn at(start: usize) -> Self {
         Self { start }
     }
@@ -123,7 +123,7 @@ impl OpenFrame {
     }
 }
 
-/// A length as a wire field. Whoever encodes keeps what it sends within limits far below 4 GiB.
+/// A length as a wire field. Encoders stay within limits far below 4 GiB.
 pub(crate) fn wire_len(len: usize) -> u32 {
     u32::try_from(len).expect("parts of a frame are kept within the frame limit")
 }
@@ -158,19 +158,19 @@ pub enum MsgType {
     GetBlob = 9,
     /// Sets a turn's filesystem root.
     AttachFs = 10,
-    /// Keeps a blob.
+    /// Stores a blob.
     PutBlob = 11,
     /// Publishes a registry bundle.
     RegistryPutBundle = 12,
-    /// Appends several turns as one.
+    /// Appends several turns, all or none.
     AppendBatch = 13,
     /// Follows appends.
     Subscribe = 14,
     /// Ends a subscription.
     Cancel = 15,
-    /// Asks which blobs are there.
+    /// Asks which blobs the store has.
     HasBlobs = 16,
-    /// Answers a request that failed.
+    /// The response to a request that failed.
     Error = 255,
 }
 
@@ -248,10 +248,10 @@ mod tests {
         whole.put_slice(b"abcrest");
         for cut in 0..HEADER_BYTES + 3 {
             let mut part = BytesMut::from(&whole[..cut]);
-            assert_eq!(Frame::take(&mut part, 10), Ok(None), "cut at {cut}");
+            assert_eq!(Frame::split_first(&mut part, 10), Ok(None), "cut at {cut}");
             assert_eq!(part.len(), cut, "an unfinished frame stays in the buffer");
         }
-        let frame = Frame::take(&mut whole, 10).unwrap().unwrap();
+        let frame = Frame::split_first(&mut whole, 10).unwrap().unwrap();
         assert_eq!(
             (frame.header, &frame.payload[..], &whole[..]),
             (header(3), &b"abc"[..], &b"rest"[..])
@@ -263,7 +263,7 @@ mod tests {
         let mut buffer = BytesMut::new();
         header(11).encode(&mut buffer);
         assert_eq!(
-            Frame::take(&mut buffer, 10),
+            Frame::split_first(&mut buffer, 10),
             Err(FrameTooLong {
                 header: header(11),
                 limit: 10

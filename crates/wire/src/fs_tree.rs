@@ -76,7 +76,7 @@ pub enum TreeError {
 /// Decodes a tree.
 pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
     let mut unpacker = Unpacker(bytes);
-    let Some(Value::Array(count)) = unpacker.value() else {
+    let Some(Value::Array(count)) = unpacker.read_value() else {
         return Err(TreeError::NotMsgpack);
     };
     if count > TREE_ENTRIES_MAX {
@@ -94,7 +94,7 @@ pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
 }
 
 fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
-    let Some(Value::Map(fields)) = unpacker.value() else {
+    let Some(Value::Map(fields)) = unpacker.read_value() else {
         return Err(TreeError::NotMsgpack);
     };
     let (mut name, mut hash) = (None, None);
@@ -122,7 +122,7 @@ fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
 
 /// A tag as an integer or as its digit. All tags have one digit, so `"01"` is not a tag.
 fn decode_tag(unpacker: &mut Unpacker<'_>) -> Result<u64, TreeError> {
-    match unpacker.value().ok_or(TreeError::NotMsgpack)? {
+    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
         Value::Number(tag) => Ok(tag),
         Value::Text([digit @ b'1'..=b'9']) => Ok(u64::from(digit - b'0')),
         _ => Err(TreeError::Bad("tag")),
@@ -130,7 +130,7 @@ fn decode_tag(unpacker: &mut Unpacker<'_>) -> Result<u64, TreeError> {
 }
 
 fn decode_number(unpacker: &mut Unpacker<'_>, what: &'static str) -> Result<u64, TreeError> {
-    match unpacker.value().ok_or(TreeError::NotMsgpack)? {
+    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
         Value::Number(number) => Ok(number),
         _ => Err(TreeError::Bad(what)),
     }
@@ -163,7 +163,7 @@ fn decode_bytes<'a>(
     unpacker: &mut Unpacker<'a>,
     what: &'static str,
 ) -> Result<&'a [u8], TreeError> {
-    match unpacker.value().ok_or(TreeError::NotMsgpack)? {
+    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
         Value::Text(bytes) | Value::Binary(bytes) => Ok(bytes),
         _ => Err(TreeError::Bad(what)),
     }

@@ -1,9 +1,9 @@
-//! What crosses a process boundary: binary frames, their messages, error codes and JSON shapes.
+//! The formats between processes: binary frames, their messages, error codes and JSON shapes.
 //!
-//! Nothing here decides anything. A decoder takes bytes and gives a value or a [`DecodeError`]; it
-//! checks every length before it allocates and refuses bytes left over, so that whatever decodes
-//! also encodes to the same bytes again. Payloads are slices of the buffer they arrived in. What
-//! the messages mean, byte by byte, is in `docs/binary-protocol.md`.
+//! This crate has no logic. A decoder takes bytes and returns a value or a [`DecodeError`]. It
+//! checks every length before it allocates, and rejects trailing bytes. So a message that decodes
+//! encodes to the same bytes again. Payloads are slices of the receive buffer.
+//! `docs/binary-protocol.md` defines the messages byte by byte.
 
 pub mod broker;
 pub mod error;

@@ -1,6 +1,6 @@
-//! Text in an address.
+//! Percent-encoding for URLs.
 
-/// Encodes a text as one segment of a path, or as a value of a query.
+/// Encodes a text as a path segment or a query value.
 pub fn percent_encode(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {

@@ -1,14 +1,14 @@
-//! Reads a message's fields one after another from its payload, never past the end.
+//! Reads a message's fields in order from its payload, never past the end.
 //!
-//! A declared length is compared with what is left before anything is sliced, so no declared length
-//! is ever trusted for an allocation.
+//! The reader compares each declared length with the remaining bytes before it slices, so a
+//! declared length never causes an allocation. It fails with the name of the field.
 
 use bytes::{Buf, Bytes};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::text::Text;
 
-/// Why bytes are not a message. The frame itself was whole, so the connection can go on.
+/// Why a payload is not a message. The frame was complete, so the connection stays usable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// No message has this number.
@@ -27,9 +27,9 @@ pub enum DecodeError {
     Truncated {
         /// The field.
         field: &'static str,
-        /// What it needs.
+        /// The bytes that it needs.
         needed: u64,
-        /// What there is.
+        /// The remaining bytes.
         left: u64,
     },
     /// The payload goes on after the last field.
@@ -52,7 +52,7 @@ pub enum DecodeError {
         /// The field.
         field: &'static str,
     },
-    /// Zero where an object has to be named: nothing has that id.
+    /// The field must name an object, and no object has the id zero.
     #[error("`{field}` is 0, which names nothing")]
     ZeroId {
         /// The field.
@@ -70,7 +70,7 @@ pub enum DecodeError {
     },
 }
 
-/// What is left of a payload.
+/// The unread rest of a payload.
 pub(crate) struct Reader {
     rest: Bytes,
 }
@@ -84,7 +84,7 @@ impl Reader {
         self.rest.is_empty()
     }
 
-    fn need(&self, field: &'static str, needed: usize) -> Result<(), DecodeError> {
+    fn check_left(&self, field: &'static str, needed: usize) -> Result<(), DecodeError> {
         let left = self.rest.len();
         if needed <= left {
             return Ok(());
@@ -97,22 +97,22 @@ impl Reader {
     }
 
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
-        self.need(field, 1)?;
+        self.check_left(field, 1)?;
         Ok(self.rest.get_u8())
     }
 
     pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
-        self.need(field, 2)?;
+        self.check_left(field, 2)?;
         Ok(self.rest.get_u16_le())
     }
 
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
-        self.need(field, 4)?;
+        self.check_left(field, 4)?;
         Ok(self.rest.get_u32_le())
     }
 
     pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
-        self.need(field, 8)?;
+        self.check_left(field, 8)?;
         Ok(self.rest.get_u64_le())
     }
 
@@ -126,7 +126,7 @@ impl Reader {
     }
 
     pub(crate) fn hash(&mut self, field: &'static str) -> Result<BlobHash, DecodeError> {
-        self.need(field, 32)?;
+        self.check_left(field, 32)?;
         let mut hash = [0; 32];
         self.rest.copy_to_slice(&mut hash);
         Ok(BlobHash(hash))
@@ -147,16 +147,20 @@ impl Reader {
         self.u64(field).map(TurnId::new)
     }
 
-    pub(crate) fn take(&mut self, field: &'static str, len: u32) -> Result<Bytes, DecodeError> {
+    pub(crate) fn bytes_of_len(
+        &mut self,
+        field: &'static str,
+        len: u32,
+    ) -> Result<Bytes, DecodeError> {
         let len = len as usize;
-        self.need(field, len)?;
+        self.check_left(field, len)?;
         Ok(self.rest.split_to(len))
     }
 
     /// A `u32` length and that many bytes.
     pub(crate) fn bytes(&mut self, field: &'static str) -> Result<Bytes, DecodeError> {
         let len = self.u32(field)?;
-        self.take(field, len)
+        self.bytes_of_len(field, len)
     }
 
     /// A `u32` length and that many bytes of UTF-8.
@@ -179,7 +183,9 @@ impl Reader {
                 actual: count as u64,
             });
         }
-        self.need(field, count.saturating_mul(element_bytes_min))?;
+        // A count that the remaining bytes cannot hold is rejected before the caller allocates for
+        // it.
+        self.check_left(field, count.saturating_mul(element_bytes_min))?;
         Ok(count)
     }
 

@@ -1,4 +1,4 @@
-//! Decodes one frame of arbitrary bytes and encodes it again: what fuzzing and tests compare.
+//! Decodes a frame of arbitrary bytes and encodes it again. Fuzz targets and tests compare the two.
 
 use bytes::{Bytes, BytesMut};
 use turnkeep_types::Limits;
@@ -7,7 +7,7 @@ use crate::frame::{Frame, HEADER_BYTES, Header};
 use crate::message::{ItemForm, Request, Response};
 use crate::reader::DecodeError;
 
-/// The frame that `bytes` are as a whole; `None` if they are not exactly one frame.
+/// Reads `bytes` as exactly one frame; `None` if they are not.
 pub fn whole_frame(bytes: &[u8]) -> Option<Frame> {
     let header = Header::peek(bytes)?;
     let payload = bytes.get(HEADER_BYTES..)?;
@@ -17,7 +17,7 @@ pub fn whole_frame(bytes: &[u8]) -> Option<Frame> {
     })
 }
 
-/// Decodes a frame as a request and encodes what came of it. Equal to the frame, or a bug.
+/// Decodes a frame as a request and encodes it again. The bytes must be equal.
 pub fn request(frame: Frame) -> Result<BytesMut, DecodeError> {
     let req_id = frame.header.req_id;
     let mut out = BytesMut::new();
@@ -25,7 +25,7 @@ pub fn request(frame: Frame) -> Result<BytesMut, DecodeError> {
     Ok(out)
 }
 
-/// Decodes a frame as a response and encodes what came of it. Equal to the frame, or a bug.
+/// Decodes a frame as a response and encodes it again. The bytes must be equal.
 pub fn response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
     let req_id = frame.header.req_id;
     let mut out = BytesMut::new();
@@ -33,7 +33,7 @@ pub fn response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
     Ok(out)
 }
 
-/// Holds arbitrary bytes against every decoder; panics if one of them loses something.
+/// Runs every decoder on arbitrary bytes. Panics if a decoded frame encodes to other bytes.
 pub fn check(bytes: &[u8]) {
     let Some(frame) = whole_frame(bytes) else {
         return;

@@ -1,4 +1,4 @@
-//! Text that stays where it arrived: a slice of the receive buffer, known to be UTF-8.
+//! UTF-8 text as a slice of the receive buffer.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 pub struct Text(Bytes);
 
 impl Text {
-    /// Takes bytes that must be UTF-8; gives them back if they are not.
+    /// Makes a text of bytes. Returns the bytes as the error if they are not UTF-8.
     pub fn new(bytes: Bytes) -> Result<Self, Bytes> {
         if std::str::from_utf8(&bytes).is_ok() {
             Ok(Self(bytes))
@@ -21,7 +21,7 @@ impl Text {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        // Checked by every constructor; an empty text would be a bug here, not on the wire.
+        // Every constructor has checked the bytes, so the default never applies.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }

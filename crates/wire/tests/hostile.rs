@@ -1,4 +1,4 @@
-//! Arbitrary bytes against every decoder: refused or reproduced, never misread, never a panic.
+//! Runs every decoder on arbitrary bytes: it rejects or reproduces them, and never panics.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -1,4 +1,4 @@
-//! Directories as other programs write them.
+//! Decodes directory trees that other programs wrote.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::{Value, json};

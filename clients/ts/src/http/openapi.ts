@@ -814,7 +814,7 @@ export interface components {
             data?: Record<string, never> | null;
             expected_head_turn_id?: components["schemas"]["SentId"] | null;
             fs_root_hash?: components["schemas"]["Hash"] | null;
-            /** @description Makes the request repeatable; its scope is the context. */
+            /** @description Makes a repeated request return the first answer. Its scope is the context. */
             idempotency_key?: string | null;
             parent_turn_id?: components["schemas"]["SentId"] | null;
             /** @description The payload's msgpack bytes as base64. */
@@ -841,7 +841,7 @@ export interface components {
         AuditPage: {
             /** @description Oldest first. */
             lines: components["schemas"]["AuditLine"][];
-            /** @description Where the next page begins; null at the end. */
+            /** @description The start of the next page; null at the end. */
             next_cursor?: string | null;
         };
         /** @description A stream as the audit reads it. */
@@ -865,7 +865,7 @@ export interface components {
             /** @description Refuses the beat if something visible was written behind this cursor. */
             expected_cursor?: string | null;
         };
-        /** @description What became of a beat. */
+        /** @description The result of a beat. */
         BeatAnswer: {
             /** @description The bundle, committed or rejected. */
             bundle: components["schemas"]["WriteBundle"];
@@ -876,10 +876,10 @@ export interface components {
         BlobNames: {
             /** @description Their names. */
             hashes: components["schemas"]["Hash"][];
-            /** @description Whether there may be more of them. */
+            /** @description Whether there may be more. */
             truncated: boolean;
         };
-        /** @description The ack of a put: the blob is durable. */
+        /** @description The response to a put: the blob is durable. */
         BlobPut: {
             /** @description The blob's name. */
             content_hash_b3: components["schemas"]["Hash"];
@@ -908,11 +908,11 @@ export interface components {
             /** @description A part of the source's text. */
             title?: string | null;
         };
-        /** @description A note about a person, and what it is made from. */
+        /** @description A note about a person and the entries that it is based on. */
         CapsuleNote: {
             /** @description About whom. */
             person_id: string;
-            /** @description The words. */
+            /** @description The text. */
             text: string;
             /** @description At least one. */
             used_entry_ids: string[];
@@ -921,15 +921,15 @@ export interface components {
         CapsulePack: {
             /** @description A hash of person, view, cursor and content. */
             capsule_id: string;
-            /** @description Of the newest visible entry. */
+            /** @description The world time of the newest visible entry. */
             created_at_world: string;
             /** @description About whom. */
             person_id: string;
-            /** @description The request's, where a tool was asked. */
+            /** @description From the request, if it is a tool call. */
             request_id?: string | null;
             /** @description `SOURCE_EXCERPTS` first. */
             sections: components["schemas"]["CapsuleSection"][];
-            /** @description The request's, where a tool was asked. */
+            /** @description From the request, if it is a tool call. */
             tool_request_id?: string | null;
         };
         /** @description A part of a capsule. */
@@ -938,9 +938,9 @@ export interface components {
             excerpts?: components["schemas"]["Excerpt"][] | null;
             /** @description `SOURCE_EXCERPTS` or `OPTIONAL_DERIVED`. */
             name: string;
-            /** @description What they are from. */
+            /** @description The sources of the text. */
             provenance: components["schemas"]["Provenance"];
-            /** @description The words. */
+            /** @description The text. */
             text: string;
         };
         /** @description A change of a world's configuration; what is left out stays. */
@@ -964,7 +964,7 @@ export interface components {
             /** @description The bundle, as it was sent or rejected. */
             bundle: components["schemas"]["WriteBundle"];
         };
-        /** @description What a tool is held to. */
+        /** @description The constraints of a tool call. */
         Constraints: {
             /**
              * @description Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as
@@ -1018,13 +1018,13 @@ export interface components {
         ContextPage: {
             /** @description The contexts. A page may hold fewer than were asked for although more follow. */
             contexts: components["schemas"]["Context"][];
-            /** @description Where the next page goes on; null at the end. */
+            /** @description The start of the next page; null at the end. */
             next_cursor: string | null;
         };
         /** @description A request for a new context. */
         CreateContext: {
             base_turn_id?: components["schemas"]["SentId"] | null;
-            /** @description Makes the request repeatable; its scope is the store. */
+            /** @description Makes a repeated request return the first answer. Its scope is the store. */
             idempotency_key?: string | null;
             /** @description Its labels. */
             labels?: {
@@ -1086,7 +1086,7 @@ export interface components {
         /** @description An error's JSON: the detail of a binary `ERROR` frame and the inside of HTTP's `{"error": …}`. */
         ErrorBody: {
             /**
-             * @description The canonical word.
+             * @description The word that programs compare.
              * @example NotFound
              */
             code: string;
@@ -1112,12 +1112,12 @@ export interface components {
             cursor_after?: string | null;
             /** @description The cursor that was asked with. */
             cursor_before?: string | null;
-            /** @description The entries as they were committed, whoever may see them. */
+            /** @description The entries as committed, whatever their audience. */
             entries: components["schemas"]["WriteEntry"][];
         };
         /** @description Where an excerpt is from. */
         Excerpt: {
-            /** @description The byte behind the last. */
+            /** @description The byte after the last one. */
             end: number;
             /** @description The entry. */
             entry_id: string;
@@ -1128,7 +1128,7 @@ export interface components {
         ForkContext: {
             /** @description The turn that it starts from. */
             base_turn_id: components["schemas"]["SentId"];
-            /** @description Makes the request repeatable; its scope is the store. */
+            /** @description Makes a repeated request return the first answer. Its scope is the store. */
             idempotency_key?: string | null;
             /** @description Its labels. */
             labels?: {
@@ -1160,7 +1160,7 @@ export interface components {
         FsEntry: {
             /** @description Its blob. */
             hash: components["schemas"]["Hash"];
-            /** @description What it is. */
+            /** @description The kind of the entry. */
             kind: components["schemas"]["FsKind"];
             /** @description The permission bits. */
             mode: number;
@@ -1193,7 +1193,7 @@ export interface components {
             turn_id: components["schemas"]["Id"];
         };
         /**
-         * @description What an entry of a directory is.
+         * @description The kind of a directory entry.
          * @enum {string}
          */
         FsKind: "file" | "directory" | "symlink";
@@ -1243,9 +1243,9 @@ export interface components {
         /** @description A request to a world. */
         InvocationEnvelope: {
             declared_overrides?: components["schemas"]["DeclaredOverrides"] | null;
-            /** @description Who calls. */
+            /** @description The caller. */
             invoker: components["schemas"]["Invoker"];
-            /** @description What is asked for. */
+            /** @description The request. */
             mode: components["schemas"]["Mode"];
             /** @description The operator's words. */
             operator: components["schemas"]["Operator"];
@@ -1253,7 +1253,7 @@ export interface components {
             request_id: string;
             ui?: components["schemas"]["Ui"] | null;
         };
-        /** @description Who calls. */
+        /** @description The caller. */
         Invoker: {
             /** @description Not the operator, and no human. */
             invoker_id: string;
@@ -1304,7 +1304,7 @@ export interface components {
             created_at: string;
             /** @description When it ends. */
             expires_at?: string | null;
-            /** @description Whose it is. */
+            /** @description Its owner. */
             person_id: string;
             /** @description The secret. */
             token: string;
@@ -1313,14 +1313,14 @@ export interface components {
             /** @description Whether it may write. */
             write: boolean;
         };
-        /** @description Something that a verification found. */
+        /** @description One finding of a verification. */
         Misfit: {
             /** @description The turn that holds it. */
             turn_id: string;
-            /** @description What is wrong. */
+            /** @description The fault. */
             what: string;
         };
-        /** @description What is asked for. */
+        /** @description The request. */
         Mode: {
             /** @description For the audit. */
             client_intent?: string | null;
@@ -1334,7 +1334,7 @@ export interface components {
             /** @description `GEORGE`. */
             operator_id: string;
         };
-        /** @description What a page was taken from. */
+        /** @description The source of a page. */
         PageMeta: {
             /** @description The context. */
             context_id: components["schemas"]["Id"];
@@ -1352,7 +1352,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description Somebody who may write and be written to. */
+        /** @description A person who may write and be written to. */
         Person: {
             /** @description Other names by which texts call this person. */
             aliases?: string[] | null;
@@ -1381,7 +1381,7 @@ export interface components {
             clock: components["schemas"]["PocketClock"];
             /** @description Whether it is shown. */
             is_available: boolean;
-            /** @description What was told. */
+            /** @description The messages between persons. */
             messages: components["schemas"]["Messages"];
         };
         /** @description The pocket's clock. */
@@ -1393,11 +1393,11 @@ export interface components {
         };
         /** @description Something for the pocket; ranges are bytes of its entry's text. */
         PocketItem: {
-            /** @description Given at commit. */
+            /** @description Assigned at commit. */
             entry_id?: string | null;
             /** @description Which entry of the bundle it is of. */
             entry_index?: number | null;
-            /** @description Given at commit. */
+            /** @description Assigned at commit. */
             item_id?: string | null;
             /** @description CALENDAR or MESSAGE. */
             kind: string;
@@ -1418,7 +1418,7 @@ export interface components {
             debug: components["schemas"]["Debug"];
             /** @description The pocket. */
             pocket: components["schemas"]["Pocket"];
-            /** @description The request's. */
+            /** @description From the request. */
             request_id: string;
             /** @description The stream. */
             stream: components["schemas"]["Stream"];
@@ -1427,10 +1427,10 @@ export interface components {
         ProposedBy: {
             /** @description In whose name. */
             actor: string;
-            /** @description With what. */
+            /** @description The caller's engine. */
             engine: string;
         };
-        /** @description What something was made from. */
+        /** @description The sources of a text. */
         Provenance: {
             /** @description Entries. */
             used_entry_ids: string[];
@@ -1440,7 +1440,7 @@ export interface components {
             /** @description The bundle. */
             bundle_id: string;
         };
-        /** @description What a rehydration took along. */
+        /** @description The content of a rehydration. */
         Rehydrated: {
             /** @description Entries that it quotes. */
             carried_entries: number;
@@ -1460,18 +1460,18 @@ export interface components {
             /** @description Whether. */
             rejected: boolean;
         };
-        /** @description Who asks a tool. */
+        /** @description The caller of a tool. */
         RequestedBy: {
             /** @description The caller's identity: the person, or GEORGE. */
             actor: string;
-            /** @description With what. */
+            /** @description The caller's engine. */
             engine: string;
             /** @description `PUBLIC`, or the caller's own view. */
             knowledge_view: string;
         };
         /** @description A piece of evidence. */
         RetrievalResult: {
-            /** @description Who wrote it. */
+            /** @description Its author. */
             author_id: string;
             /** @description Its bundle. */
             bundle_id: string;
@@ -1493,55 +1493,55 @@ export interface components {
         };
         /** @description Evidence. */
         RetrievalResultPack: {
-            /** @description Whether nothing was. */
+            /** @description Whether nothing was found. */
             empty: boolean;
             /** @description A mechanical remark. */
             notes?: string | null;
-            /** @description The request's. */
+            /** @description From the request. */
             request_id: string;
             /** @description What was found. */
             results: components["schemas"]["RetrievalResult"][];
-            /** @description The request's. */
+            /** @description From the request. */
             tool_request_id: string;
         };
         /** @description A scene in words. */
         SceneAnchorPack: {
-            /** @description Of the newest visible entry. */
+            /** @description The world time of the newest visible entry. */
             created_at_world: string;
-            /** @description What they are from. */
+            /** @description The sources of the text. */
             provenance: components["schemas"]["Provenance"];
-            /** @description The request's. */
+            /** @description From the request. */
             request_id: string;
             /** @description A hash of view, cursor and text. */
             scene_anchor_id: string;
-            /** @description The words. */
+            /** @description The text. */
             text: string;
-            /** @description The request's. */
+            /** @description From the request. */
             tool_request_id?: string | null;
         };
-        /** @description A scene in words, and what they are made from. */
+        /** @description A scene text and the entries that it is based on. */
         SceneChange: {
-            /** @description The words. */
+            /** @description The text. */
             text: string;
             /** @description At least one. */
             used_entry_ids: string[];
         };
-        /** @description As whom a caller is in a world. */
+        /** @description The identity of a caller in a world. */
         Seat: {
             /** @description What people see of the operator. */
             operator_label: string;
-            /** @description Those who were added, by id. */
+            /** @description The persons that were added, by id. */
             persons: components["schemas"]["SeatPerson"][];
             /** @description OPEN: whoever is named is a person; CLOSED: only those who were added. */
             registry: string;
-            /** @description With whose eyes: a person, or GEORGE. */
+            /** @description Whose view it reads: a person, or GEORGE. */
             view: string;
             /** @description The world. */
             world_id: string;
             /** @description Whether it may write. */
             write: boolean;
         };
-        /** @description Somebody of a world, as everybody there may know. */
+        /** @description The public part of a person of a world. */
         SeatPerson: {
             /** @description What people see. */
             display_label: string;
@@ -1550,7 +1550,7 @@ export interface components {
         };
         /** @description What somebody could see. */
         SeenView: {
-            /** @description Whether these are all. */
+            /** @description Whether the list is complete. */
             complete: boolean;
             /** @description How many entries it held. */
             count: number;
@@ -1558,7 +1558,7 @@ export interface components {
             cursor?: string | null;
             /** @description The newest of them, in ledger order. */
             entries: components["schemas"]["WriteEntry"][];
-            /** @description Whose view. */
+            /** @description The view of this reader. */
             view: string;
         };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
@@ -1570,7 +1570,7 @@ export interface components {
         Stats: {
             /** @description Uncompressed bytes of all distinct blobs. */
             blob_raw_bytes: number;
-            /** @description The same as kept. */
+            /** @description Stored bytes of all distinct blobs. */
             blob_stored_bytes: number;
             /** @description Distinct blobs. */
             blobs: number;
@@ -1592,9 +1592,9 @@ export interface components {
             log_bytes: number;
             /** @description The last frame's position in the log. */
             log_position: number;
-            /** @description Of the contexts, those whose creation was lost to damage. */
+            /** @description How many of the contexts lost their creation record to damage. */
             lost_contexts: number;
-            /** @description Of the turns, those that were lost to damage. */
+            /** @description How many of the turns were lost to damage. */
             lost_turns: number;
             /** @description Whether the log cannot be written until a restart. */
             poisoned: boolean;
@@ -1602,7 +1602,7 @@ export interface components {
             tcp_addr: string;
             /** @description Turns ever appended. */
             turns: number;
-            /** @description Types known. */
+            /** @description Published types. */
             types: number;
             /** @description The server's version. */
             version: string;
@@ -1618,7 +1618,7 @@ export interface components {
             /** @description In order. */
             entries: components["schemas"]["StreamEntry"][];
         };
-        /** @description A page of what a reader sees or, with `audit`, of everything. */
+        /** @description A page of the reader's view or, with `audit`, of all entries. */
         StreamAnswer: components["schemas"]["ProjectionOutput"] | components["schemas"]["AuditStream"];
         /** @description An entry as a stream shows it. */
         StreamEntry: {
@@ -1630,7 +1630,7 @@ export interface components {
             created_at_world: string;
             /** @description Its id. */
             entry_id: string;
-            /** @description The words, to the byte. */
+            /** @description The text, unchanged. */
             text: string;
             visibility?: components["schemas"]["Visibility"] | null;
         };
@@ -1641,9 +1641,9 @@ export interface components {
         Time: string;
         /** @description A time window: `from` inclusive, `to` exclusive. */
         TimeWindow: {
-            /** @description Null is open. */
+            /** @description Null means no limit. */
             from?: string | null;
-            /** @description Null is open. */
+            /** @description Null means no limit. */
             to?: string | null;
         };
         /** @description A token, without its secret. */
@@ -1652,7 +1652,7 @@ export interface components {
             created_at: string;
             /** @description When it ends. */
             expires_at?: string | null;
-            /** @description Whose it is. */
+            /** @description Its owner. */
             person_id: string;
             /** @description Its id, by which it is revoked. */
             token_id: string;
@@ -1664,9 +1664,9 @@ export interface components {
             /** @description Oldest first. */
             tokens: components["schemas"]["Token"][];
         };
-        /** @description What a tool answers. */
+        /** @description The result of a tool call. */
         ToolAnswer: components["schemas"]["RetrievalResultPack"] | components["schemas"]["CapsulePack"] | components["schemas"]["SceneAnchorPack"];
-        /** @description Which tool is asked what. */
+        /** @description A tool and its arguments. */
         ToolCall: {
             constraints?: components["schemas"]["Constraints"] | null;
             /** @description `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`. */
@@ -1674,13 +1674,13 @@ export interface components {
             /** @description Words to match, or ids. */
             query_text: string;
         };
-        /** @description A question to the ledger. */
+        /** @description A request to one of the ledger's tools. */
         ToolRequest: {
             /** @description Echoed. */
             request_id: string;
-            /** @description Who asks. */
+            /** @description The caller. */
             requested_by: components["schemas"]["RequestedBy"];
-            /** @description Which tool, and what. */
+            /** @description The tool and its arguments. */
             tool: components["schemas"]["ToolCall"];
             /** @description Echoed. */
             tool_request_id: string;
@@ -1714,7 +1714,7 @@ export interface components {
             depth: number;
             /** @description The payload's encoding; 1 is msgpack. */
             encoding?: number;
-            /** @description Why the payload could not be shown. */
+            /** @description Why the payload cannot be projected. */
             error?: components["schemas"]["TurnError"];
             /** @description The root of its filesystem tree, if one is attached. */
             fs_root_hash?: components["schemas"]["Hash"];
@@ -1729,7 +1729,7 @@ export interface components {
             /** @description What was odd about the payload. */
             warnings?: components["schemas"]["Warning"][];
         };
-        /** @description The ack of an append: the turn is durable. */
+        /** @description The response to an append: the turn is durable. */
         TurnAck: {
             /** @description The payload's hash. */
             content_hash_b3: components["schemas"]["Hash"];
@@ -1770,13 +1770,13 @@ export interface components {
             /** @description The payload's length. */
             uncompressed_len: number;
         };
-        /** @description Why one turn of a page could not be shown. */
+        /** @description Why one turn of a page cannot be projected. */
         TurnError: {
-            /** @description The canonical word. */
+            /** @description The word that programs compare. */
             code: string;
-            /** @description What is wrong. */
+            /** @description The fault. */
             message: string;
-            /** @description The status that `GET /v1/turns/{turn_id}` answers with. */
+            /** @description The status of `GET /v1/turns/{turn_id}`. */
             status: number;
         };
         /** @description `turn.lost`: a turn that was lost to damage. Its context is not known, so every feed has it. */
@@ -1786,7 +1786,7 @@ export interface components {
         };
         /** @description A page of turns, oldest first. */
         TurnPage: {
-            /** @description What the page was taken from. */
+            /** @description The source of the page. */
             meta: components["schemas"]["PageMeta"];
             next_before_turn_id: components["schemas"]["Id"] | null;
             /** @description The turns. */
@@ -1832,14 +1832,14 @@ export interface components {
             /** @description The version. */
             type_version: number;
         };
-        /** @description What the caller's screen knows. */
+        /** @description The state of the caller's screen. */
         Ui: {
             /** @description For the audit. */
             client_timestamp_utc?: string | null;
             /** @description Where to go on reading. */
             stream_cursor?: string | null;
         };
-        /** @description What a verification found. */
+        /** @description The result of a verification. */
         Verification: {
             /** @description Answers that were made again. */
             answers: number;
@@ -1863,13 +1863,13 @@ export interface components {
         ViewAnswer: components["schemas"]["SeenView"] | components["schemas"]["ViewDifference"];
         /** @description What two people did not both see. */
         ViewDifference: {
-            /** @description Whether this is all. */
+            /** @description Whether the list is complete. */
             complete: boolean;
             /** @description What only the first could see. */
             only_view: components["schemas"]["WriteEntry"][];
             /** @description What only the other could see. */
             only_vs: components["schemas"]["WriteEntry"][];
-            /** @description Whose view. */
+            /** @description The view of this reader. */
             view: string;
             /** @description The other's. */
             vs: string;
@@ -1899,7 +1899,7 @@ export interface components {
             limits: components["schemas"]["WorldLimits"];
             /** @description What people see of the operator. */
             operator_label: string;
-            /** @description Those who were added, by id. */
+            /** @description The persons that were added, by id. */
             persons: components["schemas"]["Person"][];
             /** @description Whether projections show the pocket. */
             pocket_available: boolean;
@@ -1907,7 +1907,7 @@ export interface components {
             profile: string;
             /** @description OPEN or CLOSED. */
             registry: string;
-            /** @description What its attached writer was told when it was full. */
+            /** @description The rehydrations of its attached writer. */
             rehydrations: components["schemas"]["Rehydrations"];
             /** @description When it began. */
             start: string;
@@ -1924,7 +1924,7 @@ export interface components {
         };
         /** @description `world.changed`: something was recorded in a world. It has no id and is never replayed. */
         WorldChanged: {
-            /** @description Which: `world:` and its name. */
+            /** @description `world:` and the name of the world. */
             ref: string;
         };
         /** @description A world's time. */
@@ -1950,7 +1950,7 @@ export interface components {
         };
         /** @description Entries that are committed together or not at all. */
         WriteBundle: {
-            /** @description Given at commit. */
+            /** @description Assigned at commit. */
             bundle_id?: string | null;
             /** @description Notes about people. */
             capsule_notes?: components["schemas"]["CapsuleNote"][] | null;
@@ -1961,7 +1961,7 @@ export interface components {
             /** @description Who proposes it. */
             proposed_by: components["schemas"]["ProposedBy"];
             rejection?: components["schemas"]["Rejection"] | null;
-            /** @description The beat's. */
+            /** @description From the beat. */
             request_id: string;
             scene_change?: components["schemas"]["SceneChange"] | null;
             /** @description Whether there are entries. */
@@ -1969,21 +1969,21 @@ export interface components {
         };
         /** @description The smallest unit of written reality. */
         WriteEntry: {
-            /** @description Who wrote it. */
+            /** @description Its author. */
             author: components["schemas"]["Author"];
-            /** @description Given at commit. */
+            /** @description Assigned at commit. */
             bundle_id?: string | null;
             /** @description USER, VOICE or PEOPLE. */
             channel: string;
             /** @description When, in the world; the commit's time unless proposed. */
             created_at_world?: string | null;
-            /** @description Given at commit. */
+            /** @description Assigned at commit. */
             entry_id?: string | null;
             /** @description The entry that this one answers; shown to those who may see that entry. */
             reply_to?: string | null;
-            /** @description The beat's. */
+            /** @description From the beat. */
             request_id: string;
-            /** @description The words, to the byte. */
+            /** @description The text, unchanged. */
             text: string;
             /** @description Who may see it. */
             visibility: components["schemas"]["Visibility"];

@@ -196,7 +196,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 /// What can happen.
 enum Event {
     Keys(Vec<Press>),
-    BrokerGone(turnkeep_client::broker::Error),
+    BrokerGone(turnkeep_client::broker::BrokerError),
     End,
 }
 

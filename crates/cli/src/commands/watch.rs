@@ -127,7 +127,7 @@ async fn follow(
     tokio::pin!(banner_ends);
     loop {
         tokio::select! {
-            said = broker.next_unasked() => match said.map_err(explained)? {
+            said = broker.next_notification() => match said.map_err(explained)? {
                 ServerMessage::Screen(shown) => show(&shown, watched, app)?,
                 ServerMessage::WatchEnded { .. } => return Ok(How::Ended),
                 _ => {}

@@ -268,7 +268,7 @@ impl Peer {
 
     fn receive(&mut self) -> Option<(u64, Response)> {
         loop {
-            if let Some(frame) = Frame::take(&mut self.input, 64 << 20).unwrap() {
+            if let Some(frame) = Frame::split_first(&mut self.input, 64 << 20).unwrap() {
                 let req_id = frame.header.req_id;
                 return Some((req_id, Response::decode(frame, ItemForm::Plain).unwrap()));
             }

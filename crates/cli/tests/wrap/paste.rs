@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use turnkeep_client::broker::{Connection, Error, socket_path};
+use turnkeep_client::broker::{BrokerError, Connection, socket_path};
 use turnkeep_types::broker::{AgentState, CompletedTurn, Paste, Reason, Register, Role};
 
 use crate::relay::{Broker, client, session};
@@ -41,7 +41,7 @@ fn run(dir: &Path, client: &mut Connection, args: &[&str], script: &str) -> (Ter
     (terminal, id)
 }
 
-fn paste(client: &mut Connection, session: &str) -> Result<(), Error> {
+fn paste(client: &mut Connection, session: &str) -> Result<(), BrokerError> {
     client.paste(Paste {
         session: session.to_owned(),
         ..Paste::default()
@@ -133,7 +133,7 @@ fn one_queue_of_sixteen_mebibytes_waits_for_a_program_that_does_not_read() {
     terminal.wait_for("the queue is full for a while", |_| {
         match paste(&mut client, &id) {
             Ok(()) => (taken, refused) = (taken + 1, 0),
-            Err(Error::Refused(refusal)) if refusal.reason == Reason::Busy => refused += 1,
+            Err(BrokerError::Refused(refusal)) if refusal.reason == Reason::Busy => refused += 1,
             Err(error) => panic!("{error}"),
         }
         taken > 30 || (taken >= 16 && refused > 50)
@@ -163,7 +163,9 @@ fn a_watched_program_that_prints_without_a_pause_gets_its_pastes() {
     .unwrap();
     watcher.watch(&id).unwrap();
     let watching =
-        std::thread::spawn(move || while watcher.next_unasked(Duration::from_mins(1)).is_ok() {});
+        std::thread::spawn(
+            move || while watcher.next_notification(Duration::from_mins(1)).is_ok() {},
+        );
     terminal.count_until("y\ny\n");
     paste(&mut client, &id).unwrap();
     terminal.count_until("|came|");

@@ -1,4 +1,4 @@
-//! A connection that awaits.
+//! An asynchronous connection to the broker.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,29 +14,32 @@ use turnkeep_types::broker::{
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
-use super::error::Error;
-use super::hearing::{Unasked, greeted, unasked};
+use super::error::BrokerError;
+use super::incoming::{NotificationQueue, check_hello, expect_notification};
 use super::trust::check_owner;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to the broker that awaits its answers. A call that is dropped before its answer
-/// leaves the connection unfit for another one.
+/// A connection to the broker. After a call was dropped before its response, the connection cannot
+/// be used again.
 #[derive(Debug)]
 pub struct AsyncConnection {
     stream: UnixStream,
     buffer: BytesMut,
-    unasked: Unasked,
+    notifications: NotificationQueue,
     next_id: u32,
     answer_within: Duration,
 }
 
 impl AsyncConnection {
-    /// Connects to the broker and says hello; then and later an answer may take as long as
-    /// `answer_within`.
-    pub async fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
-        let unreachable = |source| Error::Unreachable {
+    /// Connects to the broker and sends hello. Every response must arrive within `answer_within`.
+    pub async fn open(
+        path: &Path,
+        role: Role,
+        answer_within: Duration,
+    ) -> Result<Self, BrokerError> {
+        let unreachable = |source| BrokerError::Unreachable {
             path: path.to_owned(),
             source,
         };
@@ -45,7 +48,7 @@ impl AsyncConnection {
         let mut connection = Self {
             stream,
             buffer: BytesMut::new(),
-            unasked: Unasked::default(),
+            notifications: NotificationQueue::default(),
             next_id: 0,
             answer_within,
         };
@@ -54,53 +57,53 @@ impl AsyncConnection {
             role,
         });
         connection.send(&hello).await?;
-        greeted(
+        check_hello(
             timeout(answer_within, connection.receive())
                 .await
-                .map_err(|_| Error::TimedOut)??,
+                .map_err(|_| BrokerError::TimedOut)??,
         )?;
         Ok(connection)
     }
 
-    /// Asks, and waits for the answer.
-    pub async fn call(&mut self, request: &Request) -> Result<Reply, Error> {
+    /// Sends a request and waits for the response.
+    pub async fn call(&mut self, request: &Request) -> Result<Reply, BrokerError> {
         let limit = self.answer_within;
-        timeout(limit, self.ask(request))
+        timeout(limit, self.call_without_timeout(request))
             .await
-            .map_err(|_| Error::TimedOut)?
+            .map_err(|_| BrokerError::TimedOut)?
     }
 
-    async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
-        let asked = self.send(request).await?;
+    async fn call_without_timeout(&mut self, request: &Request) -> Result<Reply, BrokerError> {
+        let request_id = self.send(request).await?;
         loop {
             let message = self.receive().await?;
-            if let Some(reply) = self.unasked.sort(message, asked)? {
+            if let Some(reply) = self.notifications.sort_message(message, request_id)? {
                 return Ok(reply);
             }
         }
     }
 
-    /// Waits for what the broker says unasked, or gives what came while something was asked. May be
-    /// dropped and called again.
-    pub async fn next_unasked(&mut self) -> Result<ServerMessage, Error> {
-        match self.unasked.take() {
+    /// Returns the oldest queued notification, or waits for the next one. Safe to drop and call
+    /// again.
+    pub async fn next_notification(&mut self) -> Result<ServerMessage, BrokerError> {
+        match self.notifications.pop() {
             Some(message) => Ok(message),
-            None => unasked(self.receive().await?),
+            None => expect_notification(self.receive().await?),
         }
     }
 
-    /// Whether something that the broker said unasked is here already.
-    pub fn has_unasked(&self) -> bool {
-        !self.unasked.is_empty()
+    /// Whether a notification is queued.
+    pub fn has_notification(&self) -> bool {
+        !self.notifications.is_empty()
     }
 
-    /// Bytes of what the broker said unasked and is here already.
-    pub fn unasked_bytes(&self) -> usize {
-        self.unasked.bytes()
+    /// The bytes of the queued notifications.
+    pub fn notification_bytes(&self) -> usize {
+        self.notifications.bytes()
     }
 
-    /// Sends a request and does not wait; gives the id that its answer will carry.
-    pub async fn send(&mut self, request: &Request) -> Result<u32, Error> {
+    /// Sends a request without waiting and returns the id of its response.
+    pub async fn send(&mut self, request: &Request) -> Result<u32, BrokerError> {
         let id = self.next_id;
         let frame = encode_request(id, request)?;
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
@@ -108,15 +111,15 @@ impl AsyncConnection {
         Ok(id)
     }
 
-    /// Waits for the next message. May be dropped and called again.
-    pub async fn receive(&mut self) -> Result<ServerMessage, Error> {
+    /// Waits for the next message. Safe to drop and call again.
+    pub async fn receive(&mut self) -> Result<ServerMessage, BrokerError> {
         loop {
             if let Some(body) = next_frame(&mut self.buffer)? {
                 return Ok(decode_message(&body)?);
             }
             self.buffer.reserve(READ_BYTES);
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(Error::Closed);
+                return Err(BrokerError::Closed);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A connection that blocks.
+//! A blocking connection to the broker.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,28 +13,27 @@ use turnkeep_types::broker::{
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
-use super::error::Error;
-use super::hearing::{Unasked, greeted, unasked};
+use super::error::BrokerError;
+use super::incoming::{NotificationQueue, check_hello, expect_notification};
 use super::trust::check_owner;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 16 << 10;
 
-/// A connection to the broker that blocks while it asks.
+/// A connection to the broker. Its methods block.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
     buffer: BytesMut,
-    unasked: Unasked,
+    notifications: NotificationQueue,
     next_id: u32,
     answer_within: Duration,
 }
 
 impl Connection {
-    /// Connects to the broker and says hello; then and later an answer may take as long as
-    /// `answer_within`.
-    pub fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
-        let unreachable = |source| Error::Unreachable {
+    /// Connects to the broker and sends hello. Every response must arrive within `answer_within`.
+    pub fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, BrokerError> {
+        let unreachable = |source| BrokerError::Unreachable {
             path: path.to_owned(),
             source,
         };
@@ -46,7 +45,7 @@ impl Connection {
         let mut connection = Self {
             stream,
             buffer: BytesMut::new(),
-            unasked: Unasked::default(),
+            notifications: NotificationQueue::default(),
             next_id: 0,
             answer_within,
         };
@@ -54,40 +53,40 @@ impl Connection {
             version: VERSION,
             role,
         }))?;
-        greeted(connection.receive(answer_within)?)?;
+        check_hello(connection.receive(answer_within)?)?;
         Ok(connection)
     }
 
-    /// Asks, and waits for the answer.
-    pub fn call(&mut self, request: &Request) -> Result<Reply, Error> {
-        let asked = self.send(request)?;
+    /// Sends a request and waits for the response.
+    pub fn call(&mut self, request: &Request) -> Result<Reply, BrokerError> {
+        let request_id = self.send(request)?;
         let deadline = Instant::now() + self.answer_within;
         loop {
             let message = self.receive(deadline.saturating_duration_since(Instant::now()))?;
-            if let Some(reply) = self.unasked.sort(message, asked)? {
+            if let Some(reply) = self.notifications.sort_message(message, request_id)? {
                 return Ok(reply);
             }
         }
     }
 
-    /// Waits for what the broker says unasked, or gives what came while something was asked.
-    pub fn next_unasked(&mut self, within: Duration) -> Result<ServerMessage, Error> {
-        match self.unasked.take() {
+    /// Returns the oldest queued notification, or waits for the next one.
+    pub fn next_notification(&mut self, within: Duration) -> Result<ServerMessage, BrokerError> {
+        match self.notifications.pop() {
             Some(message) => Ok(message),
-            None => unasked(self.receive(within)?),
+            None => expect_notification(self.receive(within)?),
         }
     }
 
-    /// Waits for bytes to inject: what a wrapper that is not shared hears.
-    pub fn next_inject(&mut self, within: Duration) -> Result<Inject, Error> {
-        match self.next_unasked(within)? {
+    /// Waits for bytes to inject, the only notification of a wrapper whose terminal is not shared.
+    pub fn next_inject(&mut self, within: Duration) -> Result<Inject, BrokerError> {
+        match self.next_notification(within)? {
             ServerMessage::Inject(inject) => Ok(inject),
-            _ => Err(Error::Unexpected),
+            _ => Err(BrokerError::Unexpected),
         }
     }
 
-    /// Sends a request; gives the id that its answer will carry.
-    fn send(&mut self, request: &Request) -> Result<u32, Error> {
+    /// Sends a request and returns the id of its response.
+    fn send(&mut self, request: &Request) -> Result<u32, BrokerError> {
         let id = self.next_id;
         let frame = encode_request(id, request)?;
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
@@ -95,8 +94,8 @@ impl Connection {
         Ok(id)
     }
 
-    /// Waits for the next message for some time. What has arrived of one that is not whole is kept.
-    fn receive(&mut self, within: Duration) -> Result<ServerMessage, Error> {
+    /// Waits for the next message. After a time-out, an incomplete message stays in the buffer.
+    fn receive(&mut self, within: Duration) -> Result<ServerMessage, BrokerError> {
         let deadline = Instant::now() + within;
         loop {
             if let Some(body) = next_frame(&mut self.buffer)? {
@@ -104,21 +103,21 @@ impl Connection {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Error::TimedOut);
+                return Err(BrokerError::TimedOut);
             }
             self.stream.set_read_timeout(Some(left))?;
-            self.fill()?;
+            self.read_more()?;
         }
     }
 
-    fn fill(&mut self) -> Result<(), Error> {
+    fn read_more(&mut self) -> Result<(), BrokerError> {
         let mut chunk = [0; READ_BYTES];
         let read = match self.stream.read(&mut chunk) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             read => read?,
         };
         if read == 0 {
-            return Err(Error::Closed);
+            return Err(BrokerError::Closed);
         }
         self.buffer
             .extend_from_slice(chunk.get(..read).unwrap_or_default());

@@ -1,15 +1,15 @@
-//! Why the broker did not do it.
+//! Errors of a request to the broker.
 
 use std::io;
 use std::path::PathBuf;
 
 use turnkeep_types::broker::{Reason, Refusal};
-use turnkeep_wire::broker::{FrameTooLong, Malformed};
+use turnkeep_wire::broker::{Malformed, MessageTooLong};
 
 /// Why a request to the broker failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Nobody listens there.
+pub enum BrokerError {
+    /// No process listens on the socket.
     #[error("cannot reach the broker at {path}: {source}")]
     Unreachable {
         /// The socket.
@@ -17,7 +17,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// The socket, or its directory, may be somebody else's.
+    /// The socket or its directory may belong to another user.
     #[error(
         "{path} {why}, so it may not be your broker's: remove it, or set XDG_RUNTIME_DIR to a directory \
              of your own with mode 0700"
@@ -28,7 +28,7 @@ pub enum Error {
         /// What is wrong.
         why: &'static str,
     },
-    /// The broker refused.
+    /// The broker rejected the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The broker closed the connection.
@@ -37,16 +37,16 @@ pub enum Error {
     /// The broker did not answer in time.
     #[error("the broker did not answer in time")]
     TimedOut,
-    /// The request is longer than a message may be.
+    /// The request exceeds the limit of a message.
     #[error(transparent)]
-    TooLong(#[from] FrameTooLong),
-    /// What came is not a message of the broker.
+    TooLong(#[from] MessageTooLong),
+    /// The received bytes are not a message.
     #[error("the broker sent what is no message of it")]
     Malformed,
-    /// The answer is that of another question.
+    /// The response does not fit the request.
     #[error("the broker answered something else than was asked")]
     Unexpected,
-    /// More was said unasked than anybody took.
+    /// The queue of notifications is full.
     #[error("the broker said more than was heard")]
     Overrun,
     /// Reading or writing failed.
@@ -54,8 +54,8 @@ pub enum Error {
     Io(io::Error),
 }
 
-impl Error {
-    /// The broker's reason, if it was the broker that refused.
+impl BrokerError {
+    /// The broker's reason, if the broker rejected the request.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused(refusal) => Some(refusal.reason),
@@ -63,7 +63,7 @@ impl Error {
         }
     }
 
-    /// Whether the connection is of no more use.
+    /// Whether the connection cannot be used again.
     pub fn is_fatal(&self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.reason.closes(),
@@ -73,13 +73,13 @@ impl Error {
     }
 }
 
-impl From<Malformed> for Error {
+impl From<Malformed> for BrokerError {
     fn from(_: Malformed) -> Self {
         Self::Malformed
     }
 }
 
-impl From<io::Error> for Error {
+impl From<io::Error> for BrokerError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::TimedOut,

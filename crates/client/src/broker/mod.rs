@@ -1,16 +1,18 @@
 //! The client of the broker's socket, for wrappers, the command line and hotkeys.
 //!
-//! [`Connection`] blocks, [`AsyncConnection`] awaits; both say hello when they open and have the same
-//! verbs. A connection asks one thing at a time and waits for its answer, at most as long as it was
-//! told; what the broker says unasked meanwhile is kept for [`Connection::next_unasked`]. A
-//! connection that failed is not revived: open another one, register again (`duplicate_session`
-//! right after a loss means that the broker has not noticed it yet: try again), and send what was
-//! not answered with its `seq`, which makes repeating safe.
+//! [`Connection`] blocks, [`AsyncConnection`] is asynchronous; both have the same methods. A
+//! connection sends one request at a time and waits for the response up to a time-out.
+//! Notifications of the broker that arrive meanwhile are queued for
+//! [`Connection::next_notification`].
+//!
+//! A connection that failed is of no more use. Open another one and register again. The error
+//! `duplicate_session` right after a loss means that the broker has not noticed the loss yet: try
+//! again. Then repeat the unanswered requests with their `seq`, which makes repeating safe.
 
 mod async_connection;
 mod connection;
 mod error;
-mod hearing;
+mod incoming;
 mod trust;
 mod verbs;
 
@@ -18,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 pub use async_connection::AsyncConnection;
 pub use connection::Connection;
-pub use error::Error;
+pub use error::BrokerError;
 
-/// Where the broker listens, below the user's runtime directory (`XDG_RUNTIME_DIR`).
+/// The broker's socket below the user's runtime directory (`XDG_RUNTIME_DIR`).
 pub fn socket_path(runtime_dir: &Path) -> PathBuf {
     runtime_dir.join("turnkeep").join("broker.sock")
 }

@@ -1,42 +1,42 @@
-//! Whether a socket may be believed to be the user's own broker.
+//! Checks that a socket belongs to the user's own broker.
 //!
-//! What is captured and pasted goes through the socket, so a socket that somebody else could have
-//! made is not connected to. The socket and its directory must belong to this user, and nobody else
-//! may be able to write to the directory, because then they could put another socket there.
+//! Captured and pasted text goes through the socket, so the client must not connect to a socket
+//! that another user made. The socket and its directory must belong to this user. No other user may
+//! write to the directory, because a writer could replace the socket.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use super::error::Error;
+use super::error::BrokerError;
 
-/// The bits of a mode that let others write.
-const OTHERS_WRITE: u32 = 0o022;
+/// The mode bits that let other users write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a socket that may be somebody else's. One that is missing is left to `connect`.
-pub(super) fn check_owner(socket: &Path) -> Result<(), Error> {
+/// Returns an error if the socket may belong to another user. A missing socket is not an error
+/// here: `connect` reports it.
+pub(super) fn check_owner(socket: &Path) -> Result<(), BrokerError> {
     check_owned_by(socket, rustix::process::geteuid().as_raw())
 }
 
-fn check_owned_by(socket: &Path, uid: u32) -> Result<(), Error> {
+fn check_owned_by(socket: &Path, uid: u32) -> Result<(), BrokerError> {
     let directory = socket.parent().unwrap_or(Path::new("/"));
-    let untrusted = |path: &Path, why| Error::Untrusted {
+    let untrusted = |path: &Path, why| BrokerError::Untrusted {
         path: path.to_owned(),
         why,
     };
-    // The links are followed for the directory, as `connect` follows them: what counts is where
-    // they lead.
-    let Some(found) = look_at(directory, fs::metadata(directory))? else {
+    // `connect` follows links in the directory, so the check follows them too.
+    let Some(found) = metadata_if_exists(directory, fs::metadata(directory))? else {
         return Ok(());
     };
     if found.uid() != uid {
         return Err(untrusted(directory, "belongs to another user"));
     }
-    if found.mode() & OTHERS_WRITE != 0 {
+    if found.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err(untrusted(directory, "can be written to by others"));
     }
-    let Some(found) = look_at(socket, fs::symlink_metadata(socket))? else {
+    let Some(found) = metadata_if_exists(socket, fs::symlink_metadata(socket))? else {
         return Ok(());
     };
     if !found.file_type().is_socket() {
@@ -48,11 +48,14 @@ fn check_owned_by(socket: &Path, uid: u32) -> Result<(), Error> {
     Ok(())
 }
 
-fn look_at(path: &Path, found: io::Result<fs::Metadata>) -> Result<Option<fs::Metadata>, Error> {
+fn metadata_if_exists(
+    path: &Path,
+    found: io::Result<fs::Metadata>,
+) -> Result<Option<fs::Metadata>, BrokerError> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Unreachable {
+        Err(source) => Err(BrokerError::Unreachable {
             path: path.to_owned(),
             source,
         }),

@@ -48,7 +48,7 @@ pub(crate) async fn serve(script: impl FnMut(Asked) -> Vec<Act> + Send + 'static
 async fn talk(mut stream: TcpStream, connection: usize, script: Script) {
     let mut buffer = BytesMut::new();
     loop {
-        while let Some(frame) = Frame::take(&mut buffer, 1 << 26).unwrap() {
+        while let Some(frame) = Frame::split_first(&mut buffer, 1 << 26).unwrap() {
             let id = frame.header.req_id;
             let request = Request::decode(frame, &Limits::default()).unwrap();
             let acts = match request {

@@ -1,30 +1,30 @@
-//! A disk in memory that fails on cue.
+//! A disk in memory that fails at a chosen operation.
 //!
-//! It keeps what a process sees (the page cache) apart from what a crash leaves (the platter).
-//! Writes reach the platter when they are synced. Every operation that may fail is numbered, so a
-//! test can run a workload once to count them and then once per operation and fault.
+//! It distinguishes the bytes that a process sees (the page cache) from the bytes that survive a
+//! crash (the platter). Writes reach the platter when they are synced. Every operation that may
+//! fail has a number. A test runs a workload once to count the operations, and then once per
+//! operation and fault.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{MemoryStorage, Storage, StorageFile, View};
+use super::{FileBytes, MemoryStorage, Storage, StorageFile};
 
-/// What goes wrong at an operation. A fault that does not fit the operation strikes at the next one
-/// that it fits.
+/// What goes wrong at an operation. A fault that does not apply to the operation happens at the
+/// next one that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Half of the written bytes reach the platter, and the power fails.
     TornWrite,
-    /// Only the other half does: a disk may write in any order.
+    /// Only the second half reaches the platter: a disk may write in any order.
     TornWriteBackwards,
-    /// The sync fails; what was to be synced is dropped from the platter but still seen until a
-    /// crash.
+    /// The sync fails. The unsynced bytes never reach the platter, but the process still sees them.
     FailedSync,
     /// Half of the bytes are written, then an error.
     ShortWrite,
-    /// No room: a creation or a write fails, a write after half of its bytes.
+    /// The disk is full: a creation fails, or a write fails after half of its bytes.
     NoSpace,
     /// The power fails before the operation.
     Crash,
@@ -37,7 +37,7 @@ const FAULTS_OF_WRITES: [Fault; 4] = [
     Fault::NoSpace,
 ];
 
-/// See the module. Clones are the same disk.
+/// The disk. Clones share it.
 #[derive(Clone)]
 pub struct FaultyStorage {
     seen: MemoryStorage,
@@ -54,13 +54,13 @@ struct Disk {
 }
 
 impl FaultyStorage {
-    /// An empty disk on which `fault` strikes at operation number `at`, counted from 0.
+    /// An empty disk. The fault happens at the operation with the given number, from 0.
     pub fn new(fault: Option<(u64, Fault)>) -> Self {
-        Self::over(BTreeMap::new(), fault)
+        Self::with_files(BTreeMap::new(), fault)
     }
 
-    /// A disk that holds these files.
-    pub fn over(files: BTreeMap<String, Vec<u8>>, fault: Option<(u64, Fault)>) -> Self {
+    /// A disk with these files.
+    pub fn with_files(files: BTreeMap<String, Vec<u8>>, fault: Option<(u64, Fault)>) -> Self {
         let seen = MemoryStorage::with_files(files.clone());
         let disk = Disk {
             platter: files,
@@ -75,12 +75,12 @@ impl FaultyStorage {
         }
     }
 
-    /// How many operations there were.
+    /// The number of operations so far.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
 
-    /// What a crash leaves.
+    /// The disk as a crash leaves it.
     pub fn crash(&self) -> MemoryStorage {
         MemoryStorage::with_files(self.lock().platter.clone())
     }
@@ -89,8 +89,8 @@ impl FaultyStorage {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an operation and tells which fault strikes it.
-    fn operation(&self, fits: &[Fault]) -> io::Result<Option<Fault>> {
+    /// Counts an operation and returns the fault that happens at it.
+    fn begin_operation(&self, fits: &[Fault]) -> io::Result<Option<Fault>> {
         let mut disk = self.lock();
         if disk.dead {
             return Err(io::Error::other("the power is off"));
@@ -102,6 +102,8 @@ impl FaultyStorage {
                 if number >= at && (fits.contains(&fault) || fault == Fault::Crash) =>
             {
                 disk.fault = None;
+                // After a power failure every further operation fails until the test takes the
+                // crash image.
                 disk.dead |= matches!(
                     fault,
                     Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards
@@ -123,7 +125,7 @@ impl Storage for FaultyStorage {
     }
 
     fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
-        if self.operation(&[Fault::NoSpace])?.is_some() {
+        if self.begin_operation(&[Fault::NoSpace])?.is_some() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let file = self.seen.create(name, len)?;
@@ -148,7 +150,7 @@ impl Storage for FaultyStorage {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.operation(&[])?;
+        self.begin_operation(&[])?;
         self.seen.rename(from, to)?;
         let mut disk = self.lock();
         let content = disk.platter.remove(from).ok_or(io::ErrorKind::NotFound)?;
@@ -157,7 +159,7 @@ impl Storage for FaultyStorage {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.operation(&[])?;
+        self.begin_operation(&[])?;
         self.seen.remove(name)?;
         self.lock().platter.remove(name);
         Ok(())
@@ -176,7 +178,7 @@ impl StorageFile for FaultyFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let fault = self.storage.operation(&FAULTS_OF_WRITES)?;
+        let fault = self.storage.begin_operation(&FAULTS_OF_WRITES)?;
         let half = bytes.len() / 2;
         let (skipped, written) = match fault {
             Some(Fault::TornWriteBackwards) => (half, &bytes[half..]),
@@ -202,18 +204,22 @@ impl StorageFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let failed = self.storage.operation(&[Fault::FailedSync])?.is_some();
+        let failed = self
+            .storage
+            .begin_operation(&[Fault::FailedSync])?
+            .is_some();
         let mut disk = self.storage.lock();
         if failed {
+            // Like Linux: after a failed sync the pages count as clean and are never written.
             disk.dirty.remove(&self.name);
             return Err(io::Error::other("the sync failed"));
         }
         disk.flush(&self.name, &self.file)
     }
 
-    fn cut(&self, len: u64) -> io::Result<()> {
-        self.storage.operation(&[])?;
-        self.file.cut(len)?;
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.storage.begin_operation(&[])?;
+        self.file.truncate(len)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
         if let Some(content) = self.storage.lock().platter.get_mut(&self.name) {
             content.truncate(len);
@@ -221,7 +227,7 @@ impl StorageFile for FaultyFile {
         Ok(())
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<View> {
+    fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
         self.file.read(range)
     }
 }

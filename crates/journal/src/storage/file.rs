@@ -1,13 +1,12 @@
-//! Files on disk, written with `pwrite` and read through a map of their pages.
+//! Files on disk, written with `pwrite` and read through a memory map.
 //!
-//! A file is mapped once, at its full length, when it is opened or created; on Linux a map and
-//! writes to the same file are one page cache, so a reader sees what was written. A file is cut
-//! only beyond everything that a reader may still be handed, so a map is never read past the file's
-//! end.
+//! A file is mapped once, at its full length, when it is opened or created. On Linux a map and
+//! writes to the same file share the page cache, so readers see every write. The log truncates a
+//! file only behind the bytes that readers may still use, so no map is read past the file's end.
 //!
-//! That holds inside the process that owns the directory. A process that reads beside it must copy
-//! what it reads ([`FileStorage::copying`]): the owner may cut a file at any moment, and reading a
-//! map behind a file's end kills the reader.
+//! This holds inside the process that owns the directory. Another process must copy the bytes that
+//! it reads ([`FileStorage::copying`]): the owner may truncate a file at any moment, and reading a
+//! map behind the end of its file kills the process with `SIGBUS`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -17,40 +16,40 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Storage, StorageFile, View, clamp};
+use super::{FileBytes, Storage, StorageFile, clamp_range};
 
 const ZEROS: &[u8] = &[0; 1 << 20];
-/// The most pieces that one call takes.
+/// The most pieces of one `pwritev` call (Linux allows 1024).
 const PIECES_MAX: usize = 1024;
 
 /// A directory on disk.
 #[derive(Debug, Clone)]
 pub struct FileStorage {
     root: PathBuf,
-    reading: Reading,
+    read_mode: ReadMode,
 }
 
 /// How an existing file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum ReadMode {
     Mapped,
     Copied,
 }
 
 impl FileStorage {
-    /// The directory `root`, which must exist.
+    /// Uses the existing directory `root` and maps its files.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
-            reading: Reading::Mapped,
+            read_mode: ReadMode::Mapped,
         }
     }
 
-    /// The same directory for a process that reads beside its owner: bytes are copied, not mapped.
+    /// Uses a directory that another process owns: bytes are copied, not mapped.
     pub fn copying(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
-            reading: Reading::Copied,
+            read_mode: ReadMode::Copied,
         }
     }
 
@@ -58,7 +57,7 @@ impl FileStorage {
         self.root.join(name)
     }
 
-    fn make(
+    fn create_file(
         &self,
         name: &str,
         len: u64,
@@ -73,17 +72,20 @@ impl FileStorage {
             .mode(0o600)
             .open(&path)?;
         if let Err(e) = lengthen(&file, len).and_then(|()| file.sync_all()) {
-            // What could be made of it is of no use, and may be what the disk lacks room for.
-            drop(fs::remove_file(&path));
+            // A partial file is useless, and it takes the space that the disk lacks.
+            match fs::remove_file(&path) {
+                Ok(()) | Err(_) => {}
+            }
             return Err(e);
         }
+        // A new name is durable only after its directory is synced, and each new parent likewise.
         for dir in parent
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.root))
         {
             sync_dir(dir)?;
         }
-        let pages = map(&file, len)?;
+        let pages = map_pages(&file, len)?;
         Ok(Arc::new(MappedFile {
             path,
             file: file.into(),
@@ -111,21 +113,21 @@ impl Storage for FileStorage {
     }
 
     fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
-        self.make(name, len, fill)
+        self.create_file(name, len, fill_with_zeros)
     }
 
     fn create_unfilled(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
-        self.make(name, len, File::set_len)
+        self.create_file(name, len, File::set_len)
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
         let path = self.path(name);
         let file = not_a_link().read(true).open(&path)?;
         let len = file.metadata()?.len();
-        if self.reading == Reading::Copied {
+        if self.read_mode == ReadMode::Copied {
             return Ok(Arc::new(CopiedFile { file, len }));
         }
-        let pages = map(&file, len)?;
+        let pages = map_pages(&file, len)?;
         Ok(Arc::new(MappedFile {
             path,
             file: OnceLock::new(),
@@ -147,7 +149,7 @@ impl Storage for FileStorage {
     }
 }
 
-/// A file that another process may change: every read is a copy, and it is never written.
+/// A file that another process may change. Every read is a copy; writes fail.
 struct CopiedFile {
     file: File,
     len: u64,
@@ -166,12 +168,12 @@ impl StorageFile for CopiedFile {
         Ok(())
     }
 
-    fn cut(&self, _: u64) -> io::Result<()> {
+    fn truncate(&self, _: u64) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Reads a range; shorter if the owner cut the file meanwhile.
-    fn read(&self, range: Range<u64>) -> io::Result<View> {
+    /// Reads a range. The result is shorter if the owner truncated the file meanwhile.
+    fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
         let end = range.end.min(self.len);
         let mut bytes =
             vec![0; usize::try_from(end.saturating_sub(range.start)).map_err(io::Error::other)?];
@@ -191,9 +193,9 @@ impl StorageFile for CopiedFile {
 
 struct MappedFile {
     path: PathBuf,
-    /// Opened on the first write: sealed segments cost a map but no file descriptor.
+    /// Opened on the first write: sealed segments need a map but no file descriptor.
     file: OnceLock<File>,
-    pages: View,
+    pages: FileBytes,
     len: AtomicU64,
 }
 
@@ -230,21 +232,22 @@ impl StorageFile for MappedFile {
         self.file()?.sync_data()
     }
 
-    fn cut(&self, len: u64) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        // First the length, so that no new read goes behind the new end.
         self.len.fetch_min(len, Ordering::AcqRel);
         self.file()?.set_len(len)?;
         self.file()?.sync_all()
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<View> {
+    fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
         let end = range.end.min(self.len());
         Ok(self
             .pages
-            .slice(clamp(&(range.start..end), self.pages.len())))
+            .slice(clamp_range(&(range.start..end), self.pages.len())))
     }
 }
 
-/// Writes pieces with as few calls as the system allows; returns where they end.
+/// Writes pieces with as few system calls as possible. Returns the offset behind them.
 fn write_some_pieces(file: &File, mut at: u64, pieces: &[IoSlice<'_>]) -> io::Result<u64> {
     let mut pieces = pieces.to_vec();
     let mut left = &mut pieces[..];
@@ -273,10 +276,10 @@ fn not_a_link() -> OpenOptions {
     options
 }
 
-fn fill(file: &File, len: u64) -> io::Result<()> {
+fn fill_with_zeros(file: &File, len: u64) -> io::Result<()> {
     let mut at = 0;
     while at < len {
-        let part = &ZEROS[clamp(&(0..len - at), ZEROS.len())];
+        let part = &ZEROS[clamp_range(&(0..len - at), ZEROS.len())];
         file.write_all_at(part, at)?;
         at += part.len() as u64;
     }
@@ -287,9 +290,9 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-fn map(file: &File, len: u64) -> io::Result<View> {
+fn map_pages(file: &File, len: u64) -> io::Result<FileBytes> {
     if len == 0 {
-        return Ok(View::new());
+        return Ok(FileBytes::new());
     }
     #[expect(
         unsafe_code,
@@ -298,5 +301,5 @@ fn map(file: &File, len: u64) -> io::Result<View> {
     )]
     // SAFETY: see the reason above and the module's header.
     let map = unsafe { memmap2::Mmap::map(file)? };
-    Ok(View::from_owner(map))
+    Ok(FileBytes::from_owner(map))
 }

@@ -1,11 +1,12 @@
-//! Files in memory. What the handle holds survives its users, as a disk survives a process.
+//! Files in memory. The content lives as long as one clone of the storage, so a test can drop a
+//! store and open it again, as after the end of a process.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Storage, StorageFile, View, clamp};
+use super::{FileBytes, Storage, StorageFile, clamp_range};
 
 type Content = Arc<Mutex<Vec<u8>>>;
 
@@ -101,15 +102,15 @@ impl StorageFile for MemoryFile {
         Ok(())
     }
 
-    fn cut(&self, len: u64) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
         lock(&self.0).truncate(usize::try_from(len).map_err(io::Error::other)?);
         Ok(())
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<View> {
+    fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
         let content = lock(&self.0);
-        Ok(View::copy_from_slice(
-            &content[clamp(&range, content.len())],
+        Ok(FileBytes::copy_from_slice(
+            &content[clamp_range(&range, content.len())],
         ))
     }
 }

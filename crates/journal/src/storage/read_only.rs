@@ -1,20 +1,20 @@
-//! A directory that is only read: what would be written to it is kept in memory instead.
+//! A read-only directory: changes go to memory instead.
 //!
-//! So a store on read-only media opens as any other does. A torn tail is cut and doubtful frames
-//! are written again, but only in this process, and all of it is forgotten with it. Files under
-//! `index/` are not written at all: a checkpoint is of no use to a process that is about to end.
+//! A store on read-only media thus opens like any other. Recovery cuts a torn tail and writes
+//! doubtful frames again, but only in memory, and the changes end with the process. Files under
+//! `index/` are not written at all: a checkpoint would only take memory.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{MemoryStorage, Storage, StorageFile, View};
+use super::{FileBytes, MemoryStorage, Storage, StorageFile};
 
-/// Derived files that are not worth their memory.
+/// Files that are not kept: checkpoints would only take memory.
 const NOT_KEPT_PREFIX: &str = "index/";
 
-/// See the module. Clones are the same directory.
+/// The directory with its changes in memory. Clones share it.
 #[derive(Clone)]
 pub struct ReadOnlyStorage(Arc<Layers>);
 
@@ -22,7 +22,7 @@ struct Layers {
     below: Arc<dyn Storage>,
     /// New files, and copies of the files that were changed.
     above: MemoryStorage,
-    /// Files of the directory that count as removed.
+    /// Files of the directory below that were removed.
     removed: Mutex<BTreeSet<String>>,
 }
 
@@ -42,7 +42,7 @@ impl Layers {
         self.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies a file of the directory into memory, to be changed there.
+    /// Copies a file of the directory into memory, where it can change.
     fn copy_up(&self, name: &str, file: &dyn StorageFile) -> io::Result<Arc<dyn StorageFile>> {
         let copy = self.above.create(name, file.len())?;
         copy.write_at(0, &file.read(0..file.len())?)?;
@@ -86,6 +86,7 @@ impl Storage for ReadOnlyStorage {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        // The layer below cannot change, so the file moves to memory first.
         if self.0.above.open(from).is_err() {
             let file = self.open(from)?;
             self.0.copy_up(from, &*file)?;
@@ -97,7 +98,10 @@ impl Storage for ReadOnlyStorage {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         self.open(name)?;
-        drop(self.0.above.remove(name));
+        // The file may exist only in the layer below.
+        match self.0.above.remove(name) {
+            Ok(()) | Err(_) => {}
+        }
         self.0.removed().insert(name.to_owned());
         Ok(())
     }
@@ -116,7 +120,7 @@ impl ReadOnlyFile {
         &**self.copy.get().unwrap_or(&self.below)
     }
 
-    fn changeable(&self) -> io::Result<&dyn StorageFile> {
+    fn writable(&self) -> io::Result<&dyn StorageFile> {
         if self.copy.get().is_none() {
             let copy = self.layers.copy_up(&self.name, &*self.below)?;
             return Ok(&**self.copy.get_or_init(|| copy));
@@ -131,18 +135,18 @@ impl StorageFile for ReadOnlyFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.changeable()?.write_at(offset, bytes)
+        self.writable()?.write_at(offset, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    fn cut(&self, len: u64) -> io::Result<()> {
-        self.changeable()?.cut(len)
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.writable()?.truncate(len)
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<View> {
+    fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
         self.current().read(range)
     }
 }
@@ -164,7 +168,7 @@ mod tests {
         let before = below.files();
         let disk = ReadOnlyStorage::over(Arc::new(below.clone()));
         let open = disk.open("log/a").unwrap();
-        open.cut(3).unwrap();
+        open.truncate(3).unwrap();
         disk.remove("log/b").unwrap();
         disk.rename("log/c", "log/d").unwrap();
         disk.create("log/e", 2).unwrap();

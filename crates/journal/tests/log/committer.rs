@@ -1,12 +1,12 @@
-//! The committer, driven with a machine that writes down everything that happens to it.
+//! The committer with a state machine that records every call.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use turnkeep_journal::storage::Fault;
 use turnkeep_journal::{
-    AppendError, Appended, Batch, Bounds, Committer, CommitterError, FaultyStorage, FileLog,
-    LogOptions, Machine, MemoryStorage, Stamp, spawn_committer,
+    AppendError, Appended, Batch, Committer, CommitterError, CommitterLimits, FaultyStorage,
+    FileLog, LogOptions, MemoryStorage, Stamp, StateMachine, spawn_committer,
 };
 
 use crate::support::{batch, content, open, options, os_options};
@@ -37,7 +37,7 @@ impl Recorder {
     }
 }
 
-impl Machine for Recorder {
+impl StateMachine for Recorder {
     type Input = u64;
 
     fn begin(&mut self) -> Stamp {
@@ -93,9 +93,9 @@ fn start(log: FileLog, queue_len: usize) -> (Committer<u64>, Story, SyncSender<(
         spawn_committer(
             log,
             machine,
-            Bounds {
-                queue: queue_len,
-                group: 1024,
+            CommitterLimits {
+                queue_inputs_max: queue_len,
+                group_commands_max: 1024,
             },
         )
         .unwrap(),
@@ -253,7 +253,7 @@ fn numbers_of(disk: &FaultyStorage) -> Vec<u64> {
     let first = |body: &[u8]| u64::from_le_bytes(body[..8].try_into().unwrap());
     let frames = turnkeep_journal::Log::read(&log, turnkeep_journal::Position(1));
     let mut found: Vec<u64> = frames
-        .map(|f| first(f.unwrap().commands().next().unwrap().2))
+        .map(|f| first(f.unwrap().commands().next().unwrap().body))
         .collect();
     assert_eq!(found.pop(), Some(7));
     found

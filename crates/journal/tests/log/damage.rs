@@ -1,5 +1,5 @@
-//! A bit flipped at every byte, and every sector zeroed: never served, always named, and every
-//! other frame is there.
+//! Flips a bit of every byte, and zeroes every sector. The damage is always reported and never
+//! returned as data, and every other frame is readable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const FRAMES: u64 = 10;
 struct Read {
     /// The frames that came whole, with all their payloads.
     whole: Vec<u64>,
-    /// Files and offsets of what is damaged.
+    /// Files and offsets of the damage.
     named: Vec<(String, u64)>,
     torn: Option<(String, u64)>,
 }
@@ -272,7 +272,7 @@ fn any_sector_zeroed() {
             }
             let mut wounded = files.clone();
             wounded.get_mut(name).unwrap()[start..end].fill(0);
-            // Only what was not zero before is hurt.
+            // Zeroing changes only the bytes that were not zero.
             let hurt = (start..end).filter(|&at| content[at] != 0);
             let hurt = hurt.clone().min().unwrap()..hurt.max().unwrap() + 1;
             let wound = Wound::new(&places, name, hurt, format!("sector at {start} of {name}"));

@@ -1,4 +1,4 @@
-//! Every fault at every operation of a workload, and again while what it left is recovered.
+//! Injects every fault at every operation of a workload, and again during the recovery from it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ const FAULTS: [Fault; 6] = [
     Fault::Crash,
 ];
 
-/// What a workload was told.
+/// The replies that a workload got.
 #[derive(Debug, Default)]
-struct Told {
-    /// Batches of which it was told that they are durable.
+struct Replies {
+    /// Batches that were acknowledged as durable.
     durable: Vec<u64>,
     /// Those, and others that were in the log when it ended.
     appended: Vec<u64>,
@@ -30,8 +30,8 @@ struct Told {
 }
 
 /// Opens, appends some batches, and opens again to append more.
-fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
-    let mut told = Told::default();
+fn work(disk: &FaultyStorage, options: &LogOptions) -> Replies {
+    let mut told = Replies::default();
     for part in [1..=7, 8..=14] {
         let Ok((mut log, _)) = FileLog::open(Arc::new(disk.clone()), options.clone()) else {
             break;
@@ -63,8 +63,9 @@ fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
     told
 }
 
-/// What is there is what was acked, and perhaps batches that were tried after it, whole.
-fn check(held: &[u64], told: &Told, what: &str) {
+/// The log holds all acknowledged batches, and possibly complete batches that were tried after
+/// them.
+fn check(held: &[u64], told: &Replies, what: &str) {
     assert!(
         held.starts_with(&told.durable),
         "{what}: {held:?} after {told:?}"
@@ -80,7 +81,7 @@ fn check(held: &[u64], told: &Told, what: &str) {
 
 fn every_fault_at_every_operation(
     options: &LogOptions,
-    mut after: impl FnMut(&FaultyStorage, &Told, &str),
+    mut after: impl FnMut(&FaultyStorage, &Replies, &str),
 ) {
     for fault in FAULTS {
         for at in 0.. {
@@ -174,7 +175,7 @@ fn a_crash_while_recovering_loses_nothing_that_was_whole() {
     for options in [options(), os_options()] {
         for fault in FAULTS {
             for at in 0.. {
-                let disk = FaultyStorage::over(killed(9, options.clone()), Some((at, fault)));
+                let disk = FaultyStorage::with_files(killed(9, options.clone()), Some((at, fault)));
                 drop(FileLog::open(Arc::new(disk.clone()), options.clone()));
                 let what = format!("{fault:?} at operation {at} of an opening");
                 let ended = disk.operations() <= at;

@@ -1,5 +1,5 @@
-//! The log as its users see it: what was acked is there after whatever happened, bit for bit; what
-//! is damaged is named; nothing else is ever served.
+//! The log through its public functions. Acknowledged frames survive every fault unchanged, damage
+//! is reported, and no reader ever sees other bytes.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

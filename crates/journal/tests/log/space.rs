@@ -1,4 +1,4 @@
-//! Out of space: nothing is lost, nothing is poisoned, and it goes on when room returns.
+//! A full disk: the log loses nothing, is not poisoned, and continues when there is space.
 
 use std::io;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn a_full_disk_does_not_keep_a_log_from_being_opened() {
     let disk = FaultyStorage::new(None);
     let (mut log, _) = open(&disk);
     append(&mut log, [1, 2]);
-    let full = FaultyStorage::over(disk.crash().files(), Some((0, Fault::NoSpace)));
+    let full = FaultyStorage::with_files(disk.crash().files(), Some((0, Fault::NoSpace)));
     drop(log);
     // The very first thing that a start wants is room for the frame in doubt: it makes do with
     // little.

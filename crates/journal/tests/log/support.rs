@@ -1,5 +1,5 @@
-//! A numbered workload: batch `n` has content that follows from `n`, so that a frame can be asked
-//! which batch it is and whether all of it is there.
+//! A numbered workload. The content of batch `n` follows from `n`, so a test can tell which batch a
+//! frame holds and whether it is complete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ pub(crate) fn content_of(frame: &Frame, reader: &LogReader) -> Content {
         blobs: frame.blobs.iter().map(blob).collect(),
         commands: frame
             .commands()
-            .map(|(kind, version, body)| (kind, version, body.to_vec()))
+            .map(|command| (command.kind, command.version, command.body.to_vec()))
             .collect(),
     }
 }
@@ -139,7 +139,7 @@ pub(crate) fn numbers(log: &FileLog) -> Vec<u64> {
         assert_eq!((frame.position.0, frame.prev_hash), (position, hash));
         assert_eq!(frame.first_sequence, sequence);
         assert_eq!(reader.frame_hash(frame.position), Some(frame.hash));
-        let (_, _, body) = frame.commands().next().unwrap();
+        let body = frame.commands().next().unwrap().body;
         let n = u64::from_le_bytes(body[..8].try_into().unwrap());
         assert_eq!(content_of(&frame, &reader), content(n));
         numbers.push(n);

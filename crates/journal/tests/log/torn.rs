@@ -1,4 +1,4 @@
-//! The tail cut at every byte.
+//! Truncates the log at every byte and opens it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

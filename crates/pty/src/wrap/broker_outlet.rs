@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use turnkeep_client::broker::{AsyncConnection, Error};
+use turnkeep_client::broker::{AsyncConnection, BrokerError};
 use turnkeep_types::broker::{
     CompletedTurn, Inject, RECONNECT_PAUSE_MAX, Register, Role, ServerMessage, Shown, StateChange,
 };
@@ -201,7 +201,7 @@ impl OutletThread {
         }
     }
 
-    async fn connect(&self) -> Result<AsyncConnection, Error> {
+    async fn connect(&self) -> Result<AsyncConnection, BrokerError> {
         let mut connection =
             AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WAIT_MAX).await?;
         let register = self.shared.lock_queue().register.clone();
@@ -223,17 +223,17 @@ impl OutletThread {
         &self,
         mut connection: AsyncConnection,
         pause: &mut Duration,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BrokerError> {
         loop {
             // Interrupted pastes must be gone before new ones are accepted.
             if self.injector.is_dropping() {
                 self.drop_interrupted_pastes(&mut connection).await?;
             }
-            while self.injector.has_room() && connection.has_unasked() {
-                self.handle_message(connection.next_unasked().await?);
+            while self.injector.has_room() && connection.has_notification() {
+                self.handle_message(connection.next_notification().await?);
             }
             let mut held = None;
-            if connection.unasked_bytes() < PASTES_BYTES_MAX {
+            if connection.notification_bytes() < PASTES_BYTES_MAX {
                 match self.send_next(&mut connection).await? {
                     SendOutcome::Sent => continue,
                     // The broker has everything, so a later failure is a new one.
@@ -244,7 +244,7 @@ impl OutletThread {
             }
             let has_room = self.injector.has_room();
             tokio::select! {
-                unasked = connection.next_unasked(), if has_room => self.handle_message(unasked?),
+                unasked = connection.next_notification(), if has_room => self.handle_message(unasked?),
                 () = self.injector.wait_for_room() => {}
                 () = self.shared.bell.notified() => {}
                 () = sleep_until(held) => {}
@@ -254,9 +254,12 @@ impl OutletThread {
 
     /// Reads the pastes that the user has interrupted from the broker, until none comes for a
     /// moment. The injector drops them.
-    async fn drop_interrupted_pastes(&self, connection: &mut AsyncConnection) -> Result<(), Error> {
+    async fn drop_interrupted_pastes(
+        &self,
+        connection: &mut AsyncConnection,
+    ) -> Result<(), BrokerError> {
         while let Ok(unasked) =
-            tokio::time::timeout(DROP_IDLE_PAUSE, connection.next_unasked()).await
+            tokio::time::timeout(DROP_IDLE_PAUSE, connection.next_notification()).await
         {
             self.handle_message(unasked?);
         }
@@ -265,7 +268,10 @@ impl OutletThread {
     }
 
     /// Sends one message, if there is one.
-    async fn send_next(&self, connection: &mut AsyncConnection) -> Result<SendOutcome, Error> {
+    async fn send_next(
+        &self,
+        connection: &mut AsyncConnection,
+    ) -> Result<SendOutcome, BrokerError> {
         let message = self.shared.lock_queue().next_message(Instant::now());
         match message {
             Some(BrokerMessage::Turn(turn)) => self.send_turn(connection, turn).await?,
@@ -298,7 +304,7 @@ impl OutletThread {
     }
 
     /// Sends the pending pieces of the screen; returns whether there were any.
-    async fn send_screen(&self, connection: &mut AsyncConnection) -> Result<bool, Error> {
+    async fn send_screen(&self, connection: &mut AsyncConnection) -> Result<bool, BrokerError> {
         let Some(share) = &self.share else {
             return Ok(false);
         };
@@ -319,11 +325,11 @@ impl OutletThread {
         &self,
         connection: &mut AsyncConnection,
         turn: CompletedTurn,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BrokerError> {
         let seq = turn.seq.unwrap_or_default();
         let mut sent = connection.turn_completed(turn.clone()).await;
         // A truncated turn is better than none.
-        if matches!(sent, Err(Error::TooLong(_))) {
+        if matches!(sent, Err(BrokerError::TooLong(_))) {
             sent = connection.turn_completed(shorten_turn(turn)).await;
         }
         match sent {
@@ -339,7 +345,7 @@ impl OutletThread {
         &self,
         connection: &mut AsyncConnection,
         change: StateChange,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BrokerError> {
         let sent = connection.state(change.clone()).await;
         if let Err(error) = sent
             && error.is_fatal()

@@ -35,8 +35,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Appends a turn.
 #[utoipa::path(post, path = "/v1/contexts/{context_id}/turns", tag = "turns", params(("context_id" = json::Id, Path)),
-    request_body = json::AppendTurn,
-    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::TurnAck,
+    request_body = json::AppendTurnBody,
+    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::AppendedTurn,
         headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn append(
     State(shared): State<Arc<Shared>>,
@@ -49,8 +49,8 @@ pub(crate) async fn append(
 
 /// Appends a turn; an alias of `POST /v1/contexts/{context_id}/turns`.
 #[utoipa::path(post, path = "/v1/contexts/{context_id}/append", tag = "turns", params(("context_id" = json::Id, Path)),
-    request_body = json::AppendTurn,
-    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::TurnAck,
+    request_body = json::AppendTurnBody,
+    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::AppendedTurn,
         headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn append_alias(
     State(shared): State<Arc<Shared>>,
@@ -91,7 +91,7 @@ async fn append_turn(
         .turns
         .first()
         .ok_or_else(|| ApiError::internal("an append without a turn"))?;
-    let ack = json::TurnAck {
+    let ack = json::AppendedTurn {
         context_id: turn.context.into(),
         turn_id: turn.turn.into(),
         parent_turn_id: turn.parent.into(),
@@ -103,7 +103,7 @@ async fn append_turn(
 }
 
 fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
-    let request: json::AppendTurn = parse_json(body, &shared.policy.limits)?;
+    let request: json::AppendTurnBody = parse_json(body, &shared.policy.limits)?;
     let policy = &shared.policy;
     let version = request.type_version.unwrap_or_default();
     let declared = convert::declared_type(policy, &request.type_id, version)?;
@@ -131,7 +131,7 @@ fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, 
 fn payload(
     shared: &Shared,
     declared: &TypeRef,
-    request: &json::AppendTurn,
+    request: &json::AppendTurnBody,
 ) -> Result<Vec<u8>, ApiError> {
     match (&request.data, &request.payload_b64) {
         (Some(_), None) if request.type_version.is_none() => {

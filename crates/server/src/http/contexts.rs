@@ -27,7 +27,7 @@ const PAGE_LABEL_BYTES_MAX: usize = 512 << 10;
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Creates a context, empty or from a base turn.
-#[utoipa::path(post, path = "/v1/contexts", tag = "contexts", request_body = json::CreateContext,
+#[utoipa::path(post, path = "/v1/contexts", tag = "contexts", request_body = json::CreateContextBody,
     responses((status = 201, description = "Created, now or by the first request with this key", body = json::Context,
         headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn create(
@@ -39,7 +39,7 @@ pub(crate) async fn create(
 }
 
 /// Creates a context; an alias of `POST /v1/contexts`.
-#[utoipa::path(post, path = "/v1/contexts/create", tag = "contexts", request_body = json::CreateContext,
+#[utoipa::path(post, path = "/v1/contexts/create", tag = "contexts", request_body = json::CreateContextBody,
     responses((status = 201, description = "Created, now or by the first request with this key", body = json::Context,
         headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn create_alias(
@@ -64,9 +64,9 @@ pub(crate) async fn fork(
 }
 
 /// An empty body asks for an empty context.
-fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContext, ApiError> {
+fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContextBody, ApiError> {
     if body.is_empty() {
-        Ok(json::CreateContext::default())
+        Ok(json::CreateContextBody::default())
     } else {
         parse_json(body, &shared.policy.limits)
     }
@@ -74,7 +74,7 @@ fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContext, ApiErro
 
 async fn create_context(
     shared: &Shared,
-    request: json::CreateContext,
+    request: json::CreateContextBody,
 ) -> Result<Response, ApiError> {
     let policy = &shared.policy;
     let labels = convert::labels(policy, request.labels.unwrap_or_default())?;

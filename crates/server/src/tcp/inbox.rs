@@ -137,7 +137,7 @@ impl Inbox {
         if self.large.is_some() {
             return Ok(self.take_large());
         }
-        Frame::take(&mut self.buffer, frame_bytes_max)
+        Frame::split_first(&mut self.buffer, frame_bytes_max)
     }
 
     fn take_large(&mut self) -> Option<Frame> {

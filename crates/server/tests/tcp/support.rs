@@ -132,7 +132,7 @@ impl Peer {
     /// The next frame, or none when the server has ended the connection.
     pub(crate) async fn frame(&mut self) -> Option<Frame> {
         loop {
-            if let Some(frame) = Frame::take(&mut self.input, 80 << 20).unwrap() {
+            if let Some(frame) = Frame::split_first(&mut self.input, 80 << 20).unwrap() {
                 return Some(frame);
             }
             match self.stream.read_buf(&mut self.input).await {

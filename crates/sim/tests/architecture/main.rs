@@ -1,8 +1,7 @@
-//! The house as it is drawn: arrows between crates, what core may use, licences, and rules on
-//! sources.
+//! The architecture as tests: dependencies between crates, what the core may use, licences, and
+//! rules on sources.
 //!
-//! `cargo metadata` and the sources themselves are the input, so a forbidden arrow fails here the
-//! day that it is drawn.
+//! The input is `cargo metadata` and the sources, so a forbidden dependency fails at once.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

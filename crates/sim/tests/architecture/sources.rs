@@ -1,4 +1,4 @@
-//! Rules that the compiler cannot hold for us, checked on the text of the sources.
+//! Rules that the compiler cannot check, tested on the text of the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::arrows::CORE;
 use crate::metadata::root;
 
-/// What core takes as a value instead: time, randomness, environment.
+/// Names that the core crates must not use: they take time, randomness and configuration as values.
 const NOT_IN_CORE: &[&str] = &[
     "SystemTime::now",
     "UNIX_EPOCH",
@@ -20,7 +20,7 @@ const NOT_IN_CORE: &[&str] = &[
     "tokio::",
 ];
 
-/// File names that say nothing about what is inside.
+/// File names that do not describe their content.
 const NAMELESS: &[&str] = &[
     "utils.rs",
     "util.rs",
@@ -30,8 +30,8 @@ const NAMELESS: &[&str] = &[
     "types.rs",
 ];
 
-/// Where `unsafe` may be said, in one file each: maps of log pages, and what a terminal needs of
-/// the system.
+/// The crates that may use `unsafe`, in one file each: memory maps of the log, and the system calls
+/// of a terminal.
 const UNSAFE_HOMES: &[&str] = &["journal", "pty"];
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -49,19 +49,19 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn sources(room: &str) -> Vec<PathBuf> {
+fn sources(name: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    rust_files(&root().join("crates").join(room).join("src"), &mut found);
+    rust_files(&root().join("crates").join(name).join("src"), &mut found);
     found
 }
 
-fn rooms() -> Vec<String> {
+fn crate_names() -> Vec<String> {
     let entries = fs::read_dir(root().join("crates")).unwrap();
-    let mut rooms: Vec<String> = entries
+    let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    rooms.sort();
-    rooms
+    names.sort();
+    names
 }
 
 /// The lines that end up in the program: no comments, nothing from the unit tests on.
@@ -80,7 +80,7 @@ fn is_test_file(path: &Path) -> bool {
 
 #[test]
 fn core_reads_no_clock_random_number_environment_or_network() {
-    let files: Vec<PathBuf> = CORE.iter().flat_map(|room| sources(room)).collect();
+    let files: Vec<PathBuf> = CORE.iter().flat_map(|name| sources(name)).collect();
     assert!(files.len() > 10, "only {} files were found", files.len());
     for path in files.iter().filter(|path| !is_test_file(path)) {
         let text = fs::read_to_string(path).unwrap();
@@ -97,33 +97,33 @@ fn core_reads_no_clock_random_number_environment_or_network() {
 }
 
 #[test]
-fn unsafe_has_one_home_in_each_of_two_rooms() {
+fn unsafe_has_one_home_in_each_of_two_crates() {
     let mut homes = Vec::new();
-    for room in rooms() {
-        for path in sources(&room) {
+    for name in crate_names() {
+        for path in sources(&name) {
             let text = fs::read_to_string(&path).unwrap();
             let says = |(_, line): (usize, &str)| {
                 line.contains("unsafe {") || line.contains("unsafe_code")
             };
             if code(&text).any(says) {
-                homes.push((room.clone(), path));
+                homes.push((name.clone(), path));
             }
         }
     }
-    let rooms: Vec<&str> = homes.iter().map(|(room, _)| room.as_str()).collect();
+    let names: Vec<&str> = homes.iter().map(|(name, _)| name.as_str()).collect();
     assert!(
-        rooms.iter().all(|room| UNSAFE_HOMES.contains(room)),
+        names.iter().all(|name| UNSAFE_HOMES.contains(name)),
         "{homes:?}"
     );
     assert!(
-        rooms.is_sorted_by(|a, b| a < b),
-        "more than one file of a room says unsafe: {homes:?}"
+        names.is_sorted_by(|a, b| a < b),
+        "more than one file of a crate says unsafe: {homes:?}"
     );
 }
 
 #[test]
 fn every_file_has_a_name_that_says_its_idea() {
-    for path in rooms().iter().flat_map(|room| sources(room)) {
+    for path in crate_names().iter().flat_map(|name| sources(name)) {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(
             !NAMELESS.contains(&name),

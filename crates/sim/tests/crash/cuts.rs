@@ -1,4 +1,4 @@
-//! The end of the log cut off at every byte.
+//! Truncates the log at every byte and opens it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn sample() -> Sample {
             end: usize::try_from(store.log().bytes_used()).unwrap(),
             trial: trial.clone(),
         });
-        trial.together(&store, count).unwrap();
+        trial.send_many(&store, count).unwrap();
     }
     let end = usize::try_from(store.log().bytes_used()).unwrap();
     steps.push(Step {
@@ -96,7 +96,7 @@ fn check_cut(sample: &Sample, cut: usize, zeros: bool) {
         .steps
         .get(whole + 1)
         .map_or(&[][..], |next| &next.trial.sent[then.sent.len()..]);
-    let mut trial = sample.trial.back_at(then, later);
+    let mut trial = sample.trial.rewind_to(then, later);
     trial
         .recover(&store)
         .unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
@@ -122,7 +122,7 @@ fn check_cut(sample: &Sample, cut: usize, zeros: bool) {
     }
     trial.unknown.clear();
     trial
-        .alone(&store)
+        .send_one(&store)
         .unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
     drop(store);
     let store = trial.open(Arc::new(disk)).unwrap();
@@ -160,7 +160,7 @@ fn a_cut_below_what_the_index_knows_to_be_durable_is_refused() {
             Err(other) => panic!("cut at {cut}: {other}"),
             Ok(store) => {
                 let seen = sample.trial.read(&store).unwrap();
-                check::replay_equals_live(&sample.trial.model.facts, &seen)
+                check::replay_equals_live(&sample.trial.model.visible, &seen)
                     .unwrap_or_else(|e| panic!("cut at {cut} was served: {e}"));
             }
         }

@@ -1,23 +1,23 @@
-//! Every fault of the faulty disk at every operation of a workload.
+//! Injects every fault of the faulty disk at every operation of a workload.
 
 use std::sync::Arc;
 
 use turnkeep_journal::storage::Fault;
 use turnkeep_journal::{FaultyStorage, Storage};
-use turnkeep_sim::{Known, Trial, Violation};
+use turnkeep_sim::{KnownResult, Trial, Violation};
 use turnkeep_store::{Refusal, Store};
 
 /// Sends commands alone and together until the writer is poisoned or the workload ends.
 fn work(trial: &mut Trial, store: &Store) -> Result<(), Violation> {
     for step in 0..24 {
         if step % 2 == 0 {
-            trial.together(store, 5)?;
+            trial.send_many(store, 5)?;
         } else {
-            trial.alone(store)?;
+            trial.send_one(store)?;
         }
         if store.stats().poisoned {
             // Readers go on, and everything else is refused.
-            trial.together(store, 2)?;
+            trial.send_many(store, 2)?;
             break;
         }
     }
@@ -49,7 +49,7 @@ fn recover(mut trial: Trial, storage: &Arc<dyn Storage>) -> Result<Trial, Violat
         .unwrap_or_else(|e| panic!("{e}"));
     trial.recover(&store)?;
     trial.repeat_all(&store)?;
-    trial.together(&store, 3)?;
+    trial.send_many(&store, 3)?;
     let live = trial.check(&store)?;
     assert!(trial.unknown.is_empty(), "the writer works again");
     drop(store);
@@ -65,10 +65,12 @@ fn check_crash(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     let Left { trial, disk, store } = run(seed, Some(fault))?;
     let image = disk.crash();
     drop(store);
-    let refused = trial
-        .sent
-        .iter()
-        .any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+    let refused = trial.sent.iter().any(|s| {
+        matches!(
+            &s.known,
+            KnownResult::Answered(Err(Refusal::NoSpace { .. }))
+        )
+    });
     let poisoned = !trial.unknown.is_empty();
     recover(trial, &(Arc::new(image) as Arc<dyn Storage>))?;
     Ok(refused || poisoned)
@@ -139,10 +141,12 @@ fn a_full_disk_at_any_operation_refuses_some_commands_and_later_ones_work() {
             trial.unknown.is_empty(),
             "every command was answered for certain"
         );
-        let refused = trial
-            .sent
-            .iter()
-            .any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+        let refused = trial.sent.iter().any(|s| {
+            matches!(
+                &s.known,
+                KnownResult::Answered(Err(Refusal::NoSpace { .. }))
+            )
+        });
         let image: Arc<dyn Storage> = Arc::new(disk.crash());
         drop(store);
         recover(trial, &image)?;
@@ -166,7 +170,7 @@ fn a_second_crash_while_the_first_is_being_recovered_from_loses_nothing_either()
             (at, Fault::FailedSync),
         ]
     }) {
-        let disk = FaultyStorage::over(files.clone(), Some((at, fault)));
+        let disk = FaultyStorage::with_files(files.clone(), Some((at, fault)));
         drop(trial.open(Arc::new(disk.clone())));
         let image: Arc<dyn Storage> = Arc::new(disk.crash());
         recover(trial.clone(), &image).unwrap_or_else(|e| panic!("{fault:?} at {at}: {e}"));

@@ -1,4 +1,4 @@
-//! One flipped bit at every byte of a small store, with and without its index.
+//! Flips one bit of every byte of a small store, with and without its index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ fn sample_of(seed: u64) -> Option<Sample> {
     let disk = MemoryStorage::new();
     let store = trial.open(Arc::new(disk.clone())).unwrap();
     for _ in 0..7 {
-        trial.together(&store, 3).unwrap();
+        trial.send_many(&store, 3).unwrap();
     }
     let before_last = trial.clone();
     let logged = store.stats().log_position;
     while store.stats().log_position == logged {
-        trial.alone(&store).unwrap();
+        trial.send_one(&store).unwrap();
     }
     store.close();
     let mut files = disk.files();
@@ -42,7 +42,7 @@ fn sample_of(seed: u64) -> Option<Sample> {
         .filter(|(name, _)| is_log(name))
         .map(|(_, bytes)| bytes.len())
         .sum();
-    let facts = &trial.model.facts;
+    let facts = &trial.model.visible;
     let fits = bytes <= LOG_BYTES_MAX && facts.turns.len() > 4 && facts.contexts.len() > 1;
     fits.then_some(Sample {
         trial,
@@ -114,11 +114,12 @@ fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
         check_torn(sample, &store, &what);
         return true;
     }
-    let hashes = sample.trial.model.facts.blobs.keys().copied().collect();
-    let seen = Snapshot::without_bytes(&store, &hashes).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let hashes = sample.trial.model.visible.blobs.keys().copied().collect();
+    let seen =
+        Snapshot::read_without_bytes(&store, &hashes).unwrap_or_else(|e| panic!("{what}: {e}"));
     let expected = Snapshot {
         bundles: BTreeMap::new(),
-        ..sample.trial.model.facts.clone()
+        ..sample.trial.model.visible.clone()
     };
     check::replay_equals_live(&expected, &seen).unwrap_or_else(|e| panic!("{what}: {e}"));
     let corrupt = corrupt_blobs(&store, &seen, &what);
@@ -130,7 +131,7 @@ fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
 /// Only the last frame may be taken for a torn one: all acked before it is there.
 fn check_torn(sample: &Sample, store: &Store, what: &str) {
     let last = &sample.trial.sent[sample.before_last.sent.len()..];
-    let mut trial = sample.trial.back_at(&sample.before_last, last);
+    let mut trial = sample.trial.rewind_to(&sample.before_last, last);
     trial
         .recover(store)
         .unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -1,5 +1,5 @@
-//! The whole store on disks that fail: what was acked survives, what was not is there wholly or not
-//! at all, no id is given twice, and damage is named and never served.
+//! The whole store on failing disks. Acknowledged commands survive, others are there completely or
+//! not at all, no id is assigned twice, and damage is reported and never returned as data.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,19 +1,21 @@
-//! Rows of numbers as columns: each number as its difference from the one above it, or as it is
-//! where differences make no sense (hashes). Neighbouring rows are alike, so zstd leaves little of
-//! them.
+//! Rows of numbers, stored column by column.
+//!
+//! A column of ids or times stores each number as the difference from the number above it; a column
+//! of hashes stores the numbers themselves. Example: the times 1000, 1003, 1003 become 1000, 3, 0,
+//! which zstd packs well. Decoding fails with `None` if the bytes end early.
 
 use turnkeep_types::varint::{Reader, put};
 
-/// Rows per block: bounds what a writer or reader must hold at a time.
+/// Rows per block. Bounds the memory of one encode or decode.
 pub(crate) const BLOCK_ROWS: u64 = 16_384;
 
-/// Appends rows as columns; `random` tells the columns that are kept as they are.
-pub(crate) fn encode<const N: usize>(rows: &[[u64; N]], random: [bool; N], out: &mut Vec<u8>) {
-    for (column, random) in random.into_iter().enumerate() {
+/// Appends rows as columns. `is_hash` names the columns that are stored without differences.
+pub(crate) fn encode<const N: usize>(rows: &[[u64; N]], is_hash: [bool; N], out: &mut Vec<u8>) {
+    for (column, is_hash) in is_hash.into_iter().enumerate() {
         let mut above = 0_u64;
         for row in rows {
             let number = row[column];
-            if random {
+            if is_hash {
                 out.extend_from_slice(&number.to_le_bytes());
             } else {
                 put(out, zigzag(number.wrapping_sub(above)));
@@ -27,15 +29,15 @@ pub(crate) fn encode<const N: usize>(rows: &[[u64; N]], random: [bool; N], out: 
 pub(crate) fn decode<const N: usize>(
     reader: &mut Reader<'_>,
     count: u64,
-    random: [bool; N],
+    is_hash: [bool; N],
 ) -> Option<Vec<[u64; N]>> {
     let count = usize::try_from(count.min(BLOCK_ROWS)).ok()?;
     let mut rows = vec![[0; N]; count];
-    for (column, random) in random.into_iter().enumerate() {
+    for (column, is_hash) in is_hash.into_iter().enumerate() {
         let mut above = 0_u64;
         for row in &mut rows {
-            above = if random {
-                u64::from_le_bytes(reader.take(8)?.try_into().ok()?)
+            above = if is_hash {
+                u64::from_le_bytes(reader.read_bytes(8)?.try_into().ok()?)
             } else {
                 above.wrapping_add(unzigzag(reader.u64()?))
             };
@@ -45,6 +47,7 @@ pub(crate) fn decode<const N: usize>(
     Some(rows)
 }
 
+/// Maps small differences of either sign to small numbers, which LEB128 stores in few bytes.
 fn zigzag(difference: u64) -> u64 {
     (difference << 1) ^ (difference.cast_signed() >> 63).cast_unsigned()
 }
@@ -65,12 +68,12 @@ mod tests {
             [1, 5, 7],
             [u64::MAX, 1 << 63, 0],
         ];
-        let random = [false, false, true];
+        let is_hash = [false, false, true];
         let mut out = Vec::new();
-        encode(&rows, random, &mut out);
+        encode(&rows, is_hash, &mut out);
         let mut reader = Reader(&out);
-        assert_eq!(decode(&mut reader, 4, random), Some(rows.to_vec()));
+        assert_eq!(decode(&mut reader, 4, is_hash), Some(rows.to_vec()));
         assert_eq!(reader.end(), Some(()));
-        assert_eq!(decode(&mut Reader(&out[..out.len() - 1]), 4, random), None);
+        assert_eq!(decode(&mut Reader(&out[..out.len() - 1]), 4, is_hash), None);
     }
 }

@@ -1,25 +1,27 @@
-//! One checkpoint file.
+//! The format of one checkpoint file.
 //!
 //! ```text
 //! header   magic "TKINDEX1" | crc32c u32 of the rest of the header | length u32 of it | numbers (LEB128):
 //!          format version, file number, mark `from`, mark `to`, last stamp; store id [16], frame hash [32]
 //! section  kind u8 | rows u32 | raw length u32 | stored length u32 | zstd bytes | crc32c u32 of all these
 //! ```
-//! Sections come in the order of their kinds, several of a kind for many rows; the last is `END`. A
-//! file is written beside its name and renamed, so a crash leaves the old one or the new one.
+//! Sections are in the order of their kinds. A long table has several sections of its kind; the
+//! last section is `END`. The writer writes `NAME.new`, syncs it and renames it to `NAME`, so a
+//! crash leaves the old file or the new one. A file with any other content is not sound and is
+//! ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Storage, StorageFile, View, blob_crc};
+use turnkeep_journal::{FileBytes, Storage, StorageFile, blob_crc};
 use turnkeep_types::{ContextId, Timestamp, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
-use super::{Delta, Mark};
-use crate::apply::Touched;
-use crate::record::{labels, put_labels};
+use super::{Delta, TableExtent};
+use crate::apply::ChangedRows;
+use crate::record::{put_labels, read_labels};
 use crate::registry::Checked;
-use crate::state::{BlobRow, Declared, State, TurnRow, bundle_at};
+use crate::state::{BlobRow, Declared, State, TurnRow, find_bundle};
 use crate::walk;
 use turnkeep_types::varint::{Reader, put, put_bytes};
 
@@ -30,8 +32,9 @@ pub(super) const FORMAT: u64 = 2;
 const FORMAT_MIN: u64 = 1;
 const ZSTD_LEVEL: i32 = 1;
 const SECTION_HEADER: usize = 13;
-/// A section of texts ends when it is this long; one bundle more fits easily.
+/// A section of texts ends after the row that makes it this long.
 const TEXT_SECTION_BYTES: usize = 1 << 20;
+/// The longest section that is unpacked. A bundle is far below this, so longer means damage.
 const SECTION_RAW_BYTES_MAX: usize = 1 << 30;
 
 mod kind {
@@ -50,25 +53,26 @@ mod kind {
     pub(super) const END: u8 = 13;
 }
 
+// Which columns of a table hold hashes; see `columns`.
 const BLOB_COLUMNS: [bool; 7] = [true, true, true, true, false, false, false];
 const MOVED_COLUMNS: [bool; 8] = [false, true, true, true, true, false, false, false];
 const TURN_COLUMNS: [bool; 6] = [false; 6];
 const KEY_COLUMNS: [bool; 4] = [true, true, true, false];
 
-/// What a file says about itself.
+/// The header of a file: the store, the range of the log and the frame that it reflects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct CheckpointHeader {
     pub(crate) format: u64,
     pub(crate) store_id: [u8; 16],
     pub(crate) number: u64,
     /// The hash of the frame at `to.position`.
     pub(crate) frame_hash: [u8; 32],
-    pub(crate) from: Mark,
-    pub(crate) to: Mark,
+    pub(crate) from: TableExtent,
+    pub(crate) to: TableExtent,
     pub(crate) last_stamp: u64,
 }
 
-impl Header {
+impl CheckpointHeader {
     /// Whether the file's tables can be loaded.
     pub(crate) fn is_current(&self) -> bool {
         self.format == FORMAT
@@ -88,31 +92,32 @@ impl Header {
         body.extend_from_slice(&self.frame_hash);
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&blob_crc(&body).to_le_bytes());
-        out.extend_from_slice(&fixed(body.len()).to_le_bytes());
+        out.extend_from_slice(&length_u32(body.len()).to_le_bytes());
         out.extend_from_slice(&body);
         out
     }
 
     fn decode(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.take(8)? != MAGIC {
+        if reader.read_bytes(8)? != MAGIC {
             return None;
         }
-        let crc = fixed_u32(reader)?;
-        let len = fixed_u32(reader)?;
-        let body = reader.take(len as usize)?;
+        let crc = read_fixed_u32(reader)?;
+        let len = read_fixed_u32(reader)?;
+        let body = reader.read_bytes(len as usize)?;
         if blob_crc(body) != crc {
             return None;
         }
         let mut body = Reader(body);
         let format = body.u64()?;
+        // A newer format may mean anything, so the file counts as not sound.
         if !(FORMAT_MIN..=FORMAT).contains(&format) {
             return None;
         }
         let number = body.u64()?;
         let (from, to) = (read_mark(&mut body)?, read_mark(&mut body)?);
         let last_stamp = body.u64()?;
-        let store_id = body.take(16)?.try_into().ok()?;
-        let frame_hash = body.take(32)?.try_into().ok()?;
+        let store_id = body.read_bytes(16)?.try_into().ok()?;
+        let frame_hash = body.read_bytes(32)?.try_into().ok()?;
         body.end()?;
         Some(Self {
             format,
@@ -126,7 +131,7 @@ impl Header {
     }
 }
 
-fn mark_numbers(m: &Mark) -> [u64; 10] {
+fn mark_numbers(m: &TableExtent) -> [u64; 10] {
     [
         m.position,
         m.log_bytes,
@@ -141,9 +146,9 @@ fn mark_numbers(m: &Mark) -> [u64; 10] {
     ]
 }
 
-fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
+fn read_mark(reader: &mut Reader<'_>) -> Option<TableExtent> {
     let mut next = || reader.u64();
-    Some(Mark {
+    Some(TableExtent {
         position: next()?,
         log_bytes: next()?,
         turns: next()?,
@@ -157,116 +162,109 @@ fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
     })
 }
 
-/// A length as the file has it. Sections are bounded far below this.
-fn fixed(len: usize) -> u32 {
+fn length_u32(len: usize) -> u32 {
     u32::try_from(len).expect("a section is shorter than 4 GiB")
 }
 
-fn fixed_u32(reader: &mut Reader<'_>) -> Option<u32> {
-    Some(u32::from_le_bytes(reader.take(4)?.try_into().ok()?))
+fn read_fixed_u32(reader: &mut Reader<'_>) -> Option<u32> {
+    Some(u32::from_le_bytes(reader.read_bytes(4)?.try_into().ok()?))
 }
 
-/// Writes a delta under a name, all of it or nothing.
+/// Writes a delta to the file `name`, completely or not at all.
 pub(super) fn write(storage: &dyn Storage, name: &str, delta: &Delta) -> std::io::Result<()> {
-    let beside = format!("{name}.new");
-    let file = storage.create(&beside, 0)?;
+    let new_name = format!("{name}.new");
+    let file = storage.create(&new_name, 0)?;
     let header = delta.header.encode();
     file.write_at(0, &header)?;
-    let mut out = Writer {
+    let mut out = CheckpointWriter {
         file: &*file,
         end: header.len() as u64,
         raw: Vec::new(),
         section: Vec::new(),
     };
-    out.delta(delta)?;
+    out.write_delta(delta)?;
+    // Before the rename: otherwise a crash could leave the new name on incomplete content.
     file.sync()?;
-    storage.rename(&beside, name)
+    storage.rename(&new_name, name)
 }
 
-/// Writes a section at a time, so that it never holds more than one.
-struct Writer<'a> {
+/// Writes one section at a time, so memory holds at most one.
+struct CheckpointWriter<'a> {
     file: &'a dyn StorageFile,
     end: u64,
-    /// The next section's content, as yet uncompressed.
+    /// The uncompressed content of the next section.
     raw: Vec<u8>,
     section: Vec<u8>,
 }
 
-impl Writer<'_> {
-    fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {
+impl CheckpointWriter<'_> {
+    /// Writes all sections in the order of their kinds, which `open` checks.
+    fn write_delta(&mut self, delta: &Delta) -> std::io::Result<()> {
         let (state, from, to) = (&delta.state, &delta.header.from, &delta.header.to);
-        self.declared(state, from.declared, to.declared)?;
-        self.bundles(delta)?;
-        self.rows(kind::BLOBS, from.blobs..to.blobs, BLOB_COLUMNS, |row| {
+        self.write_declared(state, from.declared, to.declared)?;
+        self.write_bundles(delta)?;
+        self.write_rows(kind::BLOBS, from.blobs..to.blobs, BLOB_COLUMNS, |row| {
             state.blobs.get(row)
         })?;
-        self.rows(kind::TURNS, from.turns..to.turns, TURN_COLUMNS, |row| {
+        self.write_rows(kind::TURNS, from.turns..to.turns, TURN_COLUMNS, |row| {
             turn_numbers(state, row)
         })?;
-        self.rows(
-            kind::FS_ROOTS,
-            from.fs_roots..to.fs_roots,
-            [false; 2],
-            |row| state.fs_roots.get(row),
-        )?;
-        let context = |row| {
-            state
-                .contexts
-                .get(row)
-                .map(|[_, created_at, base]| [created_at, base])
-        };
-        self.rows(
-            kind::CONTEXTS,
-            from.contexts..to.contexts,
-            [false; 2],
-            context,
-        )?;
-        let head = |at: u64| delta.heads.get(usize::try_from(at).ok()?).copied();
-        self.rows(kind::HEADS, 0..delta.heads.len() as u64, [false; 2], head)?;
-        self.labels(delta)?;
-        self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| {
+        let fs_roots = from.fs_roots..to.fs_roots;
+        self.write_rows(kind::FS_ROOTS, fs_roots, [false; 2], |row| {
+            state.fs_roots.get(row)
+        })?;
+        let contexts = from.contexts..to.contexts;
+        self.write_rows(kind::CONTEXTS, contexts, [false; 2], |row| {
+            // Without the head: it may have moved beyond `to` meanwhile. `HEADS` has it.
+            let [_head, created_at, base] = state.contexts.get(row)?;
+            Some([created_at, base])
+        })?;
+        self.write_copied_rows(kind::HEADS, &delta.heads, [false; 2])?;
+        self.write_labels(delta)?;
+        self.write_rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| {
             state.keys.get(row)
         })?;
-        self.rows(kind::EVENTS, from.events..to.events, [false], |row| {
-            state.events.get(row).map(|word| [word])
+        self.write_rows(kind::EVENTS, from.events..to.events, [false], |row| {
+            state.events.get(row).map(|event| [event])
         })?;
-        let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
-        self.rows(
-            kind::LOST_TURNS,
-            0..delta.lost_turns.len() as u64,
-            [false; 2],
-            lost,
-        )?;
-        let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
-        self.rows(
-            kind::MOVED_BLOBS,
-            0..delta.moved_blobs.len() as u64,
-            MOVED_COLUMNS,
-            moved,
-        )?;
-        self.section(kind::END, 0)
+        self.write_copied_rows(kind::LOST_TURNS, &delta.lost_turns, [false; 2])?;
+        self.write_copied_rows(kind::MOVED_BLOBS, &delta.moved_blobs, MOVED_COLUMNS)?;
+        self.write_section(kind::END, 0)
     }
 
-    fn rows<const N: usize>(
+    /// Writes rows that the delta has copied.
+    fn write_copied_rows<const N: usize>(
+        &mut self,
+        kind: u8,
+        rows: &[[u64; N]],
+        is_hash: [bool; N],
+    ) -> std::io::Result<()> {
+        self.write_rows(kind, 0..rows.len() as u64, is_hash, |row| {
+            rows.get(usize::try_from(row).ok()?).copied()
+        })
+    }
+
+    /// Writes rows of numbers, `BLOCK_ROWS` to a section.
+    fn write_rows<const N: usize>(
         &mut self,
         kind: u8,
         range: std::ops::Range<u64>,
-        random: [bool; N],
+        is_hash: [bool; N],
         row: impl Fn(u64) -> Option<[u64; N]>,
     ) -> std::io::Result<()> {
         let mut start = range.start;
         while start < range.end {
             let end = range.end.min(start + BLOCK_ROWS);
             let rows: Vec<_> = (start..end).map_while(&row).collect();
-            columns::encode(&rows, random, &mut self.raw);
-            self.section(kind, rows.len())?;
+            columns::encode(&rows, is_hash, &mut self.raw);
+            self.write_section(kind, rows.len())?;
             start = end;
         }
         Ok(())
     }
 
-    fn declared(&mut self, state: &State, from: u64, to: u64) -> std::io::Result<()> {
-        self.texts(
+    fn write_declared(&mut self, state: &State, from: u64, to: u64) -> std::io::Result<()> {
+        self.write_texts(
             kind::DECLARED,
             (from..to).filter_map(|n| state.declared.get(n)),
             |raw, declared| {
@@ -277,11 +275,11 @@ impl Writer<'_> {
         )
     }
 
-    fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
+    fn write_bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
         let new = delta.header.from.bundles..delta.header.to.bundles;
-        self.texts(
+        self.write_texts(
             kind::BUNDLES,
-            new.filter_map(|n| bundle_at(&delta.registry, n)),
+            new.filter_map(|n| find_bundle(&delta.registry, n)),
             |raw, bundle| {
                 put_bytes(raw, bundle.id.as_bytes());
                 put_bytes(raw, &bundle.bytes);
@@ -289,8 +287,8 @@ impl Writer<'_> {
         )
     }
 
-    fn labels(&mut self, delta: &Delta) -> std::io::Result<()> {
-        self.texts(
+    fn write_labels(&mut self, delta: &Delta) -> std::io::Result<()> {
+        self.write_texts(
             kind::LABELS,
             delta.labels.iter(),
             |raw, (context, labels)| {
@@ -300,8 +298,8 @@ impl Writer<'_> {
         )
     }
 
-    /// Writes rows of any length, a new section whenever one is long enough.
-    fn texts<T>(
+    /// Writes rows of variable length. Starts a new section after `TEXT_SECTION_BYTES`.
+    fn write_texts<T>(
         &mut self,
         kind: u8,
         rows: impl Iterator<Item = T>,
@@ -312,22 +310,23 @@ impl Writer<'_> {
             put_row(&mut self.raw, row);
             count += 1;
             if self.raw.len() >= TEXT_SECTION_BYTES {
-                self.section(kind, std::mem::take(&mut count))?;
+                self.write_section(kind, std::mem::take(&mut count))?;
             }
         }
         if count > 0 {
-            self.section(kind, count)
+            self.write_section(kind, count)
         } else {
             Ok(())
         }
     }
 
-    fn section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
+    fn write_section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
         let stored = zstd::bulk::compress(&self.raw, ZSTD_LEVEL)?;
         self.section.clear();
         self.section.push(kind);
         for number in [rows, self.raw.len(), stored.len()] {
-            self.section.extend_from_slice(&fixed(number).to_le_bytes());
+            self.section
+                .extend_from_slice(&length_u32(number).to_le_bytes());
         }
         self.section.extend_from_slice(&stored);
         let crc = blob_crc(&self.section);
@@ -339,7 +338,7 @@ impl Writer<'_> {
     }
 }
 
-/// What is kept of a turn: not the jump pointer and the root flag, which follow from the rest.
+/// The stored numbers of a turn. The jump pointer and the root flag follow from other rows.
 fn turn_numbers(state: &State, row: u64) -> Option<[u64; 6]> {
     let turn = TurnRow::from_words(state.turns.get(row)?);
     let lost = u64::from(turn.lost);
@@ -354,29 +353,31 @@ fn turn_numbers(state: &State, row: u64) -> Option<[u64; 6]> {
 }
 
 /// A file whose header and section checksums hold.
-pub(super) struct File {
-    pub(super) header: Header,
-    bytes: View,
+pub(super) struct CheckpointFile {
+    pub(super) header: CheckpointHeader,
+    bytes: FileBytes,
     body: usize,
 }
 
-/// Opens and checks a file; none if it is not there or not sound.
-pub(super) fn open(storage: &dyn Storage, name: &str) -> Option<File> {
+/// Opens and checks a file; `None` if it is missing or not sound.
+pub(super) fn open(storage: &dyn Storage, name: &str) -> Option<CheckpointFile> {
     let file = storage.open(name).ok()?;
     let bytes = file.read(0..file.len()).ok()?;
     let mut reader = Reader(&bytes);
-    let header = Header::decode(&mut reader)?;
+    let header = CheckpointHeader::decode(&mut reader)?;
     let body = bytes.len() - reader.0.len();
     let mut last = 0;
     while last != kind::END {
-        let section = Section::take(&mut reader)?;
+        let section = Section::read(&mut reader)?;
+        // Ascending kinds make the file's content unique and put tables before rows that refer to
+        // them.
         if section.kind < last {
             return None;
         }
         last = section.kind;
     }
     reader.end()?;
-    Some(File {
+    Some(CheckpointFile {
         header,
         bytes,
         body,
@@ -391,15 +392,18 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn take(reader: &mut Reader<'a>) -> Option<Self> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let whole = reader.0;
         let kind = reader.u8()?;
-        let (rows, raw_len, stored_len) =
-            (fixed_u32(reader)?, fixed_u32(reader)?, fixed_u32(reader)?);
-        let stored = reader.take(stored_len as usize)?;
+        let (rows, raw_len, stored_len) = (
+            read_fixed_u32(reader)?,
+            read_fixed_u32(reader)?,
+            read_fixed_u32(reader)?,
+        );
+        let stored = reader.read_bytes(stored_len as usize)?;
         let covered = whole.get(..SECTION_HEADER + stored.len())?;
-        let sound =
-            fixed_u32(reader)? == blob_crc(covered) && raw_len as usize <= SECTION_RAW_BYTES_MAX;
+        let sound = read_fixed_u32(reader)? == blob_crc(covered)
+            && raw_len as usize <= SECTION_RAW_BYTES_MAX;
         sound.then_some(Self {
             kind,
             rows: rows.into(),
@@ -409,88 +413,91 @@ impl<'a> Section<'a> {
     }
 }
 
-impl File {
-    /// Adds the file's content to a state that holds all files before it. `None` leaves the state
-    /// half filled: the caller must start over.
-    pub(super) fn restore(&self, state: &State) -> Option<Touched> {
+impl CheckpointFile {
+    /// Adds the file's content to a state that holds all files before it. After `None` the state
+    /// may hold part of the file, so the caller must start over with an empty one.
+    pub(super) fn restore(&self, state: &State) -> Option<ChangedRows> {
         let mut reader = Reader(self.bytes.get(self.body..)?);
-        let mut touched = Touched::default();
+        let mut changed = ChangedRows::default();
         loop {
-            let section = Section::take(&mut reader)?;
+            let section = Section::read(&mut reader)?;
             if section.kind == kind::END {
                 break;
             }
+            // `open` has checked the checksums, so a failure here means a wrong length.
             let raw = zstd::bulk::decompress(section.stored, section.raw_len).ok()?;
-            restore_section(state, &mut touched, &section, &mut Reader(&raw))?;
+            restore_section(state, &mut changed, &section, &mut Reader(&raw))?;
         }
         state
             .last_stamp
             .fetch_max(self.header.last_stamp, Ordering::Relaxed);
+        // The checksums hold, so a difference here means a file that was made wrongly.
         let to = &self.header.to;
-        (Mark::now(state, turnkeep_journal::Position(to.position), to.log_bytes) == *to)
-            .then_some(touched)
+        (TableExtent::from_state(state, turnkeep_journal::Position(to.position), to.log_bytes)
+            == *to)
+            .then_some(changed)
     }
 }
 
 fn restore_section(
     state: &State,
-    touched: &mut Touched,
+    changed: &mut ChangedRows,
     section: &Section<'_>,
     raw: &mut Reader<'_>,
 ) -> Option<()> {
     let rows = section.rows;
     match section.kind {
-        kind::DECLARED => each(rows, || restore_declared(state, raw))?,
-        kind::BUNDLES => each(rows, || restore_bundle(state, raw))?,
-        kind::BLOBS => for_rows(raw, rows, BLOB_COLUMNS, |row| {
+        kind::DECLARED => restore_texts(rows, || restore_declared(state, raw))?,
+        kind::BUNDLES => restore_texts(rows, || restore_bundle(state, raw))?,
+        kind::BLOBS => restore_rows(raw, rows, BLOB_COLUMNS, |row| {
             state.add_blob(BlobRow::from_words(row));
             Some(())
         })?,
-        kind::TURNS => for_rows(raw, rows, TURN_COLUMNS, |row| restore_turn(state, row))?,
-        kind::FS_ROOTS => for_rows(raw, rows, [false; 2], |[turn, blob]| {
+        kind::TURNS => restore_rows(raw, rows, TURN_COLUMNS, |row| restore_turn(state, row))?,
+        kind::FS_ROOTS => restore_rows(raw, rows, [false; 2], |[turn, blob]| {
             state.add_fs_root(TurnId::new(turn)?, blob);
             Some(())
         })?,
-        kind::CONTEXTS => for_rows(raw, rows, [false; 2], |[created_at, base]| {
+        kind::CONTEXTS => restore_rows(raw, rows, [false; 2], |[created_at, base]| {
             state.push_context(Timestamp(created_at), base);
             Some(())
         })?,
-        kind::HEADS => for_rows(raw, rows, [false; 2], |row| {
-            restore_head(state, touched, row)
+        kind::HEADS => restore_rows(raw, rows, [false; 2], |row| {
+            restore_head(state, changed, row)
         })?,
-        kind::LABELS => each(rows, || restore_labels(state, touched, raw))?,
-        kind::KEYS => for_rows(raw, rows, KEY_COLUMNS, |row| {
+        kind::LABELS => restore_texts(rows, || restore_labels(state, changed, raw))?,
+        kind::KEYS => restore_rows(raw, rows, KEY_COLUMNS, |row| {
             state.add_key_row(row);
             Some(())
         })?,
-        kind::EVENTS => for_rows(raw, rows, [false], |row| {
+        kind::EVENTS => restore_rows(raw, rows, [false], |row| {
             state.events.push(row[0]);
             Some(())
         })?,
-        kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| {
-            restore_lost_turn(state, touched, row)
+        kind::LOST_TURNS => restore_rows(raw, rows, [false; 2], |row| {
+            restore_lost_turn(state, changed, row)
         })?,
-        kind::MOVED_BLOBS => for_rows(raw, rows, MOVED_COLUMNS, |row| {
-            restore_moved(state, touched, row)
+        kind::MOVED_BLOBS => restore_rows(raw, rows, MOVED_COLUMNS, |row| {
+            restore_moved_blob(state, changed, row)
         })?,
         _ => return None,
     }
     raw.end()
 }
 
-fn each(rows: u64, mut one: impl FnMut() -> Option<()>) -> Option<()> {
-    (0..rows).try_for_each(|_| one())
+fn restore_texts(rows: u64, mut restore_one: impl FnMut() -> Option<()>) -> Option<()> {
+    (0..rows).try_for_each(|_| restore_one())
 }
 
-fn for_rows<const N: usize>(
+fn restore_rows<const N: usize>(
     raw: &mut Reader<'_>,
     rows: u64,
-    random: [bool; N],
-    one: impl FnMut([u64; N]) -> Option<()>,
+    is_hash: [bool; N],
+    restore_one: impl FnMut([u64; N]) -> Option<()>,
 ) -> Option<()> {
-    columns::decode(raw, rows, random)?
+    columns::decode(raw, rows, is_hash)?
         .into_iter()
-        .try_for_each(one)
+        .try_for_each(restore_one)
 }
 
 fn restore_declared(state: &State, raw: &mut Reader<'_>) -> Option<()> {
@@ -530,22 +537,27 @@ fn restore_turn(
         has_fs_root: false,
         lost,
         created_at: Timestamp(created_at),
-        jump: walk::jump_of(state, id, parent),
+        // Derived, so that the file need not store it.
+        jump: walk::choose_jump(state, id, parent),
     };
     state.push_turn(row);
     Some(())
 }
 
-fn restore_head(state: &State, touched: &mut Touched, [context, head]: [u64; 2]) -> Option<()> {
+fn restore_head(state: &State, changed: &mut ChangedRows, [context, head]: [u64; 2]) -> Option<()> {
     let (context, head) = (ContextId::new(context)?, TurnId::new(head)?);
     state.head(context)?;
     state.turn(head)?;
     state.set_head(context, head);
-    touched.heads.insert(context);
+    changed.heads.insert(context);
     Some(())
 }
 
-fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 2]) -> Option<()> {
+fn restore_lost_turn(
+    state: &State,
+    changed: &mut ChangedRows,
+    [turn, depth]: [u64; 2],
+) -> Option<()> {
     let turn = TurnId::new(turn)?;
     let row = state.turn(turn).filter(|row| row.lost)?;
     state.set_turn(
@@ -555,25 +567,26 @@ fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 
             ..row
         },
     );
-    touched.lost_turns.insert(turn);
+    changed.lost_turns.insert(turn);
     Some(())
 }
 
-fn restore_moved(state: &State, touched: &mut Touched, moved: [u64; 8]) -> Option<()> {
+fn restore_moved_blob(state: &State, changed: &mut ChangedRows, moved: [u64; 8]) -> Option<()> {
     let (row, words) = (moved[0], &moved[1..]);
     let blob = BlobRow::from_words(words.try_into().ok()?);
+    // A blob moves, but its hash stays: the first four words must be the ones of its row.
     state
         .blobs
         .get(row)
         .filter(|known| known[..4] == words[..4])?;
     state.move_blob(row, blob);
-    touched.blobs.insert(row);
+    changed.blobs.insert(row);
     Some(())
 }
 
-fn restore_labels(state: &State, touched: &mut Touched, raw: &mut Reader<'_>) -> Option<()> {
+fn restore_labels(state: &State, changed: &mut ChangedRows, raw: &mut Reader<'_>) -> Option<()> {
     let context = ContextId::new(raw.u64()?)?;
-    state.set_labels(context, Arc::new(labels(raw)?));
-    touched.labels.insert(context);
+    state.set_labels(context, Arc::new(read_labels(raw)?));
+    changed.labels.insert(context);
     Some(())
 }

@@ -1,12 +1,19 @@
-//! Index checkpoints: the state on disk, so that a start reads only the log's tail.
+//! Checkpoints: the state on disk, so that a start replays only the log's tail.
 //!
-//! They are derived and never needed for safety. The index is a row of files,
-//! `index/0000000001.ckpt` and on, each with what the log added between two positions: new rows of
-//! the append-only tables, and the heads and labels that changed. So writing one costs what was
-//! added, not what there is; the last file is rewritten while it is small. A file counts only if
-//! its checksums hold, it begins where the one before it ends, it is of this store, and the log has
-//! the frame that it reflects, with the same hash. Otherwise it and all after it are removed and
-//! the log is replayed instead.
+//! They are derived from the log and never needed for safety. The index is a series of files,
+//! `index/0000000001.ckpt` and on. Each holds the changes between two log positions: the new rows
+//! of the append-only tables, and the rows that changed in place. Writing one costs the size of the
+//! changes, not of the store.
+//!
+//! Worked example with `checkpoint_every_bytes` = 64 MiB: file 1 covers the log from 0 to 64 MiB.
+//! At 70 MiB the store closes and writes file 2 for 64 to 70 MiB. File 2 is not full, so the next
+//! checkpoint, at 134 MiB, replaces it with a file 2 for 64 to 134 MiB. Now it is full, and the
+//! next one is file 3.
+//!
+//! A file counts only if its checksums hold, it begins where the file before it ends, it belongs to
+//! this store, and the log has the frame that it reflects, with the same hash. Otherwise it and all
+//! files after it are removed, and the log is replayed instead. A failed write is not retried: the
+//! next checkpoint covers the same range and more.
 
 mod columns;
 mod file;
@@ -20,21 +27,21 @@ use turnkeep_journal::{LogReader, Position, Storage};
 use turnkeep_types::{ContextId, TurnId};
 
 use crate::acknowledged::{self, Acknowledged};
-use crate::apply::{Applier, Touched};
+use crate::apply::{Applier, ChangedRows};
 use crate::command::Labels;
 use crate::registry::Registry;
 use crate::state::State;
 
-pub(crate) use file::Header;
+pub(crate) use file::CheckpointHeader;
 
 const DIR: &str = "index";
 
-/// How long a checkpoint waits for the log to be synced as far as it reflects it.
+/// How long a checkpoint waits until the log is synced up to the position that it reflects.
 const DURABLE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How far the tables reach.
+/// A log position and the table lengths at that position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mark {
+pub(crate) struct TableExtent {
     pub(crate) position: u64,
     pub(crate) log_bytes: u64,
     pub(crate) turns: u64,
@@ -47,8 +54,8 @@ pub(crate) struct Mark {
     pub(crate) bundles: u64,
 }
 
-impl Mark {
-    fn now(state: &State, position: Position, log_bytes: u64) -> Self {
+impl TableExtent {
+    fn from_state(state: &State, position: Position, log_bytes: u64) -> Self {
         Self {
             position: position.0,
             log_bytes,
@@ -64,81 +71,93 @@ impl Mark {
     }
 }
 
-/// What one file holds: everything between two marks. Rows below `to` never change, so it can be
-/// written out while the writer goes on.
+/// The content of one file: all changes between two extents. New rows below `to` do not change, so
+/// the checkpoint thread reads them while the writer goes on. Rows that change in place are copied
+/// into the delta, because the writer may change them again meanwhile.
 pub(crate) struct Delta {
-    pub(crate) header: Header,
+    pub(crate) header: CheckpointHeader,
     pub(crate) state: Arc<State>,
     pub(crate) registry: Arc<Registry>,
+    /// Context and head.
     pub(crate) heads: Vec<[u64; 2]>,
+    /// Turn and depth.
     pub(crate) lost_turns: Vec<[u64; 2]>,
+    /// Row number, then the words of the row.
     pub(crate) moved_blobs: Vec<[u64; 8]>,
     pub(crate) labels: Vec<(ContextId, Arc<Labels>)>,
 }
 
-/// Where the row of files stands: which file is being filled, and from where.
+/// Which file is filled next, and how far the files reach.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress {
+    /// The number of the file that the next checkpoint writes.
     pub(crate) number: u64,
-    pub(crate) from: Mark,
-    pub(crate) done: Mark,
+    /// Where that file begins.
+    pub(crate) from: TableExtent,
+    /// How far the files on disk reach. Beyond `from` if file `number` exists and is not full.
+    pub(crate) done: TableExtent,
 }
 
 impl Progress {
     fn start() -> Self {
         Self {
             number: 1,
-            from: Mark::default(),
-            done: Mark::default(),
+            from: TableExtent::default(),
+            done: TableExtent::default(),
         }
     }
 }
 
-/// What the checkpoints on disk amount to.
-pub(crate) struct Loaded {
+/// The state and the progress that the files on disk hold.
+pub(crate) struct LoadedIndex {
     pub(crate) state: State,
-    pub(crate) touched: Touched,
+    pub(crate) changed: ChangedRows,
     pub(crate) progress: Progress,
-    /// The header of the last file; none if there is no checkpoint.
-    pub(crate) last: Option<Header>,
-    /// The header of the last file that is sound, though its format may be too old to be loaded.
-    pub(crate) known: Option<Header>,
+    /// The header of the last file that was loaded.
+    pub(crate) last: Option<CheckpointHeader>,
+    /// The header of the last sound file. Its format may be too old to load, but it still proves
+    /// how far the log was durable.
+    pub(crate) newest_sound: Option<CheckpointHeader>,
 }
 
-impl Loaded {
-    pub(crate) fn nothing() -> Self {
-        let (state, touched) = (State::new(), Touched::default());
+impl LoadedIndex {
+    pub(crate) fn empty() -> Self {
+        let (state, changed) = (State::new(), ChangedRows::default());
         Self {
             state,
-            touched,
+            changed,
             progress: Progress::start(),
             last: None,
-            known: None,
+            newest_sound: None,
         }
     }
 }
 
-/// Loads what counts of the row of files, as far as they can tell by themselves. Only reads.
-pub(crate) fn load(storage: &dyn Storage) -> Loaded {
+/// Loads the files that are sound and follow each other. Whether they belong to the log is for the
+/// caller to check. Writes nothing.
+pub(crate) fn load(storage: &dyn Storage) -> LoadedIndex {
     load_below(storage, u64::MAX)
 }
 
-fn load_below(storage: &dyn Storage, end: u64) -> Loaded {
-    let mut loaded = Loaded::nothing();
-    for file in row(storage) {
+/// Loads the files with numbers below `end`.
+fn load_below(storage: &dyn Storage, end: u64) -> LoadedIndex {
+    let mut loaded = LoadedIndex::empty();
+    for file in sound_files(storage) {
         let follows = loaded.progress.done == file.header.from;
-        loaded.known = Some(file.header.clone());
+        loaded.newest_sound = Some(file.header.clone());
+        // Not a `break`: the headers of later files still tell how far the log was durable.
         if file.header.number >= end || !file.header.is_current() || !follows {
             continue;
         }
-        let Some(touched) = file.restore(&loaded.state) else {
-            // The tables may hold part of it: begin again without it.
+        let Some(changed) = file.restore(&loaded.state) else {
+            // The tables may hold part of the file, and rows cannot be removed. Start over with
+            // empty tables and stop before this file.
             return load_below(storage, file.header.number);
         };
-        let Header {
+        let CheckpointHeader {
             number, from, to, ..
         } = file.header;
-        loaded.touched = touched;
+        loaded.changed = changed;
         loaded.progress = Progress {
             number,
             from,
@@ -149,35 +168,40 @@ fn load_below(storage: &dyn Storage, end: u64) -> Loaded {
     loaded
 }
 
-/// The files of the index in order, as long as each is sound and follows the one before it.
-fn row(storage: &dyn Storage) -> impl Iterator<Item = file::File> + '_ {
-    let mut before: Option<Header> = None;
+/// The files of the index in order, up to the first that is missing, not sound or does not follow
+/// the one before it.
+fn sound_files(storage: &dyn Storage) -> impl Iterator<Item = file::CheckpointFile> + '_ {
+    let mut before: Option<CheckpointHeader> = None;
     (1..).map_while(move |number| {
         let file = file::open(storage, &file_name(number))?;
         let follows = match &before {
             Some(before) => {
                 file.header.from == before.to && file.header.store_id == before.store_id
             }
-            None => file.header.from == Mark::default(),
+            None => file.header.from == TableExtent::default(),
         };
         before = Some(file.header.clone());
         (follows && file.header.number == number).then_some(file)
     })
 }
 
-/// How far the log is known to have been durable, and which ids were given.
+/// What the log must hold at least, according to the files beside it. Ids are assigned in order, so
+/// a count of turns stands for all ids up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Known {
+pub(crate) struct LogMinimum {
+    /// The last frame known to have been durable.
     pub(crate) position: u64,
+    /// How many turns were acknowledged.
     pub(crate) turns: u64,
+    /// How many contexts were acknowledged.
     pub(crate) contexts: u64,
 }
 
-impl Known {
-    /// What a checkpoint and the file of acknowledged writes say about the store with this id;
-    /// without an id, about whatever store they are of.
-    pub(crate) fn of(
-        checkpoint: Option<&Header>,
+impl LogMinimum {
+    /// Combines a checkpoint with the file of acknowledged writes, as far as they belong to the
+    /// store `store_id`. Without an id both count.
+    pub(crate) fn from_evidence(
+        checkpoint: Option<&CheckpointHeader>,
         acknowledged: Option<&Acknowledged>,
         store_id: Option<[u8; 16]>,
     ) -> Self {
@@ -198,18 +222,18 @@ impl Known {
     }
 }
 
-/// How far the log of this store is known to have been durable, without loading the index.
-pub(crate) fn known(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> Known {
-    let last = row(storage).last().map(|file| file.header);
-    Known::of(
+/// Reads the minimum from the headers, without loading the tables.
+pub(crate) fn read_log_minimum(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> LogMinimum {
+    let last = sound_files(storage).last().map(|file| file.header);
+    LogMinimum::from_evidence(
         last.as_ref(),
         acknowledged::read(storage).as_ref(),
         store_id,
     )
 }
 
-/// Removes what did not count: every file behind those that were loaded.
-pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
+/// Removes every index file after the ones that were loaded, and leftovers of interrupted writes.
+pub(crate) fn remove_unloaded_files(storage: &dyn Storage, loaded: &LoadedIndex) {
     let kept = loaded.last.as_ref().map_or(0, |header| header.number);
     for name in storage.list(DIR).unwrap_or_default() {
         if format!("{DIR}/{name}") == acknowledged::NAME {
@@ -219,8 +243,10 @@ pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
             .strip_suffix(".ckpt")
             .and_then(|stem| stem.parse::<u64>().ok());
         if number.is_none_or(|number| number > kept) {
-            // What cannot be removed is judged again at the next start, by the same rules.
-            drop(storage.remove(&format!("{DIR}/{name}")));
+            // A failure is harmless: the next start rejects the file by the same rules.
+            match storage.remove(&format!("{DIR}/{name}")) {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 }
@@ -239,28 +265,27 @@ fn file_name(number: u64) -> String {
 }
 
 /// Decides on the writer's thread when a checkpoint is due, and writes it on a thread of its own.
-/// One that could not be written is as if it had not been tried: the next one covers the same and
-/// more.
 pub(crate) struct Checkpointer {
     store_id: [u8; 16],
     log: LogReader,
     every_bytes: u64,
     progress: Progress,
-    /// The length of the log at which the next one is due.
+    /// The length of the log at which the next checkpoint is due.
     due_at: u64,
     in_flight: Option<InFlight>,
     worker: Option<Worker>,
 }
 
-/// A checkpoint that is being written.
+/// A checkpoint that the thread is writing.
 struct InFlight {
-    header: Header,
-    touched: Touched,
+    header: CheckpointHeader,
+    /// The changed rows that it covers. They go back to the applier if the file must be rewritten.
+    changed: ChangedRows,
 }
 
 struct Worker {
     deltas: SyncSender<Delta>,
-    /// Whether the last one was written.
+    /// Whether a delta was written, one message per delta.
     written: Receiver<bool>,
     thread: JoinHandle<()>,
 }
@@ -269,7 +294,8 @@ impl Checkpointer {
     pub(crate) fn start(
         storage: Arc<dyn Storage>,
         log: LogReader,
-        (store_id, every_bytes): ([u8; 16], u64),
+        store_id: [u8; 16],
+        every_bytes: u64,
         progress: Progress,
     ) -> std::io::Result<Self> {
         let (deltas, queue) = sync_channel::<Delta>(1);
@@ -277,7 +303,10 @@ impl Checkpointer {
         let reader = log.clone();
         let write_all = move || {
             for delta in queue {
-                if done.send(write(&*storage, &reader, &delta)).is_err() {
+                if done
+                    .send(write_when_durable(&*storage, &reader, &delta))
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -302,61 +331,63 @@ impl Checkpointer {
         })
     }
 
-    /// Writes a checkpoint if enough was logged since the last one.
-    pub(crate) fn consider(&mut self, applier: &mut Applier) {
+    /// Starts a checkpoint if enough was logged since the last one. Never waits.
+    pub(crate) fn write_if_due(&mut self, applier: &mut Applier) {
         let Some(worker) = &self.worker else { return };
         if self.in_flight.is_some() {
             let written = worker.written.try_recv().ok();
-            self.settle(applier, written);
+            self.finish_in_flight(applier, written);
         }
         if self.in_flight.is_none() && self.log.bytes_used() >= self.due_at {
-            self.send(applier);
+            self.start_write(applier);
         }
     }
 
     /// Writes a last checkpoint and waits until it is on disk.
     pub(crate) fn finish(&mut self, applier: &mut Applier) {
-        self.wait(applier);
+        // One write at a time: the last checkpoint begins where the current one ends.
+        self.wait_for_write(applier);
         if self.log.last() != Position(self.progress.done.position) {
-            self.send(applier);
-            self.wait(applier);
+            self.start_write(applier);
+            self.wait_for_write(applier);
         }
         if let Some(Worker { deltas, thread, .. }) = self.worker.take() {
             drop(deltas);
-            // A checkpoint that could not be written costs the next start some replay, no more.
-            drop(thread.join());
+            // A panic of the thread costs the next start some replay, and nothing else.
+            match thread.join() {
+                Ok(()) | Err(_) => {}
+            }
         }
     }
 
-    fn wait(&mut self, applier: &mut Applier) {
+    fn wait_for_write(&mut self, applier: &mut Applier) {
         if self.in_flight.is_some() {
             let written = self
                 .worker
                 .as_ref()
                 .and_then(|worker| worker.written.recv().ok());
-            self.settle(applier, Some(written.unwrap_or(false)));
+            self.finish_in_flight(applier, Some(written.unwrap_or(false)));
         }
     }
 
-    fn send(&mut self, applier: &mut Applier) {
+    fn start_write(&mut self, applier: &mut Applier) {
         let Some(worker) = &self.worker else { return };
-        let Some(delta) = self.delta(applier) else {
+        let Some(delta) = self.build_delta(applier) else {
             return;
         };
         let header = delta.header.clone();
         if worker.deltas.try_send(delta).is_ok() {
             self.in_flight = Some(InFlight {
                 header,
-                touched: std::mem::take(&mut applier.touched),
+                changed: std::mem::take(&mut applier.changed),
             });
         }
     }
 
-    /// Takes note of what came of the checkpoint in flight; none if nothing has come yet.
-    fn settle(&mut self, applier: &mut Applier, written: Option<bool>) {
-        let (Some(written), Some(InFlight { header, touched })) =
-            (written, self.in_flight.take_if(|_| written.is_some()))
-        else {
+    /// Records the result of the checkpoint in flight. `None` means that the thread still writes.
+    fn finish_in_flight(&mut self, applier: &mut Applier, written: Option<bool>) {
+        let Some(written) = written else { return };
+        let Some(InFlight { header, changed }) = self.in_flight.take() else {
             return;
         };
         let full = header.to.log_bytes.saturating_sub(header.from.log_bytes) >= self.every_bytes;
@@ -370,8 +401,11 @@ impl Checkpointer {
                 done: header.to,
             };
         } else {
-            applier.touched.add(touched);
+            // The next checkpoint writes this file again, so it must cover these rows again.
+            applier.changed.add(changed);
         }
+        // After a failure the next attempt waits for as much log as after a success: a full disk
+        // must not make every commit try again.
         let since = if written {
             header.to.log_bytes
         } else {
@@ -380,44 +414,63 @@ impl Checkpointer {
         self.due_at = since.saturating_add(self.every_bytes);
     }
 
-    fn delta(&self, applier: &Applier) -> Option<Delta> {
+    fn build_delta(&self, applier: &Applier) -> Option<Delta> {
         let state = &applier.state;
         let position = self.log.last();
-        let header = Header {
+        let header = CheckpointHeader {
             format: file::FORMAT,
             store_id: self.store_id,
             number: self.progress.number,
             frame_hash: self.log.frame_hash(position)?,
             from: self.progress.from,
-            to: Mark::now(state, position, self.log.bytes_used()),
+            to: TableExtent::from_state(state, position, self.log.bytes_used()),
             last_stamp: state.last_stamp.load(std::sync::atomic::Ordering::Relaxed),
         };
-        let head = |id: &ContextId| [id.get(), state.contexts.word(id.get() - 1, 0).unwrap_or(0)];
-        let lost = |id: &TurnId| Some([id.get(), state.turn(*id)?.depth.into()]);
-        let moved = |&row: &u64| {
-            let mut moved = [row; 8];
-            moved[1..].copy_from_slice(&state.blobs.get(row)?);
-            Some(moved)
-        };
+        let ChangedRows {
+            heads,
+            labels,
+            blobs,
+            lost_turns,
+        } = &applier.changed;
         Some(Delta {
             header,
             state: state.clone(),
             registry: state.registry.load_full(),
-            heads: applier.touched.heads.iter().map(head).collect(),
-            lost_turns: applier.touched.lost_turns.iter().filter_map(lost).collect(),
-            moved_blobs: applier.touched.blobs.iter().filter_map(moved).collect(),
-            labels: applier
-                .touched
-                .labels
+            heads: heads.iter().map(|&id| head_row(state, id)).collect(),
+            lost_turns: lost_turns
                 .iter()
-                .map(|&id| (id, state.labels_of(id)))
+                .filter_map(|&id| lost_turn_row(state, id))
+                .collect(),
+            moved_blobs: blobs
+                .iter()
+                .filter_map(|&row| moved_blob_row(state, row))
+                .collect(),
+            labels: labels
+                .iter()
+                .map(|&id| (id, state.read_labels(id)))
                 .collect(),
         })
     }
 }
 
-/// Writes one file, once the log is durable as far as the file reflects it; says whether it could.
-fn write(storage: &dyn Storage, log: &LogReader, delta: &Delta) -> bool {
+fn head_row(state: &State, context: ContextId) -> [u64; 2] {
+    let head = state.contexts.read_word(context.get() - 1, 0);
+    [context.get(), head.unwrap_or(0)]
+}
+
+fn lost_turn_row(state: &State, turn: TurnId) -> Option<[u64; 2]> {
+    Some([turn.get(), state.turn(turn)?.depth.into()])
+}
+
+fn moved_blob_row(state: &State, row: u64) -> Option<[u64; 8]> {
+    let mut moved = [row; 8];
+    moved[1..].copy_from_slice(&state.blobs.get(row)?);
+    Some(moved)
+}
+
+/// Writes one file and returns whether it succeeded. It waits for the log first: a checkpoint that
+/// reflects a frame which a crash then removes would report a loss of frames never acknowledged.
+fn write_when_durable(storage: &dyn Storage, log: &LogReader, delta: &Delta) -> bool {
     log.wait_durable(Position(delta.header.to.position), DURABLE_WITHIN)
         && file::write(storage, &file_name(delta.header.number), delta).is_ok()
 }

@@ -1,8 +1,8 @@
 //! Encoding: JSON with field names becomes a payload's msgpack, by a published descriptor.
 //!
-//! It takes what projection prints by default. The same JSON gives the same bytes: tags ascend,
-//! integers take the fewest bytes, map keys are sorted. It fails with the path of the first value
-//! that does not fit.
+//! It accepts the JSON that projection prints by default. The same JSON always gives the same
+//! bytes: tags ascend, integers take the fewest bytes, map keys are sorted. It fails with the path
+//! of the first value that does not fit.
 
 mod msgpack;
 mod scalar;
@@ -18,15 +18,15 @@ use super::msgpack::NESTING_MAX;
 use super::resolve::Resolver;
 use super::warning::truncate_path;
 use crate::registry::{Field, Kind, MapShape, Registry, Shape, TypeVersion};
-use msgpack::Writer;
+use msgpack::MsgpackWriter;
 
 /// Why JSON cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// No type was named.
+    /// The request names no type.
     #[error("data needs a type: name type_id and type_version")]
     MissingType,
-    /// Nobody published the type.
+    /// The type is not published.
     #[error("type {0} is not published: publish its bundle first, or send payload_b64")]
     Unpublished(TypeRef),
     /// The type has no field with this name.
@@ -37,7 +37,7 @@ pub enum EncodeError {
         /// The type that has no such field.
         type_ref: TypeRef,
     },
-    /// The data lacks a field that its type does not mark optional.
+    /// The data lacks a field that is not optional.
     #[error(
         "{path} is missing, and {type_ref} does not mark it optional; allow_missing accepts data without it"
     )]
@@ -47,30 +47,30 @@ pub enum EncodeError {
         /// The type that has the field.
         type_ref: TypeRef,
     },
-    /// A value is not what its descriptor says.
+    /// A value does not fit its descriptor.
     #[error("{path} must be {expected}, not {found}")]
     WrongValue {
         /// The way to it by names.
         path: String,
-        /// What it must be.
+        /// What the descriptor allows.
         expected: String,
-        /// What it is.
+        /// What the data has.
         found: String,
     },
-    /// The data nests too deep.
+    /// The data is nested too deeply.
     #[error("the data nests deeper than {NESTING_MAX} levels at {path}")]
     TooDeep {
-        /// The way to the level too much.
+        /// The path to the first value beyond the limit.
         path: String,
     },
 }
 
-/// Whether data may lack fields that its type does not mark optional.
+/// Whether data may lack fields that are not optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingFields {
-    /// It may not.
+    /// The encoder rejects such data.
     Refuse,
-    /// It may.
+    /// The encoder accepts such data.
     Allow,
 }
 
@@ -94,15 +94,15 @@ pub fn encode(
         path: vec!["data".to_owned()],
         depth: 0,
     };
-    let mut out = Writer::default();
-    encoder.object(&mut out, version, data)?;
+    let mut out = MsgpackWriter::default();
+    encoder.encode_object(&mut out, version, data)?;
     Ok(out.into_bytes())
 }
 
 struct Encoder<'r> {
     names: Resolver<'r>,
     missing: MissingFields,
-    /// The way to the value that is being encoded, a text per step.
+    /// The path to the value that is being encoded, one string per step.
     path: Vec<String>,
     depth: usize,
 }
@@ -110,7 +110,7 @@ struct Encoder<'r> {
 type Encoded = Result<(), EncodeError>;
 
 impl<'r> Encoder<'r> {
-    fn wrong(&self, expected: impl Into<String>, found: &Value) -> EncodeError {
+    fn wrong_value(&self, expected: impl Into<String>, found: &Value) -> EncodeError {
         EncodeError::WrongValue {
             path: self.path_text(""),
             expected: expected.into(),
@@ -118,7 +118,7 @@ impl<'r> Encoder<'r> {
         }
     }
 
-    /// The way to a value as text, of bounded length however long the keys on it are.
+    /// The current path and one more step as text, truncated to a bounded length.
     fn path_text(&self, last: &str) -> String {
         let mut text = self.path.concat();
         text.push_str(last);
@@ -126,8 +126,8 @@ impl<'r> Encoder<'r> {
         text
     }
 
-    /// Encodes what is one step further on the path.
-    fn at<T>(
+    /// Runs `encode` with one more step on the path.
+    fn encode_at<T>(
         &mut self,
         step: String,
         encode: impl FnOnce(&mut Self) -> Result<T, EncodeError>,
@@ -138,8 +138,9 @@ impl<'r> Encoder<'r> {
         Ok(encoded)
     }
 
-    /// Encodes the parts of a container.
-    fn inside(&mut self, encode: impl FnOnce(&mut Self) -> Encoded) -> Encoded {
+    /// Runs `encode` one nesting level deeper.
+    fn encode_inside(&mut self, encode: impl FnOnce(&mut Self) -> Encoded) -> Encoded {
+        // The same limit as in decoding: whatever is encoded can be read back.
         if self.depth == NESTING_MAX {
             return Err(EncodeError::TooDeep {
                 path: self.path_text(""),
@@ -151,10 +152,16 @@ impl<'r> Encoder<'r> {
         Ok(())
     }
 
-    fn object(&mut self, out: &mut Writer, version: &'r TypeVersion, data: &Value) -> Encoded {
+    fn encode_object(
+        &mut self,
+        out: &mut MsgpackWriter,
+        version: &'r TypeVersion,
+        data: &Value,
+    ) -> Encoded {
         let Value::Object(members) = data else {
-            return Err(self.wrong(format!("an object of {}", version.type_ref), data));
+            return Err(self.wrong_value(format!("an object of {}", version.type_ref), data));
         };
+        // Resolve all names before anything is written: an error must leave no partial output.
         let mut fields = Vec::with_capacity(members.len());
         for (name, value) in members {
             let field = version
@@ -165,21 +172,22 @@ impl<'r> Encoder<'r> {
                 })?;
             fields.push((field, value));
         }
-        self.refuse_missing(version, members)?;
+        self.reject_missing(version, members)?;
+        // Ascending tags give equal data equal bytes, and so equal hashes.
         fields.sort_by_key(|(field, _)| field.tag);
-        self.inside(|this| {
-            out.map(fields.len());
+        self.encode_inside(|this| {
+            out.write_map_header(fields.len());
             fields.into_iter().try_for_each(|(field, value)| {
-                out.int(field.tag.into());
-                this.at(format!(".{}", field.name), |this| {
-                    this.value(out, &field.shape, value)
+                out.write_int(field.tag.into());
+                this.encode_at(format!(".{}", field.name), |this| {
+                    this.encode_value(out, &field.shape, value)
                 })
             })
         })
     }
 
-    /// A field that is null is not missing.
-    fn refuse_missing(&self, version: &TypeVersion, members: &Map<String, Value>) -> Encoded {
+    /// Returns an error if a required field is missing. A field that is null is not missing.
+    fn reject_missing(&self, version: &TypeVersion, members: &Map<String, Value>) -> Encoded {
         if self.missing == MissingFields::Allow {
             return Ok(());
         }
@@ -193,22 +201,34 @@ impl<'r> Encoder<'r> {
         }
     }
 
-    fn value(&mut self, out: &mut Writer, shape: &'r Shape, value: &Value) -> Encoded {
+    fn encode_value(
+        &mut self,
+        out: &mut MsgpackWriter,
+        shape: &'r Shape,
+        value: &Value,
+    ) -> Encoded {
         match (&shape.kind, value) {
-            (_, Value::Null) => out.nil(),
-            (Kind::Any, value) => self.any(out, value)?,
-            (Kind::Array(items), Value::Array(values)) => self.array(out, items, values)?,
-            (Kind::Map(map), Value::Object(members)) => self.map(out, map, members)?,
-            (Kind::TypedBlob, Value::Object(members)) => self.typed_blob(out, members, value)?,
-            (Kind::Type(id), value) => self.nested(out, id, value)?,
-            (_, value) => self.scalar(out, shape, value)?,
+            (_, Value::Null) => out.write_nil(),
+            (Kind::Any, value) => self.encode_any(out, value)?,
+            (Kind::Array(items), Value::Array(values)) => self.encode_array(out, items, values)?,
+            (Kind::Map(map), Value::Object(members)) => self.encode_map(out, map, members)?,
+            (Kind::TypedBlob, Value::Object(members)) => {
+                self.encode_typed_blob(out, members, value)?
+            }
+            (Kind::Type(id), value) => self.encode_nested(out, id, value)?,
+            (_, value) => self.encode_scalar(out, shape, value)?,
         }
         Ok(())
     }
 
-    fn nested(&mut self, out: &mut Writer, id: &'r Arc<str>, value: &Value) -> Encoded {
+    fn encode_nested(
+        &mut self,
+        out: &mut MsgpackWriter,
+        id: &'r Arc<str>,
+        value: &Value,
+    ) -> Encoded {
         match self.names.latest(id) {
-            Some(version) => self.object(out, version, value),
+            Some(version) => self.encode_object(out, version, value),
             None => Err(EncodeError::Unpublished(TypeRef {
                 id: Arc::clone(id),
                 version: 0,
@@ -216,52 +236,57 @@ impl<'r> Encoder<'r> {
         }
     }
 
-    fn array(&mut self, out: &mut Writer, items: &'r Shape, values: &[Value]) -> Encoded {
-        self.inside(|this| {
-            out.array(values.len());
+    fn encode_array(
+        &mut self,
+        out: &mut MsgpackWriter,
+        items: &'r Shape,
+        values: &[Value],
+    ) -> Encoded {
+        self.encode_inside(|this| {
+            out.write_array_header(values.len());
             values.iter().enumerate().try_for_each(|(index, value)| {
-                this.at(format!("[{index}]"), |this| this.value(out, items, value))
+                this.encode_at(format!("[{index}]"), |this| {
+                    this.encode_value(out, items, value)
+                })
             })
         })
     }
 
-    fn map(
+    fn encode_map(
         &mut self,
-        out: &mut Writer,
+        out: &mut MsgpackWriter,
         map: &'r MapShape,
         members: &Map<String, Value>,
     ) -> Encoded {
         let mut entries = Vec::with_capacity(members.len());
         for (key, value) in members {
-            entries.push((
-                self.at(format!("[{key:?}]"), |this| {
-                    this.map_key(&map.key.kind, key)
-                })?,
-                key,
-                value,
-            ));
+            let encoded = self.encode_at(format!("[{key:?}]"), |this| {
+                this.parse_map_key(&map.key.kind, key)
+            })?;
+            entries.push((encoded, key, value));
         }
+        // By the typed key, not by its text: 9 comes before 10.
         entries.sort_by(|(a, ..), (b, ..)| a.cmp(b));
-        self.inside(|this| {
-            out.map(entries.len());
+        self.encode_inside(|this| {
+            out.write_map_header(entries.len());
             entries.into_iter().try_for_each(|(encoded, key, value)| {
                 encoded.write(out);
-                this.at(format!("[{key:?}]"), |this| {
-                    this.value(out, &map.value, value)
+                this.encode_at(format!("[{key:?}]"), |this| {
+                    this.encode_value(out, &map.value, value)
                 })
             })
         })
     }
 
     /// Encodes JSON without a shape.
-    fn any(&mut self, out: &mut Writer, value: &Value) -> Encoded {
+    fn encode_any(&mut self, out: &mut MsgpackWriter, value: &Value) -> Encoded {
         match value {
-            Value::Null => out.nil(),
-            Value::Bool(flag) => out.bool(*flag),
-            Value::String(text) => out.str(text),
-            Value::Number(number) => match scalar::whole(number) {
-                Some(whole) => out.int(whole),
-                None => out.f64(number.as_f64().unwrap_or_default()),
+            Value::Null => out.write_nil(),
+            Value::Bool(flag) => out.write_bool(*flag),
+            Value::String(text) => out.write_str(text),
+            Value::Number(number) => match scalar::as_whole_number(number) {
+                Some(whole) => out.write_int(whole),
+                None => out.write_f64(number.as_f64().unwrap_or_default()),
             },
             Value::Array(values) => {
                 static ANY: Shape = Shape {
@@ -269,29 +294,33 @@ impl<'r> Encoder<'r> {
                     semantic: None,
                     enum_id: None,
                 };
-                self.array(out, &ANY, values)?;
+                self.encode_array(out, &ANY, values)?;
             }
-            Value::Object(members) => self.any_object(out, members)?,
+            Value::Object(members) => self.encode_any_object(out, members)?,
         }
         Ok(())
     }
 
-    fn any_object(&mut self, out: &mut Writer, members: &Map<String, Value>) -> Encoded {
+    fn encode_any_object(
+        &mut self,
+        out: &mut MsgpackWriter,
+        members: &Map<String, Value>,
+    ) -> Encoded {
         let mut entries: Vec<_> = members.iter().collect();
         entries.sort_by_key(|(key, _)| *key);
-        self.inside(|this| {
-            out.map(entries.len());
+        self.encode_inside(|this| {
+            out.write_map_header(entries.len());
             entries.into_iter().try_for_each(|(key, value)| {
-                out.str(key);
-                this.at(format!("[{key:?}]"), |this| this.any(out, value))
+                out.write_str(key);
+                this.encode_at(format!("[{key:?}]"), |this| this.encode_any(out, value))
             })
         })
     }
 
-    /// Encodes `{type_id, type_version, data}`, or with `bytes` in place of the data.
-    fn typed_blob(
+    /// Encodes `{type_id, type_version, data}`, or `bytes` in place of `data`.
+    fn encode_typed_blob(
         &mut self,
-        out: &mut Writer,
+        out: &mut MsgpackWriter,
         members: &Map<String, Value>,
         whole: &Value,
     ) -> Encoded {
@@ -304,39 +333,45 @@ impl<'r> Encoder<'r> {
         let (Some(type_id), Some(version), true) =
             (type_id, version, members.keys().all(|key| known(key)))
         else {
-            return Err(self.wrong(EXPECTED, whole));
+            return Err(self.wrong_value(EXPECTED, whole));
         };
         let type_ref = TypeRef::new(type_id, version);
         let bytes = match (members.get("data"), members.get("bytes")) {
-            (Some(data), None) => self.inner_payload(&type_ref, data)?,
-            (None, Some(bytes)) => self.at(".bytes".to_owned(), |this| this.bytes(bytes))?,
-            _ => return Err(self.wrong(EXPECTED, whole)),
+            (Some(data), None) => self.encode_inner_payload(&type_ref, data)?,
+            (None, Some(bytes)) => {
+                self.encode_at(".bytes".to_owned(), |this| this.parse_bytes(bytes))?
+            }
+            _ => return Err(self.wrong_value(EXPECTED, whole)),
         };
-        out.map(3);
-        out.int(1);
-        out.str(type_id);
-        out.int(2);
-        out.int(version.into());
-        out.int(3);
-        out.bin(&bytes);
+        out.write_map_header(3);
+        out.write_int(1);
+        out.write_str(type_id);
+        out.write_int(2);
+        out.write_int(version.into());
+        out.write_int(3);
+        out.write_bin(&bytes);
         Ok(())
     }
 
-    fn inner_payload(&mut self, type_ref: &TypeRef, data: &Value) -> Result<Vec<u8>, EncodeError> {
+    fn encode_inner_payload(
+        &mut self,
+        type_ref: &TypeRef,
+        data: &Value,
+    ) -> Result<Vec<u8>, EncodeError> {
         let registry = self.names.registry;
         let version = registry.descriptor(&type_ref.id, type_ref.version);
         let version = version.ok_or_else(|| EncodeError::Unpublished(type_ref.clone()))?;
-        let mut inner = Writer::default();
-        self.inside(|this| {
-            this.at(".data".to_owned(), |this| {
-                this.object(&mut inner, version, data)
+        let mut inner = MsgpackWriter::default();
+        self.encode_inside(|this| {
+            this.encode_at(".data".to_owned(), |this| {
+                this.encode_object(&mut inner, version, data)
             })
         })?;
         Ok(inner.into_bytes())
     }
 }
 
-/// What a value is, for messages; long ones by their kind only.
+/// Describes a value for messages. Long values are described by their kind only.
 fn describe(value: &Value) -> String {
     const SHOWN_BYTES_MAX: usize = 64;
     match value {

@@ -1,4 +1,4 @@
-//! Projection under arbitrary bytes: what the fuzz target runs, and a test in small.
+//! Projection of arbitrary bytes. The fuzz target and a short test call it.
 
 use std::sync::OnceLock;
 
@@ -6,8 +6,8 @@ use turnkeep_types::TypeRef;
 
 use super::msgpack::NESTING_MAX;
 use super::{
-    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Options, Projected, TimeRender,
-    TypeHint, U64Format, project,
+    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Projected, ProjectionOptions,
+    TimeRender, TypeHint, U64Format, project,
 };
 use crate::registry::{Registry, parse_json};
 
@@ -35,10 +35,10 @@ pub fn sample_type() -> TypeRef {
 }
 
 /// Projects arbitrary bytes with the sample type in two opposite ways, and asserts what holds for
-/// every input: the answer is JSON, and both ways fail or succeed together.
+/// every input: the result is JSON, and both ways fail or succeed together.
 pub fn project_any(bytes: &[u8]) {
-    let browser = Options::default();
-    let debugger = Options {
+    let browser = ProjectionOptions::default();
+    let debugger = ProjectionOptions {
         hint: TypeHint::Latest,
         include_unknown: IncludeUnknown::Yes,
         bytes_render: BytesRender::Hex,
@@ -63,7 +63,7 @@ fn assert_json(projected: &Projected) {
     let mut text = String::from("{");
     projected.push_members(&mut text);
     text.push('}');
-    // The strict reader also refuses a key that occurs twice.
+    // The strict reader also rejects a key that occurs twice.
     let read = parse_json(text.as_bytes(), 2 * NESTING_MAX);
     assert!(read.is_ok(), "a projection is JSON: {read:?}");
 }

@@ -1,9 +1,8 @@
-//! Projection: a payload's msgpack and a descriptor become JSON that people and browsers can read.
+//! Projection: turns a payload's msgpack into JSON with field names, by a published descriptor.
 //!
-//! Everything here is a function of its arguments. A payload is read in one pass and written as
-//! JSON text, without a tree between; hostile bytes cost time and memory in proportion to their
-//! length. It fails with a [`ProjectionError`] for one payload only, so that a bad turn never hides
-//! the others of a page.
+//! Everything here is a pure function. A payload is read and written in one pass, without a tree,
+//! so hostile bytes cost time and memory in proportion to their length. A failure is a
+//! [`ProjectionError`] of one payload: a bad turn never hides the other turns of a page.
 
 mod encode;
 pub mod fuzz;
@@ -26,8 +25,8 @@ use turnkeep_types::TypeRef;
 pub use encode::{EncodeError, MissingFields, encode};
 pub use msgpack::DecodeFault;
 pub use options::{
-    BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, Options, TimeRender, TypeHint,
-    U64Format, UnknownValue,
+    BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, ProjectionOptions, TimeRender,
+    TypeHint, U64Format, UnknownValue,
 };
 pub use warning::Warning;
 
@@ -43,17 +42,17 @@ pub const ENCODING_MSGPACK: u32 = 1;
 pub struct Projected {
     /// The descriptor that was used.
     pub decoded_as: TypeRef,
-    /// The object with field names, as JSON text.
+    /// The payload as the text of a JSON object with field names.
     pub data: String,
-    /// What no descriptor names, as the text of a JSON object; there exactly when it was asked for.
+    /// Entries that no descriptor names, as the text of a JSON object, if the options include them.
     pub unknown: Option<String>,
-    /// Where the payload is not what its descriptor says.
+    /// Where the payload contradicts its descriptor.
     pub warnings: Vec<Warning>,
 }
 
 impl Projected {
-    /// Appends the members `"decoded_as":…,"data":…` and, where they are there, `"unknown":…` and
-    /// `"warnings":…`, without braces around them.
+    /// Appends the members `"decoded_as":…,"data":…` and, if present, `"unknown":…` and
+    /// `"warnings":…`, without the braces around them.
     pub fn push_members(&self, out: &mut String) {
         out.push_str("\"decoded_as\":{\"type_id\":");
         push_string(out, &self.decoded_as.id);
@@ -79,36 +78,36 @@ impl Projected {
     }
 }
 
-/// Why a payload cannot be shown.
+/// Why a payload cannot be projected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProjectionError {
-    /// An explicit type that is not the turn's.
+    /// The reader named another type than the turn's.
     #[error("the turn is declared as {declared} and cannot be read as {requested}")]
     Conflict {
-        /// What the writer declared.
+        /// The type that the writer declared.
         declared: TypeRef,
-        /// What the reader asked for.
+        /// The type that the reader named.
         requested: TypeRef,
     },
     /// Neither the writer nor the reader named a type.
     #[error("the turn has no declared type: name one with type_hint_mode=explicit")]
     MissingTypeHint,
-    /// Nobody published the descriptor.
+    /// The descriptor is not published.
     #[error("type {0} is not published")]
     FailedDependency(TypeRef),
-    /// The bytes are no payload.
+    /// The bytes cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeFault),
-    /// The JSON would be longer than one payload may become.
+    /// The JSON text would exceed the limit of one payload.
     #[error("the payload becomes more than {max} bytes of JSON")]
     TooLarge {
-        /// The most that it may become.
+        /// The limit in bytes.
         max: usize,
     },
 }
 
 impl ProjectionError {
-    /// The canonical word, which pages carry beside the turn.
+    /// The error code, which pages show with the turn.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Conflict { .. } => "Conflict",
@@ -119,7 +118,7 @@ impl ProjectionError {
         }
     }
 
-    /// The canonical number, which pages carry beside the turn.
+    /// The HTTP status of this error, which pages show with the turn.
     pub fn status(&self) -> u16 {
         match self {
             Self::Conflict { .. } => 409,
@@ -130,7 +129,7 @@ impl ProjectionError {
         }
     }
 
-    /// Appends `{code, status, message}`.
+    /// Appends the error as the JSON object `{code, status, message}`.
     pub fn push_json(&self, out: &mut String) {
         out.push_str("{\"code\":");
         push_string(out, self.code());
@@ -148,14 +147,14 @@ pub fn project(
     declared: &TypeRef,
     encoding: u32,
     payload: &[u8],
-    options: &Options,
+    options: &ProjectionOptions,
 ) -> Result<Projected, ProjectionError> {
-    let version = resolve(registry, declared, &options.hint)?;
+    let version = choose_descriptor(registry, declared, &options.hint)?;
     if encoding != ENCODING_MSGPACK {
         return Err(DecodeFault::Encoding(encoding).into());
     }
     let mut renderer = Renderer::new(registry, options);
-    renderer.payload(payload, version, 0)?;
+    renderer.render_payload(payload, version, 0)?;
     let rendered = renderer.finish();
     Ok(Projected {
         decoded_as: version.type_ref.clone(),
@@ -165,8 +164,8 @@ pub fn project(
     })
 }
 
-/// The descriptor that a hint chooses for a payload that was declared as `declared`.
-fn resolve<'r>(
+/// Chooses the descriptor for a payload that was declared as `declared`.
+fn choose_descriptor<'r>(
     registry: &'r Registry,
     declared: &TypeRef,
     hint: &TypeHint,

@@ -1,22 +1,25 @@
-//! How a reader wants a payload shown. The defaults are a browser's: nothing that JavaScript would
-//! round.
+//! The reader's options for projection.
+//!
+//! The defaults suit a browser: no number is one that JavaScript would round. An unknown value of
+//! an option is an error that lists the allowed values.
 
 use std::str::FromStr;
 
 use turnkeep_types::TypeRef;
 
-/// A value that an option does not have.
+/// An option was given a value that it does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a value of {option}: expected {}", .legal.join(", "))]
 pub struct UnknownValue {
     /// The option's name, as in a query.
     pub option: &'static str,
-    /// What was given.
+    /// The given value.
     pub given: String,
-    /// What may be given.
+    /// The allowed values.
     pub legal: &'static [&'static str],
 }
 
+/// Defines an enum with a text form for each variant.
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident = $option:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal $(| $other:literal)*,)+ }) => {
         $(#[$doc])*
@@ -54,12 +57,12 @@ choice! {
 }
 
 choice! {
-    /// Whether what no descriptor names is shown.
+    /// Whether entries that no descriptor names are shown.
     IncludeUnknown = "include_unknown" {
-        /// It is left out.
+        /// They are left out.
         #[default]
         No = "0" | "false",
-        /// It is shown beside the data.
+        /// They are shown in a member of their own.
         Yes = "1" | "true",
     }
 }
@@ -72,7 +75,7 @@ choice! {
         Base64 = "base64",
         /// In lower-case hex.
         Hex = "hex",
-        /// As their number.
+        /// As the number of bytes.
         LenOnly = "len_only",
     }
 }
@@ -112,34 +115,34 @@ choice! {
     }
 }
 
-/// Which descriptor to read a payload with.
+/// Which descriptor to use for a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TypeHint {
-    /// The declared type's.
+    /// That of the declared type and version.
     #[default]
     Inherit,
-    /// The newest one of the declared type.
+    /// The newest of the declared type.
     Latest,
-    /// This one, for payloads of its type id and for undeclared ones.
+    /// This one. The payload must be declared with the same type id or with none.
     Explicit(TypeRef),
 }
 
-/// Why a query's type hint is none.
+/// Why a query's type hint is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HintError {
-    /// An unknown mode.
+    /// The mode is unknown.
     #[error(transparent)]
     UnknownMode(#[from] UnknownValue),
-    /// A type was named in a mode that takes none.
+    /// The query names a type, but its mode takes none.
     #[error("as_type_id and as_type_version need type_hint_mode=explicit")]
     NotExplicit,
-    /// The explicit mode without the type or the version.
+    /// The explicit mode lacks the type or the version.
     #[error("type_hint_mode=explicit needs both as_type_id and as_type_version")]
     Incomplete,
 }
 
 impl TypeHint {
-    /// The hint that a query's three values make.
+    /// Combines the three values of a query.
     pub fn parse(
         mode: Option<&str>,
         as_type_id: Option<&str>,
@@ -158,12 +161,12 @@ impl TypeHint {
     }
 }
 
-/// How a reader wants a payload shown.
+/// How to show a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct ProjectionOptions {
     /// Which descriptor to use.
     pub hint: TypeHint,
-    /// Whether what no descriptor names is shown.
+    /// Whether entries that no descriptor names are shown.
     pub include_unknown: IncludeUnknown,
     /// How bytes are shown.
     pub bytes_render: BytesRender,

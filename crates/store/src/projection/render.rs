@@ -1,15 +1,20 @@
 //! Rendering: msgpack in, JSON text out, in one pass, by a descriptor.
 //!
-//! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a
-//! warning. The pass fails only if the bytes are no payload or the text would grow beyond
-//! `RENDER_BYTES_MAX`.
+//! A value that fits its shape is rendered by the shape. Any other value is rendered without a
+//! shape and adds a warning. The pass fails only if the bytes cannot be decoded or the text would
+//! exceed `RENDER_BYTES_MAX`.
+//!
+//! Worked example: the descriptor has tag 1 `role` (u8, enum) and tag 2 `text` (string), and the
+//! payload is `{1: 2, 2: "hi", 9: true}`. The pass reads key 1, writes `"role":` and the label of
+//! 2, then `"text":"hi"`. Tag 9 is unknown: it is skipped or, if the reader wants it, written to a
+//! second sink.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::ProjectionError;
-use super::msgpack::{Reader, Token};
-use super::options::{EnumRender, IncludeUnknown, Options, TimeRender, U64Format};
+use super::msgpack::{MsgpackReader, Token};
+use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
@@ -20,23 +25,30 @@ use crate::registry::{
     push_string,
 };
 
-/// The most text that one payload may become. Long names in a descriptor make a lot of few bytes.
+/// The longest text of one payload. Long field names can turn a short payload into a long text.
 pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
 
 /// Renders one payload.
 #[derive(Debug)]
 pub(super) struct Renderer<'a> {
     pub(super) names: Resolver<'a>,
-    pub(super) options: &'a Options,
-    /// Where values are written now.
+    pub(super) options: &'a ProjectionOptions,
+    /// The text that values are appended to.
     pub(super) sink: Sink,
-    /// What no descriptor names, if it is asked for: the text and its outermost object.
-    unknown: Option<(Sink, Object)>,
+    /// The text of entries that no descriptor names; `None` if the reader does not want them.
+    unknown: Option<UnknownSink>,
     pub(super) path: Path<'a>,
     warnings: Warnings,
 }
 
-/// What a payload became.
+/// Entries without a descriptor, as one JSON object under construction.
+#[derive(Debug)]
+struct UnknownSink {
+    sink: Sink,
+    object: Object,
+}
+
+/// A rendered payload.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) data: String,
@@ -44,15 +56,15 @@ pub(super) struct Rendered {
     pub(super) warnings: Vec<super::Warning>,
 }
 
-/// What each step of the pass returns.
+/// The result of each step: the text goes to the sink.
 type Pass = Result<(), ProjectionError>;
 
 impl<'a> Renderer<'a> {
-    pub(super) fn new(registry: &'a Registry, options: &'a Options) -> Self {
+    pub(super) fn new(registry: &'a Registry, options: &'a ProjectionOptions) -> Self {
         let unknown = (options.include_unknown == IncludeUnknown::Yes).then(|| {
             let mut sink = Sink::default();
             let object = sink.open();
-            (sink, object)
+            UnknownSink { sink, object }
         });
         let (sink, path, warnings) = (Sink::default(), Path::default(), Warnings::default());
         Self {
@@ -66,23 +78,24 @@ impl<'a> Renderer<'a> {
     }
 
     /// Renders a whole payload by a descriptor.
-    pub(super) fn payload(
+    pub(super) fn render_payload(
         &mut self,
         bytes: &'a [u8],
         version: &'a TypeVersion,
         depth: usize,
     ) -> Pass {
-        let mut reader = Reader::new(bytes);
-        let count = reader.payload()?;
+        let mut reader = MsgpackReader::new(bytes);
+        let count = reader.read_payload_header()?;
+        // JSON text is mostly a little longer than msgpack. One allocation then suffices.
         self.sink.out.reserve(bytes.len() + bytes.len() / 4);
-        self.object(&mut reader, count, version, depth)?;
+        self.render_object(&mut reader, count, version, depth)?;
         Ok(reader.finish()?)
     }
 
     pub(super) fn finish(self) -> Rendered {
-        let unknown = self.unknown.map(|(mut sink, object)| {
-            sink.close(&object);
-            sink.finish()
+        let unknown = self.unknown.map(|mut unknown| {
+            unknown.sink.close(&unknown.object);
+            unknown.sink.finish()
         });
         Rendered {
             data: self.sink.finish(),
@@ -95,7 +108,8 @@ impl<'a> Renderer<'a> {
         self.warnings.add(&self.path, message);
     }
 
-    fn bounded(&self) -> Pass {
+    fn check_length(&self) -> Pass {
+        // Checked after each entry, so the text exceeds the limit by one value at most.
         if self.sink.out.len() > RENDER_BYTES_MAX {
             return Err(ProjectionError::TooLarge {
                 max: RENDER_BYTES_MAX,
@@ -104,35 +118,36 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Renders an object whose head was just read, inside a container at `depth`.
-    fn object(
+    /// Renders an object whose header was just read, inside a container at `depth`.
+    fn render_object(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         count: u32,
         version: &'a TypeVersion,
         depth: usize,
     ) -> Pass {
         let depth = depth + 1;
-        reader.enter(depth)?;
+        reader.check_depth(depth)?;
         let mut object = self.sink.open();
         let mut unknown_tags = HashSet::new();
         for _ in 0..count {
-            let key = reader.key(depth)?;
-            let tag = tag_of(key);
+            let key = reader.read_key(depth)?;
+            let tag = parse_tag(key);
             if let Some(field) = tag.and_then(|tag| version.field(tag)) {
-                self.field(reader, &mut object, field, depth)?;
+                self.render_field(reader, &mut object, field, depth)?;
                 continue;
             }
+            // Known tags are compared in the sink; unknown ones need a set of their own.
             let again = tag.is_some_and(|tag| !unknown_tags.insert(tag));
-            self.unknown_entry(reader, (key, tag), again, depth)?;
+            self.render_unknown_entry(reader, key, again, depth)?;
         }
         self.sink.close(&object);
         Ok(())
     }
 
-    fn field(
+    fn render_field(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         object: &mut Object,
         field: &'a Field,
         depth: usize,
@@ -148,20 +163,21 @@ impl<'a> Renderer<'a> {
                 )
             });
         }
-        self.value(reader, &field.shape, depth)?;
+        self.render_value(reader, &field.shape, depth)?;
         self.sink.end_entry();
         self.path.0.pop();
-        self.bounded()
+        self.check_length()
     }
 
-    /// Shows an entry that no descriptor names, under its path, if that is asked for.
-    pub(super) fn unknown_entry(
+    /// Renders an entry that no descriptor names into the second sink, or skips it.
+    pub(super) fn render_unknown_entry(
         &mut self,
-        reader: &mut Reader<'a>,
-        (key, tag): (Token<'a>, Option<u64>),
+        reader: &mut MsgpackReader<'a>,
+        key: Token<'a>,
         again: bool,
         depth: usize,
     ) -> Pass {
+        let tag = parse_tag(key);
         let step = tag.map_or(Step::Key(key), Step::Unknown);
         if again {
             self.path.0.push(step);
@@ -173,25 +189,26 @@ impl<'a> Renderer<'a> {
             });
             self.path.0.pop();
         }
-        let Some((mut sink, mut object)) = self.unknown.take() else {
-            return Ok(reader.skip(depth)?);
+        let Some(mut unknown) = self.unknown.take() else {
+            return Ok(reader.skip_value(depth)?);
         };
-        std::mem::swap(&mut self.sink, &mut sink);
+        // All rendering appends to `self.sink`, so the two sinks trade places meanwhile.
+        std::mem::swap(&mut self.sink, &mut unknown.sink);
         let start = self.sink.out.len();
         self.push_unknown_key(key);
         self.path.0.push(step);
-        if self.sink.end_key(&mut object, start) && !again {
+        if self.sink.end_key(&mut unknown.object, start) && !again {
             self.warn(|| {
                 "an unknown key occurs more than once; the last value is shown".to_owned()
             });
         }
-        let token = reader.token()?;
-        self.plain(reader, token, depth)?;
+        let token = reader.read_token()?;
+        self.render_plain(reader, token, depth)?;
         self.path.0.pop();
         self.sink.end_entry();
-        self.bounded()?;
-        std::mem::swap(&mut self.sink, &mut sink);
-        self.unknown = Some((sink, object));
+        self.check_length()?;
+        std::mem::swap(&mut self.sink, &mut unknown.sink);
+        self.unknown = Some(unknown);
         Ok(())
     }
 
@@ -199,40 +216,50 @@ impl<'a> Renderer<'a> {
         if self.path.0.is_empty() {
             push_key(&mut self.sink.out, key, self.options.bytes_render);
         } else {
+            // The key of a nested entry is its whole path: `"author.9"`. Both parts are quoted
+            // separately, then joined without the inner quotes.
             let mut quoted = String::new();
             push_key(&mut quoted, key, self.options.bytes_render);
-            push_string(&mut self.sink.out, &format!("{}.", self.path.text()));
+            push_string(&mut self.sink.out, &format!("{}.", self.path.to_text()));
             self.sink.out.pop();
             self.sink.out.push_str(quoted.get(1..).unwrap_or_default());
         }
         self.sink.out.push(':');
     }
 
-    fn value(&mut self, reader: &mut Reader<'a>, shape: &'a Shape, depth: usize) -> Pass {
-        let token = reader.token()?;
+    fn render_value(
+        &mut self,
+        reader: &mut MsgpackReader<'a>,
+        shape: &'a Shape,
+        depth: usize,
+    ) -> Pass {
+        let token = reader.read_token()?;
         match (&shape.kind, token) {
+            // Any field may be nil, also one that is not optional.
             (_, Token::Nil) => self.sink.out.push_str("null"),
             (Kind::Int(kind), Token::Int(number)) if kind.range().contains(&number) => {
-                self.int(*kind, shape, number);
+                self.render_int(*kind, shape, number);
             }
             (Kind::F32, Token::F32(number)) => push_f32(&mut self.sink.out, number),
             (Kind::Any, _)
             | (Kind::Bool, Token::Bool(_))
             | (Kind::F32 | Kind::F64, Token::F32(_) | Token::F64(_) | Token::Int(_))
             | (Kind::String, Token::Str(_))
-            | (Kind::Bytes, Token::Bin(_)) => self.plain(reader, token, depth)?,
-            (Kind::Array(items), Token::Array(count)) => self.array(reader, count, items, depth)?,
-            (Kind::Map(map), Token::Map(count)) => self.map(reader, count, map, depth)?,
-            (Kind::TypedBlob, Token::Map(count)) => self.typed_blob(reader, count, depth)?,
-            (Kind::Type(id), Token::Map(count)) => self.nested(reader, count, id, depth)?,
-            (kind, token) => self.contradiction(reader, kind, token, depth)?,
+            | (Kind::Bytes, Token::Bin(_)) => self.render_plain(reader, token, depth)?,
+            (Kind::Array(items), Token::Array(count)) => {
+                self.render_array(reader, count, items, depth)?
+            }
+            (Kind::Map(map), Token::Map(count)) => self.render_map(reader, count, map, depth)?,
+            (Kind::TypedBlob, Token::Map(count)) => self.render_typed_blob(reader, count, depth)?,
+            (Kind::Type(id), Token::Map(count)) => self.render_nested(reader, count, id, depth)?,
+            (kind, token) => self.render_mismatch(reader, kind, token, depth)?,
         }
         Ok(())
     }
 
-    pub(super) fn contradiction(
+    pub(super) fn render_mismatch(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         kind: &Kind,
         token: Token<'a>,
         depth: usize,
@@ -241,77 +268,82 @@ impl<'a> Renderer<'a> {
             Token::Int(number) if matches!(kind, Kind::Int(_)) => {
                 format!(
                     "the descriptor says {}, the payload has {number}",
-                    name(kind)
+                    kind_name(kind)
                 )
             }
             _ => format!(
                 "the descriptor says {}, the payload has {}",
-                name(kind),
+                kind_name(kind),
                 token.kind()
             ),
         });
-        self.plain(reader, token, depth)
+        self.render_plain(reader, token, depth)
     }
 
-    fn nested(
+    fn render_nested(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         count: u32,
         id: &'a Arc<str>,
         depth: usize,
     ) -> Pass {
         match self.names.latest(id) {
-            Some(version) => self.object(reader, count, version, depth),
-            None => self.plain(reader, Token::Map(count), depth),
+            Some(version) => self.render_object(reader, count, version, depth),
+            None => self.render_plain(reader, Token::Map(count), depth),
         }
     }
 
-    fn array(
+    fn render_array(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         count: u32,
         items: &'a Shape,
         depth: usize,
     ) -> Pass {
-        reader.enter(depth + 1)?;
+        reader.check_depth(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
             self.path.0.push(Step::Index(index));
-            self.value(reader, items, depth + 1)?;
+            self.render_value(reader, items, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
-            self.bounded()?;
+            self.check_length()?;
         }
         self.sink.close_with(']');
         Ok(())
     }
 
-    fn map(
+    fn render_map(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         count: u32,
         map: &'a MapShape,
         depth: usize,
     ) -> Pass {
-        reader.enter(depth + 1)?;
+        reader.check_depth(depth + 1)?;
         let mut object = self.sink.open();
         for _ in 0..count {
-            let key = reader.key(depth + 1)?;
+            let key = reader.read_key(depth + 1)?;
             self.path.0.push(Step::Key(key));
             if !key_fits(&map.key.kind, key) {
-                self.warn(|| format!("the descriptor says that keys are {}", name(&map.key.kind)));
+                self.warn(|| {
+                    format!(
+                        "the descriptor says that keys are {}",
+                        kind_name(&map.key.kind)
+                    )
+                });
             }
-            self.entry_key(&mut object, key);
-            self.value(reader, &map.value, depth + 1)?;
+            self.push_entry_key(&mut object, key);
+            self.render_value(reader, &map.value, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
-            self.bounded()?;
+            self.check_length()?;
         }
         self.sink.close(&object);
         Ok(())
     }
 
-    fn entry_key(&mut self, object: &mut Object, key: Token<'a>) {
+    fn push_entry_key(&mut self, object: &mut Object, key: Token<'a>) {
         let start = self.sink.out.len();
         push_key(&mut self.sink.out, key, self.options.bytes_render);
         self.sink.out.push(':');
@@ -323,13 +355,13 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn int(&mut self, kind: IntKind, shape: &'a Shape, number: i128) {
+    fn render_int(&mut self, kind: IntKind, shape: &'a Shape, number: i128) {
         if let Some(id) = &shape.enum_id {
-            return self.enumerated(id, number);
+            return self.render_enum(id, number);
         }
         match shape.semantic {
-            Some(Semantic::UnixMs) => self.time(number),
-            Some(Semantic::UnixS) => self.time(number * 1000),
+            Some(Semantic::UnixMs) => self.render_time(number),
+            Some(Semantic::UnixS) => self.render_time(number * 1000),
             _ if kind.is_wide() && self.options.u64_format == U64Format::String => {
                 push_int_string(&mut self.sink.out, number);
             }
@@ -337,7 +369,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn enumerated(&mut self, id: &'a Arc<str>, number: i128) {
+    fn render_enum(&mut self, id: &'a Arc<str>, number: i128) {
         let label = self
             .names
             .enum_table(id)
@@ -359,9 +391,9 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn time(&mut self, unix_ms: i128) {
+    fn render_time(&mut self, unix_ms: i128) {
         let text = match self.options.time_render {
-            TimeRender::Iso => time::format(unix_ms),
+            TimeRender::Iso => time::format_rfc3339(unix_ms),
             TimeRender::UnixMs => None,
         };
         match text {
@@ -370,10 +402,10 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Renders a token as it is, without a shape.
-    pub(super) fn plain(
+    /// Renders a token without a shape.
+    pub(super) fn render_plain(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         token: Token<'a>,
         depth: usize,
     ) -> Pass {
@@ -384,16 +416,16 @@ impl<'a> Renderer<'a> {
             Token::Int(number) => push_safe_int(out, number),
             Token::F32(number) => push_f64(out, number.into()),
             Token::F64(number) => push_f64(out, number),
-            Token::Str(raw) => self.text(raw),
+            Token::Str(raw) => self.render_text(raw),
             Token::Bin(raw) => push_bytes(out, raw, self.options.bytes_render),
-            Token::Ext(kind, raw) => self.ext(kind, raw),
-            Token::Array(count) => self.plain_array(reader, count, depth)?,
-            Token::Map(count) => self.plain_map(reader, count, depth)?,
+            Token::Ext(kind, raw) => self.render_ext(kind, raw),
+            Token::Array(count) => self.render_plain_array(reader, count, depth)?,
+            Token::Map(count) => self.render_plain_map(reader, count, depth)?,
         }
         Ok(())
     }
 
-    fn text(&mut self, raw: &[u8]) {
+    fn render_text(&mut self, raw: &[u8]) {
         if let Ok(text) = std::str::from_utf8(raw) {
             return push_string(&mut self.sink.out, text);
         }
@@ -401,7 +433,7 @@ impl<'a> Renderer<'a> {
         push_bytes(&mut self.sink.out, raw, self.options.bytes_render);
     }
 
-    fn ext(&mut self, kind: i8, raw: &[u8]) {
+    fn render_ext(&mut self, kind: i8, raw: &[u8]) {
         self.sink.out.push_str("{\"ext\":");
         push_int(&mut self.sink.out, kind.into());
         self.sink.out.push_str(",\"data\":");
@@ -409,39 +441,49 @@ impl<'a> Renderer<'a> {
         self.sink.out.push('}');
     }
 
-    fn plain_array(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Pass {
-        reader.enter(depth + 1)?;
+    fn render_plain_array(
+        &mut self,
+        reader: &mut MsgpackReader<'a>,
+        count: u32,
+        depth: usize,
+    ) -> Pass {
+        reader.check_depth(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
             self.path.0.push(Step::Index(index));
-            let token = reader.token()?;
-            self.plain(reader, token, depth + 1)?;
+            let token = reader.read_token()?;
+            self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
         }
         self.sink.close_with(']');
-        self.bounded()
+        self.check_length()
     }
 
-    fn plain_map(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Pass {
-        reader.enter(depth + 1)?;
+    fn render_plain_map(
+        &mut self,
+        reader: &mut MsgpackReader<'a>,
+        count: u32,
+        depth: usize,
+    ) -> Pass {
+        reader.check_depth(depth + 1)?;
         let mut object = self.sink.open();
         for _ in 0..count {
-            let key = reader.key(depth + 1)?;
+            let key = reader.read_key(depth + 1)?;
             self.path.0.push(Step::Key(key));
-            self.entry_key(&mut object, key);
-            let token = reader.token()?;
-            self.plain(reader, token, depth + 1)?;
+            self.push_entry_key(&mut object, key);
+            let token = reader.read_token()?;
+            self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
         }
         self.sink.close(&object);
-        self.bounded()
+        self.check_length()
     }
 }
 
-/// The tag that a key is: a non-negative integer, or one spelt in digits without leading zeros.
-pub(super) fn tag_of(key: Token<'_>) -> Option<u64> {
+/// The tag of a key: a non-negative integer, or a string of digits without leading zeros.
+pub(super) fn parse_tag(key: Token<'_>) -> Option<u64> {
     match key {
         Token::Int(number) => u64::try_from(number).ok(),
         Token::Str(text) => canonical_number(std::str::from_utf8(text).ok()?),
@@ -461,7 +503,7 @@ fn key_fits(kind: &Kind, key: Token<'_>) -> bool {
 }
 
 /// A type's name, for messages.
-pub(super) fn name(kind: &Kind) -> &str {
+pub(super) fn kind_name(kind: &Kind) -> &str {
     match kind {
         Kind::Bool => "bool",
         Kind::Int(IntKind::I8) => "i8",

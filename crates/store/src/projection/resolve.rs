@@ -1,15 +1,15 @@
-//! Names in descriptors, each resolved once.
+//! Resolves the type and enum names in descriptors, each name once.
 //!
-//! A field's type or enum is named by an id of up to 512 bytes, and a payload may have millions of
-//! values for one field. What an id stands for is therefore remembered by the address of the id,
-//! which is the descriptor's own and cannot change as long as the registry is borrowed.
+//! A descriptor names a type or enum by an id of up to 512 bytes, and a payload may have millions
+//! of values for one field. The resolver therefore caches results by the *address* of the id. The
+//! id belongs to the descriptor, so its address cannot change while the registry is borrowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::registry::{EnumTable, Registry, TypeVersion};
 
-/// Resolves the names that descriptors have.
+/// Caches the types and enums that descriptors name.
 #[derive(Debug)]
 pub(super) struct Resolver<'r> {
     pub(super) registry: &'r Registry,
@@ -79,10 +79,13 @@ mod tests {
 
     #[test]
     fn a_name_that_resolves_nowhere_stays_so() {
-        let nobody: Arc<str> = "nobody".into();
+        let unpublished: Arc<str> = "unpublished".into();
         let mut resolver = Resolver::new(sample_registry());
         for _ in 0..2 {
-            assert!(resolver.latest(&nobody).is_none() && resolver.enum_table(&nobody).is_none());
+            assert!(
+                resolver.latest(&unpublished).is_none()
+                    && resolver.enum_table(&unpublished).is_none()
+            );
         }
     }
 }

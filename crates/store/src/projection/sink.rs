@@ -1,21 +1,22 @@
-//! JSON text under construction, written in one pass.
+//! Builds JSON text in one pass.
 //!
-//! Every entry of an object is `"key":value,` while the object is open; closing it drops the last
-//! comma. When a key comes again, the bytes of its earlier entry are marked dead and removed once,
-//! at the end, so that the last value wins without a tree and in linear time. The last entry of an
-//! object is never dead.
+//! Each entry of an open object is `"key":value,`; closing the object drops the last comma. If a
+//! key occurs again, the last value wins: the earlier entry's bytes are marked dead and removed
+//! once, at the end. Example: after `{"a":0,"b":1,"a":2,` the range of `"a":0,` is dead, and the
+//! result is `{"b":1,"a":2}`. This takes linear time and no tree. The last entry of an object is
+//! never dead.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Entries of one object that are compared one by one before an index is made.
+/// Up to this many entries are compared one by one. A longer object gets a hash index.
 const SCAN_MAX: usize = 16;
 
 /// JSON text under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) out: String,
-    /// The entries of all objects that are open, the outermost's first.
+    /// The entries of all open objects, the outermost first.
     entries: Vec<Entry>,
     dead: Vec<Range<usize>>,
 }
@@ -46,18 +47,19 @@ impl Sink {
         }
     }
 
-    /// Ends the key that was written from `start` on; says whether the object has it already.
+    /// Ends the key that was written from `start` on. Returns whether the object has it already.
     pub(crate) fn end_key(&mut self, object: &mut Object, start: usize) -> bool {
         let count = self.entries.len() - object.base;
         let twin = if count < SCAN_MAX {
-            self.scan(object, start)
+            self.scan_entries(object, start)
         } else {
-            self.look_up(object, start)
+            self.look_up_in_index(object, start)
         };
         self.entries.push(Entry {
             start,
             key_end: self.out.len(),
         });
+        // The earlier entry ends where the entry after it starts.
         let Some(twin) = twin else { return false };
         let end = self.entries.get(twin + 1).map_or(start, |next| next.start);
         self.dead
@@ -69,8 +71,8 @@ impl Sink {
         self.out.get(entry.start..entry.key_end).unwrap_or_default()
     }
 
-    /// The newest entry with the key that was just written.
-    fn scan(&self, object: &Object, start: usize) -> Option<usize> {
+    /// Finds the newest entry with the key that was just written.
+    fn scan_entries(&self, object: &Object, start: usize) -> Option<usize> {
         let written = self.out.get(start..)?;
         let open = self.entries.get(object.base..)?;
         open.iter()
@@ -78,7 +80,7 @@ impl Sink {
             .map(|at| object.base + at)
     }
 
-    fn look_up(&self, object: &mut Object, start: usize) -> Option<usize> {
+    fn look_up_in_index(&self, object: &mut Object, start: usize) -> Option<usize> {
         if object.index.is_empty() {
             let open = self.entries.iter().enumerate().skip(object.base);
             object
@@ -90,7 +92,7 @@ impl Sink {
             .insert(self.out.get(start..)?.into(), self.entries.len())
     }
 
-    /// Ends an entry whose value is written.
+    /// Ends an entry after its value.
     pub(crate) fn end_entry(&mut self) {
         self.out.push(',');
     }
@@ -101,7 +103,7 @@ impl Sink {
         self.close_with('}');
     }
 
-    /// Drops the comma after the last part, if there is one, and closes.
+    /// Drops the comma after the last entry and appends the bracket.
     pub(crate) fn close_with(&mut self, bracket: char) {
         if self.out.ends_with(',') {
             self.out.pop();
@@ -109,16 +111,17 @@ impl Sink {
         self.out.push(bracket);
     }
 
-    /// The text without what is dead.
+    /// Returns the text without the dead ranges.
     pub(crate) fn finish(mut self) -> String {
         if self.dead.is_empty() {
             return self.out;
         }
+        // Nested objects mark their ranges before the object around them does.
         self.dead.sort_by_key(|range| range.start);
         let mut alive = String::with_capacity(self.out.len());
         let mut from = 0;
         for range in &self.dead {
-            // A range inside one that is dead already has nothing left to remove.
+            // A range inside an earlier dead range starts before `from`: nothing to copy.
             alive.push_str(self.out.get(from..range.start).unwrap_or_default());
             from = from.max(range.end);
         }

@@ -10,7 +10,7 @@ use super::fuzz::{sample_registry, sample_type};
 use super::*;
 use payload::{array, bin, boolean, float, int, map, nil, raw_str, single, tagged, text};
 
-fn show(options: &Options, payload: &[u8]) -> Result<Projected, ProjectionError> {
+fn show(options: &ProjectionOptions, payload: &[u8]) -> Result<Projected, ProjectionError> {
     project(
         sample_registry(),
         &sample_type(),
@@ -26,7 +26,7 @@ fn value(text: &str) -> Value {
 
 /// Asserts what one field becomes, without a warning.
 #[track_caller]
-fn check_with(options: &Options, tag: u64, field: &[u8], expect: &Value) {
+fn check_with(options: &ProjectionOptions, tag: u64, field: &[u8], expect: &Value) {
     let shown = show(options, &tagged(&[(tag, field)])).unwrap();
     let data = value(&shown.data);
     assert_eq!(data.as_object().unwrap().values().next(), Some(expect));
@@ -35,13 +35,13 @@ fn check_with(options: &Options, tag: u64, field: &[u8], expect: &Value) {
 
 #[track_caller]
 fn check(tag: u64, field: &[u8], expect: &Value) {
-    check_with(&Options::default(), tag, field, expect);
+    check_with(&ProjectionOptions::default(), tag, field, expect);
 }
 
 /// Asserts what one field becomes, with one warning about it.
 #[track_caller]
 fn warned(tag: u64, field: &[u8], expect: &Value, words: &str) {
-    let shown = show(&Options::default(), &tagged(&[(tag, field)])).unwrap();
+    let shown = show(&ProjectionOptions::default(), &tagged(&[(tag, field)])).unwrap();
     let data = value(&shown.data);
     assert_eq!(data.as_object().unwrap().values().next(), Some(expect));
     let [warning] = &shown.warnings[..] else {
@@ -61,7 +61,7 @@ fn the_default_is_for_a_browser() {
         (24, &int(1_766_174_400_000)),
         (999, &int(1)),
     ]);
-    let shown = show(&Options::default(), &payload).unwrap();
+    let shown = show(&ProjectionOptions::default(), &payload).unwrap();
     assert_eq!(
         shown.data,
         r#"{"flag":true,"u64":"18446744073709551615","bytes":"AP8=","role":"assistant","at_ms":"2025-12-19T20:00:00.000Z"}"#
@@ -72,19 +72,19 @@ fn the_default_is_for_a_browser() {
 
 #[test]
 fn members_are_written_as_a_page_has_them() {
-    let members = |options: &Options, payload: &[u8]| {
+    let members = |options: &ProjectionOptions, payload: &[u8]| {
         let mut out = String::new();
         show(options, payload).unwrap().push_members(&mut out);
         out
     };
     let decoded = r#""decoded_as":{"type_id":"test.Everything","type_version":2},"data":{"#;
     assert_eq!(
-        members(&Options::default(), &map(&[])),
+        members(&ProjectionOptions::default(), &map(&[])),
         format!("{decoded}}}")
     );
-    let debug = Options {
+    let debug = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     assert_eq!(
         members(&debug, &map(&[])),
@@ -101,9 +101,9 @@ fn members_are_written_as_a_page_has_them() {
 
 #[test]
 fn whole_numbers_of_64_bits_are_strings_or_exact_numbers() {
-    let number = Options {
+    let number = ProjectionOptions {
         u64_format: U64Format::Number,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     for (tag, given) in [
         (10, u64::MAX.into()),
@@ -162,9 +162,9 @@ fn numbers_beyond_their_type_are_shown_with_a_warning() {
 fn any_shows_numbers_that_javascript_rounds_as_strings_whatever_is_asked() {
     let safe = (1_i128 << 53) - 1;
     for u64_format in [U64Format::String, U64Format::Number] {
-        let options = Options {
+        let options = ProjectionOptions {
             u64_format,
-            ..Options::default()
+            ..ProjectionOptions::default()
         };
         check_with(&options, 20, &int(safe), &json!(9_007_199_254_740_991_u64));
         check_with(
@@ -175,7 +175,7 @@ fn any_shows_numbers_that_javascript_rounds_as_strings_whatever_is_asked() {
         );
         check_with(&options, 20, &int(safe + 1), &json!("9007199254740992"));
         check_with(&options, 20, &int(-safe - 1), &json!("-9007199254740992"));
-        let unknown = Options {
+        let unknown = ProjectionOptions {
             include_unknown: IncludeUnknown::Yes,
             ..options
         };
@@ -213,9 +213,9 @@ fn bytes_are_base64_hex_or_their_length() {
         ("hex", json!("deadbeef")),
         ("len_only", json!(4)),
     ] {
-        let options = Options {
+        let options = ProjectionOptions {
             bytes_render: name.parse().unwrap(),
-            ..Options::default()
+            ..ProjectionOptions::default()
         };
         check_with(&options, 14, &bytes, &expect);
         check_with(&options, 20, &bytes, &expect);
@@ -241,9 +241,9 @@ fn enums_are_labels_numbers_or_both() {
         ),
     ];
     for (name, known, unknown) in cases {
-        let options = Options {
+        let options = ProjectionOptions {
             enum_render: name.parse().unwrap(),
-            ..Options::default()
+            ..ProjectionOptions::default()
         };
         check_with(&options, 22, &int(2), &known);
         check_with(&options, 22, &int(9), &unknown);
@@ -260,17 +260,17 @@ fn enums_are_labels_numbers_or_both() {
 
 #[test]
 fn times_are_iso_or_milliseconds() {
-    let unix_ms = Options {
+    let unix_ms = ProjectionOptions {
         time_render: TimeRender::UnixMs,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     check(24, &int(1), &json!("1970-01-01T00:00:00.001Z"));
     check(25, &int(-1), &json!("1969-12-31T23:59:59.000Z"));
     check_with(&unix_ms, 24, &int(1), &json!(1));
     check_with(&unix_ms, 25, &int(-1), &json!(-1000));
-    let number = Options {
+    let number = ProjectionOptions {
         u64_format: U64Format::Number,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     check_with(&number, 24, &int(1), &json!("1970-01-01T00:00:00.001Z"));
 }
@@ -289,7 +289,11 @@ fn times_outside_the_calendar_are_numbers() {
     );
     check(24, &int(u64::MAX.into()), &json!(u64::MAX));
     check(25, &int(253_402_300_800), &json!(253_402_300_800_000_u64));
-    let shown = show(&Options::default(), &tagged(&[(25, &int(i64::MIN.into()))])).unwrap();
+    let shown = show(
+        &ProjectionOptions::default(),
+        &tagged(&[(25, &int(i64::MIN.into()))]),
+    )
+    .unwrap();
     assert_eq!(shown.data, r#"{"at_s":-9223372036854775808000}"#);
 }
 
@@ -298,7 +302,10 @@ fn nil_is_null_and_absent_is_absent() {
     for tag in (3..=31).chain([1]) {
         check(tag, &nil(), &json!(null));
     }
-    assert_eq!(show(&Options::default(), &map(&[])).unwrap().data, "{}");
+    assert_eq!(
+        show(&ProjectionOptions::default(), &map(&[])).unwrap().data,
+        "{}"
+    );
 }
 
 #[test]
@@ -359,9 +366,9 @@ fn an_extension_shows_its_kind_and_bytes() {
 
 #[test]
 fn digit_strings_are_tags_and_other_keys_are_shown_by_their_text() {
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let payload = map(&[
         (text("7"), int(1)),
@@ -391,15 +398,20 @@ fn digit_strings_are_tags_and_other_keys_are_shown_by_their_text() {
 
 #[test]
 fn unknown_is_there_exactly_when_asked_for() {
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let payload = tagged(&[
         (1, &boolean(true)),
         (77, &map(&[(int(1), array(&[nil()]))])),
     ]);
-    assert_eq!(show(&Options::default(), &payload).unwrap().unknown, None);
+    assert_eq!(
+        show(&ProjectionOptions::default(), &payload)
+            .unwrap()
+            .unknown,
+        None
+    );
     assert_eq!(
         show(&options, &payload).unwrap().unknown.as_deref(),
         Some(r#"{"77":{"1":[null]}}"#)
@@ -420,9 +432,9 @@ fn the_last_of_a_tag_that_comes_twice_is_shown() {
         (int(7), int(3)),
         (text("98"), int(2)),
     ]);
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let shown = show(&options, &payload).unwrap();
     assert_eq!(value(&shown.data), json!({ "flag": true, "u8": 3 }));
@@ -443,7 +455,7 @@ fn the_last_of_a_tag_that_comes_twice_is_shown() {
         )
     };
     assert_eq!(unknown(&shown), (Some(98), "98".to_owned(), true));
-    let hidden = show(&Options::default(), &payload).unwrap();
+    let hidden = show(&ProjectionOptions::default(), &payload).unwrap();
     assert_eq!(
         (unknown(&hidden), hidden.unknown),
         ((Some(98), "98".to_owned(), true), None)
@@ -455,9 +467,9 @@ fn hints_choose_the_descriptor() {
     let payload = tagged(&[(1, &boolean(true)), (2, &text("x"))]);
     let declared = |version| TypeRef::new("test.Everything", version);
     let decoded = |declared: &TypeRef, hint: TypeHint| {
-        let options = Options {
+        let options = ProjectionOptions {
             hint,
-            ..Options::default()
+            ..ProjectionOptions::default()
         };
         project(sample_registry(), declared, 1, &payload, &options)
             .map(|shown| (shown.decoded_as, shown.data))

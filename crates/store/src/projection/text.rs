@@ -1,4 +1,7 @@
-//! Scalars as JSON text.
+//! Writes scalars as JSON text.
+//!
+//! Numbers keep their exact value: one that JavaScript would round becomes a string where the
+//! caller asks for it, and non-finite floats become the strings `NaN`, `Infinity` and `-Infinity`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::options::BytesRender;
 use crate::registry::push_string;
 
-/// The greatest whole number that JavaScript counts exactly: 2^53 - 1.
+/// The greatest integer that JavaScript represents exactly: 2^53 - 1.
 const SAFE_MAX: i128 = (1 << 53) - 1;
 
 /// Appends a whole number.
@@ -41,7 +44,7 @@ pub(crate) fn push_int_string(out: &mut String, number: i128) {
     out.push('"');
 }
 
-/// Appends a whole number so that JavaScript cannot round it: as a string beyond 2^53 - 1.
+/// Appends an integer, as a string if JavaScript would round it (beyond 2^53 - 1).
 pub(crate) fn push_safe_int(out: &mut String, number: i128) {
     if (-SAFE_MAX..=SAFE_MAX).contains(&number) {
         push_int(out, number);
@@ -68,7 +71,7 @@ pub(crate) fn push_f32(out: &mut String, number: f32) {
     }
 }
 
-/// The word for a float that JSON has no number for.
+/// The string for a float that JSON has no number for.
 pub(crate) fn non_finite(number: f64) -> Option<&'static str> {
     match number {
         _ if number.is_nan() => Some("NaN"),
@@ -88,7 +91,7 @@ pub(crate) fn push_bytes(out: &mut String, bytes: &[u8], render: BytesRender) {
     out.push('"');
 }
 
-/// Appends bytes as text that stays distinct from other bytes' text, whatever is asked for.
+/// Appends bytes as text that no other bytes have: keys must stay distinct even with `LenOnly`.
 pub(crate) fn push_bytes_text(out: &mut String, bytes: &[u8], render: BytesRender) {
     match render {
         BytesRender::Hex => out.push_str(&hex::encode(bytes)),

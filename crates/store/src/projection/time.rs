@@ -1,7 +1,7 @@
 //! Milliseconds since the Unix epoch as RFC 3339 text, and back.
 //!
-//! The calendar is RFC 3339's: the proleptic Gregorian years 0000 to 9999, in UTC. Outside it there
-//! is no text.
+//! The calendar is that of RFC 3339: the proleptic Gregorian years 0000 to 9999, in UTC. Times
+//! outside it have no text. Text that is not a valid time is `None`.
 
 /// 0000-01-01T00:00:00.000Z.
 const FIRST_MS: i64 = -62_167_219_200_000;
@@ -9,50 +9,50 @@ const FIRST_MS: i64 = -62_167_219_200_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 const DAY_MS: i64 = 86_400_000;
 
-/// The RFC 3339 text with milliseconds, if the time is in the calendar.
-pub(crate) fn format(unix_ms: i128) -> Option<String> {
+/// The RFC 3339 text with milliseconds; `None` outside the calendar.
+pub(crate) fn format_rfc3339(unix_ms: i128) -> Option<String> {
     let ms = i64::try_from(unix_ms)
         .ok()
         .filter(|ms| (FIRST_MS..=LAST_MS).contains(ms))?;
-    let (year, month, day) = civil(ms.div_euclid(DAY_MS));
+    let CivilDate { year, month, day } = CivilDate::from_days(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
-    let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
-    let (second, milli) = (of_day / 1000 % 60, of_day % 1000);
+    let hour = of_day / 3_600_000;
+    let minute = of_day / 60_000 % 60;
+    let second = of_day / 1000 % 60;
+    let milli = of_day % 1000;
     Some(format!(
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
     ))
 }
 
-/// The time of an RFC 3339 text, if it is one and falls on a whole millisecond.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+/// Parses RFC 3339 text. A time between two milliseconds is rejected, not rounded.
+pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
-    let (year, month, day) = (
-        digits(date, 0..4)?,
-        digits(date, 5..7)?,
-        digits(date, 8..10)?,
-    );
+    let year = parse_digits(date, 0..4)?;
+    let month = parse_digits(date, 5..7)?;
+    let day = parse_digits(date, 8..10)?;
     if date.get(4..5)? != "-"
         || date.get(7..8)? != "-"
-        || !(1..=days_in(year, month)?).contains(&day)
+        || !(1..=days_in_month(year, month)?).contains(&day)
     {
         return None;
     }
     let clock = rest.strip_prefix(['T', 't'])?;
-    let (hour, minute, second) = (
-        digits(clock, 0..2)?,
-        digits(clock, 3..5)?,
-        digits(clock, 6..8)?,
-    );
+    let hour = parse_digits(clock, 0..2)?;
+    let minute = parse_digits(clock, 3..5)?;
+    let second = parse_digits(clock, 6..8)?;
     if clock.get(2..3)? != ":" || clock.get(5..6)? != ":" || hour > 23 || minute > 59 || second > 59
     {
         return None;
     }
-    let (milli, zone) = fraction(clock.get(8..)?)?;
+    let (milli, zone) = split_fraction(clock.get(8..)?)?;
     let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + milli;
-    Some(days(year, month, day) * DAY_MS + of_day - offset_minutes(zone)? * 60_000)
+    Some(
+        days_since_epoch(year, month, day) * DAY_MS + of_day - parse_offset_minutes(zone)? * 60_000,
+    )
 }
 
-fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
+fn parse_digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
     let digits = text.get(range)?;
     if digits.bytes().all(|b| b.is_ascii_digit()) {
         digits.parse().ok()
@@ -61,8 +61,8 @@ fn digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
     }
 }
 
-/// The milliseconds of an optional fraction, and what follows it.
-fn fraction(text: &str) -> Option<(i64, &str)> {
+/// Splits off an optional fraction: its milliseconds and the rest of the text.
+fn split_fraction(text: &str) -> Option<(i64, &str)> {
     let Some(rest) = text.strip_prefix('.') else {
         return Some((0, text));
     };
@@ -75,7 +75,7 @@ fn fraction(text: &str) -> Option<(i64, &str)> {
     Some((format!("{whole:0<3}").parse().ok()?, zone))
 }
 
-fn offset_minutes(zone: &str) -> Option<i64> {
+fn parse_offset_minutes(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "z") {
         return Some(0);
     }
@@ -84,12 +84,12 @@ fn offset_minutes(zone: &str) -> Option<i64> {
         "-" => -1,
         _ => return None,
     };
-    let (hour, minute) = (digits(zone, 1..3)?, digits(zone, 4..6)?);
+    let (hour, minute) = (parse_digits(zone, 1..3)?, parse_digits(zone, 4..6)?);
     let legal = zone.len() == 6 && zone.get(3..4)? == ":" && hour <= 23 && minute <= 59;
     legal.then_some(sign * (hour * 60 + minute))
 }
 
-fn days_in(year: i64, month: i64) -> Option<i64> {
+fn days_in_month(year: i64, month: i64) -> Option<i64> {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => Some(31),
         4 | 6 | 9 | 11 => Some(30),
@@ -102,9 +102,9 @@ fn days_in(year: i64, month: i64) -> Option<i64> {
     }
 }
 
-/// The days from 1970-01-01 to a date. Years begin in March here, so that the leap day is a year's
-/// last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+/// The days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the
+/// last day of a year.
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);
@@ -112,22 +112,34 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The date that is so many days from 1970-01-01: the inverse of [`days`].
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let of_year = day_of_era - (365 * of_era + of_era / 4 - of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = era * 400 + of_era + i64::from(month <= 2);
-    (year, month, day)
+/// A date of the Gregorian calendar.
+#[derive(Debug, PartialEq, Eq)]
+struct CivilDate {
+    year: i64,
+    month: i64,
+    day: i64,
+}
+
+impl CivilDate {
+    /// The date this many days after 1970-01-01: the inverse of [`days_since_epoch`].
+    fn from_days(days: i64) -> Self {
+        // 719 468 days lie between 0000-03-01 and the epoch, 146 097 days in 400 years.
+        let days = days + 719_468;
+        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let of_year = day_of_era - (365 * of_era + of_era / 4 - of_era / 100);
+        // Five months from March on have 153 days: 31, 30, 31, 30, 31.
+        let march_month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * march_month + 2) / 5 + 1;
+        let month = if march_month < 10 {
+            march_month + 3
+        } else {
+            march_month - 9
+        };
+        let year = era * 400 + of_era + i64::from(month <= 2);
+        Self { year, month, day }
+    }
 }
 
 #[cfg(test)]
@@ -137,8 +149,8 @@ mod tests {
     #[test]
     fn times_print_and_read_back() {
         let check = |ms: i64, text: &str| {
-            assert_eq!(format(ms.into()).as_deref(), Some(text));
-            assert_eq!(parse(text), Some(ms), "{text}");
+            assert_eq!(format_rfc3339(ms.into()).as_deref(), Some(text));
+            assert_eq!(parse_rfc3339(text), Some(ms), "{text}");
         };
         check(0, "1970-01-01T00:00:00.000Z");
         check(-1, "1969-12-31T23:59:59.999Z");
@@ -152,12 +164,10 @@ mod tests {
     fn every_day_of_the_calendar_agrees_with_the_month_lengths() {
         let (mut year, mut month, mut day) = (0, 1, 1);
         for number in FIRST_MS / DAY_MS..=LAST_MS / DAY_MS {
-            assert_eq!(
-                (civil(number), days(year, month, day)),
-                ((year, month, day), number)
-            );
+            assert_eq!(CivilDate::from_days(number), CivilDate { year, month, day });
+            assert_eq!(days_since_epoch(year, month, day), number);
             day += 1;
-            if day > days_in(year, month).unwrap() {
+            if day > days_in_month(year, month).unwrap() {
                 (month, day) = (month + 1, 1);
             }
             if month > 12 {
@@ -175,23 +185,23 @@ mod tests {
             u64::MAX.into(),
             i64::MIN.into(),
         ] {
-            assert_eq!(format(ms), None);
+            assert_eq!(format_rfc3339(ms), None);
         }
     }
 
     #[test]
-    fn other_rfc_3339_spellings_read_too() {
+    fn other_rfc_3339_forms_parse_too() {
         for text in [
             "1970-01-01T01:00:00+01:00",
             "1969-12-31t23:30:00.0-00:30",
             "1970-01-01T00:00:00.0000000z",
         ] {
-            assert_eq!(parse(text), Some(0), "{text}");
+            assert_eq!(parse_rfc3339(text), Some(0), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn invalid_times_are_rejected() {
         for text in [
             "",
             "1970-01-01",
@@ -211,7 +221,7 @@ mod tests {
             "197é-01-01T00:00:00Z",
             "+970-01-01T00:00:00Z",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_rfc3339(text), None, "{text}");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Typed blobs: a payload inside a payload, `{1: type id, 2: version, 3: bytes}`.
 //!
-//! The inner payload is validated before it is rendered, so that a bad one is shown as bytes with
-//! an error and nothing half-written is left; validation does not look into blobs inside the blob.
+//! The inner payload is validated before it is rendered. An invalid one is shown as bytes with an
+//! error, so no half-rendered text remains. Validation does not look into typed blobs inside it.
 
 use turnkeep_types::TypeRef;
 
 use super::ProjectionError;
-use super::msgpack::{Reader, Token, validate};
-use super::render::{Renderer, tag_of};
+use super::msgpack::{MsgpackReader, Token, validate};
+use super::render::{Renderer, parse_tag};
 use super::text::{push_bytes, push_int};
 use super::warning::Step;
 use crate::registry::{Kind, TypeVersion, push_string};
 
-/// The three parts of a typed blob, as far as they were found.
+/// The parts of a typed blob that were found.
 #[derive(Default)]
-struct Parts<'a> {
+struct TypedBlobParts<'a> {
     type_id: Option<&'a str>,
     version: Option<u32>,
     bytes: Option<&'a [u8]>,
@@ -22,55 +22,56 @@ struct Parts<'a> {
 
 impl<'a> Renderer<'a> {
     /// Renders a typed blob whose map's head was just read.
-    pub(super) fn typed_blob(
+    pub(super) fn render_typed_blob(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut MsgpackReader<'a>,
         count: u32,
         depth: usize,
     ) -> Result<(), ProjectionError> {
-        let begun = reader.clone();
+        let contents = reader.clone();
         let parts = read_parts(reader, count, depth + 1)?;
-        let Parts {
+        let TypedBlobParts {
             type_id: Some(type_id),
             version: Some(version),
             bytes: Some(bytes),
         } = parts
         else {
-            *reader = begun;
-            return self.contradiction(reader, &Kind::TypedBlob, Token::Map(count), depth);
+            // Not a typed blob: render the map again from its first entry, without a shape.
+            *reader = contents;
+            return self.render_mismatch(reader, &Kind::TypedBlob, Token::Map(count), depth);
         };
-        self.extra_parts(begun, count, depth + 1)?;
+        self.render_extra_parts(contents, count, depth + 1)?;
         self.sink.out.push_str("{\"type_id\":");
         push_string(&mut self.sink.out, type_id);
         self.sink.out.push_str(",\"type_version\":");
         push_int(&mut self.sink.out, version.into());
-        match self.inner(type_id, version, bytes, depth + 1) {
-            Ok(descriptor) => self.inner_data(bytes, descriptor, depth + 1)?,
-            Err(error) => self.inner_error(&error, bytes),
+        match self.find_inner_descriptor(type_id, version, bytes, depth + 1) {
+            Ok(descriptor) => self.render_inner_data(bytes, descriptor, depth + 1)?,
+            Err(error) => self.render_inner_error(&error, bytes),
         }
         self.sink.out.push('}');
         Ok(())
     }
 
-    /// Shows what is beside the three parts as unknown.
-    fn extra_parts(
+    /// Renders entries other than the three parts as unknown.
+    fn render_extra_parts(
         &mut self,
-        mut reader: Reader<'a>,
+        mut reader: MsgpackReader<'a>,
         count: u32,
         depth: usize,
     ) -> Result<(), ProjectionError> {
         for _ in 0..count {
-            let key = reader.key(depth)?;
-            match tag_of(key) {
-                Some(1..=3) => reader.skip(depth)?,
-                _ => self.unknown_entry(&mut reader, (key, tag_of(key)), false, depth)?,
+            let key = reader.read_key(depth)?;
+            match parse_tag(key) {
+                Some(1..=3) => reader.skip_value(depth)?,
+                _ => self.render_unknown_entry(&mut reader, key, false, depth)?,
             }
         }
         Ok(())
     }
 
-    /// The descriptor of an inner payload that can be rendered.
-    fn inner(
+    /// Finds the descriptor of the inner payload and validates the payload.
+    fn find_inner_descriptor(
         &self,
         type_id: &str,
         version: u32,
@@ -84,11 +85,12 @@ impl<'a> Renderer<'a> {
         let descriptor = registry.descriptor(type_id, version);
         let missing = || ProjectionError::FailedDependency(TypeRef::new(type_id, version));
         let descriptor = descriptor.ok_or_else(missing)?;
+        // Last, because it reads the whole payload.
         validate(bytes, depth)?;
         Ok(descriptor)
     }
 
-    fn inner_data(
+    fn render_inner_data(
         &mut self,
         bytes: &'a [u8],
         descriptor: &'a TypeVersion,
@@ -96,12 +98,12 @@ impl<'a> Renderer<'a> {
     ) -> Result<(), ProjectionError> {
         self.sink.out.push_str(",\"data\":");
         self.path.0.push(Step::Data);
-        self.payload(bytes, descriptor, depth)?;
+        self.render_payload(bytes, descriptor, depth)?;
         self.path.0.pop();
         Ok(())
     }
 
-    fn inner_error(&mut self, error: &ProjectionError, bytes: &[u8]) {
+    fn render_inner_error(&mut self, error: &ProjectionError, bytes: &[u8]) {
         self.sink.out.push_str(",\"error\":");
         error.push_json(&mut self.sink.out);
         self.sink.out.push_str(",\"bytes\":");
@@ -109,27 +111,28 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Reads the map of a typed blob; the last of each part counts, as everywhere.
+/// Reads the map of a typed blob. If a part occurs twice, the last one counts, as in every map.
 fn read_parts<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut MsgpackReader<'a>,
     count: u32,
     depth: usize,
-) -> Result<Parts<'a>, ProjectionError> {
-    reader.enter(depth)?;
-    let mut parts = Parts::default();
+) -> Result<TypedBlobParts<'a>, ProjectionError> {
+    reader.check_depth(depth)?;
+    let mut parts = TypedBlobParts::default();
     for _ in 0..count {
-        let tag = tag_of(reader.key(depth)?);
-        let token = reader.token()?;
+        let tag = parse_tag(reader.read_key(depth)?);
+        let token = reader.read_token()?;
         match (tag, token) {
             (Some(1), Token::Str(text)) => parts.type_id = std::str::from_utf8(text).ok(),
             (Some(2), Token::Int(number)) => parts.version = u32::try_from(number).ok(),
             (Some(3), Token::Bin(bytes)) => parts.bytes = Some(bytes),
+            // A later part of the wrong kind replaces an earlier one: the last one counts.
             (Some(1), _) => parts.type_id = None,
             (Some(2), _) => parts.version = None,
             (Some(3), _) => parts.bytes = None,
             _ => {}
         }
-        reader.skip_parts(token, depth)?;
+        reader.skip_contents(token, depth)?;
     }
     Ok(parts)
 }

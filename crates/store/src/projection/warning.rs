@@ -1,7 +1,6 @@
-//! Warnings: where a payload is not what its descriptor says, though it can be shown.
+//! Warnings: where a payload contradicts its descriptor and can be shown all the same.
 //!
-//! There are at most `WARNINGS_MAX` of them, with paths of bounded length, however bad the payload
-//! is.
+//! There are at most `WARNINGS_MAX` warnings with paths of bounded length, however bad the payload.
 
 use super::msgpack::Token;
 use super::options::BytesRender;
@@ -13,12 +12,12 @@ const WARNINGS_MAX: usize = 64;
 /// The longest path of a warning, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
 
-/// One place where a payload is not what its descriptor says.
+/// One place where a payload contradicts its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The innermost tag that it stands under; none for a key that is no tag.
+    /// The innermost tag on the path; `None` if the path has no tag.
     pub tag: Option<u64>,
-    /// The way there by names: `author.links[3]["home"]`.
+    /// The path by names: `author.links[3]["home"]`.
     pub path: String,
     /// What is wrong.
     pub message: String,
@@ -40,7 +39,7 @@ impl Warning {
     }
 }
 
-/// One step on the way from the payload to a value.
+/// One step of a path.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     /// Into a field.
@@ -55,25 +54,25 @@ pub(super) enum Step<'a> {
     Key(Token<'a>),
 }
 
-/// The way from the payload to the value that is being shown.
+/// The path from the payload to the current value.
 #[derive(Debug, Default)]
 pub(super) struct Path<'a>(pub(super) Vec<Step<'a>>);
 
 impl Path<'_> {
-    /// The path as text. Only as long as it is asked for is it made.
-    pub(super) fn text(&self) -> String {
+    /// Builds the path as text, truncated to a bounded length.
+    pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for step in &self.0 {
             if text.len() > PATH_BYTES_MAX {
                 break;
             }
-            step.push(&mut text);
+            step.push_text(&mut text);
         }
         truncate_path(&mut text);
         text
     }
 
-    fn tag(&self) -> Option<u64> {
+    fn innermost_tag(&self) -> Option<u64> {
         self.0.iter().rev().find_map(|step| match step {
             Step::Field(field) => Some(field.tag),
             Step::Unknown(tag) => Some(*tag),
@@ -83,7 +82,7 @@ impl Path<'_> {
 }
 
 impl Step<'_> {
-    fn push(&self, text: &mut String) {
+    fn push_text(&self, text: &mut String) {
         match self {
             Self::Field(field) => push_name(text, &field.name),
             Self::Unknown(tag) => push_name(text, &tag.to_string()),
@@ -95,7 +94,7 @@ impl Step<'_> {
             }
             Self::Key(key) => {
                 text.push('[');
-                push_key(text, head(*key), BytesRender::Base64);
+                push_key(text, shorten_key(*key), BytesRender::Base64);
                 text.push(']');
             }
         }
@@ -109,9 +108,11 @@ fn push_name(text: &mut String, name: &str) {
     text.push_str(name);
 }
 
-/// As much of a key as a path can show: the rest is not even looked at, since paths are made often.
-fn head(key: Token<'_>) -> Token<'_> {
-    // Without a character that the cut goes through, what is left is still longer than a path.
+/// The beginning of a key that a path can show. Paths are built often, so the rest of a long key is
+/// not read.
+fn shorten_key(key: Token<'_>) -> Token<'_> {
+    // Four bytes more than a path: after a character that the cut splits is dropped, the rest is
+    // still longer than a path.
     const HEAD_BYTES_MAX: usize = PATH_BYTES_MAX + 4;
     let cut = |raw| <[u8]>::get(raw, ..HEAD_BYTES_MAX).unwrap_or(raw);
     match key {
@@ -127,7 +128,7 @@ fn head(key: Token<'_>) -> Token<'_> {
     }
 }
 
-/// Cuts a text to a path's length.
+/// Truncates a text to the longest path.
 pub(super) fn truncate_path(text: &mut String) {
     if text.len() > PATH_BYTES_MAX {
         text.truncate(text.floor_char_boundary(PATH_BYTES_MAX));
@@ -169,7 +170,7 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a warning about the value at `path`. The message is made only if there is room.
+    /// Adds a warning about the value at `path`. Builds the message only if the limit allows it.
     pub(super) fn add(&mut self, path: &Path<'_>, message: impl FnOnce() -> String) {
         if self.list.len() >= WARNINGS_MAX {
             self.left_out += 1;
@@ -178,13 +179,13 @@ impl Warnings {
         let mut message = message();
         truncate_path(&mut message);
         self.list.push(Warning {
-            tag: path.tag(),
-            path: path.text(),
+            tag: path.innermost_tag(),
+            path: path.to_text(),
             message,
         });
     }
 
-    /// All warnings, and how many were left out.
+    /// Returns all warnings. The last one tells how many were left out.
     pub(super) fn finish(mut self) -> Vec<Warning> {
         if self.left_out > 0 {
             let message = format!("{} more warnings are left out", self.left_out);
@@ -204,7 +205,7 @@ mod tests {
 
     fn pushed(key: Token<'_>) -> String {
         let mut text = String::new();
-        Step::Key(key).push(&mut text);
+        Step::Key(key).push_text(&mut text);
         text
     }
 
@@ -216,7 +217,7 @@ mod tests {
                 let path = Path(vec![Step::Key(Token::Str(long.as_bytes()))]);
                 let mut expect = format!("[\"{long}\"]");
                 truncate_path(&mut expect);
-                assert_eq!(path.text(), expect);
+                assert_eq!(path.to_text(), expect);
                 assert!(pushed(Token::Str(long.as_bytes())).len() < PATH_BYTES_MAX + 16);
             }
         }
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_beginning_of_a_key_is_not_looked_at() {
+    fn the_rest_of_a_long_key_is_not_read() {
         let mut long = vec![b'k'; 1 << 20];
         long.push(0xff);
         assert!(pushed(Token::Str(&long)).starts_with("[\"kkkk"));

@@ -1,9 +1,8 @@
 //! The canonical form of JSON (RFC 8785): keys in UTF-16 order, no white space, numbers as
-//! ECMAScript prints them. Two bundles are the same bundle exactly when their canonical forms are
-//! equal.
+//! ECMAScript prints them.
 //!
-//! Numbers are doubles here, as the RFC has it: integers beyond 2^53 that round to one double are
-//! one number.
+//! Two bundles have the same content exactly if their canonical forms are equal. As in the RFC, all
+//! numbers are doubles: integers beyond 2^53 that round to the same double are equal.
 
 use serde_json::Value;
 
@@ -38,6 +37,7 @@ fn push_array(out: &mut String, items: &[Value]) {
 
 fn push_object(out: &mut String, members: &serde_json::Map<String, Value>) {
     let mut sorted: Vec<_> = members.iter().collect();
+    // RFC 8785 orders by UTF-16, which differs from code points beyond U+FFFF.
     sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     out.push('{');
     for (index, (key, value)) in sorted.into_iter().enumerate() {
@@ -55,7 +55,7 @@ fn push_object(out: &mut String, members: &serde_json::Map<String, Value>) {
 pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = first_escaped(rest.as_bytes()) {
+    while let Some(at) = find_escaped(rest.as_bytes()) {
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
         push_escape(out, tail.as_bytes().first().copied().unwrap_or_default());
@@ -65,12 +65,11 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Where the first byte is that a JSON string cannot have as it is.
-fn first_escaped(bytes: &[u8]) -> Option<usize> {
+/// Finds the first byte that a JSON string must escape.
+fn find_escaped(bytes: &[u8]) -> Option<usize> {
     const STRIDE: usize = 32;
     let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    // Without a branch per byte, whole strides of plain text are passed over at the speed of
-    // memory.
+    // No branch per byte, so the compiler checks a whole stride with vector instructions.
     let clean = |stride: &[u8]| {
         !stride
             .iter()

@@ -1,7 +1,7 @@
-//! Descriptors: what one version of a type says about its tags.
+//! Descriptors: the fields of one version of a type, by tag.
 //!
-//! A descriptor is immutable once published. It fails to read with the part that is wrong; whether
-//! the names in it resolve is for the bundle's evolution to say.
+//! A descriptor is immutable once published. Parsing fails with the part that is malformed. Whether
+//! the names in a descriptor resolve is checked in `evolution`.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ pub struct TypeVersion {
     pub bundle_id: Arc<str>,
     /// The live fields, by tag ascending.
     pub fields: Vec<Field>,
-    /// The places of the fields in `fields`, by name ascending.
+    /// Indexes into `fields`, by name ascending.
     by_name: Box<[usize]>,
-    /// The `fields` object as published, tombstones and unknown keys included, as the text of JSON:
-    /// a tree of small objects would keep many times the bundle's bytes in memory.
+    /// The `fields` object as published, with tombstones and unknown keys, as JSON text. A tree of
+    /// small objects would take many times the memory.
     pub(super) published: Box<str>,
     /// The BLAKE3 of the whole version's canonical form.
     pub(super) digest: [u8; 32],
@@ -79,10 +79,10 @@ pub struct Field {
     pub tag: u64,
     /// The name by which JSON names it.
     pub name: Arc<str>,
-    /// Whether writers may leave it out. Encoding from JSON enforces it; payloads as bytes are not
-    /// checked.
+    /// Whether writers may leave it out. Only encoding from JSON enforces this; payloads that
+    /// arrive as bytes are not checked.
     pub optional: bool,
-    /// What its values are.
+    /// The type of its values.
     pub shape: Shape,
     /// The name as a JSON key with its colon, ready to be copied.
     pub(crate) key_text: Box<str>,
@@ -90,7 +90,7 @@ pub struct Field {
     pub(super) frozen: Arc<str>,
 }
 
-/// What a value is: its type and how to read it.
+/// The type of a value and how to show it.
 #[derive(Debug, PartialEq)]
 pub struct Shape {
     /// The type.
@@ -152,7 +152,7 @@ pub enum IntKind {
 }
 
 impl IntKind {
-    /// The numbers that fit.
+    /// The range of its numbers.
     pub fn range(self) -> RangeInclusive<i128> {
         match self {
             Self::I8 => i8::MIN.into()..=i8::MAX.into(),
@@ -166,7 +166,7 @@ impl IntKind {
         }
     }
 
-    /// Whether some of its numbers are beyond what JavaScript counts exactly.
+    /// Whether JavaScript rounds some of its numbers.
     pub fn is_wide(self) -> bool {
         matches!(self, Self::I64 | Self::U64)
     }
@@ -190,7 +190,7 @@ pub enum Semantic {
 /// The keys of a field that are frozen with its tag.
 const FROZEN_KEYS: [&str; 4] = ["type", "items", "key_type", "value_type"];
 
-/// Where in a bundle a field stands, for messages.
+/// The location of a field in a bundle, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) type_id: &'a str,
@@ -199,7 +199,7 @@ pub(super) struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn part(self, key: &str, expected: &'static str) -> Malformed {
+    fn malformed_part(self, key: &str, expected: &'static str) -> Malformed {
         let Self {
             type_id,
             version,
@@ -211,54 +211,57 @@ impl Site<'_> {
         }
     }
 
-    /// A text of 1 to 512 bytes.
-    fn text<'v>(
+    /// Reads a string of 1 to 512 bytes.
+    fn read_text<'v>(
         self,
         fields: &'v Map<String, Value>,
         key: &'static str,
     ) -> Result<&'v str, Malformed> {
         match fields.get(key) {
             Some(Value::String(text)) if (1..=ID_BYTES_MAX).contains(&text.len()) => Ok(text),
-            _ => Err(self.part(key, "a string of 1 to 512 bytes")),
+            _ => Err(self.malformed_part(key, "a string of 1 to 512 bytes")),
         }
     }
 
-    fn flag(self, fields: &Map<String, Value>, key: &'static str) -> Result<bool, Malformed> {
+    fn read_flag(self, fields: &Map<String, Value>, key: &'static str) -> Result<bool, Malformed> {
         match fields.get(key) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(self.part(key, "true or false")),
+            Some(_) => Err(self.malformed_part(key, "true or false")),
         }
     }
 }
 
-/// A field as a bundle has it.
+/// A field of a bundle.
 #[derive(Debug)]
 pub(super) enum ParsedField {
     Live(Field),
-    /// Retired. The frozen part is there if the tombstone repeats it.
+    /// A retired field. The frozen part is present if the tombstone repeats it.
     Tombstone {
         tag: u64,
         frozen: Option<Arc<str>>,
     },
 }
 
-/// Reads a field's descriptor.
+/// Parses a field's descriptor.
 pub(super) fn parse_field(
     site: Site<'_>,
     spellings: Spellings,
     value: &Value,
 ) -> Result<ParsedField, Malformed> {
     let Value::Object(published) = value else {
-        return Err(site.part("descriptor", "an object"));
+        return Err(site.malformed_part("descriptor", "an object"));
     };
+    // From here on only the usual spelling exists.
     let members = &*spellings.rewrite(published);
-    let optional = site.flag(members, "optional")?;
-    if site.flag(members, "tombstone")? {
+    let optional = site.read_flag(members, "optional")?;
+    // A tombstone needs no name or type, so it is recognized first.
+    if site.read_flag(members, "tombstone")? {
         return parse_tombstone(site, members);
     }
-    let name = site.text(members, "name")?;
+    let name = site.read_text(members, "name")?;
     let shape = parse_shape(site, members)?;
+    // Escaped once here instead of once per rendered value.
     let mut key_text = String::new();
     push_string(&mut key_text, name);
     key_text.push(':');
@@ -268,17 +271,17 @@ pub(super) fn parse_field(
         optional,
         shape,
         key_text: key_text.into(),
-        frozen: frozen(members),
+        frozen: freeze_members(members),
     }))
 }
 
 fn parse_tombstone(site: Site<'_>, members: &Map<String, Value>) -> Result<ParsedField, Malformed> {
     if members.contains_key("name") {
-        site.text(members, "name")?;
+        site.read_text(members, "name")?;
     }
     let frozen = if members.contains_key("type") {
         parse_shape(site, members)?;
-        Some(frozen(members))
+        Some(freeze_members(members))
     } else {
         None
     };
@@ -288,7 +291,8 @@ fn parse_tombstone(site: Site<'_>, members: &Map<String, Value>) -> Result<Parse
     })
 }
 
-fn frozen(members: &Map<String, Value>) -> Arc<str> {
+/// The canonical form of the parts that never change for a tag.
+fn freeze_members(members: &Map<String, Value>) -> Arc<str> {
     let parts = FROZEN_KEYS
         .iter()
         .filter_map(|key| Some(((*key).to_owned(), members.get(*key)?.clone())));
@@ -296,11 +300,11 @@ fn frozen(members: &Map<String, Value>) -> Arc<str> {
 }
 
 fn parse_shape(site: Site<'_>, members: &Map<String, Value>) -> Result<Shape, Malformed> {
-    let name = site.text(members, "type")?;
+    let name = site.read_text(members, "type")?;
     let semantic = parse_semantic(site, members.get("semantic"))?;
     let enum_id = match members.get("enum") {
         None => None,
-        Some(_) => Some(site.text(members, "enum")?.into()),
+        Some(_) => Some(site.read_text(members, "enum")?.into()),
     };
     let kind = match name {
         "array" => Kind::Array(Box::new(parse_items(
@@ -319,7 +323,7 @@ fn parse_shape(site: Site<'_>, members: &Map<String, Value>) -> Result<Shape, Ma
     })
 }
 
-/// An array's items. Named by their type alone, they take the array's own semantic and enum.
+/// Parses an array's items. Items that are a bare type name inherit the array's semantic and enum.
 fn parse_items(
     site: Site<'_>,
     members: &Map<String, Value>,
@@ -343,7 +347,7 @@ fn parse_map(site: Site<'_>, members: &Map<String, Value>) -> Result<MapShape, M
         key.kind,
         Kind::Bool | Kind::Int(_) | Kind::String | Kind::Bytes | Kind::Any
     ) {
-        return Err(site.part("key_type", "bool, an integer type, string, bytes or any"));
+        return Err(site.malformed_part("key_type", "bool, an integer type, string, bytes or any"));
     }
     Ok(MapShape {
         key,
@@ -351,7 +355,7 @@ fn parse_map(site: Site<'_>, members: &Map<String, Value>) -> Result<MapShape, M
     })
 }
 
-/// A part that is a type's name or a whole descriptor.
+/// Parses a part that is a type name or a whole descriptor.
 fn parse_part(
     site: Site<'_>,
     members: &Map<String, Value>,
@@ -359,24 +363,24 @@ fn parse_part(
 ) -> Result<Shape, Malformed> {
     match members.get(key) {
         Some(Value::Object(descriptor)) => parse_shape(site, descriptor),
-        Some(Value::String(name)) if name == "array" || name == "map" => Err(site.part(
+        Some(Value::String(name)) if name == "array" || name == "map" => Err(site.malformed_part(
             key,
             "a descriptor, since arrays and maps have parts of their own",
         )),
         Some(Value::String(_)) => Ok(Shape {
-            kind: named_kind(site.text(members, key)?),
+            kind: named_kind(site.read_text(members, key)?),
             semantic: None,
             enum_id: None,
         }),
-        _ => Err(site.part(key, "a type name or a descriptor")),
+        _ => Err(site.malformed_part(key, "a type name or a descriptor")),
     }
 }
 
 fn named_kind(name: &str) -> Kind {
-    builtin(name).unwrap_or_else(|| Kind::Type(name.into()))
+    builtin_kind(name).unwrap_or_else(|| Kind::Type(name.into()))
 }
 
-fn builtin(name: &str) -> Option<Kind> {
+fn builtin_kind(name: &str) -> Option<Kind> {
     Some(match name {
         "bool" => Kind::Bool,
         "i8" => Kind::Int(IntKind::I8),
@@ -397,9 +401,9 @@ fn builtin(name: &str) -> Option<Kind> {
     })
 }
 
-/// Whether a name is taken by the language of descriptors and can be no type's id.
+/// Whether a name belongs to a built-in type and cannot be a type id.
 pub(super) fn is_reserved(name: &str) -> bool {
-    matches!(name, "array" | "map") || builtin(name).is_some()
+    matches!(name, "array" | "map") || builtin_kind(name).is_some()
 }
 
 fn parse_semantic(site: Site<'_>, value: Option<&Value>) -> Result<Option<Semantic>, Malformed> {
@@ -410,7 +414,7 @@ fn parse_semantic(site: Site<'_>, value: Option<&Value>) -> Result<Option<Semant
         Some("duration_ms") => Ok(Some(Semantic::DurationMs)),
         Some("url") => Ok(Some(Semantic::Url)),
         Some("markdown") => Ok(Some(Semantic::Markdown)),
-        _ => Err(site.part("semantic", "unix_ms, unix_s, duration_ms, url or markdown")),
+        _ => Err(site.malformed_part("semantic", "unix_ms, unix_s, duration_ms, url or markdown")),
     }
 }
 

@@ -1,6 +1,7 @@
-//! A bundle's document: JSON that has the shape of a bundle, with every descriptor read.
+//! A bundle's document: parses the JSON and every descriptor in it.
 //!
-//! Nothing here looks at what was published before; the same bytes give the same document for ever.
+//! Parsing does not depend on earlier bundles, except for type ids that look like alternative
+//! spellings (see `spelling`). It fails with the first part that is malformed, named by its path.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(super) struct Document {
     pub(super) digest: blake3::Hash,
     pub(super) types: Vec<ParsedType>,
     pub(super) enums: BTreeMap<Arc<str>, BTreeMap<i128, Arc<str>>>,
-    /// Whether a descriptor has a spelling that was read as another.
+    /// Whether a descriptor uses an alternative spelling.
     pub(super) has_other_spellings: bool,
 }
 
@@ -39,6 +40,7 @@ pub(super) struct ParsedType {
 #[derive(Debug)]
 pub(super) struct ParsedVersion {
     pub(super) described: Arc<TypeVersion>,
+    /// Retired tags, each with its frozen part if the bundle repeats it.
     pub(super) tombstones: Vec<(u64, Option<Arc<str>>)>,
     has_other_spellings: bool,
 }
@@ -51,29 +53,31 @@ impl ParsedType {
     }
 }
 
-/// Reads a bundle that was addressed as `addressed`; `is_known_type` says which ids earlier bundles
-/// gave to types.
+/// Parses a bundle that is addressed as `addressed`. `is_known_type` tells which type ids earlier
+/// bundles published.
 pub(super) fn parse(
     addressed: &str,
     bytes: &[u8],
     is_known_type: impl Fn(&str) -> bool,
 ) -> Result<Document, BundleError> {
-    let value = json::parse(bytes, NESTING_MAX).map_err(refuse_json)?;
-    let bundle = object(&value, || "the bundle".to_owned())?;
+    let value = json::parse(bytes, NESTING_MAX).map_err(bundle_error)?;
+    let bundle = expect_object(&value, || "the bundle".to_owned())?;
     let bundle_id = parse_id(addressed, bundle)?;
+    // Compared in canonical form, so `1.0` is 1 as well.
     if bundle.get("registry_version").map(canonical).as_deref() != Some("1") {
-        return Err(part("registry_version", "1").into());
+        return Err(malformed_part("registry_version", "1").into());
     }
     let digest = blake3::hash(canonical(&value).as_bytes());
+    // A type of this very bundle may have the name of an alternative spelling.
     let own_types = bundle.get("types").and_then(Value::as_object);
     let is_own_type = |name: &str| own_types.is_some_and(|types| types.contains_key(name));
     let spellings = Spellings::unless_types(|name| is_own_type(name) || is_known_type(name));
     let mut types = Vec::new();
-    for named in section(bundle, "types")? {
+    for named in members_of_section(bundle, "types")? {
         types.push(parse_type(&bundle_id, spellings, named)?);
     }
     let has_other_spellings = types.iter().any(ParsedType::has_other_spellings);
-    let enums = section(bundle, "enums")?
+    let enums = members_of_section(bundle, "enums")?
         .map(parse_enum)
         .collect::<Result<_, _>>()?;
     Ok(Document {
@@ -85,7 +89,7 @@ pub(super) fn parse(
     })
 }
 
-fn refuse_json(fault: JsonFault) -> BundleError {
+fn bundle_error(fault: JsonFault) -> BundleError {
     match fault {
         JsonFault::Syntax { offset, what } => Malformed::Json { offset, what }.into(),
         JsonFault::TooDeep { offset } => BundleError::TooDeep { offset },
@@ -97,25 +101,30 @@ fn refuse_json(fault: JsonFault) -> BundleError {
     }
 }
 
-fn part(at: impl Into<String>, expected: &'static str) -> Malformed {
+fn malformed_part(at: impl Into<String>, expected: &'static str) -> Malformed {
     Malformed::Part {
         at: at.into(),
         expected,
     }
 }
 
-fn object(value: &Value, at: impl FnOnce() -> String) -> Result<&Map<String, Value>, Malformed> {
-    value.as_object().ok_or_else(|| part(at(), "an object"))
+fn expect_object(
+    value: &Value,
+    at: impl FnOnce() -> String,
+) -> Result<&Map<String, Value>, Malformed> {
+    value
+        .as_object()
+        .ok_or_else(|| malformed_part(at(), "an object"))
 }
 
 /// The members of an optional object of the bundle.
-fn section<'v>(
+fn members_of_section<'v>(
     bundle: &'v Map<String, Value>,
     key: &'static str,
 ) -> Result<impl Iterator<Item = (&'v String, &'v Value)>, Malformed> {
     let members = match bundle.get(key) {
         None => None,
-        Some(value) => Some(object(value, || key.to_owned())?),
+        Some(value) => Some(expect_object(value, || key.to_owned())?),
     };
     Ok(members.into_iter().flatten())
 }
@@ -124,17 +133,17 @@ fn parse_id(addressed: &str, bundle: &Map<String, Value>) -> Result<Arc<str>, Ma
     let contained = bundle
         .get("bundle_id")
         .and_then(Value::as_str)
-        .ok_or_else(|| part("bundle_id", "a string"))?;
+        .ok_or_else(|| malformed_part("bundle_id", "a string"))?;
     if contained != addressed {
         return Err(Malformed::IdMismatch {
             addressed: addressed.into(),
             contained: contained.into(),
         });
     }
-    id(contained, || "bundle_id".to_owned())
+    check_id(contained, || "bundle_id".to_owned())
 }
 
-fn id(text: &str, at: impl FnOnce() -> String) -> Result<Arc<str>, Malformed> {
+fn check_id(text: &str, at: impl FnOnce() -> String) -> Result<Arc<str>, Malformed> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) {
         return Ok(text.into());
     }
@@ -149,21 +158,22 @@ fn parse_type(
     spellings: Spellings,
     (type_id, value): (&String, &Value),
 ) -> Result<ParsedType, BundleError> {
-    let id = id(type_id, || "a type id".to_owned())?;
+    let id = check_id(type_id, || "a type id".to_owned())?;
     if is_reserved(type_id) {
-        return Err(part(
+        return Err(malformed_part(
             format!("the type id `{type_id}`"),
             "a name that is no built-in type",
         )
         .into());
     }
     let at = || format!("type {type_id}");
-    let versions = object(value, at)?.get("versions");
+    let versions = expect_object(value, at)?.get("versions");
     let versions = versions
         .and_then(Value::as_object)
         .filter(|versions| !versions.is_empty());
-    let versions =
-        versions.ok_or_else(|| part(at() + ": versions", "an object with at least one version"))?;
+    let versions = versions.ok_or_else(|| {
+        malformed_part(at() + ": versions", "an object with at least one version")
+    })?;
     let versions = versions
         .iter()
         .map(|(key, value)| {
@@ -191,7 +201,7 @@ fn parse_version_number(type_id: &str, key: &str) -> Result<u32, Malformed> {
         })
 }
 
-/// A decimal number without sign or leading zeros.
+/// Parses a decimal number without sign or leading zeros.
 pub(crate) fn canonical_number(text: &str) -> Option<u64> {
     let canonical =
         text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
@@ -206,32 +216,28 @@ fn parse_version(
 ) -> Result<ParsedVersion, BundleError> {
     let (type_id, version) = (&*type_ref.id, type_ref.version);
     let at = || format!("type {type_id} version {version}");
-    let published = object(value, at)?
+    let published = expect_object(value, at)?
         .get("fields")
         .filter(|fields| fields.is_object());
-    let published = published.ok_or_else(|| part(at() + ": fields", "an object"))?;
+    let published = published.ok_or_else(|| malformed_part(at() + ": fields", "an object"))?;
     let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
     let mut has_other_spellings = false;
     for (key, descriptor) in published.as_object().into_iter().flatten() {
-        let tag = parse_tag(type_id, version, key)?;
-        has_other_spellings |= descriptor
-            .as_object()
-            .is_some_and(|members| spellings.occur_in(members));
-        match parse_field(
-            Site {
-                type_id,
-                version,
-                tag,
-            },
-            spellings,
-            descriptor,
-        )? {
+        let site = Site {
+            type_id,
+            version,
+            tag: parse_tag(type_id, version, key)?,
+        };
+        let members = descriptor.as_object();
+        has_other_spellings |= members.is_some_and(|members| spellings.occur_in(members));
+        match parse_field(site, spellings, descriptor)? {
             ParsedField::Live(field) => fields.push(field),
             ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
         }
     }
+    // `TypeVersion::field` searches by tag.
     fields.sort_by_key(|field| field.tag);
-    refuse_name_twice(type_id, version, &fields)?;
+    reject_name_twice(type_id, version, &fields)?;
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
     let published = published.to_string().into();
     let described = TypeVersion::new(type_ref, Arc::clone(bundle_id), fields, published, digest);
@@ -246,6 +252,7 @@ fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError>
     if let Some(tag) = canonical_number(key) {
         return Ok(tag);
     }
+    // `01` would be a second name of tag 1, which is worse than a malformed tag.
     if key.starts_with('0') && key.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Conflict::TagSpelling {
             type_id: type_id.into(),
@@ -262,7 +269,7 @@ fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError>
     .into())
 }
 
-fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<(), Conflict> {
+fn reject_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<(), Conflict> {
     let mut tags = BTreeMap::new();
     for field in fields {
         if let Some(first) = tags.insert(&field.name, field.tag) {
@@ -281,27 +288,27 @@ fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<()
 type ParsedEnum = (Arc<str>, BTreeMap<i128, Arc<str>>);
 
 fn parse_enum((enum_id, value): (&String, &Value)) -> Result<ParsedEnum, BundleError> {
-    let enum_id_text = id(enum_id, || "an enum id".to_owned())?;
+    let enum_id_text = check_id(enum_id, || "an enum id".to_owned())?;
     let mut labels = BTreeMap::new();
-    for (key, label) in object(value, || format!("enum {enum_id}"))? {
-        let number = enum_number(key).ok_or_else(|| {
-            part(
+    for (key, label) in expect_object(value, || format!("enum {enum_id}"))? {
+        let number = parse_enum_number(key).ok_or_else(|| {
+            malformed_part(
                 format!("enum {enum_id} number `{key}`"),
                 "a whole number of 64 bits",
             )
         })?;
         let label = label
             .as_str()
-            .ok_or_else(|| part(format!("enum {enum_id} number {key}"), "a string"))?;
+            .ok_or_else(|| malformed_part(format!("enum {enum_id} number {key}"), "a string"))?;
         labels.insert(
             number,
-            id(label, || format!("enum {enum_id} number {key}"))?,
+            check_id(label, || format!("enum {enum_id} number {key}"))?,
         );
     }
     Ok((enum_id_text, labels))
 }
 
-fn enum_number(key: &str) -> Option<i128> {
+fn parse_enum_number(key: &str) -> Option<i128> {
     let Some(magnitude) = key.strip_prefix('-') else {
         return canonical_number(key).map(i128::from);
     };

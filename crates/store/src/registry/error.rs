@@ -1,27 +1,28 @@
-//! Why a bundle is refused. A message names the type, the version, the tag and the earlier bundle.
+//! Reasons to reject a bundle. A message names the type, the version, the tag and the earlier
+//! bundle.
 
 use std::sync::Arc;
 
 use super::{ID_BYTES_MAX, NESTING_MAX};
 
-/// Why a bundle is refused. A refused bundle leaves no trace.
+/// Why a bundle is rejected. A rejected bundle changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
-    /// Not a bundle.
+    /// The document is not a bundle.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// Contradicts itself or what was published before.
+    /// The bundle contradicts itself or an earlier bundle.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// Nests deeper than any bundle needs.
+    /// The bundle is nested too deeply.
     #[error("the bundle nests deeper than {NESTING_MAX} levels at byte {offset}")]
     TooDeep {
-        /// Where the level too much begins.
+        /// Where the first level beyond the limit begins.
         offset: usize,
     },
 }
 
-/// What is wrong with a document that is no bundle.
+/// Why a document is not a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Not JSON.
@@ -40,12 +41,12 @@ pub enum Malformed {
         /// The id in the document.
         contained: String,
     },
-    /// A part of the document is not what it must be.
+    /// A part of the document has the wrong type or value.
     #[error("{at} must be {expected}")]
     Part {
         /// Which part, as a path of keys.
         at: String,
-        /// What it must be.
+        /// The allowed values.
         expected: &'static str,
     },
     /// A version that is not a whole number from 1 to 2^32 - 1 in decimal without leading zeros.
@@ -55,7 +56,7 @@ pub enum Malformed {
     Version {
         /// The type.
         type_id: String,
-        /// What stands for its version.
+        /// The key in place of a version.
         version: String,
     },
     /// A tag that is not a whole number.
@@ -65,7 +66,7 @@ pub enum Malformed {
         type_id: String,
         /// The version.
         version: u32,
-        /// What stands for a tag.
+        /// The key in place of a tag.
         tag: String,
     },
     /// An id of a bundle, type or enum, a name or a label that is empty or too long.
@@ -78,7 +79,7 @@ pub enum Malformed {
     },
 }
 
-/// How a bundle contradicts itself or what was published before.
+/// How a bundle contradicts itself or an earlier bundle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// A JSON key occurs twice in one object.
@@ -123,7 +124,7 @@ pub enum Conflict {
         /// The bundle that published that.
         bundle: Arc<str>,
     },
-    /// A tag in a second spelling.
+    /// A tag with leading zeros.
     #[error(
         "type {type_id} version {version} tag `{tag}` is another spelling of a tag: write it without leading zeros"
     )]
@@ -183,7 +184,7 @@ pub enum Conflict {
         /// The higher tag.
         second: u64,
     },
-    /// A field names a type that nobody published.
+    /// A field names a type that is not published.
     #[error(
         "type {type_id} version {version} tag {tag} names the type `{name}`, which is in neither this bundle nor an earlier one"
     )]
@@ -194,10 +195,10 @@ pub enum Conflict {
         version: u32,
         /// The tag.
         tag: u64,
-        /// The name that resolves nowhere.
+        /// The unknown name.
         name: Arc<str>,
     },
-    /// A field names an enum that nobody published.
+    /// A field names an enum that is not published.
     #[error(
         "type {type_id} version {version} tag {tag} names the enum `{name}`, which is in neither this bundle nor an earlier one"
     )]
@@ -208,7 +209,7 @@ pub enum Conflict {
         version: u32,
         /// The tag.
         tag: u64,
-        /// The name that resolves nowhere.
+        /// The unknown name.
         name: Arc<str>,
     },
     /// An enum's number has another label.

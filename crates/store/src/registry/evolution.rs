@@ -1,9 +1,14 @@
-//! Evolution: what a bundle may add to what is known.
+//! Evolution: which changes a bundle may make to the published types and enums.
 //!
-//! A plan is made first and carried out only if every rule holds, so a refused bundle leaves no
-//! trace. Two histories are kept: per type the frozen part and the retirement of every tag that
-//! ever was, per enum the bundle of every label. Making a plan costs the bundle and, for each type
-//! that it names, the fields of the newest version.
+//! The rules: a published version never changes; new versions have higher numbers; a tag keeps its
+//! type for ever and is never used again after it was retired; an enum never loses or changes a
+//! label. `plan_bundle` checks all rules before anything changes, so a rejected bundle leaves the
+//! registry as it was.
+//!
+//! Worked example: version 1 of `Msg` has tags 1 and 2. Version 2 has tags 1 and 3. So tag 2 is
+//! retired in version 2, and a version 3 that uses tag 2 is rejected (`TagReused`).
+//!
+//! A plan costs the size of the bundle plus, for each type in it, the fields of the newest version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,19 +21,20 @@ use super::document::{Document, ParsedType, ParsedVersion};
 use super::error::Conflict;
 use super::shared_map::SharedMap;
 
-/// Everything that is known of one type. The tags that are not retired are the newest version's
-/// fields.
+/// All versions of one type and the history of its tags. The newest version has exactly the tags
+/// that are not retired.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeHistory {
     pub(super) versions: SharedMap<u32, Arc<TypeVersion>>,
     tags: SharedMap<u64, TagHistory>,
 }
 
+/// The history of one tag of a type.
 #[derive(Debug, Clone)]
 struct TagHistory {
-    /// Absent for a tag that was never live.
+    /// The canonical form of the parts that never change; `None` for a tag that was never live.
     frozen: Option<Arc<str>>,
-    /// The bundle with the frozen part.
+    /// The bundle that published the frozen part.
     bundle: Arc<str>,
     retired: Option<Retired>,
 }
@@ -70,22 +76,22 @@ impl EnumTable {
     }
 }
 
-/// What a legal bundle changes.
+/// The changes that a valid bundle makes.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct RegistryPlan {
     pub(super) types: Vec<(Arc<str>, TypeHistory)>,
     pub(super) enums: Vec<(Arc<str>, EnumTable)>,
 }
 
-/// Checks a bundle against what is known.
-pub(super) fn plan(known: &Registry, document: &Document) -> Result<Plan, Conflict> {
+/// Checks a bundle against the published bundles and returns the changes.
+pub(super) fn plan_bundle(known: &Registry, document: &Document) -> Result<RegistryPlan, Conflict> {
     let Document {
         bundle_id,
         types,
         enums,
         ..
     } = document;
-    let mut plan = Plan {
+    let mut plan = RegistryPlan {
         types: Vec::new(),
         enums: plan_enums(known, bundle_id, enums)?,
     };
@@ -94,9 +100,10 @@ pub(super) fn plan(known: &Registry, document: &Document) -> Result<Plan, Confli
         types: types.iter().map(|parsed| &*parsed.id).collect(),
         enums,
     };
-    types
-        .iter()
-        .try_for_each(|parsed| names.refuse_unresolved(parsed))?;
+    // All names before any history: types of one bundle may name each other in any order.
+    for parsed in types {
+        names.reject_unresolved(parsed)?;
+    }
     for parsed in types {
         let history = known.types.get(&parsed.id).cloned().unwrap_or_default();
         plan.types
@@ -117,7 +124,7 @@ fn plan_enums(
     for (id, labels) in enums {
         let table = known.enums.get(id);
         if let Some(table) = table {
-            table.refuse_changed(id, labels)?;
+            table.reject_changed(id, labels)?;
         }
         let table = table
             .map(|table| EnumTable::clone(table))
@@ -128,9 +135,9 @@ fn plan_enums(
 }
 
 impl EnumTable {
-    /// Stops at the first label that is not as it was, so that it costs what the bundle has of
-    /// labels.
-    fn refuse_changed(&self, id: &Arc<str>, labels: &ParsedLabels) -> Result<(), Conflict> {
+    /// Returns an error for the first label that is missing or different. Stopping there keeps the
+    /// cost proportional to the bundle, however large the published enum is.
+    fn reject_changed(&self, id: &Arc<str>, labels: &ParsedLabels) -> Result<(), Conflict> {
         for (number, known) in &self.labels {
             let (enum_id, number, bundle) = (Arc::clone(id), *number, Arc::clone(&known.bundle));
             let was = Arc::clone(&known.text);
@@ -165,6 +172,7 @@ impl EnumTable {
                 text: Arc::clone(text),
                 bundle: Arc::clone(bundle),
             };
+            // A known label keeps the bundle that published it first.
             self.labels.entry(*number).or_insert_with(label);
             let lowest = self.numbers.entry(Arc::clone(text)).or_insert(*number);
             *lowest = (*lowest).min(*number);
@@ -173,7 +181,7 @@ impl EnumTable {
     }
 }
 
-/// The names that a bundle may use: its own and those of earlier bundles.
+/// The type and enum names that a bundle may use: its own and those of earlier bundles.
 struct Names<'a> {
     known: &'a Registry,
     types: BTreeSet<&'a str>,
@@ -181,7 +189,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn refuse_unresolved(&self, parsed: &ParsedType) -> Result<(), Conflict> {
+    fn reject_unresolved(&self, parsed: &ParsedType) -> Result<(), Conflict> {
         for (version, field) in parsed.fields() {
             let mut refused = None;
             field.shape.walk(&mut |shape| {
@@ -241,12 +249,12 @@ impl TypeHistory {
     }
 
     fn extend(mut self, bundle: &Arc<str>, parsed: &ParsedType) -> Result<Self, Conflict> {
-        // Only what was known before the bundle bounds its versions from below; among themselves
-        // they ascend.
+        // The newest version before this bundle. The bundle's own versions ascend by themselves.
         let floor = self.latest().cloned();
         for (version, parsed) in &parsed.versions {
+            // A bundle may repeat published versions, if they are unchanged.
             if let Some(known) = self.versions.get(version) {
-                refuse_changed(known, &parsed.described)?;
+                reject_changed(known, &parsed.described)?;
                 continue;
             }
             if let Some(latest) = floor
@@ -260,12 +268,12 @@ impl TypeHistory {
                     bundle: Arc::clone(&latest.bundle_id),
                 });
             }
-            self.add(bundle, parsed)?;
+            self.add_version(bundle, parsed)?;
         }
         Ok(self)
     }
 
-    fn add(&mut self, bundle: &Arc<str>, parsed: &ParsedVersion) -> Result<(), Conflict> {
+    fn add_version(&mut self, bundle: &Arc<str>, parsed: &ParsedVersion) -> Result<(), Conflict> {
         let ParsedVersion {
             described,
             tombstones,
@@ -273,21 +281,22 @@ impl TypeHistory {
         } = parsed;
         let type_ref = &described.type_ref;
         for field in &described.fields {
-            self.refuse_reused(type_ref, field.tag)?;
-            self.freeze(type_ref, bundle, field.tag, Some(&field.frozen))?;
+            self.reject_reused(type_ref, field.tag)?;
+            self.freeze_tag(type_ref, bundle, field.tag, Some(&field.frozen))?;
         }
         for (tag, frozen) in tombstones {
-            self.freeze(type_ref, bundle, *tag, frozen.as_ref())?;
+            self.freeze_tag(type_ref, bundle, *tag, frozen.as_ref())?;
         }
-        for tag in self.retiring(parsed) {
-            self.retire(tag, type_ref.version, bundle);
+        // Before the version is inserted: the tags to retire are found in the version before it.
+        for tag in self.tags_to_retire(parsed) {
+            self.retire_tag(tag, type_ref.version, bundle);
         }
         self.versions
             .insert(type_ref.version, Arc::clone(described));
         Ok(())
     }
 
-    fn refuse_reused(&self, type_ref: &TypeRef, tag: u64) -> Result<(), Conflict> {
+    fn reject_reused(&self, type_ref: &TypeRef, tag: u64) -> Result<(), Conflict> {
         match self
             .tags
             .get(&tag)
@@ -304,8 +313,8 @@ impl TypeHistory {
         }
     }
 
-    /// Compares a tag's frozen part with what it was, or records it.
-    fn freeze(
+    /// Compares a tag's frozen part with the published one, or records it if there is none.
+    fn freeze_tag(
         &mut self,
         type_ref: &TypeRef,
         bundle: &Arc<str>,
@@ -330,6 +339,8 @@ impl TypeHistory {
                 is: Arc::clone(is),
                 bundle: Arc::clone(&history.bundle),
             }),
+            // A tag that was only ever a tombstone gets its type from the first bundle that names
+            // one.
             (None, Some(is)) => {
                 history.frozen = Some(Arc::clone(is));
                 history.bundle = Arc::clone(bundle);
@@ -339,21 +350,21 @@ impl TypeHistory {
         }
     }
 
-    /// The tags that a version that is to be added may retire: those of the newest version and its
-    /// own tombstones. All others were retired before, and are not passed again.
-    fn candidates(&self, parsed: &ParsedVersion) -> impl Iterator<Item = u64> {
+    /// The tags that a new version may retire: those of the newest version and its own tombstones.
+    /// All other tags were retired before, so they need no look.
+    fn retirement_candidates(&self, parsed: &ParsedVersion) -> impl Iterator<Item = u64> {
         let before = self.latest().map_or(&[][..], |latest| &latest.fields);
         let tombstones = parsed.tombstones.iter().map(|(tag, _)| *tag);
         before.iter().map(|field| field.tag).chain(tombstones)
     }
 
-    fn retiring(&self, parsed: &ParsedVersion) -> Vec<u64> {
-        self.candidates(parsed)
+    fn tags_to_retire(&self, parsed: &ParsedVersion) -> Vec<u64> {
+        self.retirement_candidates(parsed)
             .filter(|tag| parsed.described.field(*tag).is_none())
             .collect()
     }
 
-    fn retire(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
+    fn retire_tag(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
         if let Some(history) = self.tags.get_mut(&tag) {
             history.retired.get_or_insert_with(|| Retired {
                 version,
@@ -363,7 +374,7 @@ impl TypeHistory {
     }
 }
 
-fn refuse_changed(known: &TypeVersion, described: &TypeVersion) -> Result<(), Conflict> {
+fn reject_changed(known: &TypeVersion, described: &TypeVersion) -> Result<(), Conflict> {
     if known.digest == described.digest {
         return Ok(());
     }
@@ -408,9 +419,9 @@ mod tests {
             panic!()
         };
         for version in parsed.versions.values() {
-            steps += history.candidates(version).count();
+            steps += history.retirement_candidates(version).count();
             descriptors += version.described.fields.len() + version.tombstones.len();
-            history.add(bundle.id(), version).unwrap();
+            history.add_version(bundle.id(), version).unwrap();
         }
         assert!(
             steps <= descriptors,
@@ -459,7 +470,7 @@ mod tests {
     fn an_enum_that_lost_its_labels_is_refused_at_the_first() {
         let labels: ParsedLabels = (0..1000).map(|number| (number, "x".into())).collect();
         let table = EnumTable::default().extend(&"b".into(), &labels);
-        let refused = table.refuse_changed(&"E".into(), &BTreeMap::new());
+        let refused = table.reject_changed(&"E".into(), &BTreeMap::new());
         assert!(
             matches!(refused, Err(Conflict::LabelLost { number: 0, .. })),
             "{refused:?}"

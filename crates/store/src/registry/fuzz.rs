@@ -1,4 +1,4 @@
-//! The registry under arbitrary bytes: what the fuzz target runs, and a test in small.
+//! Arbitrary bytes as bundles. The fuzz target and a short test call it.
 
 use super::{Checked, Registry};
 
@@ -7,7 +7,7 @@ use super::{Checked, Registry};
 /// it again.
 pub fn check_any(bytes: &[u8]) {
     let known = crate::projection::fuzz::sample_registry();
-    let id = addressed(bytes);
+    let id = find_bundle_id(bytes);
     let first = known.check(&id, bytes);
     let again = known.check(&id, bytes);
     match (first, again) {
@@ -19,7 +19,7 @@ pub fn check_any(bytes: &[u8]) {
 }
 
 /// The id that the bytes contain, so that inputs get past the comparison with the address.
-fn addressed(bytes: &[u8]) -> String {
+fn find_bundle_id(bytes: &[u8]) -> String {
     let value: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
     value
         .as_ref()

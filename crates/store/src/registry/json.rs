@@ -1,13 +1,13 @@
-//! A strict JSON reader, for bundles and for whoever needs as much.
+//! A strict JSON reader for bundles and other input that must be unambiguous.
 //!
-//! It is our own because its answer is part of the log's meaning: the same bytes must be accepted
-//! or refused for ever, and a key that occurs twice must be noticed rather than overwritten.
-//! Nesting is bounded by the caller, memory by the input. It fails with the byte offset of the
+//! It rejects an object with the same key twice. Its result is part of the log's meaning: the same
+//! bytes must be accepted or rejected for ever, so no library's next version may decide it. The
+//! caller bounds the nesting, the input bounds the memory. It fails with the byte offset of the
 //! first fault.
 
 use serde_json::{Map, Number, Value};
 
-/// Why bytes are not JSON that we accept.
+/// Why bytes are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonFault {
     /// Not JSON.
@@ -24,7 +24,7 @@ pub enum JsonFault {
         /// Where.
         offset: usize,
     },
-    /// An object has a key twice.
+    /// An object has the same key twice.
     #[error("the key `{key}` is there twice, again at byte {offset}")]
     DuplicateKey {
         /// Where.
@@ -34,33 +34,33 @@ pub enum JsonFault {
     },
 }
 
-/// Reads one JSON document, with nothing but white space around it.
+/// Parses one JSON document with only white space around it.
 pub fn parse(bytes: &[u8], nesting_max: usize) -> Result<Value, JsonFault> {
     let text = std::str::from_utf8(bytes).map_err(|error| JsonFault::Syntax {
         offset: error.valid_up_to(),
         what: "not UTF-8",
     })?;
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: 0,
         nesting_max,
     };
-    let value = reader.value(0)?;
-    reader.space();
+    let value = reader.read_value(0)?;
+    reader.skip_whitespace();
     if reader.at < text.len() {
-        return Err(reader.fault("bytes after the document"));
+        return Err(reader.syntax_error("bytes after the document"));
     }
     Ok(value)
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     nesting_max: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn fault(&self, what: &'static str) -> JsonFault {
+impl<'a> JsonReader<'a> {
+    fn syntax_error(&self, what: &'static str) -> JsonFault {
         JsonFault::Syntax {
             offset: self.at,
             what,
@@ -75,111 +75,117 @@ impl<'a> Reader<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
     }
 
-    fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), JsonFault> {
-        self.space();
+    fn expect_byte(&mut self, byte: u8, what: &'static str) -> Result<(), JsonFault> {
+        self.skip_whitespace();
         if self.peek() != Some(byte) {
-            return Err(self.fault(what));
+            return Err(self.syntax_error(what));
         }
         self.at += 1;
         Ok(())
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, JsonFault> {
-        self.space();
+    fn read_value(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.skip_whitespace();
         match self.peek() {
-            Some(b'{') => self.object(depth + 1),
-            Some(b'[') => self.array(depth + 1),
-            Some(b'"') => self.string().map(Value::String),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Value::Bool(true)),
-            Some(b'f') => self.word("false", Value::Bool(false)),
-            Some(b'n') => self.word("null", Value::Null),
-            _ => Err(self.fault("expected a value")),
+            Some(b'{') => self.read_object(depth + 1),
+            Some(b'[') => self.read_array(depth + 1),
+            Some(b'"') => self.read_string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.read_number(),
+            Some(b't') => self.read_literal("true", Value::Bool(true)),
+            Some(b'f') => self.read_literal("false", Value::Bool(false)),
+            Some(b'n') => self.read_literal("null", Value::Null),
+            _ => Err(self.syntax_error("expected a value")),
         }
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonFault> {
+    fn read_literal(&mut self, word: &str, value: Value) -> Result<Value, JsonFault> {
         if !self.rest().starts_with(word) {
-            return Err(self.fault("expected a value"));
+            return Err(self.syntax_error("expected a value"));
         }
         self.at += word.len();
         Ok(value)
     }
 
-    fn enter(&mut self, depth: usize) -> Result<(), JsonFault> {
+    fn enter_container(&mut self, depth: usize) -> Result<(), JsonFault> {
         if depth > self.nesting_max {
             return Err(JsonFault::TooDeep { offset: self.at });
         }
         self.at += 1;
-        self.space();
+        self.skip_whitespace();
         Ok(())
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, JsonFault> {
-        self.enter(depth)?;
+    fn read_array(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.enter_container(depth)?;
         let mut items = Vec::new();
         if self.peek() == Some(b']') {
             self.at += 1;
             return Ok(Value::Array(items));
         }
         loop {
-            items.push(self.value(depth)?);
-            self.space();
+            items.push(self.read_value(depth)?);
+            self.skip_whitespace();
             if self.peek() == Some(b',') {
                 self.at += 1;
                 continue;
             }
-            self.expect(b']', "expected `,` or `]`")?;
+            self.expect_byte(b']', "expected `,` or `]`")?;
             return Ok(Value::Array(items));
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, JsonFault> {
-        self.enter(depth)?;
+    fn read_object(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.enter_container(depth)?;
         let mut members = Map::new();
         if self.peek() == Some(b'}') {
             self.at += 1;
             return Ok(Value::Object(members));
         }
         loop {
-            self.member(&mut members, depth)?;
-            self.space();
+            self.read_member(&mut members, depth)?;
+            self.skip_whitespace();
             if self.peek() == Some(b',') {
                 self.at += 1;
                 continue;
             }
-            self.expect(b'}', "expected `,` or `}`")?;
+            self.expect_byte(b'}', "expected `,` or `}`")?;
             return Ok(Value::Object(members));
         }
     }
 
-    fn member(&mut self, members: &mut Map<String, Value>, depth: usize) -> Result<(), JsonFault> {
-        self.space();
+    fn read_member(
+        &mut self,
+        members: &mut Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), JsonFault> {
+        self.skip_whitespace();
         let offset = self.at;
         if self.peek() != Some(b'"') {
-            return Err(self.fault("expected a key"));
+            return Err(self.syntax_error("expected a key"));
         }
-        let key = self.string()?;
+        let key = self.read_string()?;
+        // Most readers keep the last value. Two programs could then read one bundle differently.
         if members.contains_key(&key) {
             return Err(JsonFault::DuplicateKey { offset, key });
         }
-        self.expect(b':', "expected `:`")?;
-        let value = self.value(depth)?;
+        self.expect_byte(b':', "expected `:`")?;
+        let value = self.read_value(depth)?;
         members.insert(key, value);
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, JsonFault> {
+    fn read_string(&mut self) -> Result<String, JsonFault> {
         self.at += 1;
         let mut text = String::new();
         loop {
             let rest = self.rest();
+            // Copies whole stretches between escapes instead of single characters.
             let plain = rest
                 .find(|c: char| c == '"' || c == '\\' || c < ' ')
                 .unwrap_or(rest.len());
@@ -187,19 +193,19 @@ impl<'a> Reader<'a> {
             self.at += plain;
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => text.push(self.escape()?),
-                Some(_) => return Err(self.fault("control character in a string")),
-                None => return Err(self.fault("unterminated string")),
+                Some(b'\\') => text.push(self.read_escape()?),
+                Some(_) => return Err(self.syntax_error("control character in a string")),
+                None => return Err(self.syntax_error("unterminated string")),
             }
         }
         self.at += 1;
         Ok(text)
     }
 
-    fn escape(&mut self) -> Result<char, JsonFault> {
+    fn read_escape(&mut self) -> Result<char, JsonFault> {
         self.at += 1;
         let escaped = match self.peek() {
-            Some(b'u') => return self.unicode_escape(),
+            Some(b'u') => return self.read_unicode_escape(),
             Some(b'"') => '"',
             Some(b'\\') => '\\',
             Some(b'/') => '/',
@@ -208,55 +214,56 @@ impl<'a> Reader<'a> {
             Some(b'n') => '\n',
             Some(b'r') => '\r',
             Some(b't') => '\t',
-            _ => return Err(self.fault("unknown escape")),
+            _ => return Err(self.syntax_error("unknown escape")),
         };
         self.at += 1;
         Ok(escaped)
     }
 
-    fn unicode_escape(&mut self) -> Result<char, JsonFault> {
-        let high = self.code_unit()?;
+    fn read_unicode_escape(&mut self) -> Result<char, JsonFault> {
+        // Characters beyond U+FFFF are two escapes: a high and a low surrogate.
+        let high = self.read_code_unit()?;
         if !(0xd800..0xdc00).contains(&high) {
-            return char::from_u32(high).ok_or_else(|| self.fault("lone surrogate"));
+            return char::from_u32(high).ok_or_else(|| self.syntax_error("lone surrogate"));
         }
         if !self.rest().starts_with("\\u") {
-            return Err(self.fault("lone surrogate"));
+            return Err(self.syntax_error("lone surrogate"));
         }
         self.at += 1;
-        let low = self.code_unit()?;
+        let low = self.read_code_unit()?;
         if !(0xdc00..0xe000).contains(&low) {
-            return Err(self.fault("lone surrogate"));
+            return Err(self.syntax_error("lone surrogate"));
         }
         let scalar = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-        char::from_u32(scalar).ok_or_else(|| self.fault("lone surrogate"))
+        char::from_u32(scalar).ok_or_else(|| self.syntax_error("lone surrogate"))
     }
 
-    /// Reads `uXXXX`, standing on the `u`.
-    fn code_unit(&mut self) -> Result<u32, JsonFault> {
+    /// Reads `uXXXX`; `at` points to the `u`.
+    fn read_code_unit(&mut self) -> Result<u32, JsonFault> {
         let digits = self.text.get(self.at + 1..self.at + 5);
         let unit = digits
             .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
             .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-            .ok_or_else(|| self.fault("expected four hex digits"))?;
+            .ok_or_else(|| self.syntax_error("expected four hex digits"))?;
         self.at += 5;
         Ok(unit)
     }
 
-    fn number(&mut self) -> Result<Value, JsonFault> {
+    fn read_number(&mut self) -> Result<Value, JsonFault> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
         let leading_zero = self.peek() == Some(b'0');
-        let whole = self.digits()?;
+        let whole = self.read_digits()?;
         if leading_zero && whole > 1 {
-            return Err(self.fault("leading zero"));
+            return Err(self.syntax_error("leading zero"));
         }
         let mut integer = true;
         if self.peek() == Some(b'.') {
             integer = false;
             self.at += 1;
-            self.digits()?;
+            self.read_digits()?;
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
             integer = false;
@@ -264,19 +271,19 @@ impl<'a> Reader<'a> {
             if matches!(self.peek(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
-            self.digits()?;
+            self.read_digits()?;
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
-        number_value(text, integer).ok_or_else(|| self.fault("number out of range"))
+        number_value(text, integer).ok_or_else(|| self.syntax_error("number out of range"))
     }
 
-    fn digits(&mut self) -> Result<usize, JsonFault> {
+    fn read_digits(&mut self) -> Result<usize, JsonFault> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
         if self.at == start {
-            return Err(self.fault("expected a digit"));
+            return Err(self.syntax_error("expected a digit"));
         }
         Ok(self.at - start)
     }

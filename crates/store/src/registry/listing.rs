@@ -1,4 +1,4 @@
-//! The registry as JSON, as readers ask for it.
+//! The registry as JSON, for the HTTP API and the command line.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,10 @@ impl Registry {
     }
 
     /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as
-    /// published, unknown keys included; the enums are those that the fields name, as they are now.
+    /// published, with unknown keys. The enums are the ones that the fields name, with their
+    /// current labels.
     pub fn descriptor_json(&self, version: &TypeVersion) -> Value {
-        // The text was written by ourselves, from a tree of the same bounds.
+        // The registry wrote this text itself, so parsing cannot fail.
         let fields = strict::parse(version.published.as_bytes(), NESTING_MAX).unwrap_or_default();
         json!({
             "type_id": &*version.type_ref.id,
@@ -41,12 +42,14 @@ impl Registry {
                 }
             });
         }
-        let labels = |(id, table): (String, Option<&std::sync::Arc<super::EnumTable>>)| {
-            let labels = table.into_iter().flat_map(|table| &table.labels);
-            let labels =
-                labels.map(|(number, label)| (number.to_string(), Value::from(&*label.text)));
-            (id, Value::Object(labels.collect()))
-        };
-        Value::Object(named.into_iter().map(labels).collect::<Map<_, _>>())
+        let mut enums = Map::new();
+        for (id, table) in named {
+            let mut labels = Map::new();
+            for (number, label) in table.into_iter().flat_map(|table| &table.labels) {
+                labels.insert(number.to_string(), Value::from(&*label.text));
+            }
+            enums.insert(id, Value::Object(labels));
+        }
+        Value::Object(enums)
     }
 }

@@ -1,8 +1,8 @@
 //! The type registry: descriptors by type id and version, and the rules by which they may evolve.
 //!
-//! A registry is an immutable value that is cheap to clone. It is the fold of the bundles accepted
-//! so far, in order, and of nothing else: the same bundles give the same registry and the same
-//! refusals for ever, which is what lets replay decide again. A refused bundle leaves no trace.
+//! A registry is an immutable value that is cheap to clone. It depends on the accepted bundles and
+//! their order, and on nothing else: the same bundles always give the same registry and the same
+//! rejections, so replay decides as the live store did. A rejected bundle changes nothing.
 
 mod canonical;
 mod descriptor;
@@ -36,17 +36,16 @@ pub use parsed::ParsedBundle;
 use shared_map::SharedMap;
 use spelling::OTHER_SPELLINGS;
 
-/// The most bytes that an id, a field's name or a label has. Part of the log's meaning, so not
-/// configurable.
+/// The longest id, field name or label. Not configurable: replay must decide as the live store did.
 const ID_BYTES_MAX: usize = 512;
 
-/// The deepest nesting of a bundle. Part of the log's meaning, so not configurable.
+/// The deepest nesting of a bundle. Not configurable, for the same reason.
 const NESTING_MAX: usize = 128;
 
 /// All bundles accepted so far, as one immutable value.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
-    /// By their place in the order of publication.
+    /// By their number in the order of publication.
     bundles: SharedMap<usize, Arc<Bundle>>,
     by_id: SharedMap<Arc<str>, Arc<Bundle>>,
     types: SharedMap<Arc<str>, TypeHistory>,
@@ -59,30 +58,30 @@ pub struct Registry {
 pub struct Bundle {
     /// Its id.
     pub id: Arc<str>,
-    /// Its place in the order of publication, from 0.
+    /// Its number in the order of publication, from 0.
     pub order: usize,
-    /// The bytes first published.
+    /// The bytes as first published.
     pub bytes: Bytes,
     /// The BLAKE3 of its canonical form, in hex.
     pub etag: String,
 }
 
-/// What a legal bundle is.
+/// The result of checking a valid bundle.
 #[derive(Debug)]
 pub enum Checked {
-    /// Published before with the same content.
+    /// A bundle with the same id and content is published.
     Identical,
-    /// New: the registry that has it.
+    /// The bundle is new. This is the registry with it.
     New(Registry),
 }
 
 impl Registry {
-    /// Checks a bundle that is addressed as `id`, without changing anything.
+    /// Parses a bundle that is addressed as `id` and checks it. Changes nothing.
     pub fn check(&self, id: &str, json: &[u8]) -> Result<Checked, BundleError> {
         self.check_parsed(&ParsedBundle::parse(id, json)?)
     }
 
-    /// Checks a bundle that was read before, without changing anything.
+    /// Checks a parsed bundle. Changes nothing.
     pub fn check_parsed(&self, bundle: &ParsedBundle) -> Result<Checked, BundleError> {
         let mut next = self.clone();
         Ok(if next.put_parsed(bundle)? {
@@ -92,31 +91,34 @@ impl Registry {
         })
     }
 
-    /// Adds a bundle that is addressed as `id`; says whether it was new. Clones of the registry
-    /// keep what they have.
+    /// Adds a bundle that is addressed as `id` and returns whether it was new. Clones of the
+    /// registry do not change.
     pub fn put(&mut self, id: &str, json: &[u8]) -> Result<bool, BundleError> {
         self.put_parsed(&ParsedBundle::parse(id, json)?)
     }
 
-    /// Adds a bundle that was read before; says whether it was new.
+    /// Adds a parsed bundle and returns whether it was new.
     pub fn put_parsed(&mut self, parsed: &ParsedBundle) -> Result<bool, BundleError> {
         let id = parsed.id();
         if let Some(known) = self.bundle(id) {
+            // The canonical form counts, so white space and key order may differ.
             if known.etag == parsed.etag() {
                 return Ok(false);
             }
             let (bundle, etag) = (Arc::clone(id), known.etag.as_str().into());
             return Err(Conflict::OtherContent { bundle, etag }.into());
         }
+        // The bundle was parsed without a registry. If an alternative spelling such as `int32` is
+        // also the id of a published type, the name means that type, so the bundle is parsed again.
         let plan = if parsed.has_other_spellings() && self.has_types_named_like_spellings() {
-            evolution::plan(
+            evolution::plan_bundle(
                 self,
                 &document::parse(id, parsed.bytes(), |name| self.has_type(name))?,
             )?
         } else {
-            evolution::plan(self, parsed.document())?
+            evolution::plan_bundle(self, parsed.document())?
         };
-        self.carry_out(plan);
+        self.apply_plan(plan);
         let (order, etag) = (self.bundles.len(), parsed.etag().to_owned());
         let bundle = Arc::new(Bundle {
             id: Arc::clone(id),
@@ -138,13 +140,13 @@ impl Registry {
         OTHER_SPELLINGS.iter().any(|name| self.has_type(name))
     }
 
-    fn carry_out(&mut self, plan: evolution::Plan) {
-        plan.types
-            .into_iter()
-            .for_each(|(id, history)| self.types.insert(id, history));
-        plan.enums
-            .into_iter()
-            .for_each(|(id, table)| self.enums.insert(id, Arc::new(table)));
+    fn apply_plan(&mut self, plan: evolution::RegistryPlan) {
+        for (id, history) in plan.types {
+            self.types.insert(id, history);
+        }
+        for (id, table) in plan.enums {
+            self.enums.insert(id, Arc::new(table));
+        }
     }
 
     /// The bytes of all bundles together.
@@ -157,7 +159,7 @@ impl Registry {
         self.by_id.get(id).map(|bundle| &**bundle)
     }
 
-    /// The bundle with this place in the order of publication.
+    /// The bundle with this number in the order of publication.
     pub fn bundle_at(&self, order: usize) -> Option<&Bundle> {
         self.bundles.get(&order).map(|bundle| &**bundle)
     }
@@ -204,7 +206,7 @@ impl Registry {
     }
 }
 
-/// Bundles in order of publication, any of which is found without passing those before it.
+/// Iterates over the bundles in order of publication. `nth` takes one lookup.
 struct Bundles<'a> {
     registry: &'a Registry,
     orders: Range<usize>,

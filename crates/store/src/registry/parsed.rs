@@ -1,9 +1,7 @@
-//! A bundle that was read once, wherever that is done, to be checked where bundles have their
-//! order.
+//! A parsed bundle, ready to be checked against the registry.
 //!
-//! Reading, canonical form and hash cost the most and need no registry, so that the thread that
-//! submits a bundle can pay for them. What is left for the check is to compare the bundle with what
-//! is known.
+//! Parsing and hashing cost the most and need no registry, so the submitting thread does them. The
+//! writer's thread only compares the result with the published bundles.
 
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use bytes::Bytes;
 use super::document::{self, Document};
 use super::error::BundleError;
 
-/// A bundle that is well-formed by itself. Clones share it.
+/// A well-formed bundle. Whether it fits the registry is not checked yet. Clones share memory.
 #[derive(Debug, Clone)]
 pub struct ParsedBundle(Arc<Parsed>);
 
@@ -32,8 +30,8 @@ impl PartialEq for ParsedBundle {
 impl Eq for ParsedBundle {}
 
 impl ParsedBundle {
-    /// Reads a bundle that is addressed as `id`. It keeps a copy of the bytes and nothing around
-    /// them.
+    /// Parses a bundle that is addressed as `id`. Copies the bytes, so that it does not keep the
+    /// caller's larger buffer alive.
     pub fn parse(id: &str, json: &[u8]) -> Result<Self, BundleError> {
         let document = document::parse(id, json, |_| false)?;
         let etag = document.digest.to_hex().to_string();
@@ -59,7 +57,7 @@ impl ParsedBundle {
         &self.0.etag
     }
 
-    /// Whether it has spellings that older versions of this program did not know.
+    /// Whether it uses alternative spellings, which older versions of this program reject.
     pub(crate) fn has_other_spellings(&self) -> bool {
         self.0.document.has_other_spellings
     }

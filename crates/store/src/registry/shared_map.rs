@@ -1,8 +1,8 @@
-//! An ordered map whose clones share what they have in common.
+//! An ordered map whose clones share memory.
 //!
-//! Entries are in chunks of at most `CHUNK_MAX`, in order, none of them empty. A clone costs
-//! nothing; a change after it copies the list of chunks and one chunk, so that a registry with many
-//! names is not copied for every bundle.
+//! Entries are in chunks of at most `CHUNK_MAX`, in key order; no chunk is empty. A clone copies
+//! one pointer. A change after a clone copies the list of chunks and one chunk, so a new bundle
+//! does not copy a registry with many names.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Entries of one chunk.
 const CHUNK_MAX: usize = 128;
 
-/// An ordered map whose clones share what they have in common.
+/// The map.
 #[derive(Debug, Clone)]
 pub(super) struct SharedMap<K, V> {
     chunks: Arc<Vec<Chunk<K, V>>>,
@@ -19,8 +19,8 @@ pub(super) struct SharedMap<K, V> {
 
 type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
-/// Where a key is, or where it would go.
-struct Place {
+/// The position of a key, or where it would be inserted.
+struct EntryPosition {
     chunk: usize,
     at: Result<usize, usize>,
 }
@@ -43,19 +43,19 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        let Place { chunk, at } = self.place(key);
+        let EntryPosition { chunk, at } = self.find_position(key);
         self.chunks
             .get(chunk)?
             .get(at.ok()?)
             .map(|(_, value)| value)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, for changing it.
     pub(super) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
-        let Place { chunk, at } = self.place(key);
+        let EntryPosition { chunk, at } = self.find_position(key);
         let chunk = Arc::make_mut(&mut self.chunks).get_mut(chunk)?;
         Arc::make_mut(chunk)
             .get_mut(at.ok()?)
@@ -63,9 +63,10 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     pub(super) fn insert(&mut self, key: K, value: V) {
-        let Place { chunk, at } = self.place(&key);
+        let EntryPosition { chunk, at } = self.find_position(&key);
         let chunks = Arc::make_mut(&mut self.chunks);
         let Some(entries) = chunks.get_mut(chunk) else {
+            // Only an empty map has no chunk for a key.
             chunks.push(Arc::new(vec![(key, value)]));
             self.len = 1;
             return;
@@ -78,6 +79,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
                 self.len += 1;
             }
         }
+        // Halves, so that keys that arrive in any order fill chunks at least half.
         if entries.len() > CHUNK_MAX {
             let upper = entries.split_off(CHUNK_MAX / 2);
             chunks.insert(chunk + 1, Arc::new(upper));
@@ -97,7 +99,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         self.chunks.last()?.last().map(|(key, value)| (key, value))
     }
 
-    fn place<Q: Ord + ?Sized>(&self, key: &Q) -> Place
+    fn find_position<Q: Ord + ?Sized>(&self, key: &Q) -> EntryPosition
     where
         K: Borrow<Q>,
     {
@@ -114,7 +116,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
             .chunks
             .get(chunk)
             .map_or(&[][..], |entries| entries.as_slice());
-        Place {
+        EntryPosition {
             chunk,
             at: entries.binary_search_by(|(probe, _)| probe.borrow().cmp(key)),
         }

@@ -1,15 +1,16 @@
-//! Other spellings of types, as bundles of similar stores have them.
+//! Alternative spellings of types, as bundles of similar stores use them.
 //!
 //! | spelling | means |
 //! |---|---|
 //! | `int32`, `int64` | `i32`, `i64` |
 //! | `{"type": "ref", "ref": ID}` | `{"type": ID}` |
 //!
-//! A descriptor is rewritten before it is read, so that both spellings are one type in every later
-//! check: a version may change from one to the other. What is published stays as it was sent.
+//! A descriptor is rewritten before it is parsed, so both spellings mean the same type in every
+//! later check: a new version may use the other spelling. The registry keeps the published bytes
+//! unchanged.
 //!
-//! Invariant: a name that is some type's id means that type. Logs from before these spellings were
-//! known may hold types with such ids, and keep their meaning.
+//! Invariant: a name that is the id of a published type means that type. Old logs may hold types
+//! with such ids, and they keep their meaning.
 
 use std::borrow::Cow;
 
@@ -19,27 +20,27 @@ use super::ID_BYTES_MAX;
 
 const REFERENCE: &str = "ref";
 
-/// All names that are read as something else, unless they are types' ids.
+/// All names with an alternative meaning, unless a type has the name as its id.
 pub(super) const OTHER_SPELLINGS: [&str; 3] = ["int32", "int64", REFERENCE];
 
 /// The parts of a descriptor that hold a type's name or another descriptor.
 const PARTS: [&str; 3] = ["items", "key_type", "value_type"];
 
-/// The spellings that count for one bundle.
+/// The alternative spellings that apply to one bundle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spellings {
     counts: [bool; OTHER_SPELLINGS.len()],
 }
 
 impl Spellings {
-    /// The spellings that are not ids of types.
+    /// The spellings that are not type ids.
     pub(super) fn unless_types(is_type: impl Fn(&str) -> bool) -> Self {
         Self {
             counts: OTHER_SPELLINGS.map(|name| !is_type(name)),
         }
     }
 
-    fn count(self, name: &str) -> bool {
+    fn apply_to(self, name: &str) -> bool {
         OTHER_SPELLINGS
             .iter()
             .zip(self.counts)
@@ -49,16 +50,16 @@ impl Spellings {
     /// The usual name of a built-in type.
     fn usual_name(self, name: &str) -> Option<&'static str> {
         match name {
-            "int32" if self.count(name) => Some("i32"),
-            "int64" if self.count(name) => Some("i64"),
+            "int32" if self.apply_to(name) => Some("i32"),
+            "int64" if self.apply_to(name) => Some("i64"),
             _ => None,
         }
     }
 
-    /// Whether a descriptor has such a spelling anywhere.
+    /// Whether a descriptor contains an alternative spelling.
     pub(super) fn occur_in(self, descriptor: &Map<String, Value>) -> bool {
         let names = |value: &Value| match value {
-            Value::String(name) => self.count(name),
+            Value::String(name) => self.apply_to(name),
             Value::Object(inner) => self.occur_in(inner),
             _ => false,
         };
@@ -69,9 +70,10 @@ impl Spellings {
                 .any(names)
     }
 
-    /// The descriptor in the usual spelling. A `ref` without an id stays as it is
-    /// and resolves to no type.
+    /// The descriptor in the usual spelling. A `ref` without an id stays unchanged and resolves to
+    /// no type.
     pub(super) fn rewrite(self, descriptor: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+        // Almost every descriptor is in the usual spelling and needs no copy.
         if !self.occur_in(descriptor) {
             return Cow::Borrowed(descriptor);
         }
@@ -103,8 +105,8 @@ impl Spellings {
         }
     }
 
-    /// Whether this names a type after `ref`. What cannot be a type's id is left to the reader to
-    /// refuse.
+    /// Whether the descriptor is a valid `ref`. A `ref` to something that cannot be a type id stays
+    /// unchanged, so that parsing rejects it.
     fn is_reference(self, descriptor: &Map<String, Value>) -> bool {
         let is_ref = descriptor.get("type").and_then(Value::as_str) == Some(REFERENCE);
         let target = descriptor
@@ -113,6 +115,6 @@ impl Spellings {
             .unwrap_or_default();
         let may_be_id =
             (1..=ID_BYTES_MAX).contains(&target.len()) && !matches!(target, "array" | "map");
-        is_ref && may_be_id && self.count(REFERENCE)
+        is_ref && may_be_id && self.apply_to(REFERENCE)
     }
 }

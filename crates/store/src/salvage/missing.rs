@@ -1,7 +1,7 @@
-//! Lists everything that was acknowledged and cannot be read any more, by name.
+//! The list of everything that was acknowledged and can no longer be read.
 //!
-//! It is read off the state at the end of a walk, so it names a loss of today and one that an
-//! earlier repair kept in the log alike.
+//! It is computed from the state at the end of a walk. So it contains new losses and losses that an
+//! earlier repair recorded in the log.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,23 +11,23 @@ use turnkeep_types::{BlobHash, TurnId};
 
 use crate::state::{CREATION_LOST, State, TurnRow};
 
-/// See the module.
+/// Losses by kind. The same turn may appear under several kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Turns of which only the id is left.
+    /// Turns that are known by their id only.
     pub turns: Vec<RangeInclusive<u64>>,
-    /// Contexts whose creation record is gone, and with it their labels and their base turn. Their
-    /// later turns may all be there.
+    /// Contexts whose creation record is lost, and with it their labels and their base turn. Their
+    /// later turns may all be readable.
     pub creations: Vec<RangeInclusive<u64>>,
-    /// Payloads of which only the name is left.
+    /// Payloads that are known by their hash only.
     pub payloads: Vec<MissingBlob>,
-    /// Filesystem roots of which only the name is left.
+    /// Filesystem roots that are known by their hash only.
     pub roots: Vec<MissingBlob>,
-    /// Other blobs that were put and are gone.
+    /// Other lost blobs.
     pub blobs: Vec<BlobHash>,
 }
 
-/// A blob that is gone, and the turns that use it.
+/// A lost blob and the turns that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingBlob {
     /// Its name.
@@ -42,14 +42,14 @@ impl Missing {
         *self == Self::default()
     }
 
-    pub(super) fn of(state: &State) -> Self {
+    pub(super) fn from_state(state: &State) -> Self {
         let lost_turn = |number| {
             state
                 .turns
                 .get(number)
                 .is_some_and(|row| TurnRow::from_words(row).lost)
         };
-        let lost_creation = |number| state.contexts.word(number, 2) == Some(CREATION_LOST);
+        let lost_creation = |number| state.contexts.read_word(number, 2) == Some(CREATION_LOST);
         let payloads = lost_payloads(state);
         let roots = lost_roots(state);
         let is_used = |hash: &BlobHash| payloads.contains_key(hash) || roots.contains_key(hash);
@@ -62,8 +62,8 @@ impl Missing {
         Self {
             turns: id_ranges(state.turns.len(), lost_turn),
             creations: id_ranges(state.contexts.len(), lost_creation),
-            payloads: named(payloads),
-            roots: named(roots),
+            payloads: list_missing(payloads),
+            roots: list_missing(roots),
             blobs,
         }
     }
@@ -82,7 +82,7 @@ impl Missing {
     }
 }
 
-/// The ids, from 1, of the rows that are lost, as ranges.
+/// The ids of the lost rows, as ranges. Row 0 has the id 1.
 fn id_ranges(rows: u64, is_lost: impl Fn(u64) -> bool) -> Vec<RangeInclusive<u64>> {
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
     for id in (0..rows).filter(|&row| is_lost(row)).map(|row| row + 1) {
@@ -98,6 +98,7 @@ type Users = BTreeMap<BlobHash, Vec<TurnId>>;
 
 fn lost_payloads(state: &State) -> Users {
     let mut users = Users::new();
+    // The loop below reads every turn, and a healthy store has nothing to find.
     if state.lost_blobs().is_empty() {
         return users;
     }
@@ -123,7 +124,7 @@ fn lost_roots(state: &State) -> Users {
     users
 }
 
-/// The name of a blob whose bytes are gone.
+/// The hash of the blob at this row, if its bytes are lost.
 fn lost_hash(state: &State, row: u64) -> Option<BlobHash> {
     state
         .blob(row)
@@ -131,7 +132,7 @@ fn lost_hash(state: &State, row: u64) -> Option<BlobHash> {
         .map(|blob| blob.hash)
 }
 
-fn named(users: Users) -> Vec<MissingBlob> {
+fn list_missing(users: Users) -> Vec<MissingBlob> {
     users
         .into_iter()
         .map(|(hash, turns)| MissingBlob { hash, turns })

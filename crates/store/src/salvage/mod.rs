@@ -1,13 +1,17 @@
-//! Verify and repair: walking a whole log, damaged or not, and saying what it still amounts to.
+//! Verify and repair: both walk a whole log, damaged or not, and report what can still be read.
 //!
-//! Both walk the same way. Sound frames are applied to a state of their own. Where frames are
-//! missing, the next sound frame's marks tell how many turns and contexts they held: these ids are
-//! kept as lost, so that every other turn keeps its own. A turn whose place would come out
-//! differently after a loss is put where the log says that it was. Every payload is hashed. The
-//! directory is only read.
+//! The walk applies sound frames to a state of its own and hashes every payload. It only reads the
+//! directory. Worked example: frame 7 is damaged, and frame 8 is sound.
 //!
-//! What an earlier repair kept as lost is lost still: it is named as missing, though the log is
-//! intact.
+//! 1. Each frame carries marks: how many turns and contexts there were before it. The state has 20
+//!    turns after frame 6, and frame 8 says 23. So frame 7 held turns 21 to 23.
+//! 2. The walk adds these ids as lost. Turn 24, the first turn of frame 8, keeps its id.
+//! 3. Frame 8 appends to a context whose head was turn 23. Replayed against a damaged state,
+//!    `decide` would choose another parent. The record holds the parent and the depth that the
+//!    writer chose; the walk uses those.
+//!
+//! Ids that an earlier repair marked as lost stay lost: the report lists them as missing, though
+//! the log itself is intact.
 
 mod missing;
 mod repair;
@@ -15,23 +19,25 @@ mod repair;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use turnkeep_journal::{Damage, Frame, Inspected, Inspection, Locator, Position, Storage, inspect};
+use turnkeep_journal::{
+    Damage, Frame, Inspected, Inspection, InspectionProgress, Locator, Position, Storage, inspect,
+};
 use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 
 use crate::acknowledged;
 use crate::apply::Applier;
-use crate::checkpoint::{self, Known};
-use crate::decide::{Decision, Place, Plan, View, decide};
-use crate::record::{Part, Record};
-use crate::recovery::{blob_row, lost_records, records};
-use crate::state::{BlobRow, State};
+use crate::checkpoint::{self, LogMinimum};
+use crate::decide::{Decision, Placement, Plan, StateView, decide};
+use crate::record::{PartRecord, Record};
+use crate::recovery::{blob_row, build_lost_records, decode_records};
+use crate::state::State;
 use crate::store::OpenError;
 use crate::unfinished;
 
 pub use missing::{Missing, MissingBlob};
 pub use repair::{RepairError, repair};
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Sound frames.
@@ -46,25 +52,25 @@ pub struct Report {
     pub blobs: u64,
     /// Bytes of sound frames.
     pub bytes: u64,
-    /// Places where frames are missing or do not belong.
+    /// Places where frames are missing or do not belong to the log.
     pub damage: Vec<FrameDamage>,
     /// Payloads whose bytes are not what their hash says.
     pub bad_blobs: Vec<BadBlob>,
-    /// Commands that make no sense without what was lost, in words; a repair leaves them out.
+    /// Commands that cannot be applied without the lost frames, as text. A repair leaves them out.
     pub dropped: Vec<String>,
-    /// What a crash left at the end of the log; the next start cuts it.
+    /// The incomplete write that a crash left at the end of the log. The next start cuts it.
     pub torn: Option<Damage>,
-    /// Everything that was acked and is gone, whether it was lost now or before an earlier repair.
+    /// Everything that was acknowledged and cannot be read, including earlier losses.
     pub missing: Missing,
 }
 
 impl Report {
-    /// Whether everything that was ever acked is there.
+    /// Whether everything that was ever acknowledged can be read.
     pub fn is_sound(&self) -> bool {
         self.is_intact() && self.missing.is_empty()
     }
 
-    /// Whether the log is as it was written, though it may tell of an earlier loss.
+    /// Whether the log is as it was written. It may still record an earlier loss.
     pub fn is_intact(&self) -> bool {
         self.damage.is_empty() && self.bad_blobs.is_empty()
     }
@@ -75,13 +81,13 @@ impl Report {
 pub struct FrameDamage {
     /// Where, and what is wrong.
     pub place: Damage,
-    /// The turns that were in the missing frames, as far as the rest of the log tells.
+    /// The turns of the missing frames, if the rest of the log reveals them.
     pub turns: Option<RangeInclusive<u64>>,
     /// The contexts whose creation was recorded there.
     pub contexts: Option<RangeInclusive<u64>>,
 }
 
-/// A damaged payload and what it touches.
+/// A damaged payload and the turns that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadBlob {
     /// Its name.
@@ -94,18 +100,19 @@ pub struct BadBlob {
     pub turns: Vec<TurnId>,
 }
 
-/// Whether somebody may write to the log while it is walked.
+/// Whether a server may write to the log during the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writers {
-    /// The caller holds the directory's lock, or nobody can write there.
+    /// The caller holds the directory's lock, or the directory is read-only.
     None,
-    /// A server runs. Only what was durable when the walk began is looked at, and `storage` must
-    /// copy what it reads ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
+    /// A server runs. The walk covers the frames that were durable when it began. `storage` must
+    /// copy the bytes that it reads
+    /// ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
     Running,
 }
 
-/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. `progress` hears
-/// of segments done and in all.
+/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. Calls `progress`
+/// with the number of segments done and the total.
 pub fn verify(
     storage: &Arc<dyn Storage>,
     writers: Writers,
@@ -114,45 +121,45 @@ pub fn verify(
     if unfinished::is_marked(&**storage) {
         return Err(OpenError::Unfinished);
     }
-    let mut walk = Walk::new();
+    let mut walk = LogWalk::new();
     walk.run(storage, writers, progress, |_, _| Ok::<(), OpenError>(()))?;
     Ok(walk.finish())
 }
 
-/// One frame of a walk, as it stands after salvage.
+/// The usable part of one frame, or the lost ids of missing frames.
 pub(crate) struct Salvaged<'a> {
-    /// The frame, or none where frames are missing.
+    /// The frame; `None` where frames are missing.
     pub(crate) frame: Option<&'a Frame>,
-    /// Which of the frame's blobs are sound.
+    /// Whether each of the frame's blobs is sound.
     pub(crate) sound: Vec<bool>,
-    /// Its commands, adjusted to what was lost before.
+    /// Its commands, adjusted to earlier losses.
     pub(crate) records: Vec<Record>,
 }
 
 impl Salvaged<'_> {
-    /// The ids of what is gone, kept.
+    /// Marks this many ids as lost.
     fn lost(turns: u64, contexts: u64) -> Self {
         Self {
             frame: None,
             sound: Vec::new(),
-            records: lost_records(turns, contexts),
+            records: build_lost_records(turns, contexts),
         }
     }
 }
 
-/// A sound frame, with the damage before it, until the next one comes.
-struct Held {
+/// A sound frame and the damage before it, held until the walk reads the next frame.
+struct HeldFrame {
     frame: Box<Frame>,
     file: String,
     offset: u64,
     damage: Vec<Damage>,
 }
 
-impl Held {
-    /// Whether this, as the last frame, is what a crash left of a write: not known to be durable,
-    /// and not all of its payloads there.
-    fn is_half_written(&self, known: &Known) -> bool {
-        self.frame.position.0 > known.position && !self.frame.blobs_are_sound()
+impl HeldFrame {
+    /// Whether this last frame is an interrupted write: it is not known to be durable, and some of
+    /// its payloads are incomplete.
+    fn is_half_written(&self, minimum: &LogMinimum) -> bool {
+        self.frame.position.0 > minimum.position && !self.frame.blobs_are_sound()
     }
 
     fn into_torn(self) -> Damage {
@@ -168,16 +175,17 @@ impl Held {
     }
 }
 
-pub(crate) struct Walk {
+/// The state of a walk and its report so far.
+pub(crate) struct LogWalk {
     applier: Applier,
     report: Report,
-    /// Damage that waits for the next sound frame to tell what it held.
+    /// Damage since the last sound frame. The next sound frame's marks reveal what it held.
     open_damage: Vec<Damage>,
     last: Position,
     stamp: Timestamp,
 }
 
-impl Walk {
+impl LogWalk {
     pub(crate) fn new() -> Self {
         Self {
             applier: Applier::new(Arc::new(State::new())),
@@ -192,7 +200,7 @@ impl Walk {
         &self.applier.state
     }
 
-    /// Walks the log and hands every frame on.
+    /// Walks the log and calls `each` for every frame and every loss, in log order.
     pub(crate) fn run<E: From<OpenError>>(
         &mut self,
         storage: &Arc<dyn Storage>,
@@ -200,16 +208,19 @@ impl Walk {
         mut progress: impl FnMut(u64, u64),
         mut each: impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Start {
+        let WalkStart {
             mut inspection,
-            known,
-        } = Start::new(storage, writers).map_err(OpenError::from)?;
-        // One frame is held back: whether the last one counts is known only when nothing follows
-        // it.
+            minimum,
+        } = WalkStart::new(storage, writers).map_err(OpenError::from)?;
+        // The walk handles each frame one step late, because only the last frame of a log may be
+        // an interrupted write, and the last one is known when nothing follows it.
         let mut held = None;
         while let Some(inspected) = inspection.next() {
-            let (done, all) = inspection.segments();
-            progress(done, all);
+            let InspectionProgress {
+                segments_done,
+                segments,
+            } = inspection.progress();
+            progress(segments_done, segments);
             match inspected {
                 Inspected::Damage(damage) => self.open_damage.push(damage),
                 Inspected::Frame {
@@ -218,22 +229,22 @@ impl Walk {
                     offset,
                 } => {
                     let damage = std::mem::take(&mut self.open_damage);
-                    let before = held.replace(Held {
+                    let before = held.replace(HeldFrame {
                         frame,
                         file,
                         offset,
                         damage,
                     });
-                    self.pass(before, &mut each)?;
+                    self.release_frame(before, &mut each)?;
                 }
             }
         }
-        let torn = held.take_if(|last| last.is_half_written(&known));
-        self.report.torn = torn.map(Held::into_torn);
-        self.pass(held, &mut each)?;
-        let lost = self.close_end(&known);
+        let torn = held.take_if(|last| last.is_half_written(&minimum));
+        self.report.torn = torn.map(HeldFrame::into_torn);
+        self.release_frame(held, &mut each)?;
+        let lost = self.close_end(&minimum);
         if writers == Writers::Running {
-            // Not a crash but the server left it there: a frame that it is writing.
+            // The incomplete frame is one that the server is writing now.
             self.report.torn = None;
         }
         match lost {
@@ -242,13 +253,13 @@ impl Walk {
         }
     }
 
-    /// Hands on a frame that was held back, and before it what is missing there.
-    fn pass<E: From<OpenError>>(
+    /// Salvages a held frame and passes it to `each`, after the loss before it.
+    fn release_frame<E: From<OpenError>>(
         &mut self,
-        held: Option<Held>,
+        held: Option<HeldFrame>,
         each: &mut impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(Held {
+        let Some(HeldFrame {
             frame,
             file,
             damage,
@@ -257,96 +268,84 @@ impl Walk {
         else {
             return Ok(());
         };
-        if let Some(lost) = self.close_damage(damage, frame.stamp.marks) {
+        if let Some(lost) = self.add_lost_ids(damage, frame.stamp.marks) {
             each(self, lost)?;
         }
-        let salvaged = self.take(&frame, &file)?;
+        let salvaged = self.salvage_frame(&frame, &file)?;
         each(self, salvaged)
     }
 
-    /// What the missing frames before a sound one held, by its marks.
-    fn close_damage<'a>(
+    /// Reports damage and adds the ids that are missing up to these marks to the state as lost.
+    fn add_lost_ids<'a>(
         &mut self,
         damage: Vec<Damage>,
         [turns, contexts]: [u64; 2],
     ) -> Option<Salvaged<'a>> {
-        let (before_turns, before_contexts) =
-            (self.state().turns.len(), self.state().contexts.len());
+        let before_turns = self.state().turns.len();
+        let before_contexts = self.state().contexts.len();
         let lost_turns = turns.saturating_sub(before_turns);
         let lost_contexts = contexts.saturating_sub(before_contexts);
+        let range = |before: u64, lost: u64| (lost > 0).then(|| before + 1..=before + lost);
         for place in damage {
-            let range = |before: u64, lost: u64| (lost > 0).then(|| before + 1..=before + lost);
-            let (turns, contexts) = (
-                range(before_turns, lost_turns),
-                range(before_contexts, lost_contexts),
-            );
             self.report.damage.push(FrameDamage {
                 place,
-                turns,
-                contexts,
+                turns: range(before_turns, lost_turns),
+                contexts: range(before_contexts, lost_contexts),
             });
         }
         let lost = Salvaged::lost(lost_turns, lost_contexts);
         self.applier.begin_frame(self.stamp, std::iter::empty());
         for record in &lost.records {
-            drop(self.applier.apply(self.stamp, record));
+            self.applier.replay(self.stamp, record);
         }
         (!lost.records.is_empty()).then_some(lost)
     }
 
-    /// What is missing at the end: a torn tail, or what the index knows to have been durable.
-    fn close_end<'a>(&mut self, known: &Known) -> Option<Salvaged<'a>> {
+    /// Handles the end of the log: an interrupted write, or frames that are known to have been
+    /// durable and are missing.
+    fn close_end<'a>(&mut self, minimum: &LogMinimum) -> Option<Salvaged<'a>> {
         let last = self.last;
         let mut damage = std::mem::take(&mut self.open_damage);
-        let torn = damage.pop_if(|place| place.at_end && known.position < place.first.0);
+        // Bytes behind the durable position are a write that never completed, not damage.
+        let torn = damage.pop_if(|place| place.at_end && minimum.position < place.first.0);
         self.report.torn = torn.or(self.report.torn.take());
-        if known.position > last.0 && damage.is_empty() {
-            damage.push(missing(last, known.position));
+        if minimum.position > last.0 && damage.is_empty() {
+            damage.push(describe_missing_end(last, minimum.position));
         }
-        // Ids that were acked and never became durable are lost without damage.
-        self.close_damage(damage, [known.turns, known.contexts])
+        // Also without damage: `--durability os` acknowledges ids before they are durable.
+        self.add_lost_ids(damage, [minimum.turns, minimum.contexts])
     }
 
-    fn take<'a>(&mut self, frame: &'a Frame, file: &str) -> Result<Salvaged<'a>, OpenError> {
+    fn salvage_frame<'a>(
+        &mut self,
+        frame: &'a Frame,
+        file: &str,
+    ) -> Result<Salvaged<'a>, OpenError> {
         self.last = frame.position;
         self.stamp = frame.stamp.created_at;
         self.report.frames += 1;
         self.report.bytes += frame.raw().len() as u64;
-        let sound: Vec<bool> = (0..frame.blobs.len())
-            .map(|at| is_sound(frame, at))
-            .collect();
-        for (blob, _) in frame.blobs.iter().zip(&sound).filter(|(_, sound)| !**sound) {
-            let (hash, file) = (blob.hash, file.to_owned());
-            self.report.bad_blobs.push(BadBlob {
-                hash,
-                frame: frame.position.0,
-                file,
-                turns: Vec::new(),
-            });
-        }
-        let rows = frame
-            .blobs
-            .iter()
-            .zip(&sound)
-            .map(|(blob, &sound)| match blob_row(blob) {
-                row if sound => row,
-                row => BlobRow {
-                    locator: Locator::NOWHERE,
-                    ..row
-                },
-            });
+        let sound = self.check_blobs(frame, file);
+        let rows = frame.blobs.iter().zip(&sound).map(|(blob, &is_sound)| {
+            let mut row = blob_row(blob);
+            // The turns that use a damaged blob stay, and reading them reports the damage.
+            if !is_sound {
+                row.locator = Locator::NOWHERE;
+            }
+            row
+        });
         self.applier.begin_frame(self.stamp, rows);
         let mut kept = Vec::new();
-        for record in records(frame) {
+        for record in decode_records(frame) {
             let record = record?;
             self.report.commands += 1;
-            if self.fits(&record) {
-                self.keep(frame, record, &mut kept);
+            if self.decides_as_logged(&record) {
+                self.apply_record(frame, record, &mut kept);
                 continue;
             }
-            self.note_misfit(frame, file);
-            for record in self.adjust(record) {
-                self.keep(frame, record, &mut kept);
+            self.report_deviation(frame, file);
+            for record in self.adjust_record(record) {
+                self.apply_record(frame, record, &mut kept);
             }
         }
         Ok(Salvaged {
@@ -356,8 +355,27 @@ impl Walk {
         })
     }
 
-    /// Applies a record; one that makes no sense any more is left out.
-    fn keep(&mut self, frame: &Frame, record: Record, kept: &mut Vec<Record>) {
+    /// Hashes the payloads of a frame, reports the damaged ones and returns which are sound.
+    fn check_blobs(&mut self, frame: &Frame, file: &str) -> Vec<bool> {
+        let mut sound = Vec::with_capacity(frame.blobs.len());
+        for (at, blob) in frame.blobs.iter().enumerate() {
+            let is_sound = is_blob_sound(frame, at);
+            if !is_sound {
+                self.report.bad_blobs.push(BadBlob {
+                    hash: blob.hash,
+                    frame: frame.position.0,
+                    file: file.to_owned(),
+                    // `finish` fills them in: later frames may use the blob too.
+                    turns: Vec::new(),
+                });
+            }
+            sound.push(is_sound);
+        }
+        sound
+    }
+
+    /// Applies a record and adds it to `kept`, or reports it as dropped if it is rejected.
+    fn apply_record(&mut self, frame: &Frame, record: Record, kept: &mut Vec<Record>) {
         match self.applier.apply(self.stamp, &record) {
             Ok(_) => kept.push(record),
             Err(refusal) => {
@@ -369,22 +387,24 @@ impl Walk {
         }
     }
 
-    /// Whether a command comes out as the log says that it did when it was live.
-    fn fits(&self, record: &Record) -> bool {
-        let as_logged = |(part, place): (&Part, &Place)| {
-            part.parent == place.parent && part.depth == place.depth
+    /// Whether a command has the effect now that the log recorded when it was live.
+    fn decides_as_logged(&self, record: &Record) -> bool {
+        let as_logged = |(part, placement): (&PartRecord, &Placement)| {
+            part.parent == placement.parent && part.depth == placement.depth
         };
         match (record, decide(self.state(), record)) {
-            (Record::Append { parts, .. }, Decision::Do(Plan::Append { places, .. })) => {
-                parts.iter().zip(&places).all(as_logged)
+            (Record::Append { parts, .. }, Decision::Change(Plan::Append { placements, .. })) => {
+                parts.iter().zip(&placements).all(as_logged)
             }
-            (_, Decision::Do(_)) => true,
-            (_, Decision::Settled(_)) => false,
+            (_, Decision::Change(_)) => true,
+            // A logged command always changed something when it was live.
+            (_, Decision::NoChange(_)) => false,
         }
     }
 
-    /// A misfit is what a loss leaves behind; without a loss, it is damage of its own.
-    fn note_misfit(&mut self, frame: &Frame, file: &str) {
+    /// Reports a command that no longer has its recorded effect. After a loss that is expected; in
+    /// an intact log it is damage of its own.
+    fn report_deviation(&mut self, frame: &Frame, file: &str) {
         if self.report.is_intact() {
             let what = "a command does not follow from the log before it".to_owned();
             let (first, resumes_at) = (frame.position, frame.position);
@@ -406,11 +426,13 @@ impl Walk {
         }
     }
 
-    /// Puts turns where the log says that they were, and keeps the names of roots that are gone.
-    fn adjust(&self, record: Record) -> Vec<Record> {
+    /// Fixes turns to the places that the log recorded, and keeps the names of lost roots.
+    fn adjust_record(&self, record: Record) -> Vec<Record> {
         match record {
             Record::Append { mut parts, key, .. } => {
                 let lost_roots = self.take_lost_roots(&mut parts);
+                // With the recorded places, and without the head check that the loss may have
+                // broken.
                 parts.iter_mut().for_each(|part| part.placed = true);
                 let append = Record::Append {
                     parts,
@@ -430,8 +452,8 @@ impl Walk {
         }
     }
 
-    /// Takes roots that are gone out of an append; the records that name them instead.
-    fn take_lost_roots(&self, parts: &mut [Part]) -> Vec<Record> {
+    /// Removes lost roots from an append and returns the records that name them instead.
+    fn take_lost_roots(&self, parts: &mut [PartRecord]) -> Vec<Record> {
         let turns = parts.iter_mut().flat_map(|part| &mut part.turns);
         let ids = (self.state().turns.len() + 1..).filter_map(TurnId::new);
         let mut lost = Vec::new();
@@ -447,13 +469,13 @@ impl Walk {
         lost
     }
 
-    /// Completes the report.
+    /// Completes the report from the final state.
     pub(crate) fn finish(mut self) -> Report {
         let state = self.applier.state.clone();
         self.report.turns = state.turns.len();
         self.report.contexts = state.contexts.len();
         self.report.blobs = state.blobs.len() - state.lost_blob_rows();
-        self.report.missing = Missing::of(&state);
+        self.report.missing = Missing::from_state(&state);
         for blob in &mut self.report.bad_blobs {
             blob.turns = self.report.missing.users_of(&blob.hash);
         }
@@ -461,42 +483,46 @@ impl Walk {
     }
 }
 
-/// Where a walk begins.
-struct Start {
+/// The log to walk and what it must hold at least.
+struct WalkStart {
     inspection: Inspection,
-    known: Known,
+    minimum: LogMinimum,
 }
 
-impl Start {
+impl WalkStart {
     fn new(storage: &Arc<dyn Storage>, writers: Writers) -> std::io::Result<Self> {
         if writers == Writers::None {
             let inspection = inspect(storage.clone())?;
-            let known = checkpoint::known(&**storage, inspection.store_id());
-            return Ok(Self { inspection, known });
+            let minimum = checkpoint::read_log_minimum(&**storage, inspection.store_id());
+            return Ok(Self {
+                inspection,
+                minimum,
+            });
         }
-        // Read before the segments are: then all that it says is in them.
+        // Before the segments are listed: the server goes on, and the log must hold everything
+        // that this file names.
         let acknowledged = acknowledged::read(&**storage);
         let inspection = inspect(storage.clone())?;
         let Some(acknowledged) = acknowledged else {
             return Ok(Self {
                 inspection,
-                known: Known::default(),
+                minimum: LogMinimum::default(),
             });
         };
-        // Ids that were given since are no loss, so only the position counts here.
-        let known = Known {
+        // The server may have acknowledged further ids since. Only the position counts here.
+        let minimum = LogMinimum {
             position: acknowledged.durable.0,
-            ..Known::default()
+            ..LogMinimum::default()
         };
         Ok(Self {
             inspection: inspection.up_to(acknowledged.durable),
-            known,
+            minimum,
         })
     }
 }
 
-/// The log ends before what the index knows to have been durable.
-fn missing(last: Position, known: u64) -> Damage {
+/// Describes a log that ends before a position which is known to have been durable.
+fn describe_missing_end(last: Position, known: u64) -> Damage {
     Damage {
         file: "log".into(),
         offset: 0,
@@ -511,8 +537,8 @@ fn missing(last: Position, known: u64) -> Damage {
     }
 }
 
-/// Whether a blob's bytes hold their checksum and hash to their name.
-fn is_sound(frame: &Frame, at: usize) -> bool {
+/// Whether a blob's bytes match their checksum and their hash.
+fn is_blob_sound(frame: &Frame, at: usize) -> bool {
     let Some(bytes) = frame.blob_bytes(at) else {
         return false;
     };

@@ -1,4 +1,7 @@
-//! Repair: what is sound of a damaged log, in a new directory.
+//! Repair: copies the sound part of a damaged log into a new directory.
+//!
+//! The old directory is only read. Ids stay the same: lost ids are marked as lost in the new log.
+//! An interrupted repair leaves a directory that cannot be opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +11,7 @@ use turnkeep_journal::{
 };
 use turnkeep_types::{BlobHash, Timestamp};
 
-use super::{Report, Salvaged, Walk, Writers};
+use super::{LogWalk, Report, Salvaged, Writers};
 use crate::record::{BlobName, Record};
 use crate::store::OpenError;
 use crate::unfinished;
@@ -30,9 +33,9 @@ pub enum RepairError {
     Io(#[from] std::io::Error),
 }
 
-/// Copies what is sound into a new, empty directory, which must be locked by the caller. Nobody may
-/// write to the old one, which is only read. Turns keep their ids; those that were lost are told
-/// apart when they are read.
+/// Copies the sound part of `from` into the empty directory `to`. The caller must hold the lock of
+/// `to` and must make sure that no server writes to `from`. Turns keep their ids; reading a lost
+/// turn returns an error that names the loss.
 pub fn repair(
     from: &Arc<dyn Storage>,
     to: &Arc<dyn Storage>,
@@ -45,6 +48,7 @@ pub fn repair(
     if unfinished::is_marked(&**from) {
         return Err(OpenError::Unfinished.into());
     }
+    // Before the first frame: a crash must not leave a partial copy that opens.
     unfinished::mark(&**to)?;
     let store_id = turnkeep_journal::inspect(from.clone())?
         .store_id()
@@ -57,31 +61,34 @@ pub fn repair(
         known_durable: None,
     };
     let (log, _) = FileLog::open(to.clone(), options).map_err(OpenError::from)?;
-    let mut copy = Copy {
+    let mut copy = RepairedLog {
         log,
         batch: Batch::new(),
         stamp: Stamp::default(),
         in_frame: HashMap::new(),
     };
-    let mut walk = Walk::new();
+    let mut walk = LogWalk::new();
     walk.run(from, Writers::None, progress, |walk, salvaged| {
-        copy.append(walk, salvaged)
+        copy.append_frame(walk, salvaged)
     })?;
+    // The mark goes only after every frame is durable.
     copy.log.sync()?;
     unfinished::clear(&**to)?;
     Ok(walk.finish())
 }
 
-struct Copy {
+/// The new log.
+struct RepairedLog {
     log: FileLog,
     batch: Batch,
-    /// The stamp of the next frame: its marks are what was there before it.
+    /// The stamp of the next frame. Its marks are the table lengths before that frame.
     stamp: Stamp,
+    /// The places of the current frame's blobs.
     in_frame: HashMap<BlobHash, u32>,
 }
 
-impl Copy {
-    fn append(&mut self, walk: &Walk, salvaged: Salvaged<'_>) -> Result<(), RepairError> {
+impl RepairedLog {
+    fn append_frame(&mut self, walk: &LogWalk, salvaged: Salvaged<'_>) -> Result<(), RepairError> {
         let created_at = salvaged
             .frame
             .map_or(self.stamp.created_at, |frame| frame.stamp.created_at);
@@ -89,14 +96,15 @@ impl Copy {
             created_at,
             ..self.stamp
         });
-        self.bring_blobs(&salvaged);
+        self.add_sound_blobs(&salvaged);
         let mut body = Vec::new();
         for mut record in salvaged.records {
-            self.rename_blobs(&mut record);
+            self.update_blob_places(&mut record);
             body.clear();
             let tag = record.encode(&mut body);
             self.batch.push_command(tag.kind, tag.version, &body);
         }
+        // A frame of which nothing is left is dropped; later frames get lower positions.
         if !self.batch.is_empty() {
             self.log.append(&self.batch)?;
         }
@@ -109,8 +117,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Takes over the frame's blobs that are sound.
-    fn bring_blobs(&mut self, salvaged: &Salvaged<'_>) {
+    /// Adds the sound blobs of the frame to the batch.
+    fn add_sound_blobs(&mut self, salvaged: &Salvaged<'_>) {
         self.in_frame.clear();
         let Some(frame) = salvaged.frame else { return };
         for (at, blob) in frame.blobs.iter().enumerate() {
@@ -130,16 +138,18 @@ impl Copy {
         }
     }
 
-    fn rename_blobs(&self, record: &mut Record) {
-        let rename = |name: &mut BlobName| name.in_frame = self.in_frame.get(&name.hash).copied();
+    /// Points a record's blob names to the places in the new frame, where damaged blobs are left
+    /// out.
+    fn update_blob_places(&self, record: &mut Record) {
+        let update = |name: &mut BlobName| name.in_frame = self.in_frame.get(&name.hash).copied();
         match record {
             Record::Append { parts, .. } => {
                 parts
                     .iter_mut()
                     .flat_map(|part| &mut part.turns)
-                    .for_each(|turn| rename(&mut turn.payload));
+                    .for_each(|turn| update(&mut turn.payload));
             }
-            Record::PutBlob { blob } => rename(blob),
+            Record::PutBlob { blob } => update(blob),
             _ => {}
         }
     }

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use turnkeep_store::Registry;
 use turnkeep_store::projection::{
-    DecodeFault, ENCODING_MSGPACK, IncludeUnknown, MissingFields, Options, Projected,
-    ProjectionError, encode, project,
+    DecodeFault, ENCODING_MSGPACK, IncludeUnknown, MissingFields, Projected, ProjectionError,
+    ProjectionOptions, encode, project,
 };
 use turnkeep_types::TypeRef;
 
@@ -53,9 +53,9 @@ fn msgpack(entry: &Value) -> Vec<u8> {
 }
 
 fn projected(entry: &Value, include_unknown: IncludeUnknown) -> Projected {
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let result = project(
         &registry(),
@@ -174,7 +174,7 @@ fn the_malformed_are_refused_for_their_reason_whatever_the_type() {
                 declared,
                 ENCODING_MSGPACK,
                 &msgpack(&entry),
-                &Options::default(),
+                &ProjectionOptions::default(),
             );
             assert_eq!(
                 class(&result),

@@ -1,10 +1,10 @@
-//! Why the broker refuses: one closed list of words.
+//! The reasons for which the broker rejects a request: one closed list.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// Why the broker refuses. Programs compare the word.
+        /// Why the broker rejects a request. Programs compare the word.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {
             $($(#[$doc])* $name,)*
@@ -25,11 +25,11 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Something was said before hello. Closes the connection.
+    /// Another request came before hello. Closes the connection.
     HelloRequired = "hello_required",
-    /// Hello was said twice.
+    /// Hello was sent twice.
     HelloRepeated = "hello_repeated",
-    /// A version that is not spoken here. Closes the connection.
+    /// The broker does not support the version. Closes the connection.
     VersionMismatch = "version_mismatch",
     /// A message that is not a MessagePack map with a `type` and an `id`. Closes the connection.
     Malformed = "malformed",
@@ -37,9 +37,9 @@ reasons! {
     PayloadTooLarge = "payload_too_large",
     /// No message has this type.
     UnknownType = "unknown_type",
-    /// A field that is needed is not there.
+    /// A required field is missing.
     MissingField = "missing_field",
-    /// A field that has the wrong kind, or a value that it cannot have.
+    /// A field has the wrong kind or an invalid value.
     BadField = "bad_field",
     /// The session is registered and its wrapper is connected.
     DuplicateSession = "duplicate_session",
@@ -47,7 +47,7 @@ reasons! {
     AlreadyRegistered = "already_registered",
     /// The session belongs to another connection.
     NotOwner = "not_owner",
-    /// A wrapper or a client asks what only the other may ask.
+    /// The request is reserved for the other role.
     WrongRole = "wrong_role",
     /// The session's terminal was not shared when it was started.
     NotShared = "not_shared",
@@ -59,9 +59,9 @@ reasons! {
     SessionDisconnected = "session_disconnected",
     /// The session has completed no turn.
     NoTurn = "no_turn",
-    /// No such turn, or no longer.
+    /// The turn does not exist or is no longer kept.
     TurnNotFound = "turn_not_found",
-    /// Nothing was captured yet.
+    /// The relay buffer is empty.
     BufferEmpty = "buffer_empty",
     /// No sink has this name.
     UnknownSink = "unknown_sink",
@@ -69,23 +69,23 @@ reasons! {
     BadPath = "bad_path",
     /// The raw bytes of the turn were not kept.
     NoRaw = "no_raw",
-    /// The content holds the end of a bracketed paste and was to be framed as one.
+    /// The content contains the end sequence of a bracketed paste and was to be pasted as one.
     UnsafeContent = "unsafe_content",
-    /// The program shows a dialog, and the paste was not to answer one.
+    /// The program shows a dialog, and the request excludes that.
     Blocked = "blocked",
-    /// Too much is waiting; try again.
+    /// A queue is full; retry later.
     Busy = "busy",
-    /// There is no clipboard here.
+    /// There is no clipboard.
     NoClipboard = "no_clipboard",
-    /// There is no turn store within reach.
+    /// There is no reachable turn store.
     NoStore = "no_store",
-    /// There is no runtime here.
+    /// There is no runtime.
     NoRuntime = "no_runtime",
-    /// The sink could not take it.
+    /// The sink failed.
     SinkFailed = "sink_failed",
-    /// Another user's process.
+    /// The process belongs to another user.
     NotPermitted = "not_permitted",
-    /// A reason that this version does not know, or our own fault.
+    /// An internal error, or a reason that this version does not know.
     Internal = "internal",
 }
 
@@ -98,7 +98,7 @@ impl Reason {
             .find(|reason| reason.word() == word)
     }
 
-    /// Whether the connection ends after it.
+    /// Whether the broker closes the connection after this reason.
     pub const fn closes(self) -> bool {
         matches!(
             self,
@@ -117,7 +117,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A refusal: the reason for programs and, where there is more to say, a text for people.
+/// A rejection: the reason for programs and an optional text for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}{}", detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default())]
 pub struct Refusal {
@@ -128,7 +128,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with a text for people.
+    /// A rejection with a text for people.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             reason,

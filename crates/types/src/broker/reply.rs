@@ -1,4 +1,4 @@
-//! What the broker answers, and what it says unasked.
+//! Responses and notifications of the broker.
 
 use bytes::Bytes;
 
@@ -8,25 +8,25 @@ use crate::{ContextId, Timestamp, TurnId};
 /// A message from the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerMessage {
-    /// The answer to hello.
+    /// The response to hello.
     HelloAck(Result<(), Refusal>),
-    /// The answer to any other request.
+    /// The response to any other request.
     Response {
         /// The request's id.
         id: u32,
-        /// What came of it.
+        /// The result.
         outcome: Result<Reply, Refusal>,
     },
     /// To a wrapper: bytes for its child.
     Inject(Inject),
-    /// To a wrapper: somebody watches from now on and needs the whole screen first, or nobody does.
+    /// To a wrapper: watching starts, and the watcher needs the whole screen first; or it stops.
     Show {
-        /// Whether somebody watches.
+        /// Whether at least one client watches.
         on: bool,
     },
-    /// To a client that watches: what the terminal shows.
+    /// To a client that watches: a part of the screen.
     Screen(Shown),
-    /// To a client that watches: nothing more will be shown.
+    /// To a client that watches: the last message of this watch.
     WatchEnded {
         /// The session.
         session: String,
@@ -38,16 +38,16 @@ pub enum ServerMessage {
 /// Bytes for the child of a wrapper, to be written as if they were typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inject {
-    /// The bytes, none added and none removed.
+    /// The bytes, unchanged.
     pub content: Bytes,
-    /// Whether to frame them as a bracketed paste when the child has asked for that.
+    /// Whether to send them as a bracketed paste if the child has enabled that.
     pub bracketed: bool,
 }
 
-/// What a request gave.
+/// The result of a request that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// It is done.
+    /// The request has no other result.
     Done,
     /// A completed turn is kept under this id.
     Kept {
@@ -71,7 +71,7 @@ pub enum Reply {
     Turn(Box<FoundTurn>),
 }
 
-/// Where a captured turn is in the turn store.
+/// The place of a captured turn in the turn store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     /// The context of its session.
@@ -89,29 +89,29 @@ pub struct SessionInfo {
     pub pid: u32,
     /// Whether a turn can be captured.
     pub has_turn: bool,
-    /// What the person calls it.
+    /// The name that the user gave it.
     pub name: Option<String>,
     /// The profile in use.
     pub preset: Option<String>,
     /// The wrapped process.
     pub child_pid: Option<u32>,
-    /// What the agent does; none while no prompt was seen.
+    /// The agent's state; `None` before the first prompt.
     pub state: Option<AgentState>,
-    /// Since when it does that; for a session that has gone, since when it is gone.
+    /// Since when it has this state or, for a session that has ended, since when it has ended.
     pub since: Option<Timestamp>,
-    /// The signal by which the wrapper knows.
+    /// The signal from which the wrapper derived the state.
     pub signal: Option<String>,
-    /// How often Enter was pressed since the last turn, when the wrapper last told.
+    /// How often Enter was pressed since the last turn, by the wrapper's last report.
     pub unanswered: u32,
-    /// Turns that are kept.
+    /// The number of turns that are kept.
     pub turns: u32,
-    /// When the latest one was completed.
+    /// When the latest turn was completed.
     pub last_turn_at: Option<Timestamp>,
-    /// Whether its wrapper is there.
+    /// Whether its wrapper is connected.
     pub connected: bool,
-    /// Whether its terminal may be watched.
+    /// Whether clients may watch its terminal.
     pub shared: bool,
-    /// The first words of its latest turn, when they were asked for.
+    /// The beginning of its latest turn, if the request includes previews.
     pub preview: Option<String>,
 }
 
@@ -126,17 +126,17 @@ pub struct TurnInfo {
     pub turn_id: String,
     /// When it was completed.
     pub timestamp: Timestamp,
-    /// Bytes of its content, as kept.
+    /// The length of its content, as kept.
     pub byte_length: u32,
     /// Whether the user interrupted it.
     pub interrupted: bool,
     /// Whether its content was cut.
     pub truncated: bool,
-    /// Whether something of it was missed.
+    /// Whether a part of it was missed.
     pub incomplete: bool,
-    /// Whether the program said it although nothing was submitted.
+    /// Whether the program printed it without a submitted prompt.
     pub unprompted: bool,
-    /// Its first words, when they were asked for.
+    /// Its beginning, if the request includes previews.
     pub preview: Option<String>,
 }
 
@@ -147,24 +147,24 @@ pub struct FoundTurn {
     pub info: TurnInfo,
     /// Its session.
     pub session: String,
-    /// What the person calls that session.
+    /// The name that the user gave the session.
     pub name: Option<String>,
     /// That session's profile.
     pub preset: Option<String>,
     /// The content, byte for byte.
     pub content: Bytes,
-    /// The readable text, where the wrapper sent one and `raw` was not asked for.
+    /// The readable text, if the wrapper sent one and the request does not include raw bytes.
     pub text: Option<String>,
     /// Where the text comes from.
     pub text_source: Option<String>,
-    /// The raw terminal bytes, when they were asked for and kept.
+    /// The raw terminal bytes, if the request includes them and they were kept.
     pub raw: Option<Bytes>,
     /// Whether the raw bytes were cut.
     pub raw_truncated: bool,
 }
 
 impl FoundTurn {
-    /// The readable text, or nothing when there is only content that is no text.
+    /// The readable text, or the content if that is UTF-8.
     pub fn readable(&self) -> Option<&str> {
         self.text
             .as_deref()

@@ -1,59 +1,59 @@
-//! What wrappers and clients ask.
+//! Requests of wrappers and clients.
 
 use bytes::Bytes;
 
 use super::Refusal;
 use crate::Timestamp;
 
-/// Who is on the other end.
+/// The role of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A wrapper, which owns a session.
     Wrapper,
-    /// Anybody else: the command line, hotkeys, a user interface.
+    /// Any other program: the command line, hotkeys, a user interface.
     Client,
 }
 
 /// The first message of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// The version that the peer speaks.
+    /// The peer's protocol version.
     pub version: u64,
-    /// What the peer is.
+    /// The peer's role.
     pub role: Role,
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Opens the conversation.
+    /// Opens the connection.
     Hello(Hello),
     /// Wrapper: announces its session.
     Register(Register),
     /// Wrapper: a turn is complete.
     TurnCompleted(Box<CompletedTurn>),
-    /// Wrapper: what the agent does now.
+    /// Wrapper: the agent's state changed.
     State(StateChange),
-    /// Wrapper: what its terminal shows, while somebody watches.
+    /// Wrapper: a part of its screen, while a client watches.
     Screen(Shown),
     /// Wrapper: its session ends.
     Deregister {
         /// The session.
         session: String,
     },
-    /// Which sessions there are.
+    /// Lists the sessions.
     ListSessions(ListSessions),
-    /// Client: wants to see a shared session's terminal, until the connection ends.
+    /// Client: watches a shared session's terminal until the connection ends.
     Watch {
         /// The session.
         session: String,
     },
-    /// Takes a session's latest turn into the relay buffer.
+    /// Captures a session's latest turn into the relay buffer.
     Capture {
         /// The session.
         session: String,
     },
-    /// Takes any turn that is still kept into the relay buffer.
+    /// Captures a turn that is still kept into the relay buffer.
     CaptureById {
         /// The turn.
         turn_id: String,
@@ -62,22 +62,22 @@ pub enum Request {
     Paste(Paste),
     /// Reads a turn.
     GetTurn(GetTurn),
-    /// The turns of a session, newest first.
+    /// Lists a session's turns, newest first.
     ListTurns(ListTurns),
-    /// Hands the relay buffer to a sink.
+    /// Delivers the relay buffer to a sink.
     Deliver(Deliver),
 }
 
-/// A message that could be read but is no request.
+/// A well-formed message that is not a valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRequest {
-    /// Whether it was meant as a hello, which is answered in its own form.
+    /// Whether its type is hello, which has its own form of response.
     pub hello: bool,
     /// What is wrong with it.
     pub refusal: Refusal,
 }
 
-/// A session, as its wrapper announces it.
+/// A session that its wrapper announces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Register {
     /// The session's id.
@@ -86,21 +86,22 @@ pub struct Register {
     pub pid: u32,
     /// The prompt pattern; empty for a profile that has none.
     pub pattern: String,
-    /// What the person calls it.
+    /// The name that the user gave it.
     pub name: Option<String>,
     /// The profile in use.
     pub preset: Option<String>,
     /// The wrapped process.
     pub child_pid: Option<u32>,
-    /// Whether the terminal may be watched.
+    /// Whether clients may watch the terminal.
     pub shared: bool,
-    /// Whether every paste is framed, so that content that could leave its frame is refused.
+    /// Whether every paste is a bracketed paste. The broker then rejects content that contains the
+    /// end sequence.
     pub bracketed: bool,
-    /// Whether the program paints dialogs, so that it may show one before its first prompt.
+    /// Whether the program shows dialogs, possibly before its first prompt.
     pub dialogs: bool,
 }
 
-/// A completed turn, as its wrapper found it.
+/// A completed turn that a wrapper detected.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each a field of the message"
@@ -113,9 +114,9 @@ pub struct CompletedTurn {
     pub content: Bytes,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// The readable text, where the wrapper knows it.
+    /// The readable text, if the wrapper knows it.
     pub text: Option<String>,
-    /// The terminal bytes of the turn, where the wrapper was told to keep them.
+    /// The terminal bytes of the turn, if the wrapper is configured to keep them.
     pub raw: Option<Bytes>,
     /// Whether the wrapper has cut `content` already.
     pub truncated: bool,
@@ -123,17 +124,18 @@ pub struct CompletedTurn {
     pub raw_truncated: bool,
     /// The wrapper's own number of the turn, from 1 on.
     pub seq: Option<u64>,
-    /// When it was completed; now when none.
+    /// When it was completed; `None` means now.
     pub timestamp: Option<Timestamp>,
-    /// Whether something of it was missed.
+    /// Whether a part of it was missed.
     pub incomplete: bool,
     /// Where the text comes from: `stream`, `screen` or `hook`.
     pub text_source: Option<String>,
-    /// Whether the program said it although nothing was submitted: it is kept, but it is no turn.
+    /// Whether the program printed it without a submitted prompt. The broker keeps it, but it does
+    /// not count as a turn.
     pub unprompted: bool,
 }
 
-/// What an agent does.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentState {
     /// It works on a turn.
@@ -163,22 +165,22 @@ impl AgentState {
     }
 }
 
-/// A change of what an agent does.
+/// A change of an agent's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
     /// The session.
     pub session: String,
-    /// What it does now.
+    /// The new state.
     pub state: AgentState,
     /// Since when.
     pub since: Timestamp,
-    /// The signal by which the wrapper knows, such as `title`.
+    /// The signal from which the wrapper derived the state, such as `title`.
     pub signal: Option<String>,
     /// How often Enter was pressed since the last turn.
     pub unanswered: u32,
 }
 
-/// A piece of what a shared terminal shows.
+/// A part of the screen of a shared terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
     /// The session.
@@ -189,24 +191,24 @@ pub struct Shown {
     pub cols: u16,
     /// Its height.
     pub rows: u16,
-    /// How the bytes follow what was shown before.
+    /// How the bytes relate to the parts before.
     pub paint: Paint,
 }
 
-/// How a piece follows what was shown before.
+/// How a part of the screen relates to the parts before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Paint {
     /// The program's next bytes.
     #[default]
     Bytes,
-    /// The whole screen, for those who have seen nothing yet; the others have it already.
+    /// The whole screen, for new watchers. The others have it already.
     Repaint,
     /// The whole screen, because bytes before it are missing.
     Lost,
 }
 
 impl Paint {
-    /// Every way.
+    /// Every variant.
     pub const ALL: [Self; 3] = [Self::Bytes, Self::Repaint, Self::Lost];
 
     /// The word on the wire.
@@ -218,33 +220,33 @@ impl Paint {
         }
     }
 
-    /// The way with this word.
+    /// The variant with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|paint| paint.word() == word)
     }
 }
 
-/// Which sessions are listed, and with what.
+/// Which sessions to list, and with which fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListSessions {
-    /// Also those whose wrapper has gone and whose turns are still kept.
+    /// Includes sessions that have ended and whose turns are still kept.
     pub gone: bool,
-    /// With the first words of each session's latest turn.
+    /// Includes the beginning of each session's latest turn.
     pub preview: bool,
-    /// Right after the broker's start, wait until every wrapper had the time to connect again.
+    /// Right after the broker's start: waits until every wrapper had time to connect again.
     pub settled: bool,
 }
 
-/// Which turns of a session are listed, and with what.
+/// Which turns of a session to list, and with which fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListTurns {
     /// The session.
     pub session: String,
-    /// At most so many; all when none.
+    /// The most turns; `None` means all.
     pub limit: Option<u32>,
-    /// With the first words of each turn.
+    /// Includes the beginning of each turn.
     pub preview: bool,
-    /// Also what the program said although nothing was submitted.
+    /// Includes output that the program printed without a submitted prompt.
     pub all: bool,
 }
 
@@ -256,7 +258,7 @@ pub enum TurnForm {
     Content,
     /// The readable text, without the terminal's control sequences.
     Text,
-    /// The raw terminal bytes, where they were kept.
+    /// The raw terminal bytes, if they were kept.
     Raw,
 }
 
@@ -267,9 +269,9 @@ pub struct Paste {
     pub session: String,
     /// Which bytes of the turn.
     pub form: TurnForm,
-    /// Framed as a bracketed paste where the program asked for that.
+    /// As a bracketed paste, if the program has enabled that.
     pub bracketed: bool,
-    /// Refuse while the program shows a dialog, which the bytes would answer.
+    /// Reject while the program shows a dialog: the bytes would answer it.
     pub unless_blocked: bool,
 }
 
@@ -278,18 +280,18 @@ pub struct Paste {
 pub struct GetTurn {
     /// The turn.
     pub turn_id: String,
-    /// With the raw terminal bytes, where they were kept, instead of the text.
+    /// Includes the raw terminal bytes, if they were kept, instead of the text.
     pub raw: bool,
 }
 
-/// Hands the relay buffer to a sink. Which fields a sink needs is the broker's to check.
+/// Delivers the relay buffer to a sink. The broker checks the fields that the sink needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deliver {
     /// The sink's name.
     pub sink: String,
     /// `inject`: the session.
     pub session: Option<String>,
-    /// `file`: where to.
+    /// `file`: the path.
     pub path: Option<String>,
     /// `node`: the run.
     pub run: Option<String>,
@@ -297,8 +299,8 @@ pub struct Deliver {
     pub node: Option<String>,
     /// Which bytes of the turn.
     pub form: TurnForm,
-    /// `inject`: framed as a bracketed paste where the program asked for that.
+    /// `inject`: as a bracketed paste, if the program has enabled that.
     pub bracketed: bool,
-    /// `inject`: refuse while the program shows a dialog, which the bytes would answer.
+    /// `inject`: reject while the program shows a dialog: the bytes would answer it.
     pub unless_blocked: bool,
 }

@@ -1,4 +1,4 @@
-//! The id of a wrapped session: 128 random bits in text form, drawn by whoever wraps.
+//! The id of a session: 128 random bits in text form, chosen by the wrapper.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// The longest session id.
 const SESSION_ID_BYTES_MAX: usize = 128;
 
-/// A session id. Cheap to clone. Any short text without colon, white space or control characters is
-/// accepted from others; ours are 32 hex digits.
+/// A session id. Cloning is cheap. Turnkeep's wrapper uses 32 hex digits; other wrappers may use
+/// any short text without colon, white space or control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 

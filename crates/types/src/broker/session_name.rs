@@ -1,15 +1,14 @@
-//! What a person may call a session: nothing that would name something else where a session is
-//! named.
+//! The rules for session names: a name must not look like another way to refer to a session.
 
 use super::NAME_BYTES_MAX;
 
 /// Why a text cannot be a session's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSessionName {
-    /// There is nothing to name it by.
+    /// The name has no bytes.
     #[error("is empty")]
     Empty,
-    /// A table of sessions could not show it.
+    /// A table of sessions could not show the name.
     #[error("is longer than {NAME_BYTES_MAX} bytes")]
     TooLong,
     /// `NAME:3` is the third turn of a session and `@last` the latest session.
@@ -17,7 +16,7 @@ pub enum BadSessionName {
     MeansElse,
 }
 
-/// Refuses a name by which the session could not be called.
+/// Returns an error if a name is not allowed.
 pub fn check_session_name(name: &str) -> Result<(), BadSessionName> {
     match name {
         "" => Err(BadSessionName::Empty),

@@ -1,4 +1,4 @@
-//! The fields of one message: a map with text keys, each value still unread.
+//! The fields of one message: a map with text keys. Values are decoded when they are accessed.
 
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
@@ -6,15 +6,15 @@ use turnkeep_types::broker::{Reason, Refusal, TEXT_BYTES_MAX};
 
 use crate::unpack::{Unpacker, Value};
 
-/// More fields than any message has, with room for those of later versions.
+/// The most fields of a message, with a reserve for later versions.
 const FIELDS_MAX: u32 = 256;
 
-/// Bytes that are no message at all: not one MessagePack map with text keys, `type` and `id`.
+/// The bytes are not a message: one MessagePack map with text keys, `type` and `id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a message: expected one MessagePack map with text keys, `type` and `id`")]
 pub struct Malformed;
 
-/// A field that is not what its message needs.
+/// A field is missing or invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BadField {
     Missing(&'static str),
@@ -40,20 +40,20 @@ impl From<BadField> for Refusal {
 pub(super) struct Fields<'a>(Vec<(&'a str, &'a [u8])>);
 
 impl<'a> Fields<'a> {
-    /// Reads a map that takes all of `bytes`.
+    /// Reads a map that fills all of `bytes`.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut unpacker = Unpacker(bytes);
-        let count = match unpacker.value() {
+        let count = match unpacker.read_value() {
             Some(Value::Map(count)) if count <= FIELDS_MAX => count,
             _ => return Err(Malformed),
         };
         let mut fields = Vec::new();
         for _ in 0..count {
-            let Some(Value::Text(key)) = unpacker.value() else {
+            let Some(Value::Text(key)) = unpacker.read_value() else {
                 return Err(Malformed);
             };
             let key = std::str::from_utf8(key).map_err(|_| Malformed)?;
-            fields.push((key, unpacker.whole().ok_or(Malformed)?));
+            fields.push((key, unpacker.skip_whole().ok_or(Malformed)?));
         }
         if unpacker.0.is_empty() {
             Ok(Self(fields))
@@ -62,8 +62,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The bytes of a field's value; a key that stands twice counts as it stands last.
+    /// The bytes of a field's value. If a key occurs twice, the last one counts.
     fn find(&self, name: &str) -> Option<&'a [u8]> {
+        // From the end, so that the last occurrence of a key counts.
         self.0
             .iter()
             .rev()
@@ -72,7 +73,9 @@ impl<'a> Fields<'a> {
     }
 
     fn value(&self, name: &str) -> Option<Value<'a>> {
-        let value = self.find(name).and_then(|bytes| Unpacker(bytes).value());
+        let value = self
+            .find(name)
+            .and_then(|bytes| Unpacker(bytes).read_value());
         value.filter(|value| *value != Value::Nil)
     }
 
@@ -125,7 +128,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Bytes, copied: what is kept must not hold the rest of the message.
+    /// Bytes. They are copied, so that they do not keep the whole message alive.
     pub(super) fn binary(&self, name: &'static str) -> Result<Option<Bytes>, BadField> {
         match self.value(name) {
             None => Ok(None),
@@ -134,7 +137,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of maps, each read by `each`; none when the field is absent.
+    /// A list of maps, each decoded by `each`; `None` if the field is absent.
     pub(super) fn maps<T>(
         &self,
         name: &'static str,
@@ -144,12 +147,12 @@ impl<'a> Fields<'a> {
             return Ok(None);
         };
         let mut unpacker = Unpacker(bytes);
-        let Some(Value::Array(count)) = unpacker.value() else {
+        let Some(Value::Array(count)) = unpacker.read_value() else {
             return Err(BadField::Wrong(name));
         };
         let mut items = Vec::new();
         for _ in 0..count {
-            let item = unpacker.whole().ok_or(BadField::Wrong(name))?;
+            let item = unpacker.skip_whole().ok_or(BadField::Wrong(name))?;
             let fields = Fields::read(item).map_err(|_| BadField::Wrong(name))?;
             items.push(each(&fields)?);
         }
@@ -157,8 +160,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The value of a field that must be there.
-pub(super) fn need<T>(
+/// Returns an error if a required field is absent.
+pub(super) fn required<T>(
     name: &'static str,
     value: Result<Option<T>, BadField>,
 ) -> Result<T, BadField> {

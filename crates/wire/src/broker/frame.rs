@@ -1,34 +1,34 @@
-//! Frames: a length and that many bytes.
+//! Frames of the broker: a length and that many bytes.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use turnkeep_types::broker::FRAME_BYTES_MAX;
 
-/// Bytes of the length before a body.
+/// The size of the length field.
 pub const HEADER_BYTES: usize = 4;
 
-/// A frame that declares more than a message may have. The stream cannot go on after it.
+/// A frame declares more than the limit of a message. The connection cannot be used after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {bytes} bytes is over the limit of {FRAME_BYTES_MAX}")]
-pub struct FrameTooLong {
-    /// What it declares.
+pub struct MessageTooLong {
+    /// The declared length.
     pub bytes: usize,
 }
 
-/// The length that the frame at the front declares; none while its header is not whole.
-pub fn declared(buffer: &[u8]) -> Result<Option<usize>, FrameTooLong> {
+/// Reads the length of the first frame; `None` while the header is incomplete.
+pub fn declared(buffer: &[u8]) -> Result<Option<usize>, MessageTooLong> {
     let Some(mut header) = buffer.get(..HEADER_BYTES) else {
         return Ok(None);
     };
     let bytes = header.get_u32() as usize;
     if bytes > FRAME_BYTES_MAX {
-        Err(FrameTooLong { bytes })
+        Err(MessageTooLong { bytes })
     } else {
         Ok(Some(bytes))
     }
 }
 
-/// Takes the first whole frame's body from a buffer that bytes are read into.
-pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, FrameTooLong> {
+/// Splits the body of the first frame off a receive buffer; `None` while it is incomplete.
+pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, MessageTooLong> {
     let Some(bytes) = declared(buffer)? else {
         return Ok(None);
     };
@@ -39,14 +39,14 @@ pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, FrameTooLon
     Ok(Some(buffer.split_to(bytes)))
 }
 
-/// Fills in the length of a frame whose body was written after four bytes of room.
-pub fn seal(mut frame: Vec<u8>) -> Result<Bytes, FrameTooLong> {
+/// Fills in the length of a frame whose body starts after four placeholder bytes.
+pub fn seal(mut frame: Vec<u8>) -> Result<Bytes, MessageTooLong> {
     let bytes = frame.len().saturating_sub(HEADER_BYTES);
     let length = u32::try_from(bytes)
         .ok()
         .filter(|_| bytes <= FRAME_BYTES_MAX);
     let (Some(length), Some(mut header)) = (length, frame.get_mut(..HEADER_BYTES)) else {
-        return Err(FrameTooLong { bytes });
+        return Err(MessageTooLong { bytes });
     };
     header.put_u32(length);
     Ok(frame.into())
@@ -79,7 +79,7 @@ mod tests {
         let mut buffer = BytesMut::from(&[1, 0, 0, 1][..]);
         assert_eq!(
             next_frame(&mut buffer),
-            Err(FrameTooLong {
+            Err(MessageTooLong {
                 bytes: FRAME_BYTES_MAX + 1
             })
         );

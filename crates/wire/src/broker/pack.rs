@@ -1,5 +1,4 @@
-//! Writes MessagePack: numbers, texts and bytes in their shortest form, maps with a count of two
-//! bytes.
+//! Writes MessagePack: numbers, texts and bytes in their shortest form, maps with a two-byte count.
 
 use bytes::BufMut;
 
@@ -26,7 +25,7 @@ impl<'a> MapWriter<'a> {
     fn key(&mut self, name: &str) {
         self.count += 1;
         put_text(self.out, name);
-        // The count is kept right at every moment, so that a map needs no end.
+        // The count is always up to date, so a map needs no closing call.
         if let Some(mut room) = self.out.get_mut(self.count_at..self.count_at + 2) {
             room.put_u16(self.count);
         }
@@ -51,7 +50,7 @@ impl<'a> MapWriter<'a> {
         self
     }
 
-    /// A count that is left out when it is zero.
+    /// Writes a count unless it is zero.
     pub(super) fn count_if(&mut self, name: &str, count: u32) -> &mut Self {
         self.number_if(name, (count > 0).then(|| count.into()))
     }
@@ -69,7 +68,7 @@ impl<'a> MapWriter<'a> {
         self
     }
 
-    /// Writes a flag only when it is set: absent means not.
+    /// Writes a flag only if it is set. Absent means not set.
     pub(super) fn flag_if(&mut self, name: &str, value: bool) -> &mut Self {
         if value {
             self.flag(name, true);
@@ -113,8 +112,8 @@ fn put_binary(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_slice(bytes);
 }
 
-/// Writes a length after its marker, in the first of 1, 2 and 4 bytes that has a marker and room. A
-/// length that needs more cannot be sent in a frame anyway.
+/// Writes a marker and a length in the fewest of 1, 2 and 4 bytes for which there is a marker. A
+/// longer value exceeds the frame limit anyway.
 fn put_length(out: &mut Vec<u8>, length: usize, [one, two, four]: [Option<u8>; 3]) {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     match (u8::try_from(length), u16::try_from(length), one, two, four) {

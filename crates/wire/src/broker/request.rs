@@ -1,4 +1,4 @@
-//! Requests. The dispatcher has one line per type; what a field may be is decided beside it.
+//! Requests to the broker: one decoder and one encoder per type.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
@@ -6,14 +6,14 @@ use turnkeep_types::broker::{
     Paste, Reason, Refusal, Register, Request, Role, Shown, StateChange, TurnForm,
 };
 
-use super::fields::{BadField, Fields, Malformed, need};
-use super::frame::{FrameTooLong, HEADER_BYTES, seal};
+use super::fields::{BadField, Fields, Malformed, required};
+use super::frame::{HEADER_BYTES, MessageTooLong, seal};
 use super::pack::MapWriter;
 
-/// A message that arrived: its id and the request, or why it is none.
+/// A received message: its id and the request, or the reason why it is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming {
-    /// The id that its answer carries.
+    /// The id of its response.
     pub id: u32,
     /// The request.
     pub request: Result<Request, BadRequest>,
@@ -24,7 +24,7 @@ pub fn decode_request(body: &[u8]) -> Result<Incoming, Malformed> {
     let fields = Fields::read(body)?;
     let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
     let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
-    let request = by_type(&kind, &fields);
+    let request = decode_by_type(&kind, &fields);
     let request = request.map_err(|refusal| BadRequest {
         hello: kind == "hello",
         refusal,
@@ -32,24 +32,24 @@ pub fn decode_request(body: &[u8]) -> Result<Incoming, Malformed> {
     Ok(Incoming { id, request })
 }
 
-fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
+fn decode_by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
     let request = match kind {
-        "hello" => hello(fields).map(Request::Hello),
-        "register" => register(fields).map(Request::Register),
+        "hello" => decode_hello(fields).map(Request::Hello),
+        "register" => decode_register(fields).map(Request::Register),
         "turn_completed" => {
-            turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn)))
+            decode_turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn)))
         }
-        "state" => state(fields).map(Request::State),
-        "screen" => shown(fields).map(Request::Screen),
-        "deregister" => session(fields).map(|session| Request::Deregister { session }),
-        "list_sessions" => list_sessions(fields).map(Request::ListSessions),
-        "watch" => session(fields).map(|session| Request::Watch { session }),
-        "capture" => session(fields).map(|session| Request::Capture { session }),
-        "capture_by_id" => turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
-        "paste" => paste(fields).map(Request::Paste),
-        "get_turn" => get_turn(fields).map(Request::GetTurn),
-        "list_turns" => list_turns(fields).map(Request::ListTurns),
-        "deliver" => deliver(fields).map(Request::Deliver),
+        "state" => decode_state(fields).map(Request::State),
+        "screen" => decode_shown(fields).map(Request::Screen),
+        "deregister" => required_session(fields).map(|session| Request::Deregister { session }),
+        "list_sessions" => decode_list_sessions(fields).map(Request::ListSessions),
+        "watch" => required_session(fields).map(|session| Request::Watch { session }),
+        "capture" => required_session(fields).map(|session| Request::Capture { session }),
+        "capture_by_id" => required_turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
+        "paste" => decode_paste(fields).map(Request::Paste),
+        "get_turn" => decode_get_turn(fields).map(Request::GetTurn),
+        "list_turns" => decode_list_turns(fields).map(Request::ListTurns),
+        "deliver" => decode_deliver(fields).map(Request::Deliver),
         kind => {
             return Err(Refusal::new(
                 Reason::UnknownType,
@@ -60,17 +60,17 @@ fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
     Ok(request?)
 }
 
-fn session(fields: &Fields<'_>) -> Result<String, BadField> {
-    need("session", fields.text("session"))
+fn required_session(fields: &Fields<'_>) -> Result<String, BadField> {
+    required("session", fields.text("session"))
 }
 
-fn turn_id(fields: &Fields<'_>) -> Result<String, BadField> {
-    need("turn_id", fields.text("turn_id"))
+fn required_turn_id(fields: &Fields<'_>) -> Result<String, BadField> {
+    required("turn_id", fields.text("turn_id"))
 }
 
-fn hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
-    let version = need("version", fields.number("version"))?;
-    let role = match need("role", fields.text("role"))?.as_str() {
+fn decode_hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
+    let version = required("version", fields.number("version"))?;
+    let role = match required("role", fields.text("role"))?.as_str() {
         "wrapper" => Role::Wrapper,
         "client" => Role::Client,
         _ => return Err(BadField::Wrong("role")),
@@ -78,11 +78,11 @@ fn hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
     Ok(Hello { version, role })
 }
 
-fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
+fn decode_register(fields: &Fields<'_>) -> Result<Register, BadField> {
     Ok(Register {
-        session: session(fields)?,
-        pid: need("pid", fields.small("pid"))?,
-        pattern: need("pattern", fields.text("pattern"))?,
+        session: required_session(fields)?,
+        pid: required("pid", fields.small("pid"))?,
+        pattern: required("pattern", fields.text("pattern"))?,
         name: fields.text("name")?,
         preset: fields.text("preset")?,
         child_pid: fields.small("child_pid")?,
@@ -92,11 +92,11 @@ fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
     })
 }
 
-fn turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
+fn decode_turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
     Ok(CompletedTurn {
-        session: session(fields)?,
-        content: need("content", fields.binary("content"))?,
-        interrupted: need("interrupted", fields.flag_or_none("interrupted"))?,
+        session: required_session(fields)?,
+        content: required("content", fields.binary("content"))?,
+        interrupted: required("interrupted", fields.flag_or_none("interrupted"))?,
         text: fields.long_text("text")?.map(str::to_owned),
         raw: fields.binary("raw")?,
         truncated: fields.flag("truncated")?,
@@ -109,27 +109,28 @@ fn turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
     })
 }
 
-fn state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
-    let word = need("state", fields.text("state"))?;
+fn decode_state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
+    let word = required("state", fields.text("state"))?;
     Ok(StateChange {
-        session: session(fields)?,
+        session: required_session(fields)?,
         state: AgentState::from_word(&word).ok_or(BadField::Wrong("state"))?,
-        since: need("since", fields.time("since"))?,
+        since: required("since", fields.time("since"))?,
         signal: fields.text("signal")?,
         unanswered: fields.small("unanswered")?.unwrap_or_default(),
     })
 }
 
-/// A piece of a terminal, which wrappers and watchers see in the same form.
-pub(super) fn shown(fields: &Fields<'_>) -> Result<Shown, BadField> {
+/// Decodes a part of a terminal's screen. Wrappers send it and watchers receive it in the same
+/// form.
+pub(super) fn decode_shown(fields: &Fields<'_>) -> Result<Shown, BadField> {
     let side = |name| {
-        let cells = need(name, fields.small(name))?;
+        let cells = required(name, fields.small(name))?;
         u16::try_from(cells).map_err(|_| BadField::Wrong(name))
     };
-    let word = need("paint", fields.text("paint"))?;
+    let word = required("paint", fields.text("paint"))?;
     Ok(Shown {
-        session: session(fields)?,
-        content: need("content", fields.binary("content"))?,
+        session: required_session(fields)?,
+        content: required("content", fields.binary("content"))?,
         cols: side("cols")?,
         rows: side("rows")?,
         paint: Paint::from_word(&word).ok_or(BadField::Wrong("paint"))?,
@@ -144,18 +145,18 @@ pub(super) fn put_shown(shown: &Shown, map: &mut MapWriter<'_>) {
         .text("paint", shown.paint.word());
 }
 
-fn paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
+fn decode_paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
     Ok(Paste {
-        session: session(fields)?,
-        form: form(fields)?,
+        session: required_session(fields)?,
+        form: decode_form(fields)?,
         bracketed: fields.flag("bracketed")?,
         unless_blocked: fields.flag("unless_blocked")?,
     })
 }
 
-/// Which bytes of a turn are delivered. One who asks for raw bytes and for text gets the raw bytes,
-/// as from a broker that does not know `text`.
-fn form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
+/// Decodes which bytes of a turn are delivered. A request for raw bytes and text gets the raw
+/// bytes, as it would from an older broker that does not know `text`.
+fn decode_form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
     Ok(match (fields.flag("raw")?, fields.flag("text")?) {
         (true, _) => TurnForm::Raw,
         (false, true) => TurnForm::Text,
@@ -168,7 +169,7 @@ fn put_form(form: TurnForm, map: &mut MapWriter<'_>) {
         .flag_if("text", form == TurnForm::Text);
 }
 
-fn list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
+fn decode_list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
     Ok(ListSessions {
         gone: fields.flag("gone")?,
         preview: fields.flag("preview")?,
@@ -176,42 +177,42 @@ fn list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
     })
 }
 
-fn get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
+fn decode_get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
     Ok(GetTurn {
-        turn_id: turn_id(fields)?,
+        turn_id: required_turn_id(fields)?,
         raw: fields.flag("raw")?,
     })
 }
 
-fn list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
+fn decode_list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
     Ok(ListTurns {
-        session: session(fields)?,
+        session: required_session(fields)?,
         limit: fields.small("limit")?,
         preview: fields.flag("preview")?,
         all: fields.flag("all")?,
     })
 }
 
-/// A sink that does not exist is refused before a field that it would need, hence no `need` but for
-/// its name.
-fn deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
+/// Decodes a delivery. Only the sink's name is required here: the broker rejects an unknown sink
+/// before it checks the fields that a sink needs.
+fn decode_deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
     Ok(Deliver {
-        sink: need("sink", fields.text("sink"))?,
+        sink: required("sink", fields.text("sink"))?,
         session: fields.text("session")?,
         path: fields.text("path")?,
         run: fields.text("run")?,
         node: fields.text("node")?,
-        form: form(fields)?,
+        form: decode_form(fields)?,
         bracketed: fields.flag("bracketed")?,
         unless_blocked: fields.flag("unless_blocked")?,
     })
 }
 
 /// Writes a request as a frame.
-pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong> {
+pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, MessageTooLong> {
     let mut frame = vec![0; HEADER_BYTES];
     let mut map = MapWriter::begin(&mut frame);
-    map.text("type", type_of(request)).number("id", id.into());
+    map.text("type", type_name(request)).number("id", id.into());
     match request {
         Request::Hello(hello) => put_hello(*hello, &mut map),
         Request::Register(register) => put_register(register, &mut map),
@@ -251,7 +252,7 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
     seal(frame)
 }
 
-fn type_of(request: &Request) -> &'static str {
+fn type_name(request: &Request) -> &'static str {
     match request {
         Request::Hello(_) => "hello",
         Request::Register(_) => "register",

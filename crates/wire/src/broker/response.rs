@@ -1,5 +1,7 @@
-//! What the broker sends. A response does not say what it answers: its fields do, and no two
-//! replies share the field by which each is told.
+//! Messages of the broker.
+//!
+//! A response has no type of its own. Its fields determine the reply: each kind of reply has a
+//! field that no other kind has.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
@@ -8,13 +10,13 @@ use turnkeep_types::broker::{
 };
 use turnkeep_types::{ContextId, TurnId};
 
-use super::fields::{BadField, Fields, Malformed, need};
-use super::frame::{FrameTooLong, HEADER_BYTES, seal};
+use super::fields::{BadField, Fields, Malformed, required};
+use super::frame::{HEADER_BYTES, MessageTooLong, seal};
 use super::pack::MapWriter;
-use super::request::{put_shown, shown};
+use super::request::{decode_shown, put_shown};
 
 /// Writes a message as a frame.
-pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
+pub fn encode_message(message: &ServerMessage) -> Result<Bytes, MessageTooLong> {
     let mut frame = vec![0; HEADER_BYTES];
     let mut map = MapWriter::begin(&mut frame);
     match message {
@@ -126,33 +128,32 @@ pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
     let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
     let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
     let message = match kind.as_str() {
-        "hello_ack" => outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
-        "response" => {
-            outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome })
-        }
-        "inject" => inject(&fields).map(ServerMessage::Inject),
+        "hello_ack" => decode_outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
+        "response" => decode_outcome(&fields, decode_reply)
+            .map(|outcome| ServerMessage::Response { id, outcome }),
+        "inject" => decode_inject(&fields).map(ServerMessage::Inject),
         "show" => fields.flag("on").map(|on| ServerMessage::Show { on }),
-        "screen" => shown(&fields).map(ServerMessage::Screen),
-        "watch_ended" => watch_ended(&fields),
+        "screen" => decode_shown(&fields).map(ServerMessage::Screen),
+        "watch_ended" => decode_watch_ended(&fields),
         _ => return Err(Malformed),
     };
     message.map_err(|_| Malformed)
 }
 
-fn outcome<T>(
+fn decode_outcome<T>(
     fields: &Fields<'_>,
     read: fn(&Fields<'_>) -> Result<T, BadField>,
 ) -> Result<Result<T, Refusal>, BadField> {
-    match need("status", fields.text("status"))?.as_str() {
+    match required("status", fields.text("status"))?.as_str() {
         "ok" => read(fields).map(Ok),
-        "error" => refusal(fields).map(Err),
+        "error" => decode_refusal(fields).map(Err),
         _ => Err(BadField::Wrong("status")),
     }
 }
 
 /// A word that this version does not know is kept as the text.
-fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
-    let word = need("error", fields.text("error"))?;
+fn decode_refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
+    let word = required("error", fields.text("error"))?;
     let detail = fields.long_text("message")?.map(str::to_owned);
     Ok(match Reason::from_word(&word) {
         Some(reason) => Refusal { reason, detail },
@@ -163,34 +164,34 @@ fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
     })
 }
 
-fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
-    let content = need("content", fields.binary("content"))?;
+fn decode_inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
+    let content = required("content", fields.binary("content"))?;
     Ok(Inject {
         content,
         bracketed: fields.flag("bracketed")?,
     })
 }
 
-fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
-    let word = need("reason", fields.text("reason"))?;
+fn decode_watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
+    let word = required("reason", fields.text("reason"))?;
     let reason = Reason::from_word(&word).unwrap_or(Reason::Internal);
     Ok(ServerMessage::WatchEnded {
-        session: need("session", fields.text("session"))?,
+        session: required("session", fields.text("session"))?,
         reason,
     })
 }
 
-fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
-    if let Some(sessions) = fields.maps("sessions", session)? {
+fn decode_reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
+    if let Some(sessions) = fields.maps("sessions", decode_session)? {
         return Ok(Reply::Sessions(sessions));
     }
-    if let Some(turns) = fields.maps("turns", info)? {
+    if let Some(turns) = fields.maps("turns", decode_info)? {
         return Ok(Reply::Turns(turns));
     }
     if let Some(content) = fields.binary("content")? {
-        return turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
+        return decode_turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
     }
-    if let Some(stored) = stored(fields)? {
+    if let Some(stored) = decode_stored(fields)? {
         return Ok(Reply::Stored(stored));
     }
     Ok(match (fields.text("turn_id")?, fields.number("size")?) {
@@ -200,21 +201,21 @@ fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
     })
 }
 
-fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
+fn decode_stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
     let Some(context) = fields.number("context_id")? else {
         return Ok(None);
     };
     let context = ContextId::new(context).ok_or(BadField::Wrong("context_id"))?;
-    let turn = need("store_turn_id", fields.number("store_turn_id"))?;
+    let turn = required("store_turn_id", fields.number("store_turn_id"))?;
     let turn = TurnId::new(turn).ok_or(BadField::Wrong("store_turn_id"))?;
     Ok(Some(Stored { context, turn }))
 }
 
-fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
+fn decode_session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
     let state = fields.text("state")?;
     Ok(SessionInfo {
-        session: need("session", fields.text("session"))?,
-        pid: need("pid", fields.small("pid"))?,
+        session: required("session", fields.text("session"))?,
+        pid: required("pid", fields.small("pid"))?,
         has_turn: fields.flag("has_turn")?,
         name: fields.text("name")?,
         preset: fields.text("preset")?,
@@ -231,12 +232,12 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
     })
 }
 
-/// In a reply with one turn, the id is the question's and need not be there.
-fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
+/// Reads a turn's metadata. A reply with one turn may omit the id, which the request names.
+fn decode_info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
     Ok(TurnInfo {
         turn_id: fields.text("turn_id")?.unwrap_or_default(),
-        timestamp: need("timestamp", fields.time("timestamp"))?,
-        byte_length: need("byte_length", fields.small("byte_length"))?,
+        timestamp: required("timestamp", fields.time("timestamp"))?,
+        byte_length: required("byte_length", fields.small("byte_length"))?,
         interrupted: fields.flag("interrupted")?,
         truncated: fields.flag("truncated")?,
         incomplete: fields.flag("incomplete")?,
@@ -245,9 +246,9 @@ fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
     })
 }
 
-fn turn(fields: &Fields<'_>, content: Bytes) -> Result<FoundTurn, BadField> {
+fn decode_turn(fields: &Fields<'_>, content: Bytes) -> Result<FoundTurn, BadField> {
     Ok(FoundTurn {
-        info: info(fields)?,
+        info: decode_info(fields)?,
         session: fields.text("session")?.unwrap_or_default(),
         name: fields.text("name")?,
         preset: fields.text("preset")?,

@@ -1,11 +1,12 @@
-//! Blobs: the ack of a put, and names by their beginning. Their bytes travel as they are.
+//! Blobs: the response to a put, and the search by the beginning of a hash. Blob bytes are not
+//! JSON.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Hash;
 
-/// The ack of a put: the blob is durable.
+/// The response to a put: the blob is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct BlobPut {
     /// The blob's name.
@@ -21,6 +22,6 @@ pub struct BlobPut {
 pub struct BlobNames {
     /// Their names.
     pub hashes: Vec<Hash>,
-    /// Whether there may be more of them.
+    /// Whether there may be more.
     pub truncated: bool,
 }

@@ -34,15 +34,16 @@ pub struct Context {
 
 /// A request for a new context.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateContext {
+#[serde(deny_unknown_fields, expecting = "struct CreateContext")]
+#[schema(as = CreateContext)]
+pub struct CreateContextBody {
     /// The turn that it starts from; none or `"0"` for an empty context.
     #[schema(value_type = Option<SentId>)]
     pub base_turn_id: Option<Id>,
     /// Its labels.
     #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Makes the request repeatable; its scope is the store.
+    /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
 }
 
@@ -56,11 +57,11 @@ pub struct ForkContext {
     /// Its labels.
     #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Makes the request repeatable; its scope is the store.
+    /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
 }
 
-impl From<ForkContext> for CreateContext {
+impl From<ForkContext> for CreateContextBody {
     fn from(fork: ForkContext) -> Self {
         Self {
             base_turn_id: Some(fork.base_turn_id),
@@ -84,7 +85,7 @@ pub struct PatchContext {
 pub struct ContextPage {
     /// The contexts. A page may hold fewer than were asked for although more follow.
     pub contexts: Vec<Context>,
-    /// Where the next page goes on; null at the end.
+    /// The start of the next page; null at the end.
     #[schema(required = true)]
     pub next_cursor: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! The `data:` of server-sent events, one line each. Readers ignore event kinds that they do not
-//! know.
+//! The `data:` of server-sent events, one line each. Clients ignore unknown kinds of events.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -79,6 +78,6 @@ pub struct RegistryPut {
 /// `world.changed`: something was recorded in a world. It has no id and is never replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct WorldChanged {
-    /// Which: `world:` and its name.
+    /// `world:` and the name of the world.
     pub r#ref: String,
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{Hash, Id};
 
-/// What an entry of a directory is.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsKind {
@@ -57,7 +57,7 @@ pub struct FsEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name_b64: Option<String>,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: FsKind,
     /// The permission bits.
     pub mode: u32,

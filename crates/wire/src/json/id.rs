@@ -1,5 +1,4 @@
-//! Ids in JSON: always written as strings, because a browser cannot hold all of a `u64` in a
-//! number.
+//! Ids in JSON. They are strings, because JavaScript cannot represent every `u64` as a number.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,9 +1,11 @@
-//! The shapes of the HTTP gateway's JSON: what a request may hold and what a response holds.
+//! The JSON of HTTP requests and responses.
 //!
-//! Plain values with `serde` and OpenAPI schemas, no logic. Ids are strings (requests may also
-//! write them as integers up to 2^53 - 1), hashes are lower-case hex, times are RFC 3339 UTC with
-//! milliseconds. A request with an unknown field does not parse. Pages of turns are written
-//! straight into the response by the server; the shapes here are what they read back as.
+//! Plain values with `serde` and OpenAPI schemas, without logic. Ids are strings; requests may also
+//! write them as integers up to 2^53 - 1. Hashes are lower-case hex, times are RFC 3339 in UTC with
+//! milliseconds. A request with an unknown field is rejected. The server writes pages of turns as
+//! text; the types here document them, and clients and tests decode them.
+//!
+//! The doc comments of these types are the descriptions in `docs/openapi.json`.
 
 mod blob;
 mod context;
@@ -19,7 +21,7 @@ mod strict;
 mod turn;
 
 pub use blob::{BlobNames, BlobPut};
-pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
+pub use context::{Context, ContextPage, CreateContextBody, ForkContext, PatchContext};
 pub use error::ErrorReply;
 pub use event::{
     ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged,
@@ -29,4 +31,6 @@ pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};
 pub use scalar::{Hash, Time};
 pub use server::{Health, Stats};
-pub use turn::{AppendTurn, PageMeta, Turn, TurnAck, TurnError, TurnPage, TypeName, Warning};
+pub use turn::{
+    AppendTurnBody, AppendedTurn, PageMeta, Turn, TurnError, TurnPage, TypeName, Warning,
+};

@@ -1,4 +1,4 @@
-//! The registry as tools read it. The registry itself makes this JSON; these shapes document it.
+//! The registry. The store crate writes this JSON itself; these types document it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The server about itself: counters and health.
+//! The server's counters and health.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,15 +21,15 @@ pub struct Stats {
     pub blobs: u64,
     /// Uncompressed bytes of all distinct blobs.
     pub blob_raw_bytes: u64,
-    /// The same as kept.
+    /// Stored bytes of all distinct blobs.
     pub blob_stored_bytes: u64,
-    /// Of the turns, those that were lost to damage.
+    /// How many of the turns were lost to damage.
     pub lost_turns: u64,
-    /// Of the contexts, those whose creation was lost to damage.
+    /// How many of the contexts lost their creation record to damage.
     pub lost_contexts: u64,
     /// Bundles ever published.
     pub bundles: u64,
-    /// Types known.
+    /// Published types.
     pub types: u64,
     /// The last event's position.
     pub events: u64,

@@ -1,5 +1,4 @@
-//! Objects whose names come once: a name that comes twice is a mistake, never a matter of which one
-//! wins.
+//! Rejects JSON objects that have the same key twice. Readers disagree about which value counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -129,7 +128,7 @@ impl<'de> Visitor<'de> for Any {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{AppendTurn, CreateContext, PatchContext};
+    use crate::json::{AppendTurnBody, CreateContextBody, PatchContext};
 
     fn check<T: serde::de::DeserializeOwned>(json: &str, expect: Result<(), &str>) {
         let read = serde_json::from_str::<T>(json)
@@ -144,28 +143,28 @@ mod tests {
 
     #[test]
     fn a_name_comes_once_at_every_level() {
-        check::<CreateContext>(r#"{"labels":{"a":"1","b":"1"}}"#, Ok(()));
-        check::<CreateContext>(r#"{"labels":null}"#, Ok(()));
-        check::<CreateContext>("{}", Ok(()));
-        check::<CreateContext>(r#"{"labels":{"a":"1","a":"1"}}"#, Err("`a` comes twice"));
-        check::<CreateContext>(
+        check::<CreateContextBody>(r#"{"labels":{"a":"1","b":"1"}}"#, Ok(()));
+        check::<CreateContextBody>(r#"{"labels":null}"#, Ok(()));
+        check::<CreateContextBody>("{}", Ok(()));
+        check::<CreateContextBody>(r#"{"labels":{"a":"1","a":"1"}}"#, Err("`a` comes twice"));
+        check::<CreateContextBody>(
             r#"{"labels":{},"labels":{}}"#,
             Err("duplicate field `labels`"),
         );
         check::<PatchContext>(r#"{"labels":{"a":"1","a":"2"}}"#, Err("`a` comes twice"));
         check::<PatchContext>("{}", Err("missing field `labels`"));
         check::<PatchContext>(r#"{"labels":null}"#, Err("an object of texts"));
-        check::<AppendTurn>(r#"{"data":{"a":1,"b":{"a":1}}}"#, Ok(()));
-        check::<AppendTurn>(r#"{"data":{"a":1,"a":1}}"#, Err("`a` comes twice"));
-        check::<AppendTurn>(r#"{"data":[{"b":{"a":1,"a":2}}]}"#, Err("`a` comes twice"));
+        check::<AppendTurnBody>(r#"{"data":{"a":1,"b":{"a":1}}}"#, Ok(()));
+        check::<AppendTurnBody>(r#"{"data":{"a":1,"a":1}}"#, Err("`a` comes twice"));
+        check::<AppendTurnBody>(r#"{"data":[{"b":{"a":1,"a":2}}]}"#, Err("`a` comes twice"));
     }
 
     #[test]
     fn a_value_is_read_as_it_is_written() {
         let data = r#"{"b":[1,-1,1.5,18446744073709551615,"x",true,null],"a":{}}"#;
-        let turn: AppendTurn = serde_json::from_str(&format!("{{\"data\":{data}}}")).unwrap();
+        let turn: AppendTurnBody = serde_json::from_str(&format!("{{\"data\":{data}}}")).unwrap();
         assert_eq!(turn.data.unwrap().to_string(), data);
-        let turn: AppendTurn = serde_json::from_str(r#"{"data":null}"#).unwrap();
+        let turn: AppendTurnBody = serde_json::from_str(r#"{"data":null}"#).unwrap();
         assert_eq!(turn.data, None);
     }
 }

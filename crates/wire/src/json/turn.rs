@@ -10,8 +10,9 @@ use super::{Hash, Id, Time, strict};
 
 /// A request to append a turn. It holds either `data` or `payload_b64`.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AppendTurn {
+#[serde(deny_unknown_fields, expecting = "struct AppendTurn")]
+#[schema(as = AppendTurn)]
+pub struct AppendTurnBody {
     /// The declared type. Needed with `data`.
     #[serde(default)]
     pub type_id: String,
@@ -29,7 +30,7 @@ pub struct AppendTurn {
     /// The head that the context must have; `"0"` if it must be empty.
     #[schema(value_type = Option<SentId>)]
     pub expected_head_turn_id: Option<Id>,
-    /// Makes the request repeatable; its scope is the context.
+    /// Makes a repeated request return the first answer. Its scope is the context.
     pub idempotency_key: Option<String>,
     /// The root of a filesystem tree; the blob must exist.
     pub fs_root_hash: Option<Hash>,
@@ -38,9 +39,10 @@ pub struct AppendTurn {
     pub allow_missing: bool,
 }
 
-/// The ack of an append: the turn is durable.
+/// The response to an append: the turn is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct TurnAck {
+#[schema(as = TurnAck)]
+pub struct AppendedTurn {
     /// The context.
     pub context_id: Id,
     /// The new turn.
@@ -59,16 +61,16 @@ pub struct TurnAck {
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnPage {
-    /// What the page was taken from.
+    /// The source of the page.
     pub meta: PageMeta,
     /// The turns.
     pub turns: Vec<Turn>,
-    /// The `before_turn_id` of the next older page; null when there is none.
+    /// The `before_turn_id` of the next older page; null on the last page.
     #[schema(required = true)]
     pub next_before_turn_id: Option<Id>,
 }
 
-/// What a page was taken from.
+/// The source of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageMeta {
@@ -116,7 +118,7 @@ pub struct Turn {
     /// What was odd about the payload.
     #[schema(nullable = false)]
     pub warnings: Option<Vec<Warning>>,
-    /// Why the payload could not be shown.
+    /// Why the payload cannot be projected.
     #[schema(nullable = false)]
     pub error: Option<TurnError>,
     /// The payload's hash.
@@ -177,14 +179,14 @@ fn tag_schema() -> Object {
         .build()
 }
 
-/// Why one turn of a page could not be shown.
+/// Why one turn of a page cannot be projected.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnError {
-    /// The canonical word.
+    /// The word that programs compare.
     pub code: String,
-    /// The status that `GET /v1/turns/{turn_id}` answers with.
+    /// The status of `GET /v1/turns/{turn_id}`.
     pub status: u16,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Appends: one turn, or several as one, and their acks.
+//! Appends of one turn or several, and their responses.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits, TurnId};
@@ -8,7 +8,7 @@ use crate::frame::{put_bytes, wire_len};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// A turn's own fields as a writer sends them.
+/// A turn as a client sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentTurn {
     /// The declared type's id; empty if none is declared.
@@ -28,7 +28,7 @@ pub struct SentTurn {
 }
 
 impl SentTurn {
-    /// What a turn takes at least.
+    /// The least length of an encoded turn.
     const BYTES_MIN: usize = 4 + 4 + 4 + 4 + 4 + 32 + 4;
 
     fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
@@ -81,7 +81,7 @@ fn decode_expected_head(
 pub struct AppendTurn {
     /// The context.
     pub context: ContextId,
-    /// The parent; none means the context's current head.
+    /// The parent; `None` means the context's current head.
     pub parent: Option<TurnId>,
     /// The turn.
     pub turn: SentTurn,
@@ -143,7 +143,7 @@ impl AppendTurn {
     }
 }
 
-/// The ack of one turn.
+/// The response to an append of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnAck {
     /// The context.
@@ -179,11 +179,11 @@ impl TurnAck {
 pub struct AppendBatch {
     /// The context.
     pub context: ContextId,
-    /// The first turn's parent; none means the context's current head.
+    /// The first turn's parent; `None` means the context's current head.
     pub parent: Option<TurnId>,
     /// The turns.
     pub turns: Vec<SentTurn>,
-    /// The idempotency key of them all; empty means none.
+    /// The idempotency key of the batch; empty means none.
     pub key: Bytes,
     /// The head that the context must have; `Some(None)`: it must be empty.
     pub expected_head: Option<Option<TurnId>>,
@@ -234,7 +234,7 @@ impl AppendBatch {
     }
 }
 
-/// The ack of a batch.
+/// The response to an append of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchAck {
     /// The context.
@@ -243,7 +243,7 @@ pub struct BatchAck {
     pub turns: Vec<BatchAckTurn>,
 }
 
-/// One turn of a batch's ack.
+/// One turn of a [`BatchAck`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchAckTurn {
     /// The new turn.

@@ -7,7 +7,7 @@ use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// Sets a turn's filesystem root; the answer repeats both fields.
+/// Sets a turn's filesystem root. The response repeats both fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachFs {
     /// The turn.
@@ -30,7 +30,7 @@ impl AttachFs {
     }
 }
 
-/// Keeps a blob; sent uncompressed.
+/// Stores a blob, which is sent uncompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutBlob {
     /// The bytes' BLAKE3.
@@ -53,7 +53,7 @@ impl PutBlob {
     }
 }
 
-/// Appends the answer to `GET_BLOB` as a whole frame, straight from the blob's bytes.
+/// Appends the response to `GET_BLOB` as a whole frame.
 pub fn encode_blob(out: &mut BytesMut, req_id: u64, bytes: &[u8]) {
     let frame = OpenFrame::begin(out, MsgType::GetBlob, 0, req_id);
     put_bytes(out, bytes);

@@ -1,4 +1,4 @@
-//! Contexts: creating, forking, and where a head stands.
+//! Creating and forking contexts, and reading their heads.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_types::{ContextId, TurnId};
@@ -12,7 +12,7 @@ use crate::reader::{DecodeError, Reader};
 pub struct CreateContext {
     /// The turn that becomes the new context's head.
     pub base: Option<TurnId>,
-    /// An idempotency key, if the request carries one; an empty one counts as none.
+    /// The idempotency key. An empty key counts as none.
     pub key: Option<Bytes>,
 }
 
@@ -39,7 +39,7 @@ impl CreateContext {
     }
 }
 
-/// Where a context's head stands.
+/// A context's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextHead {
     /// The context.

@@ -1,4 +1,4 @@
-//! The ERROR frame.
+//! The ERROR frame: the response to a request that failed.
 
 use bytes::{BufMut, BytesMut};
 
@@ -7,7 +7,7 @@ use crate::frame::{MsgType, OpenFrame, put_bytes};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// An error as it arrived. The detail is kept as text: [`Failure::body`] reads it.
+/// A received error. The detail is text; [`Failure::body`] parses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The number, which is the HTTP status.
@@ -17,7 +17,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The detail as JSON; a detail that is plain text becomes the message.
+    /// Parses the detail. Plain text becomes the message.
     pub fn body(&self) -> ErrorBody {
         serde_json::from_str(&self.detail).unwrap_or_else(|_| ErrorBody {
             code: String::new(),
@@ -26,7 +26,7 @@ impl Failure {
         })
     }
 
-    /// The code, if the status and the detail's word name one.
+    /// The error code, if status and word are known.
     pub fn code(&self) -> Option<ErrorCode> {
         ErrorCode::from_wire(self.status, &self.body().code)
     }
@@ -57,6 +57,7 @@ pub fn encode_failure(
         message: message.to_owned(),
         details: details.clone(),
     };
+    // Serializing strings cannot fail; the plain message is a safe fallback.
     let detail = serde_json::to_string(&body).unwrap_or_else(|_| message.to_owned());
     let frame = OpenFrame::begin(out, MsgType::Error, 0, req_id);
     Failure {

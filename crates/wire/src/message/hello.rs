@@ -1,4 +1,4 @@
-//! HELLO: who is there, and which version both speak.
+//! HELLO: identifies the client and agrees on a protocol version.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -6,14 +6,14 @@ use crate::frame::put_bytes;
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// What a client says about itself. A HELLO may also be empty, which counts as version 1.
+/// The client's version and identity. A HELLO may also be empty, which counts as version 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The highest version that the client speaks.
+    /// The highest version that the client supports.
     pub version: u16,
     /// A name for logs.
     pub tag: Text,
-    /// JSON; `{"token":"…"}` where a token is needed.
+    /// JSON; `{"token":"…"}` if the server needs a token.
     pub meta: Bytes,
 }
 
@@ -24,7 +24,7 @@ impl Hello {
         }
         let version = reader.u16("version")?;
         let tag_len = reader.u16("tag")?;
-        let tag = reader.take("tag", tag_len.into())?;
+        let tag = reader.bytes_of_len("tag", tag_len.into())?;
         let tag = Text::new(tag).map_err(|_| DecodeError::NotUtf8 { field: "tag" })?;
         Ok(Some(Self {
             version,
@@ -42,12 +42,12 @@ impl Hello {
     }
 }
 
-/// The answer to HELLO.
+/// The response to HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {
     /// Not zero, and unique while the server's process lives.
     pub session_id: u64,
-    /// The version that both speak.
+    /// The version that both sides use.
     pub version: u16,
 }
 

@@ -1,7 +1,7 @@
-//! The messages: one closed enum of requests and one of responses, a file per subject.
+//! The messages: one closed enum of requests and one of responses, with a file per subject.
 //!
-//! A response does not say which items it holds (they are longer if the request asked for more), so
-//! whoever decodes one says what was asked: see [`Request::item_form`].
+//! A response does not tell the form of its items, which depends on the request. So the caller of a
+//! decoder passes the form: see [`Request::item_form`].
 
 mod append;
 mod blob;
@@ -30,13 +30,13 @@ pub use subscribe::{Delivery, Subscribe};
 pub mod flag {
     /// `APPEND_TURN`: a filesystem root follows.
     pub const FS_ROOT: u16 = 1 << 0;
-    /// `SUBSCRIBE`'s deliveries: the reader has caught up with the log.
+    /// Deliveries of `SUBSCRIBE`: the subscription has reached the end of the log.
     pub const CAUGHT_UP: u16 = 1 << 0;
-    /// Reads: payloads come in the form in which they are kept.
+    /// Reads: payloads are in their stored form.
     pub const STORED_FORM: u16 = 1 << 1;
     /// Appends: the expected head follows.
     pub const EXPECTED_HEAD: u16 = 1 << 2;
-    /// Reads: items carry their stamp and filesystem root.
+    /// Reads: items have their creation time and filesystem root.
     pub const EXTENDED: u16 = 1 << 2;
     /// `CTX_CREATE` and `CTX_FORK`: an idempotency key follows.
     pub const KEY: u16 = 1 << 3;

@@ -1,7 +1,7 @@
-//! Reading turns: pages by head, by turn or by depth, and the items that they hold.
+//! Reading turns: pages by head, by turn or by depth, and their items.
 //!
-//! [`ItemRef`] writes an item straight from borrowed parts, [`PageWriter`] a whole page into one
-//! buffer; neither allocates per item. [`Item`] is what a reader decodes.
+//! A server encodes an [`ItemRef`] from borrowed parts, and a whole page with a [`PageWriter`];
+//! neither allocates per item. A client decodes an [`Item`].
 
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId};
@@ -12,14 +12,14 @@ use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
-/// What a reader wants of each item.
+/// Which fields a read returns for each turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     /// Payloads too, not only metadata.
     pub include_payload: bool,
-    /// Payloads in the form in which they are kept, instead of uncompressed.
+    /// Payloads in their stored form instead of uncompressed.
     pub stored_form: bool,
-    /// The stamp and the filesystem root too.
+    /// The creation time and the filesystem root too.
     pub extended: bool,
 }
 
@@ -49,7 +49,7 @@ impl ReadOptions {
         out.put_u32_le(self.include_payload.into());
     }
 
-    /// The form of the items that these options ask for.
+    /// The form of the items that these options select.
     pub fn item_form(self) -> ItemForm {
         if self.extended {
             ItemForm::Extended
@@ -64,9 +64,9 @@ impl ReadOptions {
 pub struct GetLast {
     /// The context.
     pub context: ContextId,
-    /// At most so many turns.
+    /// The most turns to return.
     pub limit: u32,
-    /// What of each.
+    /// Which fields of each turn.
     pub options: ReadOptions,
 }
 
@@ -89,13 +89,13 @@ impl GetLast {
 /// Reads the nearest ancestors of a turn, that turn excluded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetBefore {
-    /// The context; it says where to start if `before` is none.
+    /// The context, which gives the start if `before` is `None`.
     pub context: ContextId,
-    /// The turn; none is [`GetLast`].
+    /// The turn; `None` reads like [`GetLast`].
     pub before: Option<TurnId>,
-    /// At most so many turns.
+    /// The most turns to return.
     pub limit: u32,
-    /// What of each.
+    /// Which fields of each turn.
     pub options: ReadOptions,
 }
 
@@ -124,9 +124,9 @@ pub struct GetRange {
     pub context: ContextId,
     /// The first depth.
     pub start_depth: u32,
-    /// At most so many turns.
+    /// The most turns to return.
     pub limit: u32,
-    /// What of each.
+    /// Which fields of each turn.
     pub options: ReadOptions,
 }
 
@@ -151,23 +151,23 @@ impl GetRange {
 /// Which fields the items of a response have; the request decided it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ItemForm {
-    /// The seed's fields.
+    /// The basic fields.
     #[default]
     Plain,
     /// With [`ItemExtra`] at the end.
     Extended,
 }
 
-/// What extended items carry besides.
+/// The additional fields of extended items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemExtra {
-    /// The turn's stamp.
+    /// The turn's creation time.
     pub created_at: Timestamp,
     /// The turn's filesystem root.
     pub fs_root: Option<BlobHash>,
 }
 
-/// A turn as a reader gets it.
+/// A turn in a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Its id.
@@ -188,7 +188,7 @@ pub struct Item {
     pub raw_len: u32,
     /// The payload's hash.
     pub hash: BlobHash,
-    /// The payload; empty if it was not asked for.
+    /// The payload; empty if the request does not include payloads.
     pub payload: Bytes,
     /// Present exactly in extended items.
     pub extra: Option<ItemExtra>,
@@ -247,6 +247,7 @@ impl ItemExtra {
             ItemForm::Extended => {
                 let created_at = Timestamp(reader.u64("created_at")?);
                 let root = reader.hash("fs_root_hash")?;
+                // No blob has the all-zero hash, so zeros can stand for "none".
                 let fs_root = (root.0 != [0; 32]).then_some(root);
                 Ok(Some(Self {
                     created_at,
@@ -257,7 +258,7 @@ impl ItemExtra {
     }
 }
 
-/// An item to be encoded, from parts that lie elsewhere. Fields as in [`Item`].
+/// An item to encode, with borrowed parts. Fields as in [`Item`].
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the same fields as `Item`")]
 pub struct ItemRef<'a> {
@@ -275,8 +276,7 @@ pub struct ItemRef<'a> {
 }
 
 impl ItemRef<'_> {
-    /// The bytes that an item takes without its type id and payload, extended or not: an upper
-    /// bound.
+    /// The most bytes of an item without its type id and payload.
     pub const OVERHEAD_BYTES_MAX: usize = Item::BYTES_MIN + 8 + 32;
 
     /// Appends the item.
@@ -286,8 +286,8 @@ impl ItemRef<'_> {
         self.encode_after_payload(out);
     }
 
-    /// Appends the part of the item before its payload, for a payload of `payload_bytes` that is
-    /// sent from elsewhere.
+    /// Appends the part of the item before its payload. The caller sends the `payload_bytes` of the
+    /// payload itself.
     pub fn encode_before_payload(&self, payload_bytes: usize, out: &mut BytesMut) {
         out.put_u64_le(self.turn.get());
         out.put_u64_le(TurnId::to_wire(self.parent));
@@ -310,7 +310,7 @@ impl ItemRef<'_> {
     }
 }
 
-/// Writes a page, header and all, to the end of a buffer.
+/// Writes a page as a whole frame to the end of a buffer.
 #[derive(Debug)]
 pub struct PageWriter<'a> {
     out: &'a mut BytesMut,
@@ -319,7 +319,7 @@ pub struct PageWriter<'a> {
 }
 
 impl<'a> PageWriter<'a> {
-    /// Begins the answer to a read of this type.
+    /// Begins the response to a read of this type.
     pub fn begin(out: &'a mut BytesMut, msg_type: MsgType, req_id: u64) -> Self {
         let start = out.len();
         OpenFrame::begin(out, msg_type, 0, req_id);
@@ -337,7 +337,7 @@ impl<'a> PageWriter<'a> {
         self.count += 1;
     }
 
-    /// Fills in the lengths.
+    /// Fills in the length and the number of items.
     pub fn finish(self) {
         let count_at = self.start + crate::HEADER_BYTES;
         self.out[count_at..count_at + 4].copy_from_slice(&wire_len(self.count).to_le_bytes());
@@ -352,7 +352,7 @@ pub(crate) fn encode_items(items: &[Item], out: &mut BytesMut) {
     }
 }
 
-/// Appends one delivery of a subscription as a whole frame, straight from borrowed parts.
+/// Appends one delivery of a subscription as a whole frame.
 pub fn encode_event(
     out: &mut BytesMut,
     req_id: u64,

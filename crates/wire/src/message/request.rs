@@ -1,4 +1,4 @@
-//! The closed list of requests.
+//! All requests of the protocol.
 
 use bytes::{BufMut, BytesMut};
 use turnkeep_types::{BlobHash, ContextId, Limits};
@@ -13,7 +13,7 @@ use super::subscribe::Subscribe;
 use crate::frame::{Frame, MsgType, OpenFrame};
 use crate::reader::{DecodeError, Reader};
 
-/// What a client may ask.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Opens a session.
@@ -36,22 +36,22 @@ pub enum Request {
     GetBlob(BlobHash),
     /// Sets a turn's filesystem root.
     AttachFs(AttachFs),
-    /// Keeps a blob.
+    /// Stores a blob.
     PutBlob(PutBlob),
     /// Publishes a registry bundle.
     PutBundle(PutBundle),
-    /// Appends several turns as one.
+    /// Appends several turns, all or none.
     AppendBatch(AppendBatch),
     /// Follows appends.
     Subscribe(Subscribe),
     /// Ends the subscription with this request id.
     Cancel(u64),
-    /// Asks which blobs are there.
+    /// Asks which blobs the store has.
     HasBlobs(Vec<BlobHash>),
 }
 
 impl Request {
-    /// Decodes a request. Counts are held against `limits` before anything is allocated for them.
+    /// Decodes a request. Checks counts against `limits` before it allocates.
     pub fn decode(frame: Frame, limits: &Limits) -> Result<Self, DecodeError> {
         let Frame { header, payload } = frame;
         let msg_type = MsgType::from_wire(header.msg_type)
@@ -97,7 +97,7 @@ impl Request {
         }
     }
 
-    /// Appends the request as a whole frame. What it holds must fit a frame.
+    /// Appends the request as a whole frame. The request must fit a frame.
     pub fn encode(&self, req_id: u64, out: &mut BytesMut) {
         let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
         match self {
@@ -142,7 +142,7 @@ impl Request {
         }
     }
 
-    /// The form of the items in this request's answer.
+    /// The form of the items in this request's response.
     pub fn item_form(&self) -> ItemForm {
         match self {
             Self::GetLast(get) => get.options.item_form(),

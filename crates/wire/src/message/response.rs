@@ -1,4 +1,4 @@
-//! The closed list of responses.
+//! All responses of the protocol.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -13,7 +13,7 @@ use super::subscribe::Delivery;
 use crate::frame::{Frame, MsgType, OpenFrame, put_bytes};
 use crate::reader::{DecodeError, Reader};
 
-/// What a server may answer.
+/// A response of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
     /// The session is open.
@@ -22,7 +22,7 @@ pub enum Response {
     ContextCreated(ContextHead),
     /// The context is forked.
     ContextForked(ContextHead),
-    /// Where the head stands.
+    /// A context's head.
     Head(ContextHead),
     /// The turn is durable.
     TurnAppended(TurnAck),
@@ -36,42 +36,42 @@ pub enum Response {
     Blob(Bytes),
     /// The root is attached.
     FsAttached(AttachFs),
-    /// The blob is kept.
+    /// The blob is stored.
     BlobPut {
         /// Its name.
         hash: turnkeep_types::BlobHash,
-        /// Whether it was not there before.
+        /// Whether the store lacked it before.
         was_new: bool,
     },
-    /// The bundle is published: 201, or 204 if it had been already.
+    /// The bundle is published.
     BundlePut {
-        /// 201 or 204.
+        /// 201, or 204 if it was published before.
         status: u32,
     },
     /// The turns are durable.
     BatchAppended(BatchAck),
     /// The subscription is accepted.
     Subscribed {
-        /// Whether there is nothing to catch up with.
+        /// Whether the subscription starts at the end of the log.
         caught_up: bool,
     },
     /// A subscription delivers an append.
     Delivered {
-        /// Whether the subscription has reached the log's end with it or before it.
+        /// Whether the subscription has reached the end of the log.
         caught_up: bool,
         /// The append.
         delivery: Delivery,
     },
     /// The subscription has ended.
     Cancelled,
-    /// Which blobs are there, in the order of the question.
+    /// Whether the store has each blob, in the order of the request.
     HasBlobs(Vec<bool>),
     /// The request failed.
     Error(Failure),
 }
 
 impl Response {
-    /// Decodes a response to a request that asked for items of this form.
+    /// Decodes a response. `form` is that of the request.
     pub fn decode(frame: Frame, form: ItemForm) -> Result<Self, DecodeError> {
         let Frame { header, payload } = frame;
         let msg_type =
@@ -221,6 +221,7 @@ fn decode_subscription(
     reader: &mut Reader,
     form: ItemForm,
 ) -> Result<Response, DecodeError> {
+    // The acceptance and the deliveries share a type; only deliveries have a payload.
     if reader.is_empty() {
         return Ok(Response::Subscribed { caught_up });
     }

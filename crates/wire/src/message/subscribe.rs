@@ -1,4 +1,4 @@
-//! Subscriptions: the one request that is answered more than once.
+//! Subscriptions, the only requests with more than one response.
 
 use bytes::{BufMut, BytesMut};
 use turnkeep_types::ContextId;
@@ -6,17 +6,17 @@ use turnkeep_types::ContextId;
 use super::read::{Item, ItemForm, ReadOptions};
 use crate::reader::{DecodeError, Reader};
 
-/// The wire's number for "only what is appended from now on".
+/// The wire's number for "only future appends".
 const ONLY_NEW: u64 = u64::MAX;
 
 /// Follows appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscribe {
-    /// Only the appends made to this context; none means all.
+    /// Only appends to this context; `None` means all contexts.
     pub context: Option<ContextId>,
-    /// Starts after this position; none means with the next append.
+    /// Starts after this position; `None` means with the next append.
     pub after: Option<u64>,
-    /// What of each turn.
+    /// Which fields of each turn.
     pub options: ReadOptions,
 }
 
@@ -39,10 +39,10 @@ impl Subscribe {
     }
 }
 
-/// One append, as a subscription delivers it.
+/// One append that a subscription delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its place in the feed: what to resume after.
+    /// Its position in the feed, to resume after.
     pub position: u64,
     /// The context that the turn was appended to.
     pub context: ContextId,

@@ -1,4 +1,4 @@
-//! Frames that must be refused, each with the class of its error and what a server answers.
+//! Frames that decoders must reject, each with the class of its error and the server's response.
 
 use bytes::{BufMut, BytesMut};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Case {
 
     pub(crate) fn decode(&self) -> &'static str {
         let limits = Limits::default();
-        if Frame::take(&mut self.bytes.clone(), limits.frame_bytes_max).is_err() {
+        if Frame::split_first(&mut self.bytes.clone(), limits.frame_bytes_max).is_err() {
             return "frame_too_long";
         }
         let frame = roundtrip::whole_frame(&self.bytes).expect("whole, though malformed");

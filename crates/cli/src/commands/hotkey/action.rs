@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use turnkeep_client::broker::{AsyncConnection, Error};
+use turnkeep_client::broker::{AsyncConnection, BrokerError};
 use turnkeep_pty::desktop::{FocusError, Press, SessionProcess, SessionResolver, session_below};
 use turnkeep_types::broker::{Deliver, ListTurns, Paste, Reason, Role, SessionInfo, TurnForm};
 
@@ -87,7 +87,10 @@ impl Action {
     }
 }
 
-async fn capture(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
+async fn capture(
+    broker: &mut AsyncConnection,
+    session: &SessionInfo,
+) -> Result<String, BrokerError> {
     let (turn_id, size) = broker.capture(&session.session).await?;
     let list = ListTurns {
         session: session.session.clone(),
@@ -119,7 +122,7 @@ async fn paste(
     manner: Manner,
     broker: &mut AsyncConnection,
     session: &SessionInfo,
-) -> Result<String, Error> {
+) -> Result<String, BrokerError> {
     let mut pasted = Ok(());
     for form in manner.forms() {
         let session = session.session.clone();
@@ -139,7 +142,7 @@ async fn paste(
     pasted.map(|()| format!("pasted into {}", called(session)))
 }
 
-async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, Error> {
+async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, BrokerError> {
     let mut copied = Ok(None);
     for form in manner.forms() {
         let deliver = Deliver {
@@ -155,7 +158,7 @@ async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, Er
     copied.map(|_| "copied to the clipboard".to_owned())
 }
 
-fn lacks_raw<T>(done: &Result<T, Error>) -> bool {
+fn lacks_raw<T>(done: &Result<T, BrokerError>) -> bool {
     done.as_ref()
         .is_err_and(|error| error.reason() == Some(Reason::NoRaw))
 }
@@ -188,7 +191,7 @@ fn called(session: &SessionInfo) -> &str {
 }
 
 /// The broker's reason in words.
-fn plainly(error: &Error) -> String {
+fn plainly(error: &BrokerError) -> String {
     match error.reason() {
         Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),
         Some(Reason::BufferEmpty) => "nothing was captured yet".to_owned(),

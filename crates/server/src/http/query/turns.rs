@@ -57,7 +57,7 @@ pub struct ViewOptions {
     /// Which faces.
     pub view: View,
     /// How the typed face is made.
-    pub projection: projection::Options,
+    pub projection: projection::ProjectionOptions,
 }
 
 /// The query of a page of turns.
@@ -127,7 +127,7 @@ impl FromQuery for TurnQuery {
 
 fn view_options(pairs: &Pairs) -> Result<ViewOptions, QueryError> {
     pairs.accept_provenance()?;
-    let projection = projection::Options {
+    let projection = projection::ProjectionOptions {
         hint: type_hint(pairs)?,
         include_unknown: pairs.choice("include_unknown", None)?,
         bytes_render: pairs.choice("bytes_render", Some("bytes_format"))?,

@@ -162,11 +162,11 @@ impl Trial {
             self.dice.one(&faults),
         );
         let files = self.disk.crash().files();
-        self.disk = FaultyStorage::over(files, (!self.dice.once_in(8)).then_some(next));
+        self.disk = FaultyStorage::with_files(files, (!self.dice.once_in(8)).then_some(next));
         if let Some(house) = start(&self.disk, self.now) {
             self.house = house;
         } else {
-            self.disk = FaultyStorage::over(self.disk.crash().files(), None);
+            self.disk = FaultyStorage::with_files(self.disk.crash().files(), None);
             self.house = start(&self.disk, self.now).unwrap();
         }
     }

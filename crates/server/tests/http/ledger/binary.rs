@@ -43,7 +43,7 @@ impl Peer {
         request.encode(1, &mut out);
         self.stream.write_all(&out).await.unwrap();
         loop {
-            if let Some(frame) = Frame::take(&mut self.input, 1 << 20).unwrap() {
+            if let Some(frame) = Frame::split_first(&mut self.input, 1 << 20).unwrap() {
                 return Response::decode(frame, ItemForm::Plain).unwrap();
             }
             assert_ne!(

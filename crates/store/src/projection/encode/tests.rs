@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use turnkeep_types::TypeRef;
 
 use super::super::fuzz::{sample_registry, sample_type};
-use super::super::{ENCODING_MSGPACK, Options, project};
+use super::super::{ENCODING_MSGPACK, ProjectionOptions, project};
 use super::*;
 
 fn encoded(data: &Value) -> Result<Vec<u8>, EncodeError> {
@@ -30,7 +30,7 @@ fn gives(data: &Value, expect: &Value) {
         &sample_type(),
         ENCODING_MSGPACK,
         &payload,
-        &Options::default(),
+        &ProjectionOptions::default(),
     );
     let shown = shown.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&shown.data).unwrap(), *expect);
@@ -236,7 +236,7 @@ fn round_trip_deep(data: &Value) {
         &sample_type(),
         ENCODING_MSGPACK,
         &payload,
-        &Options::default(),
+        &ProjectionOptions::default(),
     )
     .unwrap();
 }
@@ -298,7 +298,7 @@ fn every_label_of_a_large_enum_is_taken() {
         &TypeRef::new("T", 1),
         ENCODING_MSGPACK,
         &payload,
-        &Options::default(),
+        &ProjectionOptions::default(),
     );
     assert_eq!(shown.unwrap().data, data.to_string());
 }
@@ -383,7 +383,7 @@ impl Chooser {
             ),
             9 => (
                 "at_ms",
-                super::super::time::format((self.wide() >> 20).into())
+                super::super::time::format_rfc3339((self.wide() >> 20).into())
                     .unwrap()
                     .into(),
             ),

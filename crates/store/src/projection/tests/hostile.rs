@@ -6,7 +6,7 @@ use super::*;
 
 #[track_caller]
 fn refused(payload: &[u8]) -> DecodeFault {
-    let error = show(&Options::default(), payload).unwrap_err();
+    let error = show(&ProjectionOptions::default(), payload).unwrap_err();
     assert_eq!((error.code(), error.status()), ("DecodeError", 500));
     match error {
         ProjectionError::Decode(fault) => fault,
@@ -47,7 +47,7 @@ fn what_is_no_payload_is_a_decode_error() {
         &sample_type(),
         2,
         &[0x80],
-        &Options::default(),
+        &ProjectionOptions::default(),
     );
     assert_eq!(other, Err(DecodeFault::Encoding(2).into()));
 }
@@ -82,7 +82,7 @@ fn nested(tag: u64, depth: usize) -> Vec<u8> {
 #[test]
 fn nesting_is_bounded_wherever_it_is() {
     for tag in [20, 99, 7] {
-        assert!(show(&Options::default(), &nested(tag, 128)).is_ok());
+        assert!(show(&ProjectionOptions::default(), &nested(tag, 128)).is_ok());
         assert!(matches!(
             refused(&nested(tag, 129)),
             DecodeFault::TooDeep { .. }
@@ -92,7 +92,7 @@ fn nesting_is_bounded_wherever_it_is() {
     for _ in 0..127 {
         key = map(&[(key, nil())]);
     }
-    assert!(show(&Options::default(), &map(&[(key.clone(), nil())])).is_ok());
+    assert!(show(&ProjectionOptions::default(), &map(&[(key.clone(), nil())])).is_ok());
     let deeper = map(&[(map(&[(key, nil())]), nil())]);
     assert!(matches!(refused(&deeper), DecodeFault::TooDeep { .. }));
     let mut hostile = vec![0x81, 0x14];
@@ -111,7 +111,7 @@ fn a_typed_blob_counts_towards_the_nesting_around_it() {
         ]);
         payload = tagged(&[(19, &blob)]);
     }
-    let shown = show(&Options::default(), &payload).unwrap();
+    let shown = show(&ProjectionOptions::default(), &payload).unwrap();
     assert!(
         shown.data.contains("nests deeper"),
         "the blob too deep is shown with its error"
@@ -126,21 +126,21 @@ fn nested_keys_do_not_multiply() {
         key = map(&[(key, text("\""))]);
     }
     let payload = tagged(&[(20, &map(&[(key, nil())]))]);
-    let shown = show(&Options::default(), &payload).unwrap();
+    let shown = show(&ProjectionOptions::default(), &payload).unwrap();
     assert!(shown.data.len() < 2 * payload.len());
 }
 
 #[test]
 fn warnings_are_bounded() {
     let strings = array(&vec![text("x"); 5000]);
-    let shown = show(&Options::default(), &tagged(&[(15, &strings)])).unwrap();
+    let shown = show(&ProjectionOptions::default(), &tagged(&[(15, &strings)])).unwrap();
     assert_eq!(shown.warnings.len(), 65);
     assert_eq!(
         shown.warnings[64].message,
         "4936 more warnings are left out"
     );
     let long = map(&[(text(&"k".repeat(100_000)), raw_str(&[0xff]))]);
-    let shown = show(&Options::default(), &tagged(&[(20, &long)])).unwrap();
+    let shown = show(&ProjectionOptions::default(), &tagged(&[(20, &long)])).unwrap();
     assert!(shown.warnings[0].path.len() < 1100);
 }
 
@@ -160,7 +160,7 @@ fn long_names_cannot_make_endless_text_of_few_bytes() {
         &TypeRef::new("Root", 1),
         1,
         &payload,
-        &Options::default(),
+        &ProjectionOptions::default(),
     );
     let error = shown.unwrap_err();
     assert_eq!((error.code(), error.status()), ("TooLarge", 413));
@@ -221,7 +221,7 @@ fn every_prefix_of_a_payload_is_refused() {
     for cut in 0..payload.len() {
         refused(&payload[..cut]);
     }
-    show(&Options::default(), &payload).unwrap();
+    show(&ProjectionOptions::default(), &payload).unwrap();
 }
 
 /// Runs with half of the stack that a thread has by default.
@@ -271,7 +271,7 @@ fn the_deepest_payloads_fit_a_small_stack() {
     on_a_small_stack(move || {
         for payload in payloads {
             project_any(&payload);
-            let shown = show(&Options::default(), &payload).unwrap();
+            let shown = show(&ProjectionOptions::default(), &payload).unwrap();
             assert_eq!(shown.warnings, [], "{}", shown.data);
         }
     });
@@ -282,9 +282,9 @@ fn unknown_entries_below_a_long_key_do_not_repeat_it() {
     let unknown: Vec<_> = (100..200).map(|tag| (int(tag), nil())).collect();
     let link = map(&unknown);
     let payload = tagged(&[(17, &map(&[(text(&"k".repeat(1 << 20)), link)]))]);
-    let debug = Options {
+    let debug = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let shown = show(&debug, &payload).unwrap().unknown.unwrap();
     assert!(shown.len() < 100 * 1100, "{}", shown.len());

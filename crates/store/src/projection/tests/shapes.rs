@@ -47,9 +47,9 @@ fn map_keys_are_json_strings_of_their_declared_type() {
         &json!({ "true": "7", "false": "8" }),
     );
     check(30, &map(&[(bin(&[1, 2]), int(7))]), &json!({ "AQI=": 7 }));
-    let hex = Options {
+    let hex = ProjectionOptions {
         bytes_render: BytesRender::Hex,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     check_with(
         &hex,
@@ -57,9 +57,9 @@ fn map_keys_are_json_strings_of_their_declared_type() {
         &map(&[(bin(&[1, 2]), int(7))]),
         &json!({ "0102": 7 }),
     );
-    let length = Options {
+    let length = ProjectionOptions {
         bytes_render: BytesRender::LenOnly,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let two = map(&[(bin(&[1]), int(7)), (bin(&[2]), int(8))]);
     check_with(&length, 30, &two, &json!({ "AQ==": 7, "Ag==": 8 }));
@@ -105,9 +105,9 @@ fn a_map_key_that_comes_twice_is_shown_once() {
 
 #[test]
 fn warnings_and_unknowns_inside_name_the_way_there() {
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let bad = tagged(&[(1, &int(1)), (9, &int(42))]);
     let payload = tagged(&[
@@ -163,7 +163,7 @@ fn a_typed_blob_is_projected_by_its_own_type() {
 fn a_typed_blob_that_cannot_be_projected_shows_why_and_its_bytes() {
     let check = |type_id: &str, version: i128, bytes: &[u8], code: &str, shown: &str| {
         let projected = show(
-            &Options::default(),
+            &ProjectionOptions::default(),
             &tagged(&[(19, &blob(type_id, version, bytes))]),
         )
         .unwrap();
@@ -203,9 +203,9 @@ fn what_is_no_typed_blob_is_shown_as_it_is() {
 
 #[test]
 fn what_is_beside_and_inside_a_typed_blob_is_unknown_by_its_path() {
-    let options = Options {
+    let options = ProjectionOptions {
         include_unknown: IncludeUnknown::Yes,
-        ..Options::default()
+        ..ProjectionOptions::default()
     };
     let inner = tagged(&[(8, &int(1))]);
     let blob = tagged(&[

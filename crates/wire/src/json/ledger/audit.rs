@@ -1,4 +1,4 @@
-//! Views of the past, what was done with a world, and whether it is sound.
+//! Views of the past, the audit log of a world, and its verification.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ shapes! {
     /// What somebody could see.
     #[serde(deny_unknown_fields)]
     SeenView {
-        /// Whose view.
+        /// The view of this reader.
         view: String,
         /// How many entries it held.
         count: u64,
@@ -18,13 +18,13 @@ shapes! {
         cursor: Option<String>,
         /// The newest of them, in ledger order.
         entries: Vec<WriteEntry>,
-        /// Whether these are all.
+        /// Whether the list is complete.
         complete: bool,
     }
     /// What two people did not both see.
     #[serde(deny_unknown_fields)]
     ViewDifference {
-        /// Whose view.
+        /// The view of this reader.
         view: String,
         /// The other's.
         vs: String,
@@ -32,15 +32,15 @@ shapes! {
         only_view: Vec<WriteEntry>,
         /// What only the other could see.
         only_vs: Vec<WriteEntry>,
-        /// Whether this is all.
+        /// Whether the list is complete.
         complete: bool,
     }
-    /// Something that a verification found.
+    /// One finding of a verification.
     #[serde(deny_unknown_fields)]
     Misfit {
         /// The turn that holds it.
         turn_id: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     }
     /// A run of words that their author could not have seen.
@@ -53,7 +53,7 @@ shapes! {
         /// The run.
         text: String,
     }
-    /// What a verification found.
+    /// The result of a verification.
     #[serde(deny_unknown_fields)]
     Verification {
         /// Whether everything fits.
@@ -81,7 +81,7 @@ shapes! {
         /// Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing
         /// was written.
         cursor_after: Option<String>,
-        /// The entries as they were committed, whoever may see them.
+        /// The entries as committed, whatever their audience.
         entries: Vec<WriteEntry>,
     }
     /// A stream as the audit reads it.
@@ -110,12 +110,12 @@ shapes! {
     AuditPage {
         /// Oldest first.
         lines: Vec<AuditLine>,
-        /// Where the next page begins; null at the end.
+        /// The start of the next page; null at the end.
         next_cursor: Option<String>,
     }
 }
 
-/// A page of what a reader sees or, with `audit`, of everything.
+/// A page of the reader's view or, with `audit`, of all entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum StreamAnswer {

@@ -1,4 +1,4 @@
-//! Envelopes, and the bundles that are written.
+//! Envelopes, and the bundles that beats commit.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::projection::ProjectionOutput;
 
 shapes! {
-    /// Who calls.
+    /// The caller.
     Invoker {
         /// Not the operator, and no human.
         invoker_id: String,
@@ -23,7 +23,7 @@ shapes! {
         /// May be empty.
         input_text: String,
     }
-    /// What is asked for.
+    /// The request.
     Mode {
         /// BEAT or `NO_OP`.
         kind: String,
@@ -49,7 +49,7 @@ shapes! {
         #[serde(default)]
         pause_time: Option<bool>,
     }
-    /// What the caller's screen knows.
+    /// The state of the caller's screen.
     Ui {
         /// Where to go on reading.
         #[serde(default)]
@@ -62,16 +62,16 @@ shapes! {
     InvocationEnvelope {
         /// The idempotency key, 1 to 200 characters.
         request_id: String,
-        /// Who calls.
+        /// The caller.
         invoker: Invoker,
         /// The operator's words.
         operator: Operator,
-        /// What is asked for.
+        /// The request.
         mode: Mode,
         /// What the operator declares.
         #[serde(default)]
         declared_overrides: Option<DeclaredOverrides>,
-        /// What the caller's screen knows.
+        /// The state of the caller's screen.
         #[serde(default)]
         ui: Option<Ui>,
     }
@@ -95,24 +95,24 @@ shapes! {
     /// The smallest unit of written reality.
     #[serde(deny_unknown_fields)]
     WriteEntry {
-        /// Given at commit.
+        /// Assigned at commit.
         #[serde(default)]
         entry_id: Option<String>,
-        /// Given at commit.
+        /// Assigned at commit.
         #[serde(default)]
         bundle_id: Option<String>,
-        /// The beat's.
+        /// From the beat.
         request_id: String,
         /// When, in the world; the commit's time unless proposed.
         #[serde(default)]
         created_at_world: Option<String>,
-        /// Who wrote it.
+        /// Its author.
         author: Author,
         /// Who may see it.
         visibility: Visibility,
         /// USER, VOICE or PEOPLE.
         channel: String,
-        /// The words, to the byte.
+        /// The text, unchanged.
         text: String,
         /// The entry that this one answers; shown to those who may see that entry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ shapes! {
     /// Who proposed a bundle.
     #[serde(deny_unknown_fields)]
     ProposedBy {
-        /// With what.
+        /// The caller's engine.
         engine: String,
         /// In whose name.
         actor: String,
@@ -143,10 +143,10 @@ shapes! {
         /// Which entry of the bundle it is of.
         #[serde(default)]
         entry_index: Option<u64>,
-        /// Given at commit.
+        /// Assigned at commit.
         #[serde(default)]
         item_id: Option<String>,
-        /// Given at commit.
+        /// Assigned at commit.
         #[serde(default)]
         entry_id: Option<String>,
         /// Its title; a calendar item without one cancels what it supersedes.
@@ -165,20 +165,20 @@ shapes! {
         #[serde(default)]
         supersedes: Option<String>,
     }
-    /// A scene in words, and what they are made from.
+    /// A scene text and the entries that it is based on.
     #[serde(deny_unknown_fields)]
     SceneChange {
-        /// The words.
+        /// The text.
         text: String,
         /// At least one.
         used_entry_ids: Vec<String>,
     }
-    /// A note about a person, and what it is made from.
+    /// A note about a person and the entries that it is based on.
     #[serde(deny_unknown_fields)]
     CapsuleNote {
         /// About whom.
         person_id: String,
-        /// The words.
+        /// The text.
         text: String,
         /// At least one.
         used_entry_ids: Vec<String>,
@@ -186,10 +186,10 @@ shapes! {
     /// Entries that are committed together or not at all.
     #[serde(deny_unknown_fields)]
     WriteBundle {
-        /// Given at commit.
+        /// Assigned at commit.
         #[serde(default)]
         bundle_id: Option<String>,
-        /// The beat's.
+        /// From the beat.
         request_id: String,
         /// Who proposes it.
         proposed_by: ProposedBy,
@@ -221,7 +221,7 @@ shapes! {
         #[serde(default)]
         expected_cursor: Option<String>,
     }
-    /// What became of a beat.
+    /// The result of a beat.
     #[serde(deny_unknown_fields)]
     BeatAnswer {
         /// The bundle, committed or rejected.

@@ -1,9 +1,9 @@
-//! The ledger's shapes as the gateway describes them: worlds, people and tokens, envelopes and
-//! bundles, projections, tool requests and packs.
+//! The JSON of the ledger: worlds, persons and tokens, envelopes and bundles, projections, tool
+//! requests and packs.
 //!
-//! These describe and read back what the ledger says; what may come in is judged by the ledger
-//! itself, which says where a fault is. Only envelopes may hold more than these fields. Times are
-//! texts as they were given, ids are opaque.
+//! These types document the ledger's JSON and decode its responses. The ledger itself validates
+//! requests and reports the path of a fault. Only envelopes may have further fields. Times are
+//! strings as the caller wrote them; ids are opaque.
 
 /// Declares shapes: structs whose fields are all public.
 macro_rules! shapes {

@@ -1,13 +1,13 @@
-//! Questions to the ledger, and the packs that answer them.
+//! Requests to the ledger's tools, and the packs that they return.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 shapes! {
-    /// Who asks a tool.
+    /// The caller of a tool.
     #[serde(deny_unknown_fields)]
     RequestedBy {
-        /// With what.
+        /// The caller's engine.
         engine: String,
         /// The caller's identity: the person, or GEORGE.
         actor: String,
@@ -17,14 +17,14 @@ shapes! {
     /// A time window: `from` inclusive, `to` exclusive.
     #[serde(deny_unknown_fields)]
     TimeWindow {
-        /// Null is open.
+        /// Null means no limit.
         #[serde(default)]
         from: Option<String>,
-        /// Null is open.
+        /// Null means no limit.
         #[serde(default)]
         to: Option<String>,
     }
-    /// What a tool is held to.
+    /// The constraints of a tool call.
     #[serde(deny_unknown_fields)]
     Constraints {
         /// When.
@@ -41,27 +41,27 @@ shapes! {
         #[serde(default)]
         person_id: Option<String>,
     }
-    /// Which tool is asked what.
+    /// A tool and its arguments.
     #[serde(deny_unknown_fields)]
     ToolCall {
         /// `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
         name: String,
         /// Words to match, or ids.
         query_text: String,
-        /// What it is held to.
+        /// The constraints of the call.
         #[serde(default)]
         constraints: Option<Constraints>,
     }
-    /// A question to the ledger.
+    /// A request to one of the ledger's tools.
     #[serde(deny_unknown_fields)]
     ToolRequest {
         /// Echoed.
         tool_request_id: String,
         /// Echoed.
         request_id: String,
-        /// Who asks.
+        /// The caller.
         requested_by: RequestedBy,
-        /// Which tool, and what.
+        /// The tool and its arguments.
         tool: ToolCall,
     }
     /// A piece of evidence.
@@ -77,7 +77,7 @@ shapes! {
         visibility_scope: String,
         /// A piece of the entry's text, to the byte.
         verbatim_excerpt: String,
-        /// Who wrote it.
+        /// Its author.
         author_id: String,
         /// Where in the text the excerpt is, in bytes.
         range: Vec<u64>,
@@ -89,18 +89,18 @@ shapes! {
     /// Evidence.
     #[serde(deny_unknown_fields)]
     RetrievalResultPack {
-        /// The request's.
+        /// From the request.
         tool_request_id: String,
-        /// The request's.
+        /// From the request.
         request_id: String,
         /// What was found.
         results: Vec<RetrievalResult>,
-        /// Whether nothing was.
+        /// Whether nothing was found.
         empty: bool,
         /// A mechanical remark.
         notes: Option<String>,
     }
-    /// What something was made from.
+    /// The sources of a text.
     #[serde(deny_unknown_fields)]
     Provenance {
         /// Entries.
@@ -113,7 +113,7 @@ shapes! {
         entry_id: String,
         /// The first byte.
         start: u64,
-        /// The byte behind the last.
+        /// The byte after the last one.
         end: u64,
     }
     /// A part of a capsule.
@@ -121,9 +121,9 @@ shapes! {
     CapsuleSection {
         /// `SOURCE_EXCERPTS` or `OPTIONAL_DERIVED`.
         name: String,
-        /// The words.
+        /// The text.
         text: String,
-        /// What they are from.
+        /// The sources of the text.
         provenance: Provenance,
         /// Of `SOURCE_EXCERPTS`: where each is from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,14 +136,14 @@ shapes! {
         capsule_id: String,
         /// About whom.
         person_id: String,
-        /// Of the newest visible entry.
+        /// The world time of the newest visible entry.
         created_at_world: String,
         /// `SOURCE_EXCERPTS` first.
         sections: Vec<CapsuleSection>,
-        /// The request's, where a tool was asked.
+        /// From the request, if it is a tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_request_id: Option<String>,
-        /// The request's, where a tool was asked.
+        /// From the request, if it is a tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     }
@@ -152,21 +152,21 @@ shapes! {
     SceneAnchorPack {
         /// A hash of view, cursor and text.
         scene_anchor_id: String,
-        /// The request's.
+        /// From the request.
         request_id: String,
-        /// Of the newest visible entry.
+        /// The world time of the newest visible entry.
         created_at_world: String,
-        /// The words.
+        /// The text.
         text: String,
-        /// What they are from.
+        /// The sources of the text.
         provenance: Provenance,
-        /// The request's.
+        /// From the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_request_id: Option<String>,
     }
 }
 
-/// What a tool answers.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum ToolAnswer {

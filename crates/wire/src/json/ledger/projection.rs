@@ -1,4 +1,4 @@
-//! What a screen shows.
+//! Projections: the content of a reader's screen.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,9 +15,9 @@ shapes! {
         channel: String,
         /// Null for USER and VOICE.
         author_label: Option<String>,
-        /// The words, to the byte.
+        /// The text, unchanged.
         text: String,
-        /// Who may see it, where the request asked for it with `audience=1`.
+        /// The audience, if the request has `audience=1`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         visibility: Option<super::Visibility>,
     }
@@ -90,7 +90,7 @@ shapes! {
         clock: PocketClock,
         /// What is planned.
         calendar: Calendar,
-        /// What was told.
+        /// The messages between persons.
         messages: Messages,
     }
     /// What this beat wrote that the viewer may see.
@@ -104,7 +104,7 @@ shapes! {
     /// What a screen shows.
     #[serde(deny_unknown_fields)]
     ProjectionOutput {
-        /// The request's.
+        /// From the request.
         request_id: String,
         /// The stream.
         stream: Stream,

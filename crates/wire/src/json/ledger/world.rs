@@ -105,11 +105,11 @@ shapes! {
         limits: WorldLimits,
         /// When it began.
         start: String,
-        /// Those who were added, by id.
+        /// The persons that were added, by id.
         persons: Vec<Person>,
         /// The world whose past it shares.
         forked_from: Option<ForkedFrom>,
-        /// What its attached writer was told when it was full.
+        /// The rehydrations of its attached writer.
         rehydrations: Rehydrations,
         /// Its time.
         world_time: WorldClock,
@@ -119,10 +119,10 @@ shapes! {
     Rehydrations {
         /// How often.
         count: u64,
-        /// What the last one took along.
+        /// The content of the last one.
         last: Option<Rehydrated>,
     }
-    /// What a rehydration took along.
+    /// The content of a rehydration.
     #[serde(deny_unknown_fields)]
     Rehydrated {
         /// Entries that it quotes.
@@ -130,12 +130,12 @@ shapes! {
         /// Entries that the writer may see and that it leaves out; each can still be found.
         dropped_entries: u64,
     }
-    /// As whom a caller is in a world.
+    /// The identity of a caller in a world.
     #[serde(deny_unknown_fields)]
     Seat {
         /// The world.
         world_id: String,
-        /// With whose eyes: a person, or GEORGE.
+        /// Whose view it reads: a person, or GEORGE.
         view: String,
         /// Whether it may write.
         write: bool,
@@ -143,10 +143,10 @@ shapes! {
         operator_label: String,
         /// OPEN: whoever is named is a person; CLOSED: only those who were added.
         registry: String,
-        /// Those who were added, by id.
+        /// The persons that were added, by id.
         persons: Vec<SeatPerson>,
     }
-    /// Somebody of a world, as everybody there may know.
+    /// The public part of a person of a world.
     #[serde(deny_unknown_fields)]
     SeatPerson {
         /// Who.
@@ -185,7 +185,7 @@ shapes! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     }
-    /// Somebody who may write and be written to.
+    /// A person who may write and be written to.
     #[serde(deny_unknown_fields)]
     Person {
         /// 1 to 64 letters, digits, `_`, `.` or `-`; unique ignoring case.
@@ -227,7 +227,7 @@ shapes! {
     Token {
         /// Its id, by which it is revoked.
         token_id: String,
-        /// Whose it is.
+        /// Its owner.
         person_id: String,
         /// Whether it may write.
         write: bool,
@@ -241,7 +241,7 @@ shapes! {
     MintedToken {
         /// Its id, by which it is revoked.
         token_id: String,
-        /// Whose it is.
+        /// Its owner.
         person_id: String,
         /// Whether it may write.
         write: bool,

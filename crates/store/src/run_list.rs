@@ -1,21 +1,21 @@
-//! A list of numbers most of which are the one before plus one, kept as the runs that they form.
+//! A list of numbers that mostly count up by one, stored as runs.
 //!
-//! It gives what a [`Table`] gives: one writer, any number of readers without locks. Invariant: a
-//! run is in the table before the length covers its first number, so a reader always finds the run
-//! it needs.
+//! Example: 7, 8, 9, 1, 2 is stored as two runs, (from index 0: 7) and (from index 3: 1). Like a
+//! [`Table`] it has one writer and any number of readers without locks. Invariant: a run is in the
+//! table before the length covers its first number, so a reader always finds the run that it needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::table::Table;
 
-/// See the module.
-pub(crate) struct Runs {
-    /// Where a run begins, and its first number.
+/// The list.
+pub(crate) struct RunList {
+    /// The index at which a run begins, and its first number.
     runs: Table<2>,
     len: AtomicU64,
 }
 
-impl Runs {
+impl RunList {
     pub(crate) fn new() -> Self {
         Self {
             runs: Table::new(),
@@ -41,19 +41,20 @@ impl Runs {
         self.len.store(at + 1, Ordering::Release);
     }
 
-    /// The number at a place.
+    /// The number at an index.
     pub(crate) fn get(&self, at: u64) -> Option<u64> {
         if at >= self.len() {
             return None;
         }
+        // Binary search for the last run that begins at or before `at`.
         let (mut low, mut high) = (0, self.runs.len());
         while high - low > 1 {
             let middle = low.midpoint(high);
-            *if self.runs.word(middle, 0)? <= at {
-                &mut low
+            if self.runs.read_word(middle, 0)? <= at {
+                low = middle;
             } else {
-                &mut high
-            } = middle;
+                high = middle;
+            }
         }
         let [begin, first] = self.runs.get(low)?;
         Some(first.wrapping_add(at - begin))
@@ -67,7 +68,7 @@ mod tests {
     #[test]
     fn numbers_come_back_whatever_runs_they_form() {
         let numbers = [7, 8, 9, 1, 3, 4, 4, 5, 0, 1, 2];
-        let runs = Runs::new();
+        let runs = RunList::new();
         for (len, &number) in numbers.iter().enumerate() {
             assert_eq!(runs.get(len as u64), None);
             runs.push(number);
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_reader_finds_every_number_that_the_length_covers() {
-        let runs = Runs::new();
+        let runs = RunList::new();
         let number = |at: u64| at + at / 3 * 100;
         std::thread::scope(|scope| {
             scope.spawn(|| (0..100_000).for_each(|at| runs.push(number(at))));
