@@ -83,7 +83,7 @@ impl<'n> Subject<'n> {
         let mut names = names(world, id);
         names.sort_unstable();
         names.dedup();
-        let mentions = names.iter().map(|name| Mention::of(name)).collect();
+        let mentions = names.iter().map(|name| Mention::new(name)).collect();
         Self {
             id,
             names,
@@ -130,7 +130,7 @@ impl<'n> Subject<'n> {
         sources.extend(
             self.names
                 .iter()
-                .map(|name| view.world.index().naming(&scope, name, count)),
+                .map(|name| view.world.index().entries_naming(&scope, name, count)),
         );
         // A source that gave all it was asked for may have more before its last.
         let cut = sources

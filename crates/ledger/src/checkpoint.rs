@@ -101,7 +101,7 @@ impl Checkpoint {
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
         let end = end_of(head)?;
         let ours = head == header(world, store, end) && hash == blake3::hash(head).as_bytes();
-        (ours && Index::is_whole(index)).then_some(end)
+        (ours && Index::is_intact(index)).then_some(end)
     }
 
     /// How many entries it has.
@@ -116,7 +116,7 @@ impl Checkpoint {
 
     /// The index, if it is one of so many entries.
     fn index(&self) -> Option<Index> {
-        Index::decode_whole(&self.index)
+        Index::decode_intact(&self.index)
             .ok()
             .filter(|index| index.len() == self.end.count)
     }

@@ -147,7 +147,7 @@ fn has_tag(text: &str) -> bool {
 fn has_machinery(text: &str) -> bool {
     MACHINERY
         .iter()
-        .any(|words| Mention::of(words).find(text).is_some())
+        .any(|words| Mention::new(words).find(text).is_some())
 }
 
 #[cfg(test)]

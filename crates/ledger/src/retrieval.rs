@@ -84,7 +84,7 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
         at: view.at(),
     };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
-    let excerpts = Excerpts::of(query.text);
+    let excerpts = Excerpts::new(query.text);
     let found = |hit: Hit| {
         let entry = view.numbered(hit.entry)?;
         let mut found = result(entry, excerpts.range(&entry.text));
@@ -126,7 +126,7 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     let shown = found
         .iter()
         .take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
-    let excerpts = Excerpts::of("");
+    let excerpts = Excerpts::new("");
     let results: Vec<_> = shown
         .map(|entry| result(entry, excerpts.range(&entry.text)))
         .collect();

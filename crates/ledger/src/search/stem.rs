@@ -1,16 +1,16 @@
-//! English morphology: which words say nothing, and which endings do not matter.
+//! English morphology: stop words, and stemming, which removes endings.
 //!
-//! Stems are those of the Snowball project's English stemmer ("Porter2"), written down here as its
-//! definition states it: `refunds`, `refunded` and `refunding` become `refund`, `relational`
-//! becomes `relat`. A stem need not be a word. Apostrophes are gone before a word gets here, so the
-//! definition's step 0 is left out.
+//! Stems are those of the Snowball project's English stemmer ("Porter2"), implemented from its
+//! definition: `refunds`, `refunded` and `refunding` become `refund`, `relational` becomes `relat`.
+//! A stem need not be a word. Apostrophes are removed before stemming, so the definition's step 0
+//! is left out.
 //!
 //! Worked example: `hesitations`. The region R1 begins behind the first consonant that follows a
-//! vowel (`hes|itations`), R2 by the same rule inside R1 (`hesit|ations`). Step 1a takes the `s`,
-//! step 2 turns `ation` in R1 into `ate`, step 4 takes `ate` in R2: `hesit`.
+//! vowel (`hes|itations`), R2 by the same rule inside R1 (`hesit|ations`). Step 1a removes the `s`,
+//! step 2 turns `ation` in R1 into `ate`, step 4 removes `ate` in R2: `hesit`.
 
-/// Words that are too common to tell entries apart. Sorted. `may` is a month and not among them.
-const STOP: &[&str] = &[
+/// Words that are too common to tell entries apart, sorted. `may` is missing because it is a month.
+const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as",
     "at", "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant",
     "could", "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "each", "for",
@@ -24,24 +24,24 @@ const STOP: &[&str] = &[
     "with", "wont", "would", "wouldnt", "you", "your", "yours",
 ];
 
-/// How many words say nothing.
-pub(super) const STOPS: usize = STOP.len();
+/// The number of stop words.
+pub(super) const STOP_WORD_COUNT: usize = STOP_WORDS.len();
 
-/// Shorter words are left as they are.
+/// Shorter words are not stemmed.
 const STEMMED_BYTES_MIN: usize = 3;
 
-/// The stop words as numbers, in the same order.
-const STOP_NUMBERS: [u64; STOP.len()] = {
-    let mut numbers = [0; STOP.len()];
+/// The stop words as numbers, in the same order, so that a lookup compares integers.
+const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
+    let mut numbers = [0; STOP_WORDS.len()];
     let mut index = 0;
-    while index < STOP.len() {
-        numbers[index] = as_number(STOP[index].as_bytes());
+    while index < STOP_WORDS.len() {
+        numbers[index] = as_number(STOP_WORDS[index].as_bytes());
         index += 1;
     }
     numbers
 };
 
-/// Up to eight bytes, the first one highest.
+/// Packs up to eight bytes, the first one highest.
 const fn as_number(word: &[u8]) -> u64 {
     let mut number = 0;
     let mut index = 0;
@@ -57,24 +57,24 @@ const fn as_number(word: &[u8]) -> u64 {
     number
 }
 
-/// Whether a folded word says nothing.
-pub(super) fn is_stop(word: &str) -> bool {
-    stop_number(word).is_some()
+/// Whether a folded word is a stop word.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    stop_word_number(word).is_some()
 }
 
-/// The number of a word that says nothing.
-pub(super) fn stop_number(word: &str) -> Option<usize> {
+/// The number of a stop word.
+pub(super) fn stop_word_number(word: &str) -> Option<usize> {
     (word.len() <= 8).then(|| STOP_NUMBERS.binary_search(&as_number(word.as_bytes())).ok())?
 }
 
-/// Whether this is a piece of a word that says nothing.
-pub(super) fn is_in_a_stop(piece: &str) -> bool {
-    STOP.iter().any(|stop| stop.contains(piece))
+/// Whether a piece occurs inside a stop word.
+pub(super) fn is_inside_stop_word(piece: &str) -> bool {
+    STOP_WORDS.iter().any(|stop| stop.contains(piece))
 }
 
-/// The beginning of a piece of a word that stemming leaves in every word with this piece, wherever
-/// the word ends: nothing from where an ending may begin. Both are lower-case ASCII letters.
-pub(super) fn kept(piece: &str) -> &str {
+/// The beginning of `piece` that stays in the stem of every word with this piece, wherever the word
+/// ends. It stops where an ending may begin. The piece must be lower-case ASCII letters.
+pub(super) fn stable_prefix(piece: &str) -> &str {
     if is_inside_endings(piece) {
         return "";
     }
@@ -86,7 +86,7 @@ pub(super) fn kept(piece: &str) -> &str {
     &piece[..(0..=bytes.len()).find(may_begin).unwrap_or(bytes.len())]
 }
 
-/// Whether a text can be the beginning of one or more endings in a row.
+/// Whether a text can be the beginning of a sequence of endings.
 fn begins_endings(text: &str) -> bool {
     let goes_on = |ending: &str| {
         ending.starts_with(text) || text.strip_prefix(ending).is_some_and(begins_endings)
@@ -94,7 +94,7 @@ fn begins_endings(text: &str) -> bool {
     text.is_empty() || ENDINGS.iter().any(|ending| goes_on(ending))
 }
 
-/// Whether a text can lie in the middle of one or more endings in a row.
+/// Whether a text can lie inside a sequence of endings.
 fn is_inside_endings(text: &str) -> bool {
     let tails = ENDINGS
         .iter()
@@ -104,9 +104,10 @@ fn is_inside_endings(text: &str) -> bool {
         || ENDINGS.iter().any(|ending| ending.contains(text))
 }
 
-/// What one step of stemming takes off a word or changes; a doubled letter may go before it, and
+/// The endings that one step of stemming removes or changes. A doubled letter may precede one, and
 /// several may follow each other: `ful` and `ness`, or `i` and `es`. Where a step changes an ending
-/// that a later one takes, the whole ending stands here: `ation` becomes `ate`, which may go.
+/// that a later step removes, the list has the combined ending: `ation` becomes `ate`, which a
+/// later step removes.
 const ENDINGS: &[&str] = &[
     "s", "es", "ed", "eed", "ing", "ying", "e", "al", "er", "ion", "ional", "ation", "ational",
     "ating", "ated", "ator", "ate", "ative", "ization", "izing", "ized", "izer", "ize", "ism",
@@ -116,7 +117,8 @@ const ENDINGS: &[&str] = &[
     "ability", "abiliti", "ibility", "ibiliti",
 ];
 
-/// Cuts a folded word down to its stem. Words with anything but ASCII letters are left alone.
+/// Reduces a folded word to its stem. Words with other characters than ASCII letters stay as they
+/// are.
 pub(super) fn stem(word: &mut String) {
     if word.len() < STEMMED_BYTES_MIN || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
@@ -171,15 +173,15 @@ const EXCEPTIONS: &[Exception] = &[
     exception("ugly", "ugli"),
 ];
 
-/// Words that lose nothing but a plural's ending.
+/// Words that only lose a plural ending.
 const KEPT_AFTER_PLURAL: &[&str] = &[
     "inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed",
 ];
 
-/// Beginnings behind which the first region starts whatever their letters are.
+/// Prefixes after which R1 starts, against the general rule.
 const LONG_BEGINNINGS: &[&str] = &["gener", "commun", "arsen"];
 
-/// An ending and what stands in its place.
+/// An ending and its replacement.
 struct Change {
     ending: &'static str,
     becomes: &'static str,
@@ -189,7 +191,7 @@ const fn change(ending: &'static str, becomes: &'static str) -> Change {
     Change { ending, becomes }
 }
 
-/// Of several that fit the longest counts, so longer ones stand first.
+/// Longer endings come first, because the longest match counts.
 const DERIVED: &[Change] = &[
     change("ational", "ate"),
     change("ization", "ize"),
@@ -215,7 +217,7 @@ const DERIVED: &[Change] = &[
     change("bli", "ble"),
 ];
 
-/// As [`DERIVED`]; these are changed after those.
+/// Like [`DERIVED`], for the step after it.
 const ADJECTIVES: &[Change] = &[
     change("ational", "ate"),
     change("tional", "tion"),
@@ -227,17 +229,17 @@ const ADJECTIVES: &[Change] = &[
     change("ful", ""),
 ];
 
-/// What goes in the second region. The longest that fits counts.
+/// Endings that are removed in R2. The longest match counts.
 const LAST: &[&str] = &[
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "al", "er", "ic",
 ];
 
-/// A word on its way to its stem.
+/// A word during stemming.
 struct Stemmer {
     /// `Y` is a consonant, `y` a vowel.
     word: String,
-    /// Where the regions begin in which endings may go.
+    /// Where R1 and R2 begin.
     first: usize,
     second: usize,
 }
@@ -277,7 +279,7 @@ impl Stemmer {
         self.word.len() >= region + bytes
     }
 
-    /// What is before an ending of so many bytes.
+    /// The bytes before an ending of so many bytes.
     fn before(&self, bytes: usize) -> &[u8] {
         &self.word.as_bytes()[..self.word.len().saturating_sub(bytes)]
     }
@@ -314,8 +316,8 @@ impl Stemmer {
         }
     }
 
-    /// What a verb's beginning looks like without its ending: `hop` of `hopping`, `hope` of
-    /// `hoping`.
+    /// Restores the base form of a verb after its ending is cut: `hop` from `hopp`, `hope` from
+    /// `hop`.
     fn mend_verb(&mut self) {
         const DOUBLED: &[&str] = &["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"];
         let is_short =
@@ -339,8 +341,8 @@ impl Stemmer {
         }
     }
 
-    /// Changes the longest of these endings that the word has, if it lies in the first region.
-    /// Tells whether the word has one.
+    /// Replaces the longest of these endings, if it lies in R1. Returns whether the word has any of
+    /// them.
     fn apply(&mut self, changes: &[Change]) -> bool {
         let Some(found) = changes.iter().find(|change| self.ends(change.ending)) else {
             return false;
@@ -439,10 +441,10 @@ mod tests {
         for start in 0..word.len() {
             for end in start..=word.len() {
                 let piece = &word[start..end];
-                let kept = kept(piece);
+                let stable_prefix = stable_prefix(piece);
                 assert!(
-                    stemmed.contains(kept),
-                    "{kept} of {piece} of {word} is not in {stemmed}"
+                    stemmed.contains(stable_prefix),
+                    "{stable_prefix} of {piece} of {word} is not in {stemmed}"
                 );
             }
         }
@@ -495,7 +497,11 @@ mod tests {
             check_kept(word);
         }
         assert_eq!(
-            (kept("refund"), kept("stopping"), kept("ing")),
+            (
+                stable_prefix("refund"),
+                stable_prefix("stopping"),
+                stable_prefix("ing")
+            ),
             ("refund", "stop", "")
         );
     }
@@ -621,9 +627,13 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted_and_spare_the_months() {
-        assert!(STOP.is_sorted() && STOP_NUMBERS.is_sorted());
-        assert!(STOP.iter().all(|word| word.len() <= 8 && is_stop(word)));
-        assert!(is_stop("the") && is_stop("wouldnt"));
-        assert!(!is_stop("may") && !is_stop("refund"));
+        assert!(STOP_WORDS.is_sorted() && STOP_NUMBERS.is_sorted());
+        assert!(
+            STOP_WORDS
+                .iter()
+                .all(|word| word.len() <= 8 && is_stop_word(word))
+        );
+        assert!(is_stop_word("the") && is_stop_word("wouldnt"));
+        assert!(!is_stop_word("may") && !is_stop_word("refund"));
     }
 }

@@ -177,7 +177,7 @@ impl<'a> Asker<'a> {
             to: Some(time + WINDOW_MILLIS),
         };
         let mut same = self.visible(statement, reader);
-        same.retain(|other| window.holds(self.said(other).time));
+        same.retain(|other| window.contains(self.said(other).time));
         let question = Self::plain(
             Kind::Window,
             reader,
