@@ -1,4 +1,5 @@
-//! How a world's time moves: by declaration, by the wall, or by steps; never by words.
+//! The clock of a world. It moves by declaration, by the wall clock, or by steps, and never because
+//! of a text.
 
 use turnkeep_types::Timestamp;
 
@@ -10,11 +11,11 @@ use crate::time::{WorldTime, Zone};
 /// What the operator declared about time in a beat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// The time that it is.
+    /// The time from now on.
     pub time: Option<WorldTime>,
     /// The zone from now on.
     pub timezone: Option<Zone>,
-    /// Pause after this beat, or go on.
+    /// Whether the clock is paused after this beat.
     pub pause: Option<bool>,
 }
 
@@ -25,10 +26,10 @@ impl Declared {
     }
 }
 
-/// The seconds of one step.
+/// How far one beat moves the clock in step mode.
 const STEP_SECONDS: i64 = 1;
 
-/// The time of a commit: the declared one, else the clock's, unless it is paused.
+/// The time of a commit: the declared time, or else the clock's. A paused clock does not move.
 pub fn commit_time(
     clock: &ClockState,
     mode: ClockMode,
@@ -56,7 +57,8 @@ pub fn commit_time(
     }
 }
 
-/// The clock after a commit: the greater of its time and that of the last public entry.
+/// The clock after a commit. It shows the time of the commit, or of the last public entry if that
+/// is later.
 pub fn after(
     clock: &ClockState,
     declared: &Declared,

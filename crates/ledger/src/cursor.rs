@@ -1,7 +1,8 @@
-//! Places in a reader's stream: the world, the view and a count of visible entries.
+//! Cursors: places in a reader's stream, made of the world, the reader and a count of visible
+//! entries.
 //!
-//! A cursor holds nothing that its bearer does not know, so it carries no seal. One of another
-//! world or view is refused; a fork takes its origin's up to the point where they part.
+//! A cursor contains nothing that its holder does not know, so it is not signed. Reading rejects a
+//! cursor of another world or reader. A fork accepts the cursors of its origin up to the fork.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -11,7 +12,7 @@ use crate::view::View;
 
 const CURSOR_BYTES_MAX: usize = 512;
 
-/// The cursor of a place in a view.
+/// Makes the cursor of a place in a view.
 pub fn write(view: &View<'_>, place: u64) -> String {
     let text = format!(
         "{}/{}/{place}",
@@ -21,7 +22,7 @@ pub fn write(view: &View<'_>, place: u64) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(text)
 }
 
-/// The place that a cursor means in a view.
+/// Returns the place of a cursor in a view, or a `BAD_CURSOR` fault.
 pub fn read(view: &View<'_>, cursor: &str, path: &str) -> Result<u64, Fault> {
     let bad = || {
         Fault::new(
@@ -45,6 +46,7 @@ fn decode(view: &View<'_>, cursor: &str) -> Option<u64> {
     let text = String::from_utf8(bytes).ok()?;
     let mut parts = text.split('/');
     let (world, viewer, place) = (parts.next()?, parts.next()?, parts.next()?);
+    // A place has one spelling only, so that equal cursors are equal bytes.
     let canonical = parts.next().is_none() && (place == "0" || !place.starts_with('0'));
     let place = place
         .bytes()

@@ -16,13 +16,13 @@ use crate::beat::{Beat, Decision, Offer, decide};
 use crate::config::{Config, Person, Profile};
 use crate::cursor;
 use crate::envelope::{Envelope, fingerprint};
-use crate::fact::{Door, Fact};
+use crate::fact::{Fact, RequestKind};
 use crate::fault::{Code, Fault};
 use crate::ids::{
     AnchorId, BundleId, CapsuleId, EntryId, Ids, ItemId, Name, RehydrationId, TokenId,
 };
 use crate::json::{Node, canonical, parse};
-use crate::principal::{Grant, Principal, Sight};
+use crate::principal::{CitableEntries, Grant, Principal};
 use crate::record;
 use crate::time::{WorldTime, Zone};
 use crate::tools::ToolRequest;
@@ -55,7 +55,7 @@ static WORLD: LazyLock<Option<World>> = LazyLock::new(|| {
         WorldTime::at(NOW),
     ));
     for id in ["PLANNER", "CODER", "REVIEWER"] {
-        world.apply(Fact::Person(Person::met(name(id)?)));
+        world.apply(Fact::Person(Person::with_id(name(id)?)));
     }
     Some(world)
 });
@@ -103,16 +103,16 @@ fn beat(world: &World, envelope: &Value, bundle: Option<&Value>) -> Result<Decis
     let offer = bundle.map(|bundle| Offer {
         bundle,
         actor: Actor::AnyName,
-        grant: Grant::of(&principal),
-        sight: Sight::Viewer(principal.viewer()),
+        grant: Grant::of_caller(&principal),
+        citable: CitableEntries::VisibleTo(principal.viewer()),
         may_set_scene: true,
     });
     let beat = Beat {
         principal: &principal,
-        door: if bundle.is_some() {
-            Door::Beat
+        kind: if bundle.is_some() {
+            RequestKind::Beat
         } else {
-            Door::Invocation
+            RequestKind::Invocation
         },
         envelope: &parsed,
         fingerprint: fingerprint(envelope, bundle),

@@ -1,11 +1,12 @@
-//! What a beat is about to commit, so that its answer can be made before it is durable.
+//! The entries and items that a beat is about to commit. The answer shows them before they are
+//! durable in the world; it is sent afterwards.
 
 use crate::audience::{Audience, can_see};
 use crate::entry::Entry;
 use crate::fact::PocketItem;
 use crate::view::View;
 
-/// Entries and items after the end of a world.
+/// Entries and items behind the end of a world.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Staged<'a> {
     /// Entries in ledger order.

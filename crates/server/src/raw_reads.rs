@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::log::FoundWorld;
 use turnkeep_ledger::{Code, Principal, log, record};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::ErrorCode;
@@ -67,7 +68,7 @@ impl Shared {
                 request: None,
                 details: json!({ "how": how }).to_string(),
             };
-            room.record(vec![Fact::Line(line)]).await?;
+            room.record(vec![Fact::AuditLine(line)]).await?;
         }
         Ok(())
     }
@@ -105,9 +106,9 @@ impl Shared {
         }
         let store = self.store.store();
         let mut written = Vec::new();
-        for (_, contexts) in log::find_worlds(store) {
+        for FoundWorld { contexts, .. } in log::find_worlds(store) {
             for context in contexts {
-                written.extend(log::written_in(store, context, hash)?);
+                written.extend(log::find_writing_context(store, context, hash)?);
             }
         }
         Ok(self.worlds_of(written.into_iter()))

@@ -89,7 +89,7 @@ fn no_answer_holds_a_token_that_its_reader_may_not_see() {
             ));
         }
         let mut cursor = None;
-        while let Ok(page) = projection::read(&view, "r", cursor.as_deref(), 1) {
+        while let Ok(page) = projection::read_page(&view, "r", cursor.as_deref(), 1) {
             let end = page.value["stream"]["entries"]
                 .as_array()
                 .unwrap()

@@ -78,7 +78,7 @@ impl Stage {
         let start = WorldTime::at(Timestamp(START_MS));
         let mut world = World::new(Config::new(name("payments"), profile, start));
         for id in PEOPLE {
-            world.apply(Fact::Person(Person::met(name(id))));
+            world.apply(Fact::Person(Person::with_id(name(id))));
         }
         let ids = Ids::from_seed(&[seed; 32]);
         let (entries, items, own, told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

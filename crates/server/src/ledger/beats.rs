@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
-use turnkeep_ledger::envelope::{self, Envelope, Kind};
-use turnkeep_ledger::fact::{Door, Fact};
+use turnkeep_ledger::envelope::{self, Envelope, EnvelopeKind};
+use turnkeep_ledger::fact::{Fact, RequestKind};
 use turnkeep_ledger::ids::Ids;
-use turnkeep_ledger::outcome::{self, Gate};
-use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
+use turnkeep_ledger::outcome::{self, RequestLookup};
+use turnkeep_ledger::{CitableEntries, Code, Fault, Grant, Principal, World};
 use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
@@ -36,7 +36,7 @@ const DECISIONS_MAX: usize = 8;
 /// A request as it came.
 struct Request {
     principal: Principal,
-    door: Door,
+    kind: RequestKind,
     envelope: Envelope,
     bundle: Option<Value>,
     expected_cursor: Option<String>,
@@ -169,10 +169,10 @@ impl Room {
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
         }
         self.check_cursors(&who, &envelope, None)?;
-        let (fingerprint, door) = (envelope::fingerprint(body, None), Door::Invocation);
+        let (fingerprint, kind) = (envelope::fingerprint(body, None), RequestKind::Invocation);
         Ok(Request {
             principal: who,
-            door,
+            kind,
             envelope,
             bundle: None,
             expected_cursor: None,
@@ -200,7 +200,7 @@ impl Room {
         }
         let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
         let envelope = Envelope::parse(envelope)?;
-        if envelope.kind == Kind::NoOp {
+        if envelope.kind == EnvelopeKind::NoOp {
             return Err(Fault::new(
                 Code::EnvelopeInvalid,
                 "envelope.mode.kind",
@@ -208,10 +208,10 @@ impl Room {
             ));
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
-        let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
+        let (principal, kind, bundle) = (who.clone(), RequestKind::Beat, Some(bundle));
         Ok(Request {
             principal,
-            door,
+            kind,
             envelope,
             bundle,
             expected_cursor,
@@ -238,7 +238,7 @@ impl Room {
         let limit = projection::PAGE_ENTRIES_MAX;
         let page = self.study(|world| {
             envelope.check_invoker(&world.config, &world.people)?;
-            projection::read(
+            projection::read_page(
                 &world.view(who.viewer()),
                 &envelope.request_id,
                 cursor,
@@ -307,13 +307,13 @@ impl Room {
     ) -> Result<Answer, LedgerError> {
         let load = request.load;
         load.look(self, |world| {
-            beat::check(world, &as_beat(&request, self.now()))
+            beat::check_request(world, &as_beat(&request, self.now()))
         })
         .await?;
         // The lease is held until the beat is committed.
-        let asked = match request.door {
-            Door::Invocation => self.ask_writer(&request.envelope).await?,
-            Door::Beat => Asked::nobody(),
+        let asked = match request.kind {
+            RequestKind::Invocation => self.ask_writer(&request.envelope).await?,
+            RequestKind::Beat => Asked::nobody(),
         };
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
@@ -361,12 +361,13 @@ fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, F
         fingerprint,
         ..
     } = request;
-    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
+    let RequestLookup::Repeated(earlier) =
+        outcome::look_up_request(world, principal, &envelope.request_id, fingerprint)?
     else {
         return Ok(None);
     };
     let body = outcome::replay(world, &earlier, bundle.as_ref())?;
-    let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
+    let rejected = earlier.rejection.is_some() && earlier.kind == RequestKind::Beat;
     Ok(Some(Answer {
         rejected,
         replayed: true,
@@ -411,7 +412,7 @@ fn checked(request: Request, reason: Option<&str>) -> Answer {
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
     Beat {
         principal: &request.principal,
-        door: request.door,
+        kind: request.kind,
         envelope: &request.envelope,
         fingerprint: request.fingerprint,
         offer: None,
@@ -423,13 +424,16 @@ fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
 /// What is proposed, by whoever brought a bundle or by the world's own writer.
 fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<Offer<'a>> {
     if let End::Proposal(bundle) = attached {
-        let grant = Grant::of_attached(&world.config);
-        let (actor, sight) = (Actor::Exactly(writer::ACTOR), Sight::AnyOf(grant.clone()));
+        let grant = Grant::of_attached_writer(&world.config);
+        let (actor, citable) = (
+            Actor::Exactly(writer::ACTOR),
+            CitableEntries::VisibleToAnyOf(grant.clone()),
+        );
         return Some(Offer {
             bundle,
             actor,
             grant,
-            sight,
+            citable,
             may_set_scene: true,
         });
     }
@@ -441,8 +445,8 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
     Some(Offer {
         bundle,
         actor,
-        grant: Grant::of(&request.principal),
-        sight: Sight::Viewer(request.principal.viewer()),
+        grant: Grant::of_caller(&request.principal),
+        citable: CitableEntries::VisibleTo(request.principal.viewer()),
         may_set_scene: request.principal == Principal::Owner,
     })
 }
@@ -450,7 +454,7 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
 /// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid
 /// to be refused.
 fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
-    match envelope::speaks_at(envelope).filter(|_| *who != Principal::Owner) {
+    match envelope::operator_path(envelope).filter(|_| *who != Principal::Owner) {
         Some(path) => Err(Fault::new(
             Code::OperatorForbidden,
             path,

@@ -46,8 +46,8 @@ impl InFlight {
     ) -> Result<Entry, Fault> {
         let mut running = self.lock();
         match running.get(request) {
-            Some(other) if other.principal != principal.key() => Err(outcome::foreign()),
-            Some(other) if other.fingerprint != *fingerprint => Err(outcome::reused()),
+            Some(other) if other.principal != principal.key() => Err(outcome::foreign_id_fault()),
+            Some(other) if other.fingerprint != *fingerprint => Err(outcome::reused_id_fault()),
             Some(same) => Ok(Entry::Wait(same.done.clone())),
             None => {
                 let (sender, done) = watch::channel(());

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::Fact;
-use turnkeep_ledger::fork::Past;
+use turnkeep_ledger::fork::{Origin, SharedPast};
 use turnkeep_ledger::ids::Name;
-use turnkeep_ledger::log::{self, Base, Place};
+use turnkeep_ledger::log::{self, ForkBase, LoadedWorld, WorldLog};
 use turnkeep_ledger::{Code, Config, Fault, World};
 use turnkeep_store::{Command, Outcome};
 use turnkeep_types::ContextId;
@@ -47,7 +47,7 @@ impl Worlds {
             worlds.check_free(&name)?;
             let place = worlds
                 .keeper
-                .found(&name, Base::default(), beginning(&world))
+                .found(&name, ForkBase::default(), beginning(&world))
                 .await?;
             Ok(worlds.open_to_all(world, place))
         };
@@ -70,7 +70,13 @@ impl Worlds {
             let _one = worlds.making.lock().await;
             worlds.check_free(&name)?;
             let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
-            let past = move || Past::of(&store, (&from, &place), &fork, point.as_ref());
+            let past = move || {
+                let origin = Origin {
+                    name: &from,
+                    log: &place,
+                };
+                SharedPast::collect(&store, origin, &fork, point.as_ref())
+            };
             let past = worlds.keeper.blocking(past).await??;
             let place = worlds
                 .keeper
@@ -81,7 +87,8 @@ impl Worlds {
                 .keeper
                 .blocking(move || log::load(&store, contexts))
                 .await??;
-            let (world, place) = world.ok_or(log::LoadError::NoConfiguration(name))?;
+            let LoadedWorld { world, log: place } =
+                world.ok_or(log::LoadError::NoConfiguration(name))?;
             Ok(worlds.open_to_all(world, place))
         };
         self.keeper.finish(make).await?
@@ -94,7 +101,7 @@ impl Worlds {
             Ok(None) => {}
             Ok(Some(_)) | Err(_) => return Err(taken()),
         }
-        match self.spelt_otherwise(name) {
+        match self.find_other_spelling(name) {
             None => Ok(()),
             Some(other) => {
                 let message = format!(
@@ -105,7 +112,7 @@ impl Worlds {
         }
     }
 
-    fn open_to_all(&self, world: World, place: Place) -> Arc<Room> {
+    fn open_to_all(&self, world: World, place: WorldLog) -> Arc<Room> {
         let room = self.add(world, Some(place));
         self.keeper.teller.tell_of(room.name());
         room
@@ -125,26 +132,28 @@ impl Keeper {
     pub(super) async fn found(
         &self,
         name: &Name,
-        base: Base,
+        base: ForkBase,
         beginning: Vec<Fact>,
-    ) -> Result<Place, LedgerError> {
+    ) -> Result<WorldLog, LedgerError> {
         self.publish().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
         let audit = self.create_context(audit).await?;
-        if log::has_begun(self.store.store(), audit)? {
+        if log::is_configured(self.store.store(), audit)? {
             return Err(taken().into());
         }
         let derived = self.create_context(derived).await?;
-        let mut place = Place::new([self.create_context(reality).await?, audit, derived]);
+        let mut place = WorldLog::new([self.create_context(reality).await?, audit, derived]);
         // A fork's contexts have its origin's past in them already.
-        place.skip(self.store.store())?;
+        place.skip_to_end(self.store.store())?;
         let here = place.clone();
-        let append = self.blocking(move || here.append(&beginning)).await??;
+        let append = self
+            .blocking(move || here.append_command(&beginning))
+            .await??;
         let Some(command) = append else {
             return Ok(place);
         };
         match self.store.run(command).await? {
-            Outcome::Appended(appended) => place.advance(&appended),
+            Outcome::Appended(appended) => place.record_appended(&appended),
             other => {
                 return Err(LedgerError::Abandoned(format!(
                     "an append ended as {other:?}"

@@ -25,7 +25,9 @@ impl Default for Teller {
 impl Teller {
     /// Whether what was recorded in a world is worth telling.
     pub(super) fn is_news(recorded: &[Fact]) -> bool {
-        recorded.iter().any(|fact| !matches!(fact, Fact::Line(_)))
+        recorded
+            .iter()
+            .any(|fact| !matches!(fact, Fact::AuditLine(_)))
     }
 
     /// Tells whoever listens that a world is there or changed.

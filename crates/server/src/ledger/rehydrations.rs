@@ -5,7 +5,7 @@
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
-use turnkeep_ledger::epoch::Carried;
+use turnkeep_ledger::epoch::RehydrationCounts;
 
 /// What rehydrations took along.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Rehydrations {
 
 impl Rehydrations {
     /// Counts one that was recorded.
-    pub(super) fn count(&self, carried: Carried) {
+    pub(super) fn count(&self, carried: RehydrationCounts) {
         self.count.inc();
         self.carried.inc_by(carried.entries);
         self.dropped.inc_by(carried.dropped);

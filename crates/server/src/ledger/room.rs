@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{Mutex, MutexGuard, watch};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
-use turnkeep_ledger::log::{Base, Place};
+use turnkeep_ledger::log::{ForkBase, WorldLog};
 use turnkeep_ledger::record;
 use turnkeep_ledger::{Fault, Viewer, World};
 use turnkeep_store::{Command, Outcome, Refusal};
@@ -31,7 +31,7 @@ pub(crate) struct Room {
     world: RwLock<World>,
     /// Held by those who read for long, and by whoever takes facts over.
     studies: tokio::sync::RwLock<()>,
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<WorldLog>>,
     changed: watch::Sender<u32>,
     /// Counts commits; it changes only while the world's write lock is held.
     version: AtomicU64,
@@ -42,11 +42,11 @@ pub(crate) struct Room {
 }
 
 /// The right to write, one at a time.
-pub(super) struct Pen<'a>(MutexGuard<'a, Option<Place>>);
+pub(super) struct Pen<'a>(MutexGuard<'a, Option<WorldLog>>);
 
 impl Room {
     /// A world as it was read from its contexts, or one that has none yet.
-    pub(super) fn new(world: World, place: Option<Place>, keeper: Arc<Keeper>) -> Arc<Self> {
+    pub(super) fn new(world: World, place: Option<WorldLog>, keeper: Arc<Keeper>) -> Arc<Self> {
         let (changed, _) = watch::channel(world.position());
         Arc::new(Self {
             name: world.config.world.clone(),
@@ -166,7 +166,7 @@ impl Room {
             let beginning = self.read(beginning);
             let place = self
                 .keeper
-                .found(&self.name, Base::default(), beginning)
+                .found(&self.name, ForkBase::default(), beginning)
                 .await?;
             place
                 .contexts()
@@ -177,11 +177,11 @@ impl Room {
         let Some(place) = pen.0.as_mut() else {
             return Ok(());
         };
-        let Some(command) = place.append(&facts)? else {
+        let Some(command) = place.append_command(&facts)? else {
             return Ok(());
         };
         match self.keeper.store.run(command).await {
-            Ok(Outcome::Appended(appended)) => place.advance(&appended),
+            Ok(Outcome::Appended(appended)) => place.record_appended(&appended),
             Ok(other) => {
                 return Err(LedgerError::Abandoned(format!(
                     "an append ended as {other:?}"
@@ -223,9 +223,9 @@ impl Room {
     }
 
     /// Somebody else wrote to the world's contexts: reads what is there.
-    async fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
+    async fn catch_up(&self, place: &mut WorldLog) -> Result<(), LedgerError> {
         let mut facts = Vec::new();
-        place.catch_up(self.keeper.store.store(), |_, fact| facts.push(fact))?;
+        place.read_new_facts(self.keeper.store.store(), |_, fact| facts.push(fact))?;
         self.take_over(facts).await;
         Ok(())
     }
@@ -243,7 +243,7 @@ impl Room {
 
     /// The contexts that the world has, if it has any.
     pub(crate) async fn contexts(&self) -> Option<[ContextId; 3]> {
-        self.place.lock().await.as_ref().map(Place::contexts)
+        self.place.lock().await.as_ref().map(WorldLog::contexts)
     }
 
     /// The same, and how far they were read, with a look at the world as it is then: no commit is
@@ -251,7 +251,7 @@ impl Room {
     pub(super) async fn between_commits<T>(
         &self,
         look: impl FnOnce(&World) -> T,
-    ) -> (Option<Place>, T) {
+    ) -> (Option<WorldLog>, T) {
         let place = self.place.lock().await;
         (place.clone(), self.read(look))
     }

@@ -141,7 +141,7 @@ fn texts(room: &Room, viewer: Viewer) -> Vec<String> {
     room.read(|world: &World| {
         world
             .view(viewer)
-            .from(0)
+            .entries_from(0)
             .map(|(_, entry)| entry.text.to_string())
             .collect()
     })
@@ -472,7 +472,7 @@ async fn a_repeated_request_is_answered_whatever_the_world_became() {
     let changed = room.read(|world| {
         world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap()
     });
     room.record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))])
@@ -541,7 +541,7 @@ async fn people_can_be_added_while_the_world_lives() {
     let room = house.payments().await;
     let refused = write(&room, "TESTER", "r-1", &[], "hi").await.unwrap();
     assert!(refused.rejected);
-    room.record(vec![Fact::Person(Person::met(
+    room.record(vec![Fact::Person(Person::with_id(
         Name::new("TESTER").unwrap(),
     ))])
     .await

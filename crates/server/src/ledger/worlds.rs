@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use turnkeep_ledger::checkpoint::{self, Checkpoint};
 use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
-use turnkeep_ledger::log::{self, LoadError, Place};
+use turnkeep_ledger::log::{self, FoundWorld, LoadError, LoadedWorld, WorldLog};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
@@ -145,7 +145,7 @@ impl Worlds {
             making: tokio::sync::Mutex::default(),
             keeper: Arc::new(keeper),
         };
-        for (name, contexts) in log::find_worlds(worlds.keeper.store.store()) {
+        for FoundWorld { name, contexts } in log::find_worlds(worlds.keeper.store.store()) {
             if let Err(error) = worlds.load(&name, contexts) {
                 tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
                 for context in contexts {
@@ -181,7 +181,9 @@ impl Worlds {
         let store = self.keeper.store.store();
         let checkpoint = read_checkpoint(store, name);
         let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
-        let Some((world, place)) = checkpoint::load(store, contexts, checkpoint)? else {
+        let Some(LoadedWorld { world, log: place }) =
+            checkpoint::load(store, contexts, checkpoint)?
+        else {
             return Ok(());
         };
         // A checkpoint of more entries than there are was not used.
@@ -217,8 +219,8 @@ impl Worlds {
         }
     }
 
-    pub(super) fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
-        let contexts = place.as_ref().map(Place::contexts);
+    pub(super) fn add(&self, world: World, place: Option<WorldLog>) -> Arc<Room> {
+        let contexts = place.as_ref().map(WorldLog::contexts);
         let room = Room::new(world, place, Arc::clone(&self.keeper));
         for context in contexts.into_iter().flatten() {
             self.keeper.own(context, room.name());
@@ -246,7 +248,7 @@ impl Worlds {
     }
 
     /// The name of another world that differs from this one by upper and lower case only.
-    pub(super) fn spelt_otherwise(&self, name: &Name) -> Option<Name> {
+    pub(super) fn find_other_spelling(&self, name: &Name) -> Option<Name> {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = rooms.keys().chain(self.unreadable.keys());
         all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str()))

@@ -23,11 +23,13 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use turnkeep_ledger::beat;
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
-use turnkeep_ledger::epoch::{Beginning, Carried, Due, Life, Why};
+use turnkeep_ledger::epoch::{
+    AnchorReason, AnchorUpdate, NewAnchor, RehydrationCounts, WriterMemory,
+};
 use turnkeep_ledger::fact::{AuditLine, ClockState, Fact};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
-use turnkeep_ledger::tools::{self, Caller, EpochAnchor, Eyes, Loop};
+use turnkeep_ledger::tools::{self, AllowedViews, Caller, EpochAnchor, ToolLoop};
 use turnkeep_ledger::{Code, Fault, Grant, Viewer, World};
 
 use super::error::LedgerError;
@@ -114,7 +116,7 @@ struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    life: Life,
+    life: WriterMemory,
     /// Closes when the process is dropped or the server ends; then the guard ends all that was
     /// started.
     _lifeline: PipeWriter,
@@ -275,7 +277,7 @@ impl Room {
     async fn talk(
         &self,
         seat: &mut MutexGuard<'_, Option<Process>>,
-        due: &Due,
+        due: &AnchorUpdate,
         envelope: &Envelope,
         tools: &mut Tools<'_>,
     ) -> Result<End, Failure> {
@@ -303,7 +305,7 @@ impl Room {
         seat: &mut MutexGuard<'_, Option<Process>>,
         envelope: &Envelope,
         charge: &Charge,
-    ) -> Result<Result<Due, Failure>, LedgerError> {
+    ) -> Result<Result<AnchorUpdate, Failure>, LedgerError> {
         let serves = match seat.as_mut() {
             Some(process) => process.serves(charge).await,
             None => false,
@@ -324,16 +326,16 @@ impl Room {
                 Arc::clone(&envelope.request_id),
             )
             .await?;
-        if let Due::New(beginning) = &due {
+        if let AnchorUpdate::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
-            if beginning.why == Why::Full {
+            if beginning.reason == AnchorReason::Full {
                 // The old one is told to end, and nobody waits until it has.
                 *process = match Process::start(charge) {
                     Ok(process) => process,
                     Err(failure) => return Ok(Err(failure)),
                 };
             }
-            process.life.begin(beginning);
+            process.life.record_sent(beginning);
         }
         Ok(Ok(due))
     }
@@ -342,12 +344,12 @@ impl Room {
     /// else.
     async fn due(
         self: &Arc<Self>,
-        life: Life,
+        life: WriterMemory,
         viewer: Viewer,
         request: Arc<str>,
-    ) -> Result<Due, LedgerError> {
+    ) -> Result<AnchorUpdate, LedgerError> {
         let room = Arc::clone(self);
-        let look = move || room.study(|world| life.due(&world.view(viewer), &request));
+        let look = move || room.study(|world| life.next_anchor(&world.view(viewer), &request));
         self.keeper.blocking(look).await
     }
 
@@ -355,13 +357,13 @@ impl Room {
     async fn record_epoch(
         &self,
         envelope: &Envelope,
-        beginning: &Beginning,
+        beginning: &NewAnchor,
     ) -> Result<(), LedgerError> {
         let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
         if let Some(carried) = beginning.carried {
             facts.push(self.line(
                 envelope,
-                Carried::LINE,
+                RehydrationCounts::LINE,
                 &carried.to_json(beginning.epoch.number),
             ));
         }
@@ -373,7 +375,7 @@ impl Room {
     }
 
     fn line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {
-        Fact::Line(AuditLine {
+        Fact::AuditLine(AuditLine {
             at: self.now(),
             principal: ACTOR.to_owned(),
             what: what.to_owned(),
@@ -399,7 +401,12 @@ fn shown(request: &Value) -> Value {
     }
 }
 
-fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
+fn beat_message(
+    clock: &ClockState,
+    envelope: &Envelope,
+    charge: &Charge,
+    due: &AnchorUpdate,
+) -> Value {
     let persons = charge.persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
     let mut message = json!({
@@ -418,8 +425,8 @@ fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &
             .map(|fields| fields.insert(key.to_owned(), value))
     };
     match due {
-        Due::Same(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
-        Due::New(beginning) => {
+        AnchorUpdate::Unchanged(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
+        AnchorUpdate::New(beginning) => {
             let pack = |text: &str| json::parse(text.as_bytes()).unwrap_or_default();
             add("scene_anchor", pack(&beginning.epoch.anchor));
             if let Some(rehydration) = &beginning.epoch.rehydration {
@@ -436,7 +443,7 @@ struct Tools<'a> {
     envelope: &'a Envelope,
     charge: Charge,
     position: u32,
-    asked: Arc<std::sync::Mutex<Loop>>,
+    asked: Arc<std::sync::Mutex<ToolLoop>>,
     /// It was told to finish: what it says now adds nothing.
     exhausted: bool,
     lines: Vec<Fact>,
@@ -444,7 +451,7 @@ struct Tools<'a> {
 
 impl<'a> Tools<'a> {
     fn new(room: &'a Arc<Room>, envelope: &'a Envelope, charge: Charge) -> Self {
-        let asked = Arc::new(std::sync::Mutex::new(Loop::new(Arc::clone(
+        let asked = Arc::new(std::sync::Mutex::new(ToolLoop::new(Arc::clone(
             &envelope.request_id,
         ))));
         let position = room.read(World::position);
@@ -480,7 +487,7 @@ impl<'a> Tools<'a> {
         let answer = move || {
             let caller = Caller {
                 identity: ACTOR.to_owned(),
-                eyes: Eyes::Attached(grant),
+                views: AllowedViews::OfGrant(grant),
             };
             let answered = room.study(|world| {
                 let epoch = world.epoch().map(|epoch| EpochAnchor {
@@ -535,7 +542,7 @@ impl Process {
             child,
             input,
             output: BufReader::new(output),
-            life: Life::default(),
+            life: WriterMemory::default(),
             _lifeline: lifeline,
         })
     }
@@ -593,7 +600,7 @@ impl Process {
     /// Sends a line. A writer that has ended reads no more, even if another process holds its pipe.
     async fn send(&mut self, mut line: String) -> Result<(), Failure> {
         line.push('\n');
-        self.life.exchanged(line.len());
+        self.life.add_bytes(line.len());
         let Self { input, child, .. } = self;
         let send = async {
             input.write_all(line.as_bytes()).await?;
@@ -621,7 +628,7 @@ impl Process {
             read = bounded.read_until(b'\n', &mut line) => drop(read?),
             _ = child.wait() => last_words(self.output.get_ref(), &mut line)?,
         }
-        self.life.exchanged(line.len());
+        self.life.add_bytes(line.len());
         if line.len() as u64 >= LINE_BYTES_MAX {
             return Err(Failure::Flood);
         }

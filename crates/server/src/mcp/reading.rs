@@ -377,7 +377,7 @@ impl Page {
 
     fn show_from_cursor(&mut self, view: &View<'_>) -> Result<Value, Fault> {
         let place = self.place(view)?;
-        let entries = self.fill(view, view.after(place).take(self.limit));
+        let entries = self.fill(view, view.entries_after(place).take(self.limit));
         let end = place + entries.len() as u64;
         Ok(json!({ "stream": {
             "cursor_before": self.cursor,
@@ -479,7 +479,7 @@ fn items(view: &View<'_>, kind: ItemKind, slice: Slice) -> Value {
         limit,
         mut budget,
     } = slice;
-    let all = pocket::list(view, kind);
+    let all = pocket::list_items(view, kind);
     let mut shown: Vec<Value> = Vec::new();
     for item in all.iter().skip(skip).take(limit) {
         let mut value = item.value.clone();

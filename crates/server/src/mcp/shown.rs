@@ -11,11 +11,11 @@ use super::budget::Budget;
 
 /// An entry of the stream without its text.
 fn without_text(view: &View<'_>, entry: &Entry) -> Value {
-    let mut shown = projection::shown(entry);
+    let mut shown = projection::stream_entry(entry);
     shown["text"] = "".into();
     shown["author_id"] = entry.author.id.as_str().into();
     shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.answered_by(entry) {
+    if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();
     }
     shown
@@ -66,7 +66,7 @@ pub(super) fn with_audiences(view: &View<'_>, pack: &mut Value) {
 pub(super) fn describe(view: &View<'_>, entry: &Entry, shown: &mut Value) {
     shown["author_label"] = entry.shown_label().into();
     shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.answered_by(entry) {
+    if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();
     }
 }

@@ -112,7 +112,7 @@ fn report(
         // leaks but faults.
         let world = log::load(store, contexts).ok().flatten();
         let leaks = world
-            .map(|(world, _)| verify::leaks(&world))
+            .map(|loaded| verify::leaks(&loaded.world))
             .unwrap_or_default();
         let shown = leaks.iter().map(|leak| {
             json!({
@@ -177,7 +177,7 @@ fn as_line(fact: Fact, at: Timestamp) -> AuditLine {
         details: details.to_string(),
     };
     match fact {
-        Fact::Line(line) => line,
+        Fact::AuditLine(line) => line,
         Fact::Config(config) => line("configured", config.to_json()),
         Fact::Forked(fork) => line("forked", json!({ "world_id": fork.from.as_str() })),
         Fact::Person(person) => line("person", person.to_json()),

@@ -186,5 +186,5 @@ pub(crate) async fn leave_line(
         request: None,
         details: details.to_string(),
     };
-    Ok(room.record(vec![Fact::Line(line)]).await?)
+    Ok(room.record(vec![Fact::AuditLine(line)]).await?)
 }

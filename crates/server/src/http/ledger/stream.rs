@@ -46,7 +46,8 @@ fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     }
     seat.room.study(|world| {
         let view = world.view(seat.viewer());
-        let page = projection::read(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
+        let page =
+            projection::read_page(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
         let mut page = page.map_err(|fault| at(fault, "cursor"))?;
         if query.audience {
             projection::add_audiences(&view, &mut page.value);
@@ -120,7 +121,7 @@ fn find(world: &World, seat: &Seat, id: EntryId) -> Option<Value> {
     let entry = view.entry(id)?;
     Some(with_reply_to(
         entry,
-        view.answered_by(entry).map(|answered| answered.id),
+        view.replied_to(entry).map(|answered| answered.id),
     ))
 }
 

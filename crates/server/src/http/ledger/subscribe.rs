@@ -159,7 +159,7 @@ impl Feed {
 /// The event of a page.
 fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
     let view = world.view(key.viewer.clone());
-    let page = projection::read(
+    let page = projection::read_page(
         &view,
         UNNAMED_REQUEST,
         key.cursor.as_deref(),

@@ -126,7 +126,7 @@ impl Asker {
         request: Value,
     ) -> Result<Value, ApiError> {
         self.count(shared)?;
-        let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
+        let (room, caller) = (Arc::clone(&self.room), Caller::from_principal(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;
             let answered: Result<Value, Fault> =
@@ -138,7 +138,7 @@ impl Asker {
 
     /// A request of the server's own making.
     pub(crate) fn request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
-        let caller = Caller::of(&self.who);
+        let caller = Caller::from_principal(&self.who);
         json!({
             "tool_request_id": tool,
             "request_id": tool,

@@ -139,7 +139,7 @@ pub(crate) async fn change(
 fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
-    let config = world.config.changed(&root)?;
+    let config = world.config.with_changes(&root)?;
     if root
         .optional("writer_persons")?
         .or(root.optional("registry")?)

@@ -20,7 +20,7 @@ fn principal(who: &str) -> Principal {
 
 /// What a tool answers, but for the id of a pack, which is that of one world.
 fn tool(world: &World, who: &Principal, name: &str, query: &str, about: Option<&str>) -> Value {
-    let caller = Caller::of(who);
+    let caller = Caller::from_principal(who);
     let request = json!({
         "tool_request_id": "t", "request_id": "r",
         "requested_by": { "engine": "e", "actor": caller.identity, "knowledge_view": who.viewer().as_str() },
@@ -39,7 +39,7 @@ fn answers(room: &Room) -> Vec<Value> {
     let of = |who: &str| {
         room.read(|world| {
             let who = principal(who);
-            let mut page = projection::read(&world.view(who.viewer()), "r", None, 500)
+            let mut page = projection::read_page(&world.view(who.viewer()), "r", None, 500)
                 .unwrap()
                 .value;
             page["stream"]
@@ -80,7 +80,7 @@ async fn patch(room: &Arc<Room>, change: Value) {
     let facts = room.read(|world| {
         let config = world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap();
         let to = ClockState {
             timezone: config.timezone.clone(),

@@ -4,7 +4,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use turnkeep_ledger::fact::{AuditLine, Fact};
-use turnkeep_ledger::log::{self, Base, Unrecordable};
+use turnkeep_ledger::log::{self, ForkBase, Unrecordable};
 use turnkeep_types::TurnId;
 
 use super::*;
@@ -97,7 +97,7 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
         say(&room, "r-1", "one").await.unwrap();
         for command in log::create_contexts(
             &name("other"),
-            Base {
+            ForkBase {
                 reality: TurnId::new(1),
                 derived: None,
             },
@@ -128,7 +128,7 @@ async fn what_no_record_can_hold_is_refused_and_not_dropped() {
         request: None,
         details: "x".repeat(17 << 20),
     };
-    let refused = room.record(vec![Fact::Line(line)]).await;
+    let refused = room.record(vec![Fact::AuditLine(line)]).await;
     assert!(
         matches!(
             refused,

@@ -31,11 +31,11 @@ pub(super) fn lines(
     what: &str,
 ) -> Vec<String> {
     use turnkeep_ledger::fact::Fact;
-    use turnkeep_ledger::log::Place;
+    use turnkeep_ledger::log::WorldLog;
     let mut found = Vec::new();
-    Place::new(contexts)
-        .catch_up(&house.store, |_, fact| {
-            if let Fact::Line(line) = fact
+    WorldLog::new(contexts)
+        .read_new_facts(&house.store, |_, fact| {
+            if let Fact::AuditLine(line) = fact
                 && line.what == what
             {
                 found.push(line.details);
@@ -422,7 +422,7 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     let changed = room.read(|world| {
         world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap()
     });
     room.record(vec![Fact::Config(Box::new(changed))])

@@ -9,7 +9,7 @@ use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
 use turnkeep_ledger::fact::{BundleCommit, Fact, ItemKind, PocketItem, ProposedBy};
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
-use turnkeep_ledger::log::{Base, Place, create_contexts};
+use turnkeep_ledger::log::{ForkBase, WorldLog, create_contexts};
 use turnkeep_ledger::teamworld::{Said, TeamWorld};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_store::{Options, Outcome, Store};
@@ -39,14 +39,14 @@ pub(super) fn open(data: &Path) -> Result<Store> {
 pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], Vec<EntryId>)> {
     let name = name(WORLD)?;
     let mut contexts = Vec::new();
-    for command in create_contexts(&name, Base::default()) {
+    for command in create_contexts(&name, ForkBase::default()) {
         match store.run(command)? {
             Outcome::Created(created) => contexts.push(created.context),
             other => bail!("an unexpected outcome: {other:?}"),
         }
     }
     let contexts: [ContextId; 3] = contexts.try_into().ok().context("a context is missing")?;
-    let mut place = Place::new(contexts);
+    let mut place = WorldLog::new(contexts);
     let start = WorldTime::at(Timestamp(1));
     let mut first = vec![Fact::Config(Box::new(Config::new(
         name,
@@ -57,7 +57,7 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
         let (id, label) = (self::name(&label.to_uppercase())?, label.clone());
         first.push(Fact::Person(Person {
             label,
-            ..Person::met(id)
+            ..Person::with_id(id)
         }));
     }
     append(store, &mut place, &first)?;
@@ -79,10 +79,10 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
     Ok((contexts, writer.entries))
 }
 
-fn append(store: &Store, place: &mut Place, facts: &[Fact]) -> Result<()> {
-    let command = place.append(facts)?.context("nothing to append")?;
+fn append(store: &Store, place: &mut WorldLog, facts: &[Fact]) -> Result<()> {
+    let command = place.append_command(facts)?.context("nothing to append")?;
     match store.run(command)? {
-        Outcome::Appended(appended) => place.advance(&appended),
+        Outcome::Appended(appended) => place.record_appended(&appended),
         other => bail!("an unexpected outcome: {other:?}"),
     }
     Ok(())
