@@ -17,8 +17,8 @@ use turnkeep_store::{Command, Outcome};
 use turnkeep_types::ContextId;
 
 use super::error::LedgerError;
-use super::room::Room;
-use super::worlds::{Keeper, Worlds};
+use super::world_handle::WorldHandle;
+use super::worlds::{LedgerServices, Worlds};
 
 /// What a world's audit begins with.
 pub(super) fn beginning(world: &World) -> Vec<Fact> {
@@ -35,7 +35,7 @@ impl Worlds {
         self: &Arc<Self>,
         config: Config,
         persons: Vec<Person>,
-    ) -> Result<Arc<Room>, LedgerError> {
+    ) -> Result<Arc<WorldHandle>, LedgerError> {
         let mut world = World::new(config);
         for person in persons {
             world.apply(Fact::Person(person));
@@ -46,21 +46,21 @@ impl Worlds {
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
             let place = worlds
-                .keeper
+                .services
                 .found(&name, ForkBase::default(), beginning(&world))
                 .await?;
             Ok(worlds.open_to_all(world, place))
         };
-        self.keeper.finish(make).await?
+        self.services.run_to_end(make).await?
     }
 
     /// Makes a world that shares the past of another, up to the last beat that a point covers.
     pub(crate) async fn fork(
         self: &Arc<Self>,
-        origin: &Room,
+        origin: &WorldHandle,
         name: Name,
         point: impl FnOnce(&World) -> Result<Option<Point>, Fault>,
-    ) -> Result<Arc<Room>, LedgerError> {
+    ) -> Result<Arc<WorldHandle>, LedgerError> {
         let (place, point) = origin.between_commits(point).await;
         let place =
             place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
@@ -69,7 +69,7 @@ impl Worlds {
         let make = async move {
             let _one = worlds.making.lock().await;
             worlds.check_free(&name)?;
-            let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
+            let (store, fork) = (worlds.services.store.store().clone(), name.clone());
             let past = move || {
                 let origin = Origin {
                     name: &from,
@@ -77,21 +77,21 @@ impl Worlds {
                 };
                 SharedPast::collect(&store, origin, &fork, point.as_ref())
             };
-            let past = worlds.keeper.blocking(past).await??;
+            let past = worlds.services.run_blocking(past).await??;
             let place = worlds
-                .keeper
+                .services
                 .found(&name, past.base, past.beginning)
                 .await?;
-            let (store, contexts) = (worlds.keeper.store.store().clone(), place.contexts());
+            let (store, contexts) = (worlds.services.store.store().clone(), place.contexts());
             let world = worlds
-                .keeper
-                .blocking(move || log::load(&store, contexts))
+                .services
+                .run_blocking(move || log::load(&store, contexts))
                 .await??;
             let LoadedWorld { world, log: place } =
                 world.ok_or(log::LoadError::NoConfiguration(name))?;
             Ok(worlds.open_to_all(world, place))
         };
-        self.keeper.finish(make).await?
+        self.services.run_to_end(make).await?
     }
 
     /// Refuses a name that a world has, in this or another spelling: people would take one for the
@@ -112,9 +112,9 @@ impl Worlds {
         }
     }
 
-    fn open_to_all(&self, world: World, place: WorldLog) -> Arc<Room> {
+    fn open_to_all(&self, world: World, place: WorldLog) -> Arc<WorldHandle> {
         let room = self.add(world, Some(place));
-        self.keeper.teller.tell_of(room.name());
+        self.services.changes.notify(room.name());
         room
     }
 }
@@ -127,7 +127,7 @@ fn taken() -> Fault {
     )
 }
 
-impl Keeper {
+impl LedgerServices {
     /// Makes a world's contexts and records its beginning. Repeatable after a crash in between.
     pub(super) async fn found(
         &self,
@@ -135,7 +135,7 @@ impl Keeper {
         base: ForkBase,
         beginning: Vec<Fact>,
     ) -> Result<WorldLog, LedgerError> {
-        self.publish().await?;
+        self.publish_record_types().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
         let audit = self.create_context(audit).await?;
         if log::is_configured(self.store.store(), audit)? {
@@ -147,7 +147,7 @@ impl Keeper {
         place.skip_to_end(self.store.store())?;
         let here = place.clone();
         let append = self
-            .blocking(move || here.append_command(&beginning))
+            .run_blocking(move || here.append_command(&beginning))
             .await??;
         let Some(command) = append else {
             return Ok(place);

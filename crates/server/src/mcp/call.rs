@@ -110,15 +110,15 @@ async fn answer(
 fn asker(shared: &Shared, caller: &Caller, arguments: &Arguments<'_>) -> Result<Asker, ApiError> {
     match caller {
         Caller::Person(person) => Ok(Asker {
-            room: Arc::clone(&person.room),
+            handle: Arc::clone(&person.handle),
             who: person.who.clone(),
             token: Some(person.token),
         }),
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
-            let room = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
+            let handle = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
             Ok(Asker {
-                room,
+                handle,
                 who: Principal::Owner,
                 token: None,
             })

@@ -35,9 +35,9 @@ pub(super) async fn instructions(shared: &Shared, caller: &Caller) -> Result<Str
     match caller {
         Caller::Owner => Ok(to_the_owner(shared)),
         Caller::Person(person) => {
-            let (room, who) = (Arc::clone(&person.room), person.who.clone());
+            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
             shared
-                .blocking(move || Ok(room.study(|world| to_a_person(world, &who))))
+                .blocking(move || Ok(handle.read_long(|world| to_a_person(world, &who))))
                 .await
         }
     }
@@ -94,7 +94,7 @@ fn to_the_owner(shared: &Shared) -> String {
     let names: Vec<String> = worlds
         .iter()
         .take(INTRODUCED_WORLDS_MAX)
-        .map(|room| format!("`{}`", room.name()))
+        .map(|handle| format!("`{}`", handle.name()))
         .collect();
     let more = match worlds.len().saturating_sub(INTRODUCED_WORLDS_MAX) {
         0 => String::new(),

@@ -38,17 +38,17 @@ fn asker_at(shared: &Shared, caller: &Caller, address: &str) -> Option<Asker> {
         .strip_suffix("/stream")?;
     match caller {
         Caller::Owner => {
-            let room = shared.worlds.get(world)?;
+            let handle = shared.worlds.get(world)?;
             Some(Asker {
-                room,
+                handle,
                 who: Principal::Owner,
                 token: None,
             })
         }
-        Caller::Person(person) if person.room.name().as_str() == world => {
-            let (room, who) = (Arc::clone(&person.room), person.who.clone());
+        Caller::Person(person) if person.handle.name().as_str() == world => {
+            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
             Some(Asker {
-                room,
+                handle,
                 who,
                 token: Some(person.token),
             })
@@ -59,9 +59,9 @@ fn asker_at(shared: &Shared, caller: &Caller, address: &str) -> Option<Asker> {
 
 /// Answers `resources/list`.
 pub(super) fn list(shared: &Shared, caller: &Caller) -> Value {
-    let rooms = match caller {
+    let handles = match caller {
         Caller::Owner => shared.worlds.list(),
-        Caller::Person(person) => vec![Arc::clone(&person.room)],
+        Caller::Person(person) => vec![Arc::clone(&person.handle)],
     };
     let resource = |world: &str| {
         json!({
@@ -72,10 +72,10 @@ pub(super) fn list(shared: &Shared, caller: &Caller) -> Value {
             "mimeType": "application/json",
         })
     };
-    let listed: Vec<Value> = rooms
+    let listed: Vec<Value> = handles
         .iter()
         .take(LISTED_MAX)
-        .map(|room| resource(room.name().as_str()))
+        .map(|handle| resource(handle.name().as_str()))
         .collect();
     json!({ "resources": listed })
 }
@@ -161,7 +161,7 @@ struct Token(Option<Asker>);
 impl Token {
     fn of(caller: &Caller) -> Self {
         Self(caller.person().map(|person| Asker {
-            room: Arc::clone(&person.room),
+            handle: Arc::clone(&person.handle),
             who: person.who.clone(),
             token: Some(person.token),
         }))
@@ -214,7 +214,10 @@ impl Subscription {
     async fn news(&self, place: u64) {
         match &self.followed {
             Some(Followed { asker, .. }) => {
-                asker.room.wait_for_news(&asker.who.viewer(), place).await
+                asker
+                    .handle
+                    .wait_for_entries(&asker.who.viewer(), place)
+                    .await
             }
             None => std::future::pending().await,
         }
@@ -224,7 +227,7 @@ impl Subscription {
     fn count(&self) -> u64 {
         self.followed.as_ref().map_or(0, |Followed { asker, .. }| {
             asker
-                .room
+                .handle
                 .read(|world| world.view(asker.who.viewer()).count())
         })
     }

@@ -39,10 +39,11 @@ async fn look<T: Send + 'static>(
     asker: &Asker,
     look: impl FnOnce(&View<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let (room, viewer) = (Arc::clone(&asker.room), asker.who.viewer());
+    let (handle, viewer) = (Arc::clone(&asker.handle), asker.who.viewer());
     shared
         .blocking(move || {
-            room.study(|world| look(&world.view(viewer)))
+            handle
+                .read_long(|world| look(&world.view(viewer)))
                 .map_err(ApiError::from)
         })
         .await
@@ -58,7 +59,7 @@ pub(super) async fn whoami(
     let after = arguments.optional_text("after")?.map(str::to_owned);
     let work = move || {
         let answer = |world: &World| introduction::whoami(world, &asker, after.as_deref());
-        Ok(asker.room.study(answer))
+        Ok(asker.handle.read_long(answer))
     };
     shared.blocking(work).await
 }
@@ -306,11 +307,11 @@ pub(super) async fn read(
     if let Some(wait) = wait_of(arguments)? {
         let viewer = asker.who.viewer();
         let place = asker
-            .room
+            .handle
             .read(|world| wanted.place(&world.view(viewer.clone())))?;
         let end = Instant::now() + wait;
         tokio::select! {
-            () = asker.room.wait_for_news(&viewer, place) => {}
+            () = asker.handle.wait_for_entries(&viewer, place) => {}
             () = tokio::time::sleep_until(end) => {}
             () = shared.stopping.cancelled() => {}
         }

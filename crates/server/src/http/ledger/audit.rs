@@ -39,7 +39,7 @@ pub(crate) async fn lines(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    let context = seat.room.contexts().await.map(|[_, audit, _]| audit);
+    let context = seat.handle.contexts().await.map(|[_, audit, _]| audit);
     page(&shared, context, query).await
 }
 
@@ -56,8 +56,8 @@ pub(crate) async fn derived(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    leave_line(&seat.room, "audit-read", &json!({ "what": "derived" })).await?;
-    let context = seat.room.contexts().await.map(|[_, _, derived]| derived);
+    leave_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
+    let context = seat.handle.contexts().await.map(|[_, _, derived]| derived);
     page(&shared, context, query).await
 }
 
@@ -76,16 +76,16 @@ pub(crate) async fn verify(
 ) -> Result<Json<Value>, ApiError> {
     let unreadable = named
         .get("world")
-        .and_then(|world| shared.worlds.unreadable(world));
+        .and_then(|world| shared.worlds.unreadable_contexts(world));
     let contexts = match (seat, unreadable) {
         (Ok(seat), _) => {
             leave_line(
-                &seat.room,
+                &seat.handle,
                 "audit-read",
                 &json!({ "what": "verify", "leaks": query.leaks }),
             )
             .await?;
-            seat.room.contexts().await
+            seat.handle.contexts().await
         }
         // This is how its owner learns what is damaged; no line can be left there.
         (Err(_), Some(contexts)) => Some(contexts),

@@ -17,7 +17,7 @@ use super::super::query::ActingQuery;
 use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
-use crate::ledger::Answer;
+use crate::ledger::LedgerAnswer;
 use crate::shared::Shared;
 use crate::write_rate::Write;
 
@@ -42,7 +42,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
+    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope for the world `default`.
@@ -60,7 +60,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
+    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.
@@ -87,13 +87,13 @@ pub(crate) async fn beat(
     if let Some(token) = seat.token {
         let write = Write {
             token,
-            world: seat.room.name(),
+            world: seat.handle.name(),
             bytes: text_bytes(&bundle),
         };
         shared.write_rate.admit(&write)?;
     }
     Ok(respond(
-        seat.room
+        seat.handle
             .beat(&seat.who, envelope, bundle, expected_cursor)
             .await?,
     ))
@@ -118,8 +118,8 @@ pub(crate) async fn check(
         expected_cursor,
     } = brought(&mut body)?;
     Ok(respond(
-        seat.room
-            .check(&seat.who, envelope, bundle, expected_cursor)
+        seat.handle
+            .check_beat(&seat.who, envelope, bundle, expected_cursor)
             .await?,
     ))
 }
@@ -164,7 +164,7 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
     })
 }
 
-fn respond(answer: Answer) -> Response {
+fn respond(answer: LedgerAnswer) -> Response {
     let status = if answer.rejected {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {

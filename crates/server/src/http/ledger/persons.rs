@@ -20,7 +20,7 @@ use crate::error::ApiError;
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
     let persons: Vec<_> = seat
-        .room
+        .handle
         .read(|world| world.people.iter().map(Person::to_json).collect());
     Json(json!({ "persons": persons }))
 }
@@ -35,11 +35,11 @@ pub(crate) async fn add(
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
-    seat.room
-        .record_what(move |world| described(world, &body.root(Code::ConfigInvalid)))
+    seat.handle
+        .record_decided(move |world| described(world, &body.root(Code::ConfigInvalid)))
         .await?;
     let shape = seat
-        .room
+        .handle
         .read(|world| world.people.get(id.as_str()).map(Person::to_json));
     Ok((StatusCode::CREATED, Json(shape.unwrap_or_default())))
 }

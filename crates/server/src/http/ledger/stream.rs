@@ -42,9 +42,9 @@ pub(crate) async fn page(
 
 fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     if seat.audit {
-        return seat.room.study(|world| everything(world, query));
+        return seat.handle.read_long(|world| everything(world, query));
     }
-    seat.room.study(|world| {
+    seat.handle.read_long(|world| {
         let view = world.view(seat.viewer());
         let page =
             projection::read_page(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
@@ -107,7 +107,7 @@ pub(crate) async fn entry(
         .unwrap_or(text)
         .parse::<EntryId>()
         .ok();
-    let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id)));
+    let found = id.and_then(|id| seat.handle.read(|world| find(world, &seat, id)));
     let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
     found.map(Json).ok_or_else(|| missing().into())
 }

@@ -18,7 +18,7 @@ use super::super::query::{ActingQuery, ReadingQuery};
 use super::body;
 use super::seat::{Named, Seat, person_named};
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::shared::Shared;
 
 /// Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
@@ -33,7 +33,7 @@ pub(crate) async fn ask(
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
     let asker = Asker {
-        room: seat.room,
+        handle: seat.handle,
         who: seat.who,
         token: seat.token,
     };
@@ -58,14 +58,14 @@ pub(crate) async fn capsule(
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let who = if seat.audit {
         Principal::Person {
-            id: person_named(&seat.room, person)?,
+            id: person_named(&seat.handle, person)?,
             write: false,
         }
     } else {
         seat.who
     };
     let asker = Asker {
-        room: seat.room,
+        handle: seat.handle,
         who,
         token: seat.token,
     };
@@ -84,7 +84,7 @@ pub(crate) async fn capsule(
 /// Somebody who asks tools.
 pub(crate) struct Asker {
     /// In which world.
-    pub(crate) room: Arc<Room>,
+    pub(crate) handle: Arc<WorldHandle>,
     /// As whom.
     pub(crate) who: Principal,
     /// A person's token, whose calls are counted.
@@ -103,8 +103,8 @@ impl Asker {
         let Some(token) = self.token else {
             return Ok(());
         };
-        let now = self.room.now();
-        let counts = self.room.read(|world| {
+        let now = self.handle.now();
+        let counts = self.handle.read(|world| {
             world
                 .token(token)
                 .is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
@@ -126,11 +126,11 @@ impl Asker {
         request: Value,
     ) -> Result<Value, ApiError> {
         self.count(shared)?;
-        let (room, caller) = (Arc::clone(&self.room), Caller::from_principal(&self.who));
+        let (handle, caller) = (Arc::clone(&self.handle), Caller::from_principal(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;
             let answered: Result<Value, Fault> =
-                room.study(|world| answer(world, world.position(), &caller, &request, None));
+                handle.read_long(|world| answer(world, world.position(), &caller, &request, None));
             answered.map_err(ApiError::from)
         };
         shared.blocking(work).await
