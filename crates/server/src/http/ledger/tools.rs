@@ -32,12 +32,15 @@ pub(crate) async fn ask(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    let asker = Asker {
+    let world_caller = WorldCaller {
         handle: seat.handle,
         who: seat.who,
         token: seat.token,
     };
-    asker.ask(&shared, body.document).await.map(Json)
+    world_caller
+        .ask_tool(&shared, body.document)
+        .await
+        .map(Json)
 }
 
 /// What there is to read about a person, with the reader's eyes.
@@ -64,42 +67,45 @@ pub(crate) async fn capsule(
     } else {
         seat.who
     };
-    let asker = Asker {
+    let world_caller = WorldCaller {
         handle: seat.handle,
         who,
         token: seat.token,
     };
     let constraints = json!({ "person_id": person });
-    let mut pack = asker
-        .ask(&shared, asker.request("CAPSULE_GET", "", &constraints))
+    let mut pack = world_caller
+        .ask_tool(
+            &shared,
+            world_caller.tool_request("CAPSULE_GET", "", &constraints),
+        )
         .await?;
     if let Some(pack) = pack.as_object_mut() {
-        // Nobody asked a tool, so nothing is echoed.
+        // The caller sent no tool request, so the answer repeats no ids.
         pack.shift_remove("tool_request_id");
         pack.shift_remove("request_id");
     }
     Ok(Json(pack))
 }
 
-/// Somebody who asks tools.
-pub(crate) struct Asker {
-    /// In which world.
+/// A caller of tools in one world.
+pub(crate) struct WorldCaller {
+    /// The world.
     pub(crate) handle: Arc<WorldHandle>,
-    /// As whom.
+    /// The caller's identity in the world.
     pub(crate) who: Principal,
-    /// A person's token, whose calls are counted.
+    /// A person's token. Its calls are counted.
     pub(crate) token: Option<TokenId>,
 }
 
-impl Asker {
-    /// Counts a call of a person's token, or refuses it.
-    pub(crate) fn count(&self, shared: &Shared) -> Result<(), ApiError> {
+impl WorldCaller {
+    /// Counts a call of a person's token. Rejects the call if there were too many.
+    pub(crate) fn count_call(&self, shared: &Shared) -> Result<(), ApiError> {
         self.token
             .map_or(Ok(()), |token| shared.tool_rate.admit(token))
     }
 
-    /// Refuses to go on for a token that was revoked or ended meanwhile.
-    pub(crate) fn refuse_ended_token(&self) -> Result<(), ApiError> {
+    /// Rejects a token that was revoked or has expired meanwhile.
+    pub(crate) fn check_token(&self) -> Result<(), ApiError> {
         let Some(token) = self.token else {
             return Ok(());
         };
@@ -119,13 +125,13 @@ impl Asker {
         }
     }
 
-    /// What a tool answers to a request as it came.
-    pub(crate) async fn ask(
+    /// Parses a tool request and returns the tool's answer.
+    pub(crate) async fn ask_tool(
         &self,
         shared: &Arc<Shared>,
         request: Value,
     ) -> Result<Value, ApiError> {
-        self.count(shared)?;
+        self.count_call(shared)?;
         let (handle, caller) = (Arc::clone(&self.handle), Caller::from_principal(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;
@@ -136,8 +142,8 @@ impl Asker {
         shared.blocking(work).await
     }
 
-    /// A request of the server's own making.
-    pub(crate) fn request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
+    /// Builds a tool request for the caller.
+    pub(crate) fn tool_request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
         let caller = Caller::from_principal(&self.who);
         json!({
             "tool_request_id": tool,
