@@ -129,6 +129,7 @@ fn check_request(draft: &BundleDraft<'_>, terms: &Terms<'_>) -> Result<(), Fault
     if draft.request != terms.request {
         return Err(Fault::new(Code::RequestMismatch, "request_id", message));
     }
+    // Every entry repeats the request id, and a wrong one means a bundle for another request.
     let foreign = draft
         .entries
         .iter()

@@ -54,9 +54,10 @@ impl Anchor {
         if let Some(scene) = scene.filter(|scene| is_usable(scene, space)) {
             return Self::new(view, scene.text.clone(), scene.cited.clone());
         }
+        // No scene is usable, so the newest entries stand in for it.
         let quoted = space.fill(quotation::quote_newest(view), &mut HashSet::new());
         let used = quoted.iter().map(|quotation| quotation.entry.id).collect();
-        Self::new(view, quotation::join(&quoted), used)
+        Self::new(view, quotation::join_texts(&quoted), used)
     }
 
     fn new(view: &View<'_>, text: String, used: Vec<EntryId>) -> Self {
@@ -90,7 +91,7 @@ impl Anchor {
 /// not accepted.
 fn is_usable(scene: &Scene, space: Space) -> bool {
     let bytes = json_bytes(&scene.text) + scene.cited.len() * LISTED_ID_BYTES;
-    !scene.text.is_empty() && scene.text.len() <= ANCHOR_BYTES_MAX && bytes <= space.json()
+    !scene.text.is_empty() && scene.text.len() <= ANCHOR_BYTES_MAX && bytes <= space.json_left()
 }
 
 /// The last scene that the view may know of, and how many scenes were set before it.

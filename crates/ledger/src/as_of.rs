@@ -38,6 +38,7 @@ impl Point {
                 let entries = entries_until(world, &time);
                 Ok(Self::Time(time, entries))
             }
+            // An ambiguous local time is a time; only a text that is no time can be a cursor.
             Err(fault) if fault.code != Code::TimeFormat => Err(fault),
             Err(_) => entries_at_cursor(world, viewer, as_of, path).map(Self::Entries),
         }
@@ -179,7 +180,7 @@ mod tests {
 
     /// A world of entries, each with its minute, its bundle and its only reader besides the author.
     fn world(entries: &[(u64, u128, Option<&str>)]) -> World {
-        let start = WorldTime::at(Timestamp(0));
+        let start = WorldTime::from_timestamp(Timestamp(0));
         let mut world = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,
@@ -190,7 +191,7 @@ mod tests {
                 id: EntryId(number as u128),
                 bundle: BundleId(*bundle),
                 request: "r".into(),
-                time: WorldTime::at(Timestamp(minute * 60_000)),
+                time: WorldTime::from_timestamp(Timestamp(minute * 60_000)),
                 author: Author {
                     class: AuthorClass::Person,
                     id: Name::new("A").unwrap(),

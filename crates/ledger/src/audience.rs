@@ -45,7 +45,7 @@ pub enum Audience {
 
 impl Audience {
     /// The audience of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn of_entry(entry: &Entry) -> Self {
         let Some(visible_to) = &entry.visible_to else {
             return Self::Public;
         };
@@ -56,6 +56,7 @@ impl Audience {
         ) {
             readers.push(entry.author.id.clone());
         }
+        // Equal audiences must be equal values, because they are keys of a map.
         readers.sort();
         readers.dedup();
         Self::Readers(readers.into())
@@ -97,7 +98,7 @@ struct ClassRow {
 impl Classes {
     /// Adds an entry to the class of its audience.
     pub fn add_entry(&mut self, number: u32, entry: &Entry) -> ClassId {
-        let audience = Audience::of(entry);
+        let audience = Audience::of_entry(entry);
         let known = self.numbers.get(&audience).copied();
         let class = known.unwrap_or_else(|| self.create_class(audience));
         if let Some(row) = self.rows.get_mut(class.0 as usize) {
@@ -179,7 +180,7 @@ mod tests {
             id: EntryId(0),
             bundle: BundleId(0),
             request: "r".into(),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(random.below(6)),

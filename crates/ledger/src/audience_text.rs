@@ -14,7 +14,7 @@ const NAMES_BYTES_MAX: usize = 400;
 
 /// Who may see an entry that the view shows: `everyone`, `only you`, or `only you and BOB (Bob)`.
 pub fn audience_text(view: &View<'_>, entry: &Entry) -> String {
-    let Audience::Readers(readers) = Audience::of(entry) else {
+    let Audience::Readers(readers) = Audience::of_entry(entry) else {
         return "everyone".to_owned();
     };
     let is_own = |name: &Name| view.viewer == Viewer::Reader(name.clone());

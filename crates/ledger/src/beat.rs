@@ -125,6 +125,7 @@ struct Admitted<'a> {
 }
 
 fn admit<'a>(world: &'a World, beat: &Beat<'_>) -> Result<Admitted<'a>, Fault> {
+    // Callers see which fault comes first, so the order of these checks must not change.
     beat.envelope.check_invoker(&world.config, &world.people)?;
     let view = world.view(beat.principal.viewer());
     check_expected(&view, beat.expected_cursor)?;
@@ -152,7 +153,7 @@ fn declared_by(world: &World, envelope: &Envelope) -> Result<Declared, Fault> {
 pub fn clock_at(world: &World, envelope: &Envelope, now: Timestamp) -> Result<ClockState, Fault> {
     let declared = declared_by(world, envelope)?;
     let commit = clock::commit_time(&world.clock, world.config.clock, now, &declared)?;
-    Ok(clock::after(&world.clock, &declared, &commit, None))
+    Ok(clock::clock_after(&world.clock, &declared, &commit, None))
 }
 
 /// Rejects cursors that are not valid in a view. A cursor that was valid once stays valid, so a
@@ -288,7 +289,7 @@ impl BeatBuilder {
             reply_to: None,
         });
         let mut builder = Self {
-            clock: clock::after(&world.clock, declared, &commit, None),
+            clock: clock::clock_after(&world.clock, declared, &commit, None),
             declaration: None,
             commit,
             bundle,
@@ -352,6 +353,7 @@ impl BeatBuilder {
                 .push(self.make_entry(world, beat, proposed, ids));
         }
         for item in proposal.items {
+            // Item indexes count the proposal's entries, which come behind the operator's own.
             let Some(source) = self.entries.get(first + item.entry_index) else {
                 continue;
             };
@@ -388,7 +390,7 @@ impl BeatBuilder {
             .rev()
             .find(|entry| entry.visible_to.is_none());
         let last_public = last_public.map(|entry| &entry.time);
-        self.clock = clock::after(&self.before, &self.declared, &self.commit, last_public);
+        self.clock = clock::clock_after(&self.before, &self.declared, &self.commit, last_public);
     }
 
     /// Records a rejection. If the request has nothing else, the clock does not move.
@@ -397,6 +399,7 @@ impl BeatBuilder {
         self.rejection = Some(fault.reason());
         let details = json!({ "reason": fault.reason(), "message": fault.message });
         self.audit.push(audit_line(beat, "rejection", &details));
+        // Otherwise a writer whose proposals are all rejected would still move a step clock.
         if self.entries.is_empty() && !self.declared.is_some() {
             self.clock = self.before.clone();
         }
@@ -485,6 +488,8 @@ impl BeatBuilder {
     /// All facts in the order in which they are recorded.
     fn into_facts(self, commit: Option<BundleCommit>, outcome: Outcome) -> Vec<Fact> {
         let mut facts = Vec::with_capacity(self.entries.len() + self.items.len() + 4);
+        // Entries come before their bundle commit, which counts them, and the outcome comes last of
+        // reality, because `apply` takes the clock from it.
         facts.extend(self.declaration.map(Fact::Time));
         facts.extend(self.entries.into_iter().map(Fact::Entry));
         facts.extend(self.items.into_iter().map(Fact::Item));

@@ -99,7 +99,7 @@ impl<'n> Subject<'n> {
     }
 
     /// The quotation of an entry, if the person wrote it or it names the person.
-    fn quotation<'a>(&self, view: &View<'a>, number: u32) -> Option<Quotation<'a>> {
+    fn quote<'a>(&self, view: &View<'a>, number: u32) -> Option<Quotation<'a>> {
         let entry = view.entry_at(number)?;
         if self.names.is_empty() {
             return None;
@@ -150,6 +150,7 @@ impl<'n> Subject<'n> {
             .into_iter()
             .filter(|number| *number >= end)
             .collect();
+        // The sources overlap: an entry by the person may also name the person.
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();
         Candidates { numbers, end }
@@ -184,10 +185,12 @@ impl<'a> Capsule<'a> {
     /// Makes the capsule of a person. It is empty for an unknown person.
     pub fn build(view: &View<'a>, person: &str) -> Self {
         let subject = Subject::new(view.world, person);
-        let about = |number| subject.quotation(view, number);
+        let about = |number| subject.quote(view, number);
+        // An entry that is quoted as evidence is not quoted again as an appointment.
         let mut taken = HashSet::new();
         let newest = subject.newest_first(view).filter_map(about);
         let mut quotations = Space::of_text(CAPSULE_BYTES_MAX).fill(newest, &mut taken);
+        // The view's own time, not the clock: hidden entries must not end an appointment.
         let planned = open_calendar(view, view.newest_time()).into_iter().rev();
         let planned = planned
             .filter(|number| subject.may_be_about(view, *number))
@@ -247,7 +250,7 @@ fn sections_json(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
     let used = quotation::id_texts(quotations.iter().map(|quotation| &quotation.entry.id));
     let evidence = json!({
         "name": SOURCES,
-        "text": quotation::join(quotations),
+        "text": quotation::join_texts(quotations),
         "provenance": { "used_entry_ids": used },
         "excerpts": quotations.iter().map(excerpt).collect::<Vec<_>>(),
     });
@@ -314,7 +317,7 @@ fn check_evidence(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
             .fault("must list what is quoted"));
     }
     let text = section.field("text")?;
-    if text.text()? == quotation::join(&quotations) {
+    if text.text()? == quotation::join_texts(&quotations) {
         return Ok(());
     }
     Err(text.fault("must be the excerpts, to the byte, joined by newlines"))

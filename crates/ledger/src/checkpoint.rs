@@ -99,6 +99,7 @@ impl Checkpoint {
         let (head, rest) = bytes.split_at_checked(header(world, store, nothing).len())?;
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
         let end = read_end(head)?;
+        // Compares magic bytes, version, store and world at once.
         let ours = head == header(world, store, end) && hash == blake3::hash(head).as_bytes();
         (ours && Index::is_intact(index)).then_some(end)
     }
@@ -189,7 +190,7 @@ mod tests {
     const STORE: [u8; 16] = [7; 16];
 
     fn world() -> World {
-        let time = WorldTime::at(Timestamp(1_763_197_200_000));
+        let time = WorldTime::from_timestamp(Timestamp(1_763_197_200_000));
         let mut world = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_world_without_entries_has_no_checkpoint() {
-        let time = WorldTime::at(Timestamp(1));
+        let time = WorldTime::from_timestamp(Timestamp(1));
         let empty = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,

@@ -51,7 +51,8 @@ pub fn commit_time(
         Some(time) => Ok(time.clone()),
         None if clock.paused => Ok(clock.time.clone()),
         None => Ok(match mode {
-            ClockMode::Wall => WorldTime::at(now).max(clock.time.clone()),
+            // The wall clock may be behind the world's time, which never goes back.
+            ClockMode::Wall => WorldTime::from_timestamp(now).max(clock.time.clone()),
             ClockMode::Step => clock.time.plus_seconds(STEP_SECONDS),
         }),
     }
@@ -59,7 +60,7 @@ pub fn commit_time(
 
 /// The clock after a commit. It shows the time of the commit, or of the last public entry if that
 /// is later.
-pub fn after(
+pub fn clock_after(
     clock: &ClockState,
     declared: &Declared,
     commit: &WorldTime,
@@ -155,12 +156,12 @@ mod tests {
             timezone: Zone::named("Europe/Berlin"),
             time: None,
         };
-        let next = after(&clock(false), &pause, &clock(false).time, Some(&later));
+        let next = clock_after(&clock(false), &pause, &clock(false).time, Some(&later));
         assert_eq!(
             (next.time.as_str(), next.timezone.as_str(), next.paused),
             ("2026-01-01T00:01:00Z", "Europe/Berlin", true)
         );
-        let next = after(
+        let next = clock_after(
             &next,
             &Declared::default(),
             &later,

@@ -317,6 +317,7 @@ impl Config {
         if let Some(node) = node.optional("clock")? {
             config.clock = read_word(&node, CLOCKS)?;
         }
+        // After the profile's defaults, so that explicit fields win.
         config.change(node)?;
         if let Some(node) = node.optional("start")? {
             config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
@@ -336,6 +337,7 @@ impl Config {
     /// Reads a recorded configuration. Values that today's rules would reject are adjusted, so that
     /// a stricter rule never makes a world unreadable.
     pub(crate) fn from_record(mut value: Value) -> Result<Self, Fault> {
+        // These two fields are read leniently below; the rest goes through today's checks.
         let mut taken = |field: &str| {
             value
                 .as_object_mut()?
@@ -347,7 +349,7 @@ impl Config {
         if let Some(limits) = value.get_mut("limits") {
             Limits::clamp_recorded(limits);
         }
-        let start = WorldTime::at(Timestamp(0));
+        let start = WorldTime::from_timestamp(Timestamp(0));
         let root = Node::root(&value, Code::ConfigInvalid);
         let (config, _) = Self::from_json(&root, start)?;
         let missing = || root.fault("has no time zone or no label of the operator");
@@ -575,7 +577,7 @@ mod tests {
 
     #[test]
     fn a_recorded_configuration_is_read_though_rules_became_stricter() {
-        let start = WorldTime::at(Timestamp(5));
+        let start = WorldTime::from_timestamp(Timestamp(5));
         let config = Config::new(Name::new("w").unwrap(), Profile::Workspace, start);
         let change = |field: &str, value: Value| {
             let mut recorded = config.to_json();

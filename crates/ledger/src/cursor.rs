@@ -54,6 +54,7 @@ fn decode(view: &View<'_>, cursor: &str) -> Option<u64> {
         .then(|| place.parse().ok())
         .flatten()?;
     let ours = world == view.world.config.world.as_str();
+    // A fork shares the past of its origin, so readers keep their place in it.
     let shared = || {
         let fork = view
             .world

@@ -156,6 +156,7 @@ impl NewAnchor {
         let left = start_bytes_max(limits).saturating_sub(pack.len());
         let rehydration = (reason == AnchorReason::Full)
             .then(|| Rehydration::build(view, &anchor, request, left));
+        // A set scene stays in the same process and thus in the same epoch.
         let last = view.world.epoch().map_or(0, |epoch| epoch.number);
         let epoch = Epoch {
             number: if reason == AnchorReason::SceneSet {

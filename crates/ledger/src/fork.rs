@@ -198,6 +198,7 @@ fn find_earlier_origin(store: &Store, setup: &Setup, shared: SharedReality) -> O
 impl Setup {
     /// The first records of the fork's audit, in order.
     fn into_facts(self, first: Config, name: &Name, fork: Fork) -> Vec<Fact> {
+        // The first configuration is always recorded; a later one only if it differs.
         let later = self.config.filter(|config| *config != first);
         let renamed = |config: Config| {
             Fact::Config(Box::new(Config {

@@ -52,7 +52,7 @@ static WORLD: LazyLock<Option<World>> = LazyLock::new(|| {
     let mut world = World::new(Config::new(
         name("payments")?,
         Profile::Workspace,
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     ));
     for id in ["PLANNER", "CODER", "REVIEWER"] {
         world.apply(Fact::Person(Person::with_id(name(id)?)));
@@ -87,7 +87,7 @@ fn read_document(value: &Value, world: &World) {
     drop(ToolRequest::parse(value));
     drop(Config::from_json(
         &Node::root(value, Code::ConfigInvalid),
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     ));
     if let Ok(envelope) = Envelope::parse(value) {
         drop(envelope.declared_instant(&Zone::utc()));

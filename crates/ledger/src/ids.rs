@@ -30,6 +30,7 @@ fn write_id(number: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn read_id(text: &str) -> Option<u128> {
+    // 26 characters carry 130 bits; a first character above `7` would not fit into 128.
     if text.len() != ID_CHARACTERS || text.as_bytes().first().is_none_or(|&first| first > b'7') {
         return None;
     }

@@ -25,6 +25,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
             format!("the body is not UTF-8: {error}"),
         ));
     }
+    // Counted before parsing, so that a hostile document never becomes memory.
     if count_values_at_most(bytes) > VALUES_MAX {
         return Err(Fault::new(
             Code::JsonInvalid,

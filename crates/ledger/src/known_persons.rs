@@ -87,6 +87,7 @@ pub fn known_persons(view: &View<'_>) -> Vec<KnownPerson> {
     for person in view.world.people.iter() {
         known.insert(person.id.clone(), KnownPerson::from_person(person));
     }
+    // A closed world knows only those who were added.
     if view.world.config.registry == Registry::Open {
         for id in persons_met_in(view) {
             known
@@ -133,6 +134,7 @@ pub fn find_among(
     given: &str,
     refusal: Refusal<'_>,
 ) -> Result<Name, Fault> {
+    // An exact id wins over labels, so that no label can take over an id.
     if let Some(exact) = known.iter().find(|person| person.id.as_str() == given) {
         return Ok(exact.id.clone());
     }
@@ -143,6 +145,7 @@ pub fn find_among(
         .collect();
     match called[..] {
         [one] => Ok(one.id.clone()),
+        // In an open world, naming a new person creates it.
         [] => new_person(view, given).ok_or_else(|| unknown_name_fault(known, given, refusal)),
         _ => Err(ambiguous_name_fault(&called, given, refusal)),
     }
@@ -210,7 +213,11 @@ mod tests {
     }
 
     fn world(profile: Profile) -> World {
-        let mut world = World::new(Config::new(name("w"), profile, WorldTime::at(Timestamp(1))));
+        let mut world = World::new(Config::new(
+            name("w"),
+            profile,
+            WorldTime::from_timestamp(Timestamp(1)),
+        ));
         for (id, label, alias) in [
             ("ANN", "Ann", "A"),
             ("BOB", "Robert", "Bobby"),
@@ -232,7 +239,7 @@ mod tests {
             id: EntryId(number),
             bundle: BundleId(number),
             request: "r".into(),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(author),

@@ -105,6 +105,7 @@ fn is_state_line(line: &str) -> bool {
     };
     let key = key.trim();
     let words = value.split_whitespace().count();
+    // `She said: yes.` is a sentence, `Mood: calm` is a state.
     let sentence = value
         .trim_end()
         .ends_with(['.', '!', '?', '"', '\u{201d}', '\u{2026}']);
@@ -123,6 +124,7 @@ fn has_score(text: &str) -> bool {
                 .trim_start_matches(|char: char| char.is_ascii_digit())
                 .len();
         let whole = matches!(&after[..digits], "10" | "100") && !after[digits..].starts_with('/');
+        // `3/10` is a score, but `2026/10/03` is a date.
         let number = before.trim_end_matches(|char: char| char.is_ascii_digit());
         whole && number.len() < before.len() && !number.ends_with('/')
     })

@@ -148,6 +148,8 @@ pub fn create_contexts(world: &Name, base: ForkBase) -> [Command; 3] {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into();
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
+        // With a key, a second attempt for a fork would get the contexts of the first, at another
+        // base.
         let key = key.filter(|_| family == Family::Audit);
         Command::CreateContext(CreateContext {
             base: base.turn_of(family),

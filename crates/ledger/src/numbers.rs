@@ -42,6 +42,7 @@ impl EntryNumbers {
         number: u32,
         id_of: impl Fn(u32) -> Option<EntryId>,
     ) {
+        // At most half full, so that a probe always meets an empty slot soon.
         if (self.used + 1) * 2 > self.slots.len() {
             self.reserve(1, &id_of);
         }

@@ -132,6 +132,7 @@ pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Resul
         .filter(|_| outcome.kind == RequestKind::Beat)
         .map(|sent| bundle_form_again(&view, outcome, sent));
     let response = encode_response(form, projected);
+    // A different answer would break the promise of equal bytes, so it is an error instead.
     if *blake3::hash(&response).as_bytes() == outcome.response {
         Ok(response)
     } else {
@@ -163,6 +164,7 @@ fn bundle_form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value 
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
+    // Only used for a bundle that wrote nothing; a committed one has its recorded proposer.
     let by = ProposedBy {
         engine: text("engine").to_owned(),
         actor: text("actor").to_owned(),

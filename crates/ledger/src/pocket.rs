@@ -41,6 +41,7 @@ fn current_items<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<VisibleItem<'a
         number: None,
     });
     let visible: Vec<_> = committed.chain(fresh).collect();
+    // Only visible items replace others, so a hidden change stays hidden.
     let replaced: HashSet<ItemId> = visible
         .iter()
         .filter_map(|shown| shown.item.supersedes)
@@ -204,7 +205,7 @@ mod tests {
             id: EntryId(number),
             bundle: BundleId(1),
             request: Arc::from("r"),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name("ANN"),
@@ -273,7 +274,7 @@ mod tests {
     fn p15_what_is_passed_over_is_what_nobody_is_shown_at_any_position() {
         for seed in 0..60 {
             let mut random = Random::new(seed);
-            let start = WorldTime::at(Timestamp(1));
+            let start = WorldTime::from_timestamp(Timestamp(1));
             let mut world = World::new(Config::new(name("w"), Profile::Narrative, start));
             let mut items = Vec::new();
             for number in 0..24 {

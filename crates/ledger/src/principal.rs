@@ -106,6 +106,8 @@ impl CitableEntries {
             Self::VisibleToAnyOf(grant) => match world.classes().audience(class) {
                 None => false,
                 Some(Audience::Public) => true,
+                // The operator is not a person of the grant: entries to the operator alone stay
+                // hidden.
                 Some(Audience::Readers(readers)) => readers
                     .iter()
                     .any(|name| name.may_be_a_person() && grant.covers_person(name)),

@@ -96,6 +96,7 @@ fn assemble(
     page: &[&Entry],
     cursor_after: Option<&str>,
 ) -> Value {
+    // A reader who sees no entry of the bundle must not learn that one was written.
     let bundle = frame
         .bundle
         .filter(|&id| shows_bundle(view, &frame.staged, id));

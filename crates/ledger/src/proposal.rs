@@ -100,6 +100,7 @@ pub fn committed_form<'a>(
         "rejection": rejection_json(None),
     });
     let items: Vec<_> = items.map(item_json).collect();
+    // The field is optional: a bundle without items does not have it.
     if let (false, Some(fields)) = (items.is_empty(), form.as_object_mut()) {
         fields.insert("pocket_items".to_owned(), items.into());
     }

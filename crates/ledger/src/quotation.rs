@@ -47,7 +47,7 @@ impl<'a> Quotation<'a> {
 }
 
 /// Joins quotations by newlines.
-pub(crate) fn join(quotations: &[Quotation<'_>]) -> String {
+pub(crate) fn join_texts(quotations: &[Quotation<'_>]) -> String {
     quotations
         .iter()
         .map(Quotation::text)
@@ -102,12 +102,12 @@ impl Space {
     }
 
     /// The remaining JSON bytes.
-    pub(crate) fn json(self) -> usize {
+    pub(crate) fn json_left(self) -> usize {
         self.json
     }
 
     /// Uses up so many JSON bytes.
-    pub(crate) fn spend(&mut self, json: usize) {
+    pub(crate) fn use_json(&mut self, json: usize) {
         self.json = self.json.saturating_sub(json);
     }
 

@@ -56,6 +56,7 @@ pub(crate) fn read_whole_page(
     if turns.len() == count as usize {
         return Ok(turns);
     }
+    // Names the turn at the gap if there is one, so that the error points to the damage.
     let lost = turns
         .first()
         .and_then(|behind| behind.parent)

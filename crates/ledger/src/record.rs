@@ -59,6 +59,7 @@ pub enum RecordError {
 /// Encodes a fact as the type and payload of a turn.
 pub fn encode(fact: &Fact) -> (TypeRef, Bytes) {
     let (kind, fields) = tags::encode_fields(fact);
+    // Entries without a reply keep version 1, so that older readers can read them.
     let is_reply = matches!(fact, Fact::Entry(entry) if entry.reply_to.is_some());
     let version = if is_reply { REPLY_VERSION } else { VERSION };
     (

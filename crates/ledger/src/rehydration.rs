@@ -64,16 +64,16 @@ fn find_present<'a>(view: &View<'a>) -> Vec<(&'a Name, Quotation<'a>)> {
 /// shortest come first, so that the bytes they do not use go to the longer ones; only the longest
 /// are cut.
 fn fill_replay<'a>(space: &mut Space, mut last: Vec<Quotation<'a>>) -> Vec<Quotation<'a>> {
-    last.truncate((space.json() / REPLAYED_BYTES_MIN).max(1));
+    last.truncate((space.json_left() / REPLAYED_BYTES_MIN).max(1));
     last.sort_by_key(|quotation| quotation.range.len());
     let mut left = last.len();
     let mut replayed = Vec::with_capacity(left);
     for quotation in last {
-        let mut share = Space::of_json(space.json() / left);
+        let mut share = Space::of_json(space.json_left() / left);
         left -= 1;
-        let before = share.json();
+        let before = share.json_left();
         replayed.extend(share.fill(std::iter::once(quotation), &mut HashSet::new()));
-        space.spend(before - share.json());
+        space.use_json(before - share.json_left());
     }
     replayed.sort_by_key(|quotation| quotation.number);
     replayed
@@ -96,9 +96,9 @@ struct Builder<'v, 'a> {
 }
 
 impl<'a> Builder<'_, 'a> {
-    fn push(&mut self, quotations: &[Quotation<'a>]) {
+    fn push_quotations(&mut self, quotations: &[Quotation<'a>]) {
         if !quotations.is_empty() {
-            self.parts.push(quotation::join(quotations));
+            self.parts.push(quotation::join_texts(quotations));
         }
     }
 
@@ -119,28 +119,29 @@ impl<'a> Builder<'_, 'a> {
         let sources = sources
             .filter_map(|number| Some(Quotation::beginning(number, self.view.entry_at(number)?)));
         let quotations = space.fill(sources, &mut self.taken);
-        self.push(&quotations);
+        self.push_quotations(&quotations);
     }
 
     /// Adds capsules of those present, each with an equal share.
     fn push_capsules(&mut self, space: &mut Space, present: &[&Name]) {
         for (index, person) in present.iter().enumerate() {
-            let mut share = Space::of_json(space.json() / (present.len() - index));
-            let whole = share.json();
-            share.spend(LISTED_ID_BYTES);
+            let mut share = Space::of_json(space.json_left() / (present.len() - index));
+            let whole = share.json_left();
+            // The pack also lists the capsule's id.
+            share.use_json(LISTED_ID_BYTES);
             let capsule = Capsule::build(self.view, person.as_str());
             let quotations = share.fill(capsule.quotations.into_iter().rev(), &mut self.taken);
             if !quotations.is_empty() {
-                self.push(&quotations);
+                self.push_quotations(&quotations);
                 self.capsules.push(capsule.id);
-                space.spend(whole - share.json());
+                space.use_json(whole - share.json_left());
             }
         }
     }
 
     fn push_newest(&mut self, space: &mut Space) {
         let quotations = space.fill(quotation::quote_newest(self.view), &mut self.taken);
-        self.push(&quotations);
+        self.push_quotations(&quotations);
     }
 }
 
@@ -155,7 +156,11 @@ impl<'v, 'a> Builder<'v, 'a> {
     }
 
     fn finish(self, replay: &[Quotation<'_>]) -> Rehydration {
-        let (view, text, replay_text) = (self.view, self.parts.join("\n"), quotation::join(replay));
+        let (view, text, replay_text) = (
+            self.view,
+            self.parts.join("\n"),
+            quotation::join_texts(replay),
+        );
         let numbers: BTreeSet<u32> = self
             .taken
             .into_iter()
@@ -184,7 +189,7 @@ impl Rehydration {
         let empty_bytes = Self::empty(view).pack(request).to_string().len();
         let anchor_bytes = json_bytes(&anchor.text) + 2 + anchor.used.len() * LISTED_ID_BYTES;
         let mut space = Space::of_json(bytes_max.saturating_sub(empty_bytes + anchor_bytes));
-        let share = space.json() / SECTIONS;
+        let share = space.json_left() / SECTIONS;
         let mut builder = Builder::new(view);
         builder.push_anchor(anchor);
         let (present, last): (Vec<_>, Vec<_>) = find_present(view).into_iter().unzip();
@@ -223,7 +228,7 @@ impl Rehydration {
 fn fill_section<T>(space: &mut Space, share: usize, fill: impl FnOnce(&mut Space) -> T) -> T {
     let mut own = Space::of_json(share);
     let filled = fill(&mut own);
-    space.spend(share - own.json());
+    space.use_json(share - own.json_left());
     filled
 }
 
@@ -251,6 +256,7 @@ pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
         return Err(id.fault("is not the hash of view and words"));
     }
     let entries = quotation::cited_entries(view, &root)?;
+    // The anchor inside the text may quote a scene, which is not an entry.
     let scenes = view.world.scenes().iter().map(|scene| scene.text.as_str());
     let sources: Vec<&str> = entries
         .iter()

@@ -112,6 +112,7 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
         .split([' ', ',', '\n', '\r', '\t'])
         .filter(|id| !id.is_empty());
     let mut numbers: Vec<u32> = ids.flat_map(|id| resolve_id(view, id)).collect();
+    // A bundle and one of its entries may both be named.
     numbers.sort_unstable();
     numbers.dedup();
     let wanted = |entry: &&Entry| {

@@ -20,14 +20,14 @@ impl<'a> Staged<'a> {
     pub fn visible(&self, view: &View<'_>) -> impl Iterator<Item = &'a Entry> {
         self.entries
             .iter()
-            .filter(move |entry| can_see(&view.viewer, &Audience::of(entry)))
+            .filter(move |entry| can_see(&view.viewer, &Audience::of_entry(entry)))
     }
 
     /// The items that the view's reader may see, with their sources.
     pub fn items(&self, view: &View<'_>) -> impl Iterator<Item = (&'a PocketItem, &'a Entry)> {
         let entries = self.entries;
         let source = move |item: &PocketItem| entries.iter().find(|entry| entry.id == item.entry);
-        let visible = move |entry: &&Entry| can_see(&view.viewer, &Audience::of(entry));
+        let visible = move |entry: &&Entry| can_see(&view.viewer, &Audience::of_entry(entry));
         self.items
             .iter()
             .filter_map(move |item| Some((item, source(item).filter(visible)?)))

@@ -64,14 +64,14 @@ pub struct TeamWorld {
     /// Who reads each audience class, by class number; class 0 is read by all.
     pub audiences: Vec<Vec<usize>>,
     /// What was written, in order.
-    pub entries: Vec<Said>,
+    pub entries: Vec<WrittenEntry>,
     /// What is asked.
     pub questions: Vec<Question>,
 }
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct WrittenEntry {
     /// By whom.
     pub author: usize,
     /// To whom.
@@ -84,7 +84,7 @@ pub struct Said {
 
 /// What makes a question hard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum QuestionKind {
     /// A piece of the answer word for word, in every second question in quotes.
     Quote,
     /// The ticket and some words of the answer.
@@ -101,7 +101,7 @@ pub enum Kind {
     Unanswerable,
 }
 
-impl Kind {
+impl QuestionKind {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Quote,
@@ -118,7 +118,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub struct Question {
     /// What makes it hard.
-    pub kind: Kind,
+    pub kind: QuestionKind,
     /// Who asks.
     pub reader: usize,
     /// In which words.

@@ -53,7 +53,7 @@ impl TimeText {
 
 impl WorldTime {
     /// The time in the server's form.
-    pub fn at(stamp: Timestamp) -> Self {
+    pub fn from_timestamp(stamp: Timestamp) -> Self {
         let ms = i64::try_from(stamp.0).unwrap_or(i64::MAX);
         Self::from_instant(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
     }
@@ -62,6 +62,7 @@ impl WorldTime {
     fn from_instant(instant: jiff::Timestamp) -> Self {
         let text = format!("{instant:.3}");
         Self {
+            // The text has milliseconds only.
             instant: text.parse().unwrap_or(instant),
             text: TimeText::new(&text),
         }
@@ -328,7 +329,7 @@ mod tests {
     #[test]
     fn the_server_writes_utc_with_milliseconds() {
         assert_eq!(
-            WorldTime::at(Timestamp(1_763_197_200_000)).as_str(),
+            WorldTime::from_timestamp(Timestamp(1_763_197_200_000)).as_str(),
             "2025-11-15T09:00:00.000Z"
         );
         let later = WorldTime::parse("2026-01-01T00:00:00+02:00")

@@ -213,7 +213,7 @@ impl ToolRequest {
         Ok(())
     }
 
-    fn window(&self, world: &World) -> Result<TimeWindow, Fault> {
+    fn time_window(&self, world: &World) -> Result<TimeWindow, Fault> {
         const PATH: &str = "tool.constraints.time_window";
         let time = |text: &Option<String>, key: &str| {
             let parse = |text: &String| {
@@ -234,7 +234,7 @@ impl ToolRequest {
         }
     }
 
-    fn person(&self) -> Result<&str, Fault> {
+    fn required_person(&self) -> Result<&str, Fault> {
         let missing = || {
             Fault::new(
                 Code::ToolRequestInvalid,
@@ -281,6 +281,7 @@ pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<View
     if name == PUBLIC {
         return Ok(Viewer::Public);
     }
+    // `BOB` and `BOB_VIEW` name the same view.
     let person = Name::new(name.strip_suffix(VIEW_SUFFIX).unwrap_or(name));
     let is_allowed = |person: &Name| match &caller.views {
         AllowedViews::Own(own) => *own == Viewer::Reader(person.clone()),
@@ -307,6 +308,7 @@ fn is_person(world: &World, grant: &Grant, name: &Name) -> bool {
         .is_ok();
     let named = matches!(grant, Grant::These(_));
     let met = || {
+        // A reader with more classes than the public was addressed or wrote privately.
         let own = world.view(Viewer::Reader(name.clone())).classes().len();
         let public = world.view(Viewer::Public);
         own > public.classes().len()
@@ -335,6 +337,7 @@ pub fn answer(
     request: &ToolRequest,
     epoch: Option<EpochAnchor<'_>>,
 ) -> Result<Value, Fault> {
+    // Checked before the view, so that a wrong name learns nothing about views.
     if request.actor != caller.identity {
         let message = "is not the caller's own name";
         return Err(Fault::new(
@@ -344,12 +347,12 @@ pub fn answer(
         ));
     }
     let view = world.view_at(knowledge_view(&request.knowledge_view, caller, world)?, at);
-    let window = request.window(world)?;
+    let window = request.time_window(world)?;
     match request.tool {
         Tool::LedgerSearch => Ok(retrieval::search(&view, request, &window)),
         Tool::LedgerGet => Ok(retrieval::get(&view, request, &window)),
         Tool::CapsuleGet => Ok(with_request_ids(
-            Capsule::build(&view, request.person()?).pack(),
+            Capsule::build(&view, request.required_person()?).pack(),
             request,
         )),
         Tool::ScenePackBuild => Ok(with_request_ids(

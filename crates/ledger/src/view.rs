@@ -47,6 +47,7 @@ impl<'a> View<'a> {
 
     /// Whether the entry of this number is visible.
     pub(crate) fn is_visible(&self, number: u32) -> bool {
+        // Entries behind the position do not exist for the view, whoever may see them.
         let class = self.world.class_of(number).filter(|_| number < self.at);
         class.is_some_and(|class| self.world.classes().can_see(&self.viewer, class))
     }
@@ -111,6 +112,7 @@ impl<'a> View<'a> {
     /// The entry number of a place: the smallest number behind which more than `place` entries are
     /// visible. For a place at or after the end it is the view's position.
     pub(crate) fn number_at(&self, place: u64) -> u32 {
+        // A binary search over numbers; each step counts with one binary search per class.
         let (mut low, mut high) = (0, self.at);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -132,6 +134,7 @@ impl<'a> View<'a> {
             let (&first, rest) = rest.split_first()?;
             Some(Reverse((first, rest)))
         });
+        // The heap holds the next entry of each class; the smallest number comes out first.
         let mut heads: BinaryHeap<Reverse<(u32, &'a [u32])>> = lists.collect();
         let world = self.world;
         std::iter::from_fn(move || {
@@ -163,6 +166,7 @@ impl<'a> View<'a> {
                 .split_last()?;
             Some((last, rest))
         });
+        // The heap holds the last entry of each class; the greatest number comes out first.
         let mut heads: BinaryHeap<(u32, &'a [u32])> = lists.collect();
         let world = self.world;
         std::iter::from_fn(move || {

@@ -183,6 +183,7 @@ impl World {
             .supersedes
             .and_then(|old| self.item_numbers.get(&old))
             .map(|&old| old as usize);
+        // If the superseded item is gone for every reader, a mere cancellation need not stay open.
         let replaced_for_all = old.is_none_or(|old| self.close_item(old, entry));
         // A calendar item without a title only cancels the item that it supersedes.
         let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
@@ -213,6 +214,8 @@ impl World {
         if *replaced_at <= by {
             return true;
         }
+        // Every reader of the old item sees the new one if both have the same class or the new one
+        // is public.
         let (before, after) = (self.class_of(*entry), self.class_of(by));
         let is_public =
             after.and_then(|class| self.classes.audience(class)) == Some(&Audience::Public);
@@ -229,6 +232,7 @@ impl World {
     }
 
     fn close_bundle(&mut self, commit: BundleCommit) {
+        // A bundle commit comes directly behind its entries.
         let first = self.position().saturating_sub(commit.entries);
         self.bundles.insert(commit.id, Bundle { commit, first });
     }
@@ -249,6 +253,7 @@ impl World {
     }
 
     fn record_outcome(&mut self, outcome: Outcome) {
+        // A rejected proposal without operator input must not move the clock.
         if !outcome.leaves_reality_alone() {
             self.clock = outcome.clock.clone();
         }
@@ -312,6 +317,7 @@ impl World {
     /// token holders, and authors and readers of entries that the operator may see; hidden names
     /// stay hidden.
     pub fn find_other_spelling(&self, id: &Name) -> Option<Name> {
+        // Names that occur only in entries hidden from the operator must stay unknown to the owner.
         let operator = self.view(Viewer::operator());
         let holders = self.tokens.values().map(|token| &token.person);
         let authors = self
@@ -403,6 +409,7 @@ impl World {
                     .filter_map(|&number| self.items.get(number)),
             );
         }
+        // Items are in the order of their entries.
         let before = self.items.partition_point(|row| row.entry < at);
         Box::new(
             self.items

@@ -89,6 +89,7 @@ fn check_no_preset_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
 fn resolve_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Author>, Fault> {
     let unknown = |field, message: &str| Err(draft.fault(Code::AuthorUnknown, field, message));
     let class = AuthorClass::from_word(draft.author_class);
+    // A class of PERSON with a reserved name is as forbidden as the reserved class itself.
     let reserved = [OPERATOR, SYSTEM].contains(&draft.author_id);
     match class {
         None => unknown("author.author_class", "must be PERSON or WORLD"),
@@ -177,6 +178,7 @@ fn resolve_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Nam
                 message,
             )
         };
+        // Ids that differ only in case mean the same person.
         if !seen.insert(id.to_ascii_lowercase()) {
             return Err(invalid("is there twice"));
         }

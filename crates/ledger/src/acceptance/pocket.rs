@@ -72,6 +72,7 @@ fn accept_span(
     };
     let part = || {
         let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
+        // `get` fails outside the text and inside a character.
         let words = text.get(start as usize..end as usize)?;
         (!words.is_empty()).then_some(start..end)
     };

@@ -27,7 +27,11 @@ impl Stage {
     /// The world of the worked beat.
     fn payments() -> Self {
         let name = Name::new("payments").unwrap();
-        let mut world = World::new(Config::new(name, Profile::Workspace, WorldTime::at(NINE)));
+        let mut world = World::new(Config::new(
+            name,
+            Profile::Workspace,
+            WorldTime::from_timestamp(NINE),
+        ));
         for id in ["PLANNER", "CODER", "REVIEWER"] {
             world.apply(Fact::Person(Person::with_id(Name::new(id).unwrap())));
         }
@@ -40,7 +44,11 @@ impl Stage {
 
     fn narrative() -> Self {
         let name = Name::new("story").unwrap();
-        let world = World::new(Config::new(name, Profile::Narrative, WorldTime::at(NINE)));
+        let world = World::new(Config::new(
+            name,
+            Profile::Narrative,
+            WorldTime::from_timestamp(NINE),
+        ));
         assert_eq!(world.config.registry, Registry::Open);
         Self {
             world,

@@ -156,6 +156,7 @@ impl<'a> Fields<'a> {
             let tag = rmp::decode::read_int(&mut bytes).ok()?;
             fields.push((tag, read_field(&mut bytes)?));
         }
+        // Trailing bytes mean damage.
         bytes.is_empty().then_some(Self(fields))
     }
 }

@@ -229,6 +229,7 @@ fn read_bylines(reader: &mut ByteReader<'_>) -> Result<Bylines, CheckpointError>
     for _ in 0..reader.read_count(BYLINE_BYTES)? {
         let author = u32::from_le_bytes(reader.read_array()?);
         let label = u32::from_le_bytes(reader.read_array()?);
+        // A duplicate would shift the numbers of all later bylines.
         if !bylines.add(Byline { author, label }) {
             return Err(reader.corrupt("a byline twice, or of nobody"));
         }
@@ -258,6 +259,7 @@ fn read_entries(reader: &mut ByteReader<'_>, index: &mut Index) -> Result<(), Ch
             byline: field()?,
             length: field()?,
         };
+        // These numbers are used as indexes without further checks.
         if entry.class as usize >= index.classes.len() {
             return Err(reader.corrupt("an entry of no class"));
         }
@@ -301,6 +303,7 @@ fn read_term_figures(
         let tally = (0..classes).map(|_| Ok(to_u32(reader.read_varint()?)));
         let tally = tally.collect::<Result<Vec<_>, _>>()?;
         let sum: u64 = tally.iter().map(|count| u64::from(*count)).sum();
+        // Frequencies are computed from the tally alone, so it must agree with the list.
         if sum != u64::from(list.len()) {
             return Err(reader.corrupt("classes that do not add up to the postings"));
         }
@@ -351,6 +354,7 @@ impl<'a> ByteReader<'a> {
 
     fn read_varint(&mut self) -> Result<usize, CheckpointError> {
         let mut number = 0_u64;
+        // Nine bytes carry 63 bits, more than any count needs.
         for shift in (0..63).step_by(7) {
             let [byte] = self.read_array::<1>()?;
             number |= u64::from(byte & 0x7f) << shift;

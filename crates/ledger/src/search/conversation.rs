@@ -31,9 +31,9 @@ impl Conversation {
         let before = neighbour_chain(view, entry, IndexView::neighbour_before);
         let after = neighbour_chain(view, entry, IndexView::neighbour_after);
         let partner = find_partner(view, entry, &before, &after);
-        let author = view.author(entry);
+        let author = view.author_of(entry);
         let belongs = |other: &u32| {
-            let by = view.author(*other);
+            let by = view.author_of(*other);
             by == author || Some(by) == partner
         };
         let members = |side: &[u32]| {
@@ -86,14 +86,14 @@ struct Candidate {
 
 /// Finds the author with whom the author of an entry talks.
 fn find_partner(view: &IndexView<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option<u32> {
-    let own = view.author(entry);
+    let own = view.author_of(entry);
     // Ordered by distance, because the first of several equally frequent candidates wins.
     let mut candidates: Vec<Candidate> = Vec::new();
     for place in 0..before.len().max(after.len()) {
         for side in [before, after] {
             let by = side
                 .get(place)
-                .map(|other| view.author(*other))
+                .map(|other| view.author_of(*other))
                 .filter(|by| *by != own);
             if let Some(author) = by.filter(|by| candidates.iter().all(|known| known.author != *by))
             {
@@ -101,6 +101,7 @@ fn find_partner(view: &IndexView<'_>, entry: u32, before: &[u32], after: &[u32])
             }
         }
     }
+    // A single candidate needs no count.
     if candidates.len() > 1 {
         for side in [before, after] {
             count_pairs(view, entry, side, &mut candidates);
@@ -115,10 +116,11 @@ fn find_partner(view: &IndexView<'_>, entry: u32, before: &[u32], after: &[u32])
 
 /// Counts the candidates who write directly beside the author, on one side of an entry.
 fn count_pairs(view: &IndexView<'_>, entry: u32, side: &[u32], candidates: &mut [Candidate]) {
-    let own = view.author(entry);
+    let own = view.author_of(entry);
     let mut last = own;
     for other in side {
-        let by = view.author(*other);
+        let by = view.author_of(*other);
+        // Only pairs of the author and someone else count, in either order.
         let partner = match (last == own, by == own) {
             (true, false) => Some(by),
             (false, true) => Some(last),

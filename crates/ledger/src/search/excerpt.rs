@@ -53,12 +53,12 @@ impl<'q> Excerpts<'q> {
             Some(start..start + phrase.len())
         });
         let kernel = phrase
-            .or_else(|| densest(&self.matches(text)))
+            .or_else(|| find_densest(&self.find_matches(text)))
             .unwrap_or(0..0);
-        around(text, kernel)
+        widen_range(text, kernel)
     }
 
-    fn matches(&self, text: &str) -> Vec<Match> {
+    fn find_matches(&self, text: &str) -> Vec<Match> {
         let mut found = Vec::new();
         for_each_word(text, |word| {
             if let Some(what) = self.terms.get(word.term) {
@@ -81,7 +81,7 @@ struct Piece {
 
 /// The bytes from the first to the last match of the best piece. A window slides over the matches:
 /// for each first match, it includes all matches that fit into one excerpt.
-fn densest(matches: &[Match]) -> Option<Range<usize>> {
+fn find_densest(matches: &[Match]) -> Option<Range<usize>> {
     let kinds = matches
         .iter()
         .map(|found| found.what + 1)
@@ -91,6 +91,7 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
     let (mut different, mut end) = (0, 0);
     let mut best: Option<Piece> = None;
     for (start, first) in matches.iter().enumerate() {
+        // `end <= start` takes at least one match, even one that is longer than an excerpt.
         while let Some(next) = matches.get(end).filter(|next| {
             next.range.end.saturating_sub(first.range.start) <= EXCERPT_BYTES_MAX || end <= start
         }) {
@@ -101,6 +102,7 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
         // More different terms win, then more matches; the earlier window wins a tie.
         let rank = (different, end - start);
         if best.as_ref().is_none_or(|best| rank > best.rank) {
+            // Matches overlap, so the last one to start is not always the last one to end.
             let last = matches[start..end]
                 .iter()
                 .map(|found| found.range.end)
@@ -118,7 +120,8 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
 }
 
 /// Widens the range to the length of an excerpt, with the range in the middle.
-pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
+pub(super) fn widen_range(text: &str, kernel: Range<usize>) -> Range<usize> {
+    // A range longer than an excerpt starts the excerpt and is cut at its end.
     let spare = EXCERPT_BYTES_MAX.saturating_sub(kernel.len());
     let start = kernel
         .start

@@ -20,6 +20,7 @@ impl Filter {
     /// Returns `None` when no entry can pass because the author has written nothing.
     pub(super) fn from_query(index: &Index, query: &Query<'_>) -> Option<Self> {
         let author = match query.author {
+            // An author without entries has no number, so no entry can pass.
             Some(author) => Some(index.bylines.authors.find(author)?),
             None => None,
         };
@@ -31,6 +32,7 @@ impl Filter {
 
     /// The range of entry numbers that the time window allows. Times never decrease in a ledger.
     pub(super) fn entry_range(&self, view: &IndexView<'_>) -> Range<u32> {
+        // Times never decrease, so a window is a contiguous range of entries.
         let times = &view.index.entries.times[..view.at as usize];
         let place = |time: i64| {
             u32::try_from(times.partition_point(|other| *other < time)).unwrap_or(view.at)
@@ -42,7 +44,7 @@ impl Filter {
     pub(super) fn passes(&self, view: &IndexView<'_>, number: u32) -> bool {
         let entries = &view.index.entries;
         self.author
-            .is_none_or(|author| author == view.author(number))
+            .is_none_or(|author| author == view.author_of(number))
             && self.window.contains(entries.times[number as usize])
     }
 }
@@ -131,7 +133,7 @@ fn terms_for_phrases(view: &IndexView<'_>, phrases: &[&str]) -> Option<Vec<u32>>
 /// The visible entries in a range that have one of these terms, ascending.
 fn entries_with_any_term(view: &IndexView<'_>, terms: &[u32], range: &Range<u32>) -> Vec<u32> {
     let mut entries = Vec::new();
-    for list in terms.iter().filter_map(|term| view.list(*term)) {
+    for list in terms.iter().filter_map(|term| view.posting_list(*term)) {
         let inside = list
             .postings_from(range.start)
             .map(|posting| posting.entry)

@@ -137,6 +137,7 @@ impl Index {
         let mut length = 0_u32;
         for part in [document.label, document.text] {
             for_each_word_and_stop(part, |word| match word.role {
+                // Stop words get no postings; their blocks are enough to find a person's name.
                 Role::Stop => stops.record(word.term, number),
                 role => {
                     found.push(terms.intern(word.term));
@@ -144,6 +145,8 @@ impl Index {
                 }
             });
         }
+        // Dates are searchable but add no length: otherwise every entry would be longer by the same
+        // amount.
         for_each_word(document.date, |word| found.push(terms.intern(word.term)));
         length
     }
@@ -154,7 +157,9 @@ impl Index {
         found.sort_unstable();
         // Sorted, equal terms stand together: one chunk is one posting.
         for same in found.chunk_by(|one, other| one == other) {
+            // Counts saturate at 255: more occurrences hardly change the score.
             let (term, count) = (same[0], u8::try_from(same.len()).unwrap_or(u8::MAX));
+            // A new term has the next number, so at most one list is added here.
             while self.lists.len() <= term as usize {
                 self.lists.push(PostingList::new());
                 self.peaks.push(TermPeak::NONE);

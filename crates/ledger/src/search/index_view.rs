@@ -40,6 +40,7 @@ pub(super) struct IndexView<'a> {
 impl<'a> IndexView<'a> {
     /// Makes the view of a scope.
     pub(super) fn new(index: &'a Index, scope: &Scope<'_>) -> Self {
+        // A position behind the end means the whole index.
         let at = scope.at.min(index.len());
         let mut readable = vec![false; index.classes.len()];
         let number = |id: &ClassId| index.class_numbers.get(id).copied();
@@ -79,20 +80,20 @@ impl<'a> IndexView<'a> {
 
     /// The number of an entry's author.
     #[inline]
-    pub(super) fn author(&self, number: u32) -> u32 {
+    pub(super) fn author_of(&self, number: u32) -> u32 {
         self.index
             .bylines
             .author(self.index.entries.bylines[number as usize])
     }
 
     /// The posting list of a term, hidden entries included.
-    pub(super) fn list(&self, term: u32) -> Option<&'a PostingList> {
+    pub(super) fn posting_list(&self, term: u32) -> Option<&'a PostingList> {
         self.index.lists.get(term as usize)
     }
 
     /// The visible entries with a term, the newest first.
     pub(super) fn newest_with(&self, term: u32, before: u32) -> impl Iterator<Item = u32> {
-        let lists = self.list(term).into_iter();
+        let lists = self.posting_list(term).into_iter();
         let before = before.min(self.at);
         lists
             .flat_map(move |list| list.entries_before(before))
@@ -101,15 +102,16 @@ impl<'a> IndexView<'a> {
 
     /// The length of a term's posting list, hidden entries included. Use it only to estimate work.
     pub(super) fn list_len(&self, term: u32) -> u32 {
-        self.list(term).map_or(0, PostingList::len)
+        self.posting_list(term).map_or(0, PostingList::len)
     }
 
     /// Counts the visible entries with a term.
     pub(super) fn entry_frequency(&self, term: u32) -> u64 {
-        let Some(list) = self.list(term) else {
+        let Some(list) = self.posting_list(term) else {
             return 0;
         };
         let Some(tally) = self.index.class_tallies.get(&term) else {
+            // Short lists have no tally, and counting them is fast.
             let before = list.iter().take_while(|posting| posting.entry < self.at);
             return before
                 .filter(|posting| self.is_visible(posting.entry))
@@ -219,6 +221,7 @@ impl<'a> IndexView<'a> {
 
 impl Drop for IndexView<'_> {
     fn drop(&mut self) {
+        // The bitmap is reused by the next search of the same classes.
         self.index.pool.release(std::mem::take(&mut self.visible));
     }
 }

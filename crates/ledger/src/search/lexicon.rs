@@ -103,6 +103,7 @@ impl Lexicon {
                 return Err(at);
             }
             let number = slot_number(slot);
+            // Half of the hash is stored, so most other strings are never compared.
             if slot >> 32 == hash >> 32 && self.get(number) == string {
                 return Ok(number);
             }
@@ -115,6 +116,7 @@ impl Lexicon {
         self.text.push_str(string);
         self.ends.push(self.text.len());
         self.slots[slot] = make_slot(hash, number);
+        // Beyond three quarters full, probing becomes slow.
         if self.ends.len() * 4 > self.slots.len() * 3 {
             self.grow();
         }

@@ -47,6 +47,7 @@ impl Mention {
             .filter(|(_, byte)| may_begin(*byte))
             .find_map(|(start, _)| {
                 let (before, rest) = text.split_at(start);
+                // The cheap tests come first: most positions fail here.
                 if differs_early(rest, &self.folded) || self.begins && !begins_word(before) {
                     return None;
                 }
@@ -65,7 +66,7 @@ pub fn excerpt_naming(text: &str, mentions: &[Mention]) -> Range<usize> {
         .iter()
         .filter_map(|mention| mention.find(text))
         .min_by_key(|place| place.start);
-    excerpt::around(text, first.unwrap_or(0..0))
+    excerpt::widen_range(text, first.unwrap_or(0..0))
 }
 
 /// Whether the first byte in which the texts differ is ASCII in both, which proves that their
@@ -84,6 +85,7 @@ fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> 
     for (at, char) in text.char_indices() {
         letter.clear();
         fold(char, letter);
+        // The name is complete at the next character that is not a combining accent.
         if rest.is_empty() && !letter.is_empty() {
             return Some(at);
         }
@@ -184,6 +186,7 @@ fn newest_with_stops<'v>(
                 before = entry;
                 return Some(entry);
             }
+            // No entry of this block has all words, so the whole block is skipped.
             before = StopBlocks::block_before(entry);
         }
     })

@@ -88,6 +88,7 @@ impl PostingList {
             "postings come in order"
         );
         let mut code = [0; 7];
+        // For the first posting `last` is 0, so the delta is the entry number itself.
         let used = encode_posting(
             posting.entry.wrapping_sub(self.last),
             posting.count,
@@ -106,6 +107,7 @@ impl PostingList {
                 *len += u8::try_from(code.len()).unwrap_or(u8::MAX);
                 return;
             }
+            // The inline space is full: the list moves to the heap for good.
             let bytes = bytes[..start].to_vec();
             self.bytes = ListBytes::Long(Box::new(LongBytes {
                 bytes,
@@ -344,6 +346,7 @@ impl PostingDecoder<'_> {
             if *byte < 0x80 {
                 break;
             }
+            // No valid posting has a longer varint.
             if shift > 35 {
                 return None;
             }

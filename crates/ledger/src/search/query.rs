@@ -66,6 +66,7 @@ impl<'a> ParsedQuery<'a> {
                     enclosing.push(*number);
                 }
             }
+            // A repeated term keeps its first number but records each occurrence.
             let number = *numbers.entry(word.term.to_owned()).or_insert_with(|| {
                 terms.push(QueryTerm {
                     term: word.term.to_owned(),
@@ -158,6 +159,7 @@ pub(super) fn longest_number_piece(phrase: &str) -> Option<String> {
 pub(super) fn longest_word_piece(phrase: &str) -> Option<String> {
     let runs = phrase.split(|char: char| !char.is_ascii_alphabetic());
     let longest = runs.max_by_key(|run| run.len())?.to_ascii_lowercase();
+    // The phrase may end inside an ending, so only the stable beginning of the run is certain.
     let piece = stable_prefix(&longest);
     let is_telling = piece.len() >= WORD_PIECE_BYTES_MIN && longest.len() < TERM_BYTES_MAX / 2;
     (is_telling && !is_inside_stop_word(&longest)).then(|| piece.to_owned())

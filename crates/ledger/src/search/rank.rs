@@ -40,9 +40,12 @@ impl Index {
             return Ok(Vec::new());
         };
         let parsed = ParsedQuery::parse(query.text);
+        // Only stop words or punctuation: ranking would return the newest entries, which match
+        // nothing.
         if parsed.is_unsearchable() {
             return Ok(Vec::new());
         }
+        // Without terms there is nothing to rank by, so the newest entries that fit come first.
         if parsed.terms.is_empty() {
             return newest_matches(&view, &filter, &parsed.phrases, query.limit, texts);
         }
@@ -52,6 +55,8 @@ impl Index {
         };
         let terms = ScoredTerm::select(&view, &parsed);
         let scoring = Scoring::new(&view, &terms);
+        // At least as many as are scored again, so that a small limit gives the same first hits as
+        // a large one.
         let count = query.limit.max(RERANKED);
         // Every entry with the phrases is a match already, so no entry can come in as context.
         let (hits, filter) = match found {
@@ -129,6 +134,7 @@ impl BestHits {
     pub(super) fn offer(&mut self, hit: Hit) {
         if self.would_keep(hit) {
             self.hits.push(Reverse(rank_key(hit)));
+            // The heap's top is the worst hit, because keys are reversed.
             if self.hits.len() > self.count {
                 self.hits.pop();
             }

@@ -53,10 +53,11 @@ pub(super) fn rerank(
     filter: Option<&Filter>,
     mut hits: Vec<Hit>,
 ) -> RankedHits {
+    // Later hits keep the sweep's order: their conversations are not worth the cost.
     let mut rest = hits.split_off(hits.len().min(RERANKED));
     let mut candidates: Vec<Candidate> = hits
         .iter()
-        .map(|hit| candidate(scoring, hit.entry, true))
+        .map(|hit| make_candidate(scoring, hit.entry, true))
         .collect();
     if let Some(filter) = filter {
         let beside = entries_beside(scoring, filter, &candidates);
@@ -65,7 +66,7 @@ pub(super) fn rerank(
         candidates.extend(
             beside
                 .into_iter()
-                .map(|entry| candidate(scoring, entry, false)),
+                .map(|entry| make_candidate(scoring, entry, false)),
         );
     }
     let scores = ScoreTable::new(scoring, entries_to_score(&candidates));
@@ -78,6 +79,7 @@ pub(super) fn rerank(
     } in &candidates
     {
         let terms = scores.get(*entry).terms;
+        // An entry that has all terms gets the author's bonus too; see `AUTHOR`.
         let is_meant = terms == scoring.all_terms() || names.is_author_named(scoring, *entry);
         let bonus = if is_meant {
             scoring.total_weight()
@@ -95,7 +97,7 @@ pub(super) fn rerank(
     RankedHits { first, rest }
 }
 
-fn candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
+fn make_candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
     let conversation = Conversation::around(scoring.view, entry, SESSION_STEPS);
     Candidate {
         entry,
@@ -152,6 +154,7 @@ fn score_in_conversation(
         (&conversation.before, PREVIOUS),
         (&conversation.after, NEXT),
     ] {
+        // `zip` stops after two neighbours; the other members only add their terms below.
         for (neighbour, factor) in side.iter().zip(factors) {
             score += factor * scoring.lent_score(Some(scores.get(*neighbour)), own.terms);
         }
@@ -159,7 +162,7 @@ fn score_in_conversation(
             .iter()
             .fold(terms, |terms, entry| terms | scores.get(*entry).terms);
     }
-    score + SESSION * scoring.weight(terms)
+    score + SESSION * scoring.weight_of(terms)
 }
 
 /// Answers whether the query names an author: it has all words of the author's label or id.

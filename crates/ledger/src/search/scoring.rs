@@ -50,10 +50,10 @@ impl<'a> Scoring<'a> {
         for term in self.terms {
             let count = self
                 .view
-                .list(term.number)
+                .posting_list(term.number)
                 .and_then(|list| list.count_in(entry));
             if let Some(count) = count {
-                own.add(self.curve.score(term, count, length), term.bit);
+                own.add(self.curve.posting_score(term, count, length), term.bit);
             }
         }
         own
@@ -63,12 +63,15 @@ impl<'a> Scoring<'a> {
     pub(super) fn score_entries(&self, entries: &[u32]) -> Vec<OwnScore> {
         let mut scores = vec![OwnScore::default(); entries.len()];
         for term in self.terms {
-            let Some(list) = self.view.list(term.number) else {
+            let Some(list) = self.view.posting_list(term.number) else {
                 continue;
             };
             list.visit_matches(entries, |place, posting| {
                 let length = self.view.index.entries.length(posting.entry);
-                scores[place].add(self.curve.score(term, posting.count, length), term.bit);
+                scores[place].add(
+                    self.curve.posting_score(term, posting.count, length),
+                    term.bit,
+                );
             });
         }
         scores
@@ -96,7 +99,7 @@ impl<'a> Scoring<'a> {
             all if all == own.terms => own.score,
             // The neighbour's score is divided among its terms by weight. The exact parts are not
             // stored.
-            some => own.score * (self.weight(some) / self.weight(own.terms)),
+            some => own.score * (self.weight_of(some) / self.weight_of(own.terms)),
         }
     }
 
@@ -112,8 +115,9 @@ impl<'a> Scoring<'a> {
 
     /// The weight of the terms in a mask.
     #[inline]
-    pub(super) fn weight(&self, terms: u32) -> f32 {
+    pub(super) fn weight_of(&self, terms: u32) -> f32 {
         let (mut rest, mut sum) = (terms, 0.0);
+        // Bit numbers are indexes into the terms. Of an empty mask it is 32, which is no term.
         while let Some(term) = self.terms.get(rest.trailing_zeros() as usize) {
             sum += term.weight;
             rest &= rest - 1;

@@ -120,6 +120,7 @@ const ENDINGS: &[&str] = &[
 /// Reduces a folded word to its stem. Words with other characters than ASCII letters stay as they
 /// are.
 pub(super) fn stem(word: &mut String) {
+    // Identifiers, numbers and other languages must stay as they are.
     if word.len() < STEMMED_BYTES_MIN || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }

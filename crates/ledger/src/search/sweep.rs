@@ -89,7 +89,7 @@ impl<'a> Sweep<'a> {
         let lists = scoring
             .terms
             .iter()
-            .filter_map(|term| scoring.view.list(term.number));
+            .filter_map(|term| scoring.view.posting_list(term.number));
         let mut remaining_max: Vec<f32> = scoring.terms.iter().map(|term| term.score_max).collect();
         for index in (1..remaining_max.len()).rev() {
             remaining_max[index - 1] += remaining_max[index];
@@ -159,6 +159,7 @@ impl<'a> Sweep<'a> {
             entries.extend(inside.filter(|entry| self.filter.passes(view, *entry)));
         }
         entries.sort_unstable();
+        // An entry with several terms would be offered several times and raise the floor too high.
         entries.dedup();
         // Own scores only: a score with what neighbours lend is at least as high.
         let mut best = BestHits::new(self.best.count());
@@ -230,7 +231,7 @@ impl<'a> Sweep<'a> {
             let score = if posting.count == 1 && short != LONG {
                 single_scores[usize::from(short)]
             } else {
-                scoring.curve.score(
+                scoring.curve.posting_score(
                     what,
                     posting.count,
                     scoring.view.index.entries.length(posting.entry),
@@ -256,6 +257,7 @@ impl<'a> Sweep<'a> {
             }
             return;
         }
+        // Terms are added only to entries that can win, or that lend to such an entry.
         let near = self
             .scoring
             .view
@@ -279,7 +281,7 @@ impl<'a> Sweep<'a> {
                 let length = scoring.view.index.entries.length(*entry);
                 let place = (entry % WINDOW_ENTRIES) as usize;
                 self.scores[place].add(
-                    scoring.curve.score(what, cursor.next.count, length),
+                    scoring.curve.posting_score(what, cursor.next.count, length),
                     what.bit,
                 );
                 self.touched[place / 64] |= 1 << (place % 64);
@@ -408,6 +410,7 @@ impl<'a> Sweep<'a> {
                 .scoring
                 .score_with_neighbours(self.own_score(entry), before, after);
             self.best.offer(Hit::matching(entry, score));
+            // A higher floor makes more terms non-essential for the windows to come.
             self.floor = self.floor.max(self.best.floor());
         }
     }

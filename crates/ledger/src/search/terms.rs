@@ -71,11 +71,13 @@ impl ScoredTerm {
 
     fn new(view: &IndexView<'_>, bit: u32, term: &VisibleTerm) -> Self {
         let number = term.number;
-        let weight = weight(view.totals().count, term.frequency);
+        let weight = term_weight(view.totals().count, term.frequency);
         let peak = view.index.peaks.get(number as usize);
+        // Without a peak nothing is known, and the term must count as essential.
         let peak = peak.map_or(f32::INFINITY, |peak| {
             let count = f32::from(peak.count);
-            (K1 + 1.0) * (count / (count + damping(u32::from(peak.length), average(view))))
+            (K1 + 1.0)
+                * (count / (count + length_damping(u32::from(peak.length), average_length(view))))
         });
         Self {
             number,
@@ -97,7 +99,7 @@ const LENT_MAX: f32 = 2.0 * NEIGHBOUR * (K1 + 1.0);
     clippy::cast_possible_truncation,
     reason = "a mean length"
 )]
-fn average(view: &IndexView<'_>) -> f32 {
+fn average_length(view: &IndexView<'_>) -> f32 {
     (view.totals().length as f64 / view.totals().count.max(1) as f64).max(f64::MIN_POSITIVE) as f32
 }
 
@@ -107,7 +109,7 @@ fn average(view: &IndexView<'_>) -> f32 {
     clippy::cast_possible_truncation,
     reason = "a ratio of counts"
 )]
-fn weight(count: u64, frequency: u64) -> f32 {
+fn term_weight(count: u64, frequency: u64) -> f32 {
     let (count, frequency) = (count as f64, frequency as f64);
     (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
 }
@@ -122,33 +124,34 @@ pub(super) struct LengthCurve {
 impl LengthCurve {
     /// Makes the curve for the mean length of a view.
     pub(super) fn for_view(view: &IndexView<'_>) -> Self {
-        let average = average(view);
+        let average = average_length(view);
         Self {
             average,
-            damping: std::array::from_fn(|length| damping(number(length), average)),
+            damping: std::array::from_fn(|length| length_damping(length_as_u32(length), average)),
         }
     }
 
     /// The score of `count` occurrences of a term in an entry of this length.
     #[inline]
-    pub(super) fn score(&self, term: &ScoredTerm, count: u8, length: u32) -> f32 {
+    pub(super) fn posting_score(&self, term: &ScoredTerm, count: u8, length: u32) -> f32 {
+        // Longer entries are rare, so their damping is computed on the spot.
         let ready = self.damping.get(length as usize).copied();
-        let damping = ready.unwrap_or_else(|| damping(length, self.average));
+        let damping = ready.unwrap_or_else(|| length_damping(length, self.average));
         let count = f32::from(count);
         term.weight * (K1 + 1.0) * (count / (count + damping))
     }
 
     /// The score of one occurrence, indexed by entry length.
     pub(super) fn scores_of_one(&self, term: &ScoredTerm) -> [f32; PRECOMPUTED_LENGTHS] {
-        std::array::from_fn(|length| self.score(term, 1, number(length)))
+        std::array::from_fn(|length| self.posting_score(term, 1, length_as_u32(length)))
     }
 }
 
-fn number(length: usize) -> u32 {
+fn length_as_u32(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a length in words")]
-fn damping(length: u32, average: f32) -> f32 {
+fn length_damping(length: u32, average: f32) -> f32 {
     K1 * (1.0 - B + B * (length as f32 / average))
 }

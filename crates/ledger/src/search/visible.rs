@@ -64,6 +64,7 @@ impl VisibleEntries {
     #[inline]
     pub(super) fn last_before(&self, number: u32) -> Option<u32> {
         let mut word = number as usize / 64;
+        // Masks the bits from `number` on, then walks back over empty words.
         let mut bits = self.bits.get(word).copied().unwrap_or(0) & !(u64::MAX << (number % 64));
         while bits == 0 {
             word = word.checked_sub(1)?;
@@ -76,6 +77,7 @@ impl VisibleEntries {
     #[inline]
     pub(super) fn first_from(&self, number: u32) -> Option<u32> {
         let mut word = number as usize / 64;
+        // Masks the bits before `number`, then walks on over empty words.
         let mut bits = self.bits.get(word)? & u64::MAX << (number % 64);
         while bits == 0 {
             word += 1;
@@ -131,6 +133,7 @@ impl VisibleEntriesPool {
         let place = pool
             .iter()
             .position(|visible| visible.matches_classes(&readable));
+        // The lock is released before the bitmap is extended, which may take long.
         let kept = place.map(|place| pool.remove(place));
         drop(pool);
         let mut visible = kept.unwrap_or_default();
@@ -141,6 +144,7 @@ impl VisibleEntriesPool {
     /// Returns a bitmap to the pool, which drops its oldest one when it is full.
     pub(super) fn release(&self, visible: VisibleEntries) {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Two searches of the same classes may run at once; one bitmap is enough.
         if !pool.iter().any(|other| other.readable == visible.readable) {
             pool.push(visible);
         }

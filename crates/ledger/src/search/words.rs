@@ -59,6 +59,7 @@ pub(super) fn for_each_word_and_stop(text: &str, mut each: impl FnMut(&Word<'_>)
         term: String::new(),
         each: &mut each,
     };
+    // The start of the current run of word characters, joiners and apostrophes.
     let mut run: Option<usize> = None;
     let mut after_dense = false;
     for (at, char) in text.char_indices() {
@@ -128,6 +129,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
     fn scan_run(&mut self, run: Range<usize>) {
         if self.text[run.clone()].contains(is_joiner) {
             let whole = self.trim_joiners(run.clone());
+            // The whole comes before its parts, because the query parser looks for enclosing terms.
             if is_identifier(&self.text[whole.clone()]) {
                 self.emit(whole.clone(), whole.clone(), Role::Whole);
                 if self.text[whole.clone()].contains('/') {
@@ -203,6 +205,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         self.term.clear();
         fold_all(&self.text[from], &mut self.term);
         if role != Role::Whole {
+            // Apostrophes go before the stop-word check: the list has `dont`, not `don't`.
             if self.term.contains('\'') {
                 without_apostrophes(&mut self.term);
             }
@@ -216,6 +219,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
             stem(&mut self.term);
         }
         self.term
+            // Cuts texts and queries alike, so a long word still matches itself.
             .truncate(self.term.floor_char_boundary(TERM_BYTES_MAX));
         if !self.term.is_empty() {
             (self.each)(&Word {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Question, TeamWorld};
+use super::{Question, QuestionKind, TeamWorld};
 use crate::search::{Hit, Index, Query, Scope};
 
 /// Hits that are looked at.
@@ -45,7 +45,7 @@ pub struct Score {
     pub goal: f64,
 }
 
-impl Kind {
+impl QuestionKind {
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,9 +77,9 @@ impl Kind {
 #[derive(Debug, Clone, Default)]
 pub struct Quality {
     /// By kind.
-    pub kinds: BTreeMap<Kind, Tally>,
+    pub kinds: BTreeMap<QuestionKind, Tally>,
     /// By kind and reader.
-    pub readers: BTreeMap<(Kind, usize), Tally>,
+    pub readers: BTreeMap<(QuestionKind, usize), Tally>,
     /// Hits that their reader may not see, in all questions.
     pub leaks: usize,
 }
@@ -145,7 +145,7 @@ fn score(question: &Question, hits: &[Hit]) -> f64 {
         .filter(|hit| question.gold.contains(&hit.entry))
         .count();
     match question.kind {
-        Kind::Unanswerable => f64::from(u8::from(found == 0)),
+        QuestionKind::Unanswerable => f64::from(u8::from(found == 0)),
         _ => found as f64 / question.gold.len().clamp(1, depth) as f64,
     }
 }

@@ -48,6 +48,7 @@ impl ToolLoop {
         body: &Value,
         answer: impl FnOnce(&ToolRequest) -> Result<Value, Fault>,
     ) -> Result<Arc<str>, Fault> {
+        // Counted before parsing, so that malformed requests cannot loop for ever.
         self.calls = self.calls.saturating_add(1);
         if self.calls > CALLS_MAX {
             return Err(Fault::new(

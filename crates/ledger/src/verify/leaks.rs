@@ -64,6 +64,7 @@ fn find_in_parts(world: &World, at_once: usize) -> Vec<Leak> {
         .map(|entry| entry.text.len())
         .sum();
     // Equal windows have equal hashes, so they always fall into the same part.
+    // Each part takes the hashes with one remainder, which bounds the memory of the sort.
     let parts = characters.div_ceil(at_once).max(1) as u64;
     let mut found = Vec::new();
     for part in 0..parts {
@@ -226,6 +227,7 @@ impl RollingHash {
                 }
                 let run = hash;
                 let (start, leaving) = first.next()?;
+                // Removes the first character of the window before the next one is added.
                 hash = (hash + PRIME - multiply(character_code(leaving), first_weight)) % PRIME;
                 Some((u32::try_from(start).ok()?, run))
             })
@@ -266,7 +268,7 @@ mod tests {
     fn world(entries: &[(&str, Option<&[&str]>, &str)]) -> World {
         let (name, time) = (
             |text: &str| Name::new(text).unwrap(),
-            WorldTime::at(Timestamp(1)),
+            WorldTime::from_timestamp(Timestamp(1)),
         );
         let mut world = World::new(Config::new(name("w"), Profile::Narrative, time.clone()));
         for (number, (author, readers, text)) in (1..).zip(entries) {

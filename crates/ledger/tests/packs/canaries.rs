@@ -34,7 +34,7 @@ fn busy() -> (Story, HashMap<String, Audience>) {
         if draw(3) == 0 {
             story.whisper(author, &readers, &text);
             let entry = story.entries().last().unwrap();
-            tokens.insert(token, Audience::of(entry));
+            tokens.insert(token, Audience::of_entry(entry));
         } else {
             story.say(author, &text.replace(&token, "no secret"));
         }

@@ -75,7 +75,7 @@ struct Stage {
 
 impl Stage {
     fn new(profile: Profile, seed: u8) -> Self {
-        let start = WorldTime::at(Timestamp(START_MS));
+        let start = WorldTime::from_timestamp(Timestamp(START_MS));
         let mut world = World::new(Config::new(name("payments"), profile, start));
         for id in PEOPLE {
             world.apply(Fact::Person(Person::with_id(name(id))));
@@ -196,7 +196,7 @@ impl Stage {
         match self.world.config.profile {
             _ if self.world.clock.paused => clock.clone(),
             Profile::Narrative => clock.plus_seconds(1),
-            Profile::Workspace => WorldTime::at(request.now).max(clock.clone()),
+            Profile::Workspace => WorldTime::from_timestamp(request.now).max(clock.clone()),
         }
     }
 
@@ -284,7 +284,7 @@ impl Stage {
         let mut points: Vec<_> = (0..=view.count())
             .map(|place| cursor::write(&view, place))
             .collect();
-        let start = WorldTime::at(Timestamp(START_MS));
+        let start = WorldTime::from_timestamp(Timestamp(START_MS));
         points.extend(
             [0, 3, 30, 3000].map(|seconds| start.plus_seconds(seconds).as_str().to_owned()),
         );

@@ -157,7 +157,7 @@ impl Story {
 
     /// The world without what somebody may not see, as if it had never been written.
     pub(crate) fn world_for(&self, viewer: &Viewer) -> (World, Vec<u32>) {
-        self.play(|entry| can_see(viewer, &Audience::of(entry)))
+        self.play(|entry| can_see(viewer, &Audience::of_entry(entry)))
     }
 
     /// The world of the entries that stay, and its position after each act.

@@ -366,7 +366,7 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
 fn no_canary(story: &Story, reader: &Viewer, told: &[String], seed: u64) {
     let hidden = story
         .entries()
-        .filter(|entry| !can_see(reader, &Audience::of(entry)));
+        .filter(|entry| !can_see(reader, &Audience::of_entry(entry)));
     for entry in hidden {
         let canary = entry.text.rsplit(' ').next().unwrap();
         assert!(
@@ -427,7 +427,7 @@ fn the_stories_have_secrets() {
         let coder = viewer("CODER");
         let hidden = story
             .entries()
-            .filter(|entry| !can_see(&coder, &Audience::of(entry)))
+            .filter(|entry| !can_see(&coder, &Audience::of_entry(entry)))
             .count();
         (hidden, story.entries().count())
     };

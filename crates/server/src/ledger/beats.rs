@@ -56,6 +56,7 @@ enum Workload {
 impl Workload {
     /// Estimates the workload of a request with these parts. It stops counting at the limit.
     fn estimate<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
+        // An explicit stack instead of recursion: it can stop as soon as the limit is reached.
         let (mut left, mut open): (usize, Vec<&Value>) =
             (LARGE_FROM_BYTES, parts.into_iter().collect());
         while let Some(value) = open.pop() {
@@ -166,6 +167,7 @@ impl WorldHandle {
     ) -> Result<Request, Fault> {
         check_speaker(&who, body)?;
         let envelope = Envelope::parse(body)?;
+        // Only the operator's words make the attached writer answer.
         if who != Principal::Owner {
             let message =
                 "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
@@ -201,6 +203,7 @@ impl WorldHandle {
                 "this token may read, not write",
             ));
         }
+        // The answer repeats the bundle, so the fingerprint covers all of it.
         let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
         let envelope = Envelope::parse(envelope)?;
         if envelope.kind == EnvelopeKind::NoOp {
@@ -454,6 +457,7 @@ fn make_offer<'a>(
     }
     let bundle = request.bundle.as_ref()?;
     let actor = match &request.principal {
+        // The owner may submit the work of any engine; a person only its own.
         Principal::Owner => Actor::AnyName,
         Principal::Person { id, .. } => Actor::Exactly(id.as_str()),
     };

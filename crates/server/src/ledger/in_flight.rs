@@ -46,6 +46,7 @@ impl InFlight {
         request: &Arc<str>,
         fingerprint: &[u8; 32],
     ) -> Result<Admission, Fault> {
+        // One lock for lookup and insert: two equal requests cannot both run.
         let mut running = self.lock();
         match running.get(request) {
             Some(other) if other.principal != principal.key() => Err(outcome::foreign_id_fault()),

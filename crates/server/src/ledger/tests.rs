@@ -73,7 +73,7 @@ impl House {
 
     async fn world(&self, body: Value) -> Arc<WorldHandle> {
         let node = Node::root(&body, Code::ConfigInvalid);
-        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        let (config, persons) = Config::from_json(&node, WorldTime::from_timestamp(NOW)).unwrap();
         self.worlds.create(config, persons).await.unwrap()
     }
 

@@ -110,11 +110,15 @@ impl WorldHandle {
     pub(crate) async fn wait_for_entries(&self, viewer: &Viewer, place: u64) {
         let mut changed = self.subscribe_position();
         loop {
+            // Marks the current value as seen before the count, so that a commit in between wakes
+            // the loop.
             changed.borrow_and_update();
             if self.read(|world| world.view(viewer.clone()).count()) > place {
                 return;
             }
             if changed.changed().await.is_err() {
+                // The sender is part of this handle, so it cannot close while the handle is
+                // borrowed.
                 return std::future::pending().await;
             }
         }
@@ -169,6 +173,7 @@ impl WorldHandle {
         guard: &mut WriteGuard<'_>,
         facts: Vec<Fact>,
     ) -> Result<(), LedgerError> {
+        // The world `default` gets its contexts with its first write.
         if guard.0.is_none() {
             let beginning = self.read(beginning);
             let log = self
@@ -222,8 +227,11 @@ impl WorldHandle {
             world.apply(fact);
         }
         let position = world.position();
+        // Incremented under the write lock, so that a reader never pairs a new version with an old
+        // world.
         self.version.fetch_add(1, Ordering::AcqRel);
         drop(world);
+        // Sent after the lock is released: subscribers read the world at once.
         self.changed.send_replace(position);
         if is_change {
             self.services.changes.notify(&self.name);

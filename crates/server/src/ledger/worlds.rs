@@ -84,6 +84,8 @@ impl LedgerServices {
     /// Makes a source of random ids, seeded from the server's own source.
     pub(super) fn new_ids(&self) -> Ids {
         let mut source = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each request gets a source of its own, so that requests do not share a lock while they
+        // draw.
         let mut seed = [0; 32];
         let (low, high) = seed.split_at_mut(16);
         low.copy_from_slice(&source.draw().to_le_bytes());
@@ -158,6 +160,8 @@ impl Worlds {
                 for context in contexts {
                     worlds.services.claim_context(context, &name);
                 }
+                // Tokens of an unreadable world are checked against its audit: a valid one gets the
+                // error, an invalid one is unauthorized.
                 let audit = log::load_audit(worlds.services.store.store(), contexts)
                     .ok()
                     .flatten();
@@ -171,10 +175,11 @@ impl Worlds {
                 );
             }
         }
+        // An unreadable `default` must not be replaced by an empty one.
         if let Ok(None) = worlds.find(DEFAULT_WORLD)
             && let Some(name) = Name::new(DEFAULT_WORLD)
         {
-            let start = WorldTime::at(worlds.services.clock.now());
+            let start = WorldTime::from_timestamp(worlds.services.clock.now());
             worlds.add(
                 World::new(Config::new(name, Profile::Narrative, start)),
                 None,
@@ -214,6 +219,7 @@ impl Worlds {
                 .unwrap_or_else(PoisonError::into_inner);
             let kept = kept.entry(handle.name().clone()).or_default();
             let position = handle.read(World::position);
+            // Indexing a short tail again is cheaper than writing the whole index.
             if !handle.read(|world| has_long_tail(world, *kept)) {
                 continue;
             }
@@ -260,6 +266,7 @@ impl Worlds {
     /// The name of another world that differs from this one only in upper and lower case.
     pub(super) fn find_other_spelling(&self, name: &Name) -> Option<Name> {
         let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        // The names of unreadable worlds stay taken.
         let mut all = handles.keys().chain(self.unreadable.keys());
         all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str()))
             .cloned()
@@ -424,6 +431,7 @@ fn write_checkpoint(store: &Store, world: &Name, bytes: &[u8]) -> std::io::Resul
     let (name, temporary) = (checkpoint_name(world), format!("{CHECKPOINTS}/{world}.new"));
     let file = store.storage().create(&temporary, 0)?;
     file.write_at(0, bytes)?;
+    // The rename must not become durable before the content.
     file.sync()?;
     store.storage().rename(&temporary, &name)
 }

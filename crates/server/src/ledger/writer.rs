@@ -234,6 +234,7 @@ impl WorldHandle {
         if self.read(WriterAssignment::current).is_none() {
             return Ok(WriterAnswer::not_asked());
         }
+        // Fails at once when the queue is full: an unbounded queue would outlive its callers.
         let queued = self
             .writer
             .queue
@@ -267,6 +268,8 @@ impl WorldHandle {
             lines.push(self.writer_audit_line(envelope, "writer-failed", &details));
             WriterResult::Silence
         });
+        // Audit lines are recorded even if the writer failed and even if the beat is rejected
+        // later.
         if !lines.is_empty() {
             self.commit(&mut self.lock_for_writing().await, lines)
                 .await?;
@@ -543,6 +546,8 @@ impl<'a> ToolSession<'a> {
 
 impl WriterProcess {
     fn start(assignment: &WriterAssignment) -> Result<Self, WriterFailure> {
+        // The guard holds the read end. It reads end-of-file when this process drops or loses the
+        // write end.
         let (held, lifeline) = std::io::pipe().map_err(WriterFailure::Start)?;
         let mut command = Command::new("sh");
         command
@@ -551,6 +556,8 @@ impl WriterProcess {
             .stdout(Stdio::piped())
             .stderr(held);
         let mut child = command
+            // A group of its own, so that the guard kills the writer and its children, but not the
+            // server.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -572,6 +579,7 @@ impl WriterProcess {
     /// not asked for would be taken for the answer to the next beat.
     async fn is_ready_for(&mut self, assignment: &WriterAssignment) -> bool {
         let runs = self.assignment == *assignment && matches!(self.child.try_wait(), Ok(None));
+        // A zero timeout only polls: any data or end-of-file makes the process unusable.
         runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf())
             .await
             .is_err()
@@ -649,6 +657,7 @@ impl WriterProcess {
     async fn receive(&mut self) -> Result<String, WriterFailure> {
         let mut line = Vec::new();
         let Self { output, child, .. } = self;
+        // The limit keeps a writer without line ends from filling the memory.
         let mut bounded = output.take(LINE_BYTES_MAX);
         tokio::select! {
             biased;

@@ -33,6 +33,7 @@ pub(super) async fn run_call(
         .get("arguments")
         .filter(|given| !given.is_null())
         .unwrap_or(&none);
+    // Invalid arguments are a tool result too, not a JSON-RPC error.
     let answered = match Arguments::new(given, &tool.schema(caller)) {
         Ok(arguments) => run_tool(shared, caller, tool.name, &arguments).await,
         Err(fault) => Err(fault.into()),

@@ -197,6 +197,7 @@ impl Subscription {
     async fn follow(&self, mut place: u64) -> bool {
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick of an interval is immediate.
         ping.tick().await;
         loop {
             let is_connected = tokio::select! {

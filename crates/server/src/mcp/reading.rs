@@ -120,6 +120,7 @@ fn drop_excess_results(pack: &mut Value, mut budget: Budget) {
         .take_while(|result| budget.try_take(result))
         .count();
     let all = results.len();
+    // One result always stays, so that the caller makes progress.
     results.truncate(fit.max(1));
     let kept = results.len();
     if kept < all {
@@ -172,6 +173,7 @@ impl GetRequest {
                 "needs the id of one entry",
             ));
         }
+        // A single entry may use the whole budget; several entries share it.
         let is_alone = found.len() == 1;
         let mut results = Vec::new();
         for entry in found.iter().take(self.limit) {
@@ -330,6 +332,7 @@ pub(super) async fn read_stream(
             () = tokio::time::sleep_until(end) => {}
             () = shared.stopping.cancelled() => {}
         }
+        // The token may have been revoked while the call waited.
         world_caller.check_token()?;
     }
     read_view(shared, &world_caller, move |view| request.show(view)).await

@@ -62,6 +62,7 @@ pub(super) fn find_era(headers: &HeaderMap, request: &Request) -> Result<Era, Fa
             Ok(Era::PerRequest)
         }
         (None, Some(PER_REQUEST)) => Err(missing_meta(REVISION_KEY)),
+        // A missing header counts as a contradiction, because the newer revision requires it.
         (Some(body), header) if header != Some(body) => {
             let header = header.unwrap_or("missing");
             Err(Failure::header_mismatch(format!(

@@ -351,7 +351,7 @@ impl EntryReader<'_> {
         let message = "is no entry that you may see: give an entry_id that you were shown";
         let entry = found
             .ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
-        let readers = match Audience::of(entry) {
+        let readers = match Audience::of_entry(entry) {
             Audience::Public => None,
             Audience::Readers(readers) => Some(self.others(&readers)),
         };

@@ -160,7 +160,7 @@ fn line(shared: &Shared, turn: &Turn) -> Result<Value, ApiError> {
     } = as_line(fact, turn.created_at);
     let details: Value = serde_json::from_str(&details).unwrap_or_else(|_| details.into());
     Ok(json!({
-        "at": WorldTime::at(at).as_str(),
+        "at": WorldTime::from_timestamp(at).as_str(),
         "principal": principal,
         "what": what,
         "request_id": request.as_deref(),

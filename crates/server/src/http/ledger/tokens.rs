@@ -128,7 +128,7 @@ pub(crate) async fn revoke(
 
 /// A token without its secret.
 pub(crate) fn shape(token: &Token) -> Value {
-    let time = |stamp: Timestamp| WorldTime::at(stamp).as_str().to_owned();
+    let time = |stamp: Timestamp| WorldTime::from_timestamp(stamp).as_str().to_owned();
     json!({
         "token_id": token.id.to_string(),
         "person_id": token.person.as_str(),

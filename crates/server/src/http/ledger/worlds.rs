@@ -49,7 +49,7 @@ pub(crate) async fn create(
     Query(NoQuery): Query<NoQuery>,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let now = WorldTime::at(shared.worlds.now());
+    let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;

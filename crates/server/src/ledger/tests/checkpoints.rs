@@ -173,7 +173,7 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
     let again = Config::new(
         Name::new("payments").unwrap(),
         turnkeep_ledger::config::Profile::Narrative,
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     );
     assert_eq!(
         code(house.worlds.create(again, Vec::new()).await.err().unwrap()),

@@ -12,7 +12,7 @@ async fn story(house: &House) -> Result<(), LedgerError> {
     } else {
         let body = json!({ "world_id": "w", "persons": [{ "person_id": "REBECCA" }] });
         let node = Node::root(&body, Code::ConfigInvalid);
-        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        let (config, persons) = Config::from_json(&node, WorldTime::from_timestamp(NOW)).unwrap();
         house.worlds.create(config, persons).await?
     };
     say(&handle, "r-1", "I knock.").await?;

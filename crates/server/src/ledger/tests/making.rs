@@ -19,7 +19,11 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
     let disk = MemoryStorage::new();
     {
         let house = House::open(disk.clone());
-        let config = Config::new(name("w"), Profile::Workspace, WorldTime::at(NOW));
+        let config = Config::new(
+            name("w"),
+            Profile::Workspace,
+            WorldTime::from_timestamp(NOW),
+        );
         let mut making = Box::pin(house.worlds.create(config.clone(), Vec::new()));
         assert!(
             making

@@ -10,7 +10,7 @@ use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
 use turnkeep_ledger::fact::{BundleCommit, Fact, ItemKind, PocketItem, ProposedBy};
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
 use turnkeep_ledger::log::{ForkBase, WorldLog, create_contexts};
-use turnkeep_ledger::teamworld::{Said, TeamWorld};
+use turnkeep_ledger::teamworld::{TeamWorld, WrittenEntry};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_store::{Options, Outcome, Store};
 use turnkeep_types::{ContextId, ManualClock, Timestamp};
@@ -47,7 +47,7 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
     }
     let contexts: [ContextId; 3] = contexts.try_into().ok().context("a context is missing")?;
     let mut place = WorldLog::new(contexts);
-    let start = WorldTime::at(Timestamp(1));
+    let start = WorldTime::from_timestamp(Timestamp(1));
     let mut first = vec![Fact::Config(Box::new(Config::new(
         name,
         Profile::Narrative,
@@ -99,7 +99,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn facts(&mut self, said: &[Said]) -> Result<Vec<Fact>> {
+    fn facts(&mut self, said: &[WrittenEntry]) -> Result<Vec<Fact>> {
         let mut facts = Vec::new();
         for said in said.chunks(BUNDLE) {
             let bundle = BundleId(self.ids.draw());
@@ -125,7 +125,12 @@ impl Writer<'_> {
         Ok(facts)
     }
 
-    fn entry(&mut self, said: &Said, bundle: BundleId, request: &Arc<str>) -> Result<Entry> {
+    fn entry(
+        &mut self,
+        said: &WrittenEntry,
+        bundle: BundleId,
+        request: &Arc<str>,
+    ) -> Result<Entry> {
         let readers = &self.team.audiences[said.class as usize];
         let names = readers
             .iter()
@@ -139,7 +144,7 @@ impl Writer<'_> {
             id,
             bundle,
             request: Arc::clone(request),
-            time: WorldTime::at(Timestamp(u64::try_from(said.time)?)),
+            time: WorldTime::from_timestamp(Timestamp(u64::try_from(said.time)?)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(&self.team.person_id(said.author))?,

@@ -171,7 +171,7 @@ const FLAWS: &[Flaw] = &[
 fn written(time: i64, east: bool) -> String {
     let shift = if east { 2 * 3_600_000 } else { 0 };
     let stamp = Timestamp(u64::try_from(time + shift).unwrap());
-    let text = WorldTime::at(stamp).as_str().to_owned();
+    let text = WorldTime::from_timestamp(stamp).as_str().to_owned();
     if east {
         text.replace('Z', "+02:00")
     } else {
