@@ -29,7 +29,7 @@ use crate::ids::{BundleId, EntryId, Ids, ItemId, Name};
 use crate::lint;
 use crate::outcome::{self, WrittenBundle};
 use crate::principal::{CitableEntries, Grant, Principal};
-use crate::projection::{self, Frame};
+use crate::projection::{self, Frame, Projection};
 use crate::proposal::{Proposal, ProposedEntry};
 use crate::staged::Staged;
 use crate::time::WorldTime;
@@ -368,7 +368,7 @@ impl BeatBuilder {
                 supersedes: item.supersedes,
             });
         }
-        let position = world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let position = self.position_after(world);
         let scene = proposal.scene.map(|scene| Scene {
             position,
             text: lint::text_to_record(scene.text),
@@ -410,7 +410,6 @@ impl BeatBuilder {
     }
 
     fn finish(mut self, view: &View<'_>, beat: &Beat<'_>, page_start: u64) -> Decision {
-        let world = view.world;
         if self.declared.is_some() {
             self.declaration = Some(TimeDeclaration {
                 from: self.before.time.clone(),
@@ -418,37 +417,9 @@ impl BeatBuilder {
             });
         }
         let commit = self.bundle_commit(beat);
-        let frame = Frame {
-            request: &beat.envelope.request_id,
-            cursor_before: beat.envelope.cursor.as_deref(),
-            start: page_start,
-            clock: &self.clock,
-            pocket_available: world.config.pocket_available,
-            bundle: commit.as_ref().map(|commit| commit.id),
-            staged: Staged {
-                entries: &self.entries,
-                items: &self.items,
-            },
-            limit: projection::PAGE_ENTRIES_MAX,
-        };
-        let projection = projection::project(view, &frame);
-        let form = beat
-            .offer
-            .as_ref()
-            .filter(|_| beat.kind == RequestKind::Beat)
-            .map(|offer| {
-                let written = commit.as_ref().map(|commit| WrittenBundle {
-                    commit,
-                    entries: &self.entries,
-                    items: &self.items,
-                });
-                outcome::bundle_form(
-                    offer.bundle,
-                    self.rejection.as_deref(),
-                    written,
-                    &self.proposed_by,
-                )
-            });
+        let bundle = commit.as_ref().map(|commit| commit.id);
+        let projection = self.project(view, beat, page_start, bundle);
+        let form = self.bundle_form(beat, commit.as_ref());
         let response = outcome::encode_response(form, projection.value);
         let outcome = Outcome {
             request: Arc::clone(&beat.envelope.request_id),
@@ -462,9 +433,9 @@ impl BeatBuilder {
             cursor_after: projection.cursor_after,
             clock: self.clock.clone(),
             clock_moved: self.moved_time(),
-            position: world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
-            bundle: commit.as_ref().map(|commit| commit.id),
-            pocket_available: world.config.pocket_available,
+            position: self.position_after(view.world),
+            bundle,
+            pocket_available: view.world.config.pocket_available,
             version: projection::VERSION,
             response: *blake3::hash(&response).as_bytes(),
         };
@@ -474,6 +445,52 @@ impl BeatBuilder {
             response,
             rejected,
         }
+    }
+
+    /// The projection of the answer. It shows the new entries, which are not in the world yet.
+    fn project(
+        &self,
+        view: &View<'_>,
+        beat: &Beat<'_>,
+        page_start: u64,
+        bundle: Option<BundleId>,
+    ) -> Projection {
+        let frame = Frame {
+            request: &beat.envelope.request_id,
+            cursor_before: beat.envelope.cursor.as_deref(),
+            start: page_start,
+            clock: &self.clock,
+            pocket_available: view.world.config.pocket_available,
+            bundle,
+            staged: Staged {
+                entries: &self.entries,
+                items: &self.items,
+            },
+            limit: projection::PAGE_ENTRIES_MAX,
+        };
+        projection::project(view, &frame)
+    }
+
+    /// The bundle in the answer, if the caller sent one.
+    fn bundle_form(&self, beat: &Beat<'_>, commit: Option<&BundleCommit>) -> Option<Value> {
+        // The caller of an invocation did not send a bundle: the attached writer did.
+        if beat.kind != RequestKind::Beat {
+            return None;
+        }
+        let offer = beat.offer.as_ref()?;
+        let written = commit.map(|commit| WrittenBundle {
+            commit,
+            entries: &self.entries,
+            items: &self.items,
+        });
+        let rejection = self.rejection.as_deref();
+        let form = outcome::bundle_form(offer.bundle, rejection, written, &self.proposed_by);
+        Some(form)
+    }
+
+    /// The number of entries in the world after the beat.
+    fn position_after(&self, world: &World) -> u32 {
+        world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
     fn bundle_commit(&self, beat: &Beat<'_>) -> Option<BundleCommit> {

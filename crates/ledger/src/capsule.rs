@@ -125,31 +125,23 @@ impl<'n> Subject<'n> {
         };
         let authored = view.world.authored_by(self.id);
         let authored = &authored[..authored.partition_point(|number| *number < scope.at)];
-        let mut sources = vec![
-            authored
-                .iter()
-                .rev()
-                .take(count)
-                .copied()
-                .collect::<Vec<_>>(),
-        ];
-        sources.extend(
-            self.names
-                .iter()
-                .map(|name| view.world.index().entries_naming(&scope, name, count)),
-        );
+        let mut sources: Vec<Vec<u32>> = Vec::with_capacity(1 + self.names.len());
+        sources.push(authored.iter().rev().take(count).copied().collect());
+        for name in &self.names {
+            sources.push(view.world.index().entries_naming(&scope, name, count));
+        }
         // A source that returned `count` entries may have more before its last one. Entries older
         // than that are left to the next batch, so that batches stay in order.
-        let cut = sources
-            .iter()
-            .filter(|found| found.len() == count)
-            .filter_map(|found| found.last());
-        let end = cut.max().copied().unwrap_or(0);
-        let mut numbers: Vec<u32> = sources
-            .concat()
-            .into_iter()
-            .filter(|number| *number >= end)
-            .collect();
+        let mut end = 0;
+        for found in &sources {
+            if found.len() == count
+                && let Some(last) = found.last()
+            {
+                end = end.max(*last);
+            }
+        }
+        let mut numbers = sources.concat();
+        numbers.retain(|number| *number >= end);
         // The sources overlap: an entry by the person may also name the person.
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();

@@ -39,29 +39,50 @@ pub fn read(view: &View<'_>, cursor: &str, path: &str) -> Result<u64, Fault> {
     }
 }
 
+/// The parts of a cursor's text, `WORLD/READER/PLACE`.
+struct CursorParts<'t> {
+    world: &'t str,
+    viewer: &'t str,
+    place: u64,
+}
+
 fn decode(view: &View<'_>, cursor: &str) -> Option<u64> {
-    let bytes = (cursor.len() <= CURSOR_BYTES_MAX)
-        .then(|| BASE64_URL_SAFE_NO_PAD.decode(cursor).ok())
-        .flatten()?;
+    if cursor.len() > CURSOR_BYTES_MAX {
+        return None;
+    }
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let text = String::from_utf8(bytes).ok()?;
+    let parts = split_parts(&text)?;
+    if parts.viewer != view.viewer.as_str() {
+        return None;
+    }
+    let is_own = parts.world == view.world.config.world.as_str();
+    (is_own || is_shared_place(view, &parts)).then_some(parts.place)
+}
+
+fn split_parts(text: &str) -> Option<CursorParts<'_>> {
     let mut parts = text.split('/');
     let (world, viewer, place) = (parts.next()?, parts.next()?, parts.next()?);
-    // A place has one spelling only, so that equal cursors are equal bytes.
-    let canonical = parts.next().is_none() && (place == "0" || !place.starts_with('0'));
-    let place = place
-        .bytes()
-        .all(|b| b.is_ascii_digit())
-        .then(|| place.parse().ok())
-        .flatten()?;
-    let ours = world == view.world.config.world.as_str();
-    // A fork shares the past of its origin, so readers keep their place in it.
-    let shared = || {
-        let fork = view
-            .world
-            .forked
-            .as_ref()
-            .filter(|fork| fork.from.as_str() == world);
-        fork.is_some_and(|fork| place <= view.count_before(fork.position))
+    // A place has one spelling only, so that equal cursors are equal bytes. `parse` alone would
+    // also take `+5` and `007`.
+    let has_leading_zero = place.starts_with('0') && place != "0";
+    let is_number = place.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.next().is_some() || has_leading_zero || !is_number {
+        return None;
+    }
+    let place = place.parse().ok()?;
+    Some(CursorParts {
+        world,
+        viewer,
+        place,
+    })
+}
+
+/// Whether a cursor of the world's origin lies in the past that the fork shares with it, so that
+/// readers keep their place.
+fn is_shared_place(view: &View<'_>, parts: &CursorParts<'_>) -> bool {
+    let Some(fork) = &view.world.forked else {
+        return false;
     };
-    (canonical && viewer == view.viewer.as_str() && (ours || shared())).then_some(place)
+    fork.from.as_str() == parts.world && parts.place <= view.count_before(fork.position)
 }

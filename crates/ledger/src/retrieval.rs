@@ -107,56 +107,58 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
 /// Looks up entries by entry ids and bundle ids, in ledger order, each once. Notes in the pack say
 /// when the limit or an excerpt left something out.
 pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
-    let ids = request
-        .query_text
-        .split([' ', ',', '\n', '\r', '\t'])
-        .filter(|id| !id.is_empty());
-    let mut numbers: Vec<u32> = ids.flat_map(|id| resolve_id(view, id)).collect();
-    // A bundle and one of its entries may both be named.
-    numbers.sort_unstable();
-    numbers.dedup();
-    let wanted = |entry: &&Entry| {
-        let author = request
-            .person_id
-            .as_deref()
-            .is_none_or(|person| person == entry.author.id.as_str());
-        author && window.contains(&entry.time)
-    };
-    let found = numbers
-        .into_iter()
-        .filter_map(|number| view.entry_at(number))
-        .filter(wanted);
-    let found: Vec<&Entry> = found.collect();
-    let shown = found
-        .iter()
-        .take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
+    let found = find_by_id(view, request, window);
+    let limit = request.limit.unwrap_or(LIMIT_DEFAULT) as usize;
     let excerpts = Excerpts::new("");
-    let results: Vec<_> = shown
-        .map(|entry| result_json(entry, excerpts.range(&entry.text)))
-        .collect();
-    let more = (results.len() < found.len()).then(|| {
-        format!(
+    let mut results = Vec::new();
+    let mut cut_notes = Vec::new();
+    for entry in found.iter().take(limit) {
+        let range = excerpts.range(&entry.text);
+        let (shown, whole) = (range.len(), entry.text.len());
+        if shown < whole {
+            cut_notes.push(format!(
+                "{} is cut: {shown} of {whole} bytes; the stream has it whole",
+                entry.id
+            ));
+        }
+        results.push(result_json(entry, range));
+    }
+    let mut notes = Vec::new();
+    if results.len() < found.len() {
+        notes.push(format!(
             "the first {} of {}: a larger limit shows more",
             results.len(),
             found.len()
-        )
-    });
-    let cut = found.iter().take(results.len()).filter_map(|entry| {
-        let shown = excerpts.range(&entry.text).len();
-        let whole = entry.text.len();
-        (shown < whole).then(|| {
-            format!(
-                "{} is cut: {shown} of {whole} bytes; the stream has it whole",
-                entry.id
-            )
-        })
-    });
-    let notes: Vec<String> = more.into_iter().chain(cut).collect();
-    pack_json(
-        request,
-        &results,
-        (!notes.is_empty()).then(|| notes.join("; ")).as_deref(),
-    )
+        ));
+    }
+    notes.append(&mut cut_notes);
+    let notes = (!notes.is_empty()).then(|| notes.join("; "));
+    pack_json(request, &results, notes.as_deref())
+}
+
+/// The visible entries that the ids of a request name, within its constraints, in ledger order.
+fn find_by_id<'a>(view: &View<'a>, request: &ToolRequest, window: &TimeWindow) -> Vec<&'a Entry> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for id in request.query_text.split([' ', ',', '\n', '\r', '\t']) {
+        numbers.extend(resolve_id(view, id));
+    }
+    // A bundle and one of its entries may both be named.
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut found = Vec::new();
+    for entry in numbers
+        .into_iter()
+        .filter_map(|number| view.entry_at(number))
+    {
+        let is_author = request
+            .person_id
+            .as_deref()
+            .is_none_or(|person| person == entry.author.id.as_str());
+        if is_author && window.contains(&entry.time) {
+            found.push(entry);
+        }
+    }
+    found
 }
 
 /// The visible entries that an id names; none for an unknown or hidden one.

@@ -94,13 +94,10 @@ fn collect_unseen(world: &World, same: &[Window], found: &mut Vec<UnseenWindow>)
     let mut before: Vec<(ClassId, u32)> = Vec::new();
     let mut said_by_world = false;
     for runs in same.chunk_by(|one, other| one.entry == other.entry) {
-        let Some((number, entry, class)) = runs.first().and_then(|run| {
-            Some((
-                run.entry,
-                world.entry(run.entry)?,
-                world.class_of(run.entry)?,
-            ))
-        }) else {
+        let Some(number) = runs.first().map(|run| run.entry) else {
+            continue;
+        };
+        let (Some(entry), Some(class)) = (world.entry(number), world.class_of(number)) else {
             continue;
         };
         let is_world = entry.author.class == AuthorClass::World;

@@ -504,15 +504,39 @@ impl<'a> ToolSession<'a> {
 
     /// Answers a tool request from the ledger as it was when the beat began.
     async fn answer(&mut self, request: Value) -> Result<String, WriterFailure> {
+        let request = Arc::new(request);
+        let answered = self.run_tool(Arc::clone(&request)).await?;
+        let fault = answered.as_ref().err().map(|fault| fault.code.word());
+        self.lines.push(self.handle.writer_audit_line(
+            self.envelope,
+            "tool",
+            &json!({ "request": audited_request(&request), "fault": fault }),
+        ));
+        Ok(match answered {
+            // The pack is JSON already; parsing it again would only cost time.
+            Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
+            Err(fault) => {
+                self.exhausted |= fault.code == Code::LoopLimit;
+                let error = json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
+                json!({ "type": "result", "error": error }).to_string()
+            }
+        })
+    }
+
+    /// Runs a tool on a blocking thread, because a search may take long.
+    async fn run_tool(
+        &self,
+        request: Arc<Value>,
+    ) -> Result<Result<Arc<str>, Fault>, WriterFailure> {
         let (handle, position) = (Arc::clone(self.handle), self.position);
         let tool_loop = Arc::clone(&self.tool_loop);
-        let (viewer, grant) = (self.assignment.viewer(), self.assignment.grant());
-        let answer = move || {
-            let caller = Caller {
-                identity: ACTOR.to_owned(),
-                views: AllowedViews::OfGrant(grant),
-            };
-            let answered = handle.read_long(|world| {
+        let viewer = self.assignment.viewer();
+        let caller = Caller {
+            identity: ACTOR.to_owned(),
+            views: AllowedViews::OfGrant(self.assignment.grant()),
+        };
+        let work = move || {
+            handle.read_long(|world| {
                 let epoch = world.epoch().map(|epoch| EpochAnchor {
                     viewer: &viewer,
                     pack: &epoch.anchor,
@@ -521,26 +545,10 @@ impl<'a> ToolSession<'a> {
                 tool_loop.call(&request, |request| {
                     tools::answer(world, position, &caller, request, epoch)
                 })
-            });
-            (answered, request)
+            })
         };
-        let answered = self.handle.services.run_blocking(answer).await;
-        let (answered, request) =
-            answered.map_err(|error| WriterFailure::Tool(error.to_string()))?;
-        let fault = answered.as_ref().err().map(|fault| fault.code.word());
-        self.lines.push(self.handle.writer_audit_line(
-            self.envelope,
-            "tool",
-            &json!({ "request": audited_request(&request), "fault": fault }),
-        ));
-        Ok(match answered {
-            Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
-            Err(fault) => {
-                self.exhausted |= fault.code == Code::LoopLimit;
-                let error = json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
-                json!({ "type": "result", "error": error }).to_string()
-            }
-        })
+        let answered = self.handle.services.run_blocking(work).await;
+        answered.map_err(|error| WriterFailure::Tool(error.to_string()))
     }
 }
 

@@ -119,14 +119,12 @@ pub(super) fn whoami_json(world: &World, world_caller: &WorldCaller, after: Opti
         .find(|person| person.id.as_str() == own)
         .map_or(own, |person| &person.label);
     // `known_persons` puts the operator first; the others are sorted by id.
-    let passed = |after| {
-        persons
-            .iter()
-            .skip(1)
-            .take_while(|person| person.id.as_str() <= after)
-            .count()
+    let begin = match (after, persons.split_first()) {
+        (Some(after), Some((_, others))) => {
+            1 + others.partition_point(|person| person.id.as_str() <= after)
+        }
+        _ => 0,
     };
-    let begin = after.map_or(0, |after| 1 + passed(after));
     let page: Vec<&KnownPerson> = persons
         .iter()
         .skip(begin)
