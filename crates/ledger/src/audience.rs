@@ -136,7 +136,7 @@ impl Classes {
         if let Some(public) = self.public {
             classes.insert(classes.partition_point(|class| class.0 < public.0), public);
         }
-        // `can_see` decides; the maps above only narrow what it is asked about.
+        // `can_see` decides; the maps above only select candidates.
         classes.retain(|class| self.can_see(viewer, *class));
         classes
     }

@@ -93,7 +93,7 @@ pub type Span = Range<u32>;
 pub struct PocketItem {
     /// Its id.
     pub id: ItemId,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
     /// The entry that it comes from.
     pub entry: EntryId,

@@ -1,8 +1,8 @@
-//! Arbitrary bytes at every door of the ledger: records of the store, documents, cursors, ids. The
-//! fuzzer's door.
+//! Feeds arbitrary bytes to every decoder of the ledger: records, documents, cursors and ids. The
+//! fuzz targets call it.
 //!
-//! Nothing may panic; a record that is read is written and read to the same fact again, a
-//! document's canonical form is its own, and an id shows as it was read.
+//! Nothing may panic. A decoded record must encode and decode to the same fact again, a document's
+//! canonical form must be stable, and an id must display as it was read.
 
 use std::fmt::Display;
 use std::str::FromStr;

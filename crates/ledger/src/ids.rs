@@ -98,15 +98,15 @@ random_id! {
 }
 
 random_id! {
-    /// A capsule: a hash of what it is made from.
+    /// A capsule. The id is a hash of its content.
     CapsuleId, "c_"
 }
 random_id! {
-    /// A scene anchor: a hash of what it is made from.
+    /// A scene anchor. The id is a hash of its content.
     AnchorId, "s_"
 }
 random_id! {
-    /// A rehydration: a hash of what it is made from.
+    /// A rehydration. The id is a hash of its content.
     RehydrationId, "h_"
 }
 
@@ -142,9 +142,9 @@ impl Ids {
 
 /// The fixed id of the operator in every world.
 pub const OPERATOR: &str = "GEORGE";
-/// The author of what the world itself says.
+/// The author of entries in the world's own voice.
 pub const WORLD: &str = "WORLD";
-/// The author of what the server writes.
+/// The author of entries that the server writes.
 pub const SYSTEM: &str = "SYSTEM";
 /// The view of public entries only.
 pub const PUBLIC: &str = "PUBLIC";

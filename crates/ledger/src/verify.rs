@@ -72,7 +72,7 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts; `None` if there is none. A record that cannot be read is a
+/// Checks the world in these contexts; `None` without a configuration. A record that cannot be read is a
 /// misfit and ends the check, because later records mean nothing without it.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;

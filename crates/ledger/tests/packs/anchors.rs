@@ -1,4 +1,4 @@
-//! Anchors: what a view is told of the scene, when in full and when by id.
+//! Anchors: which scene a view gets, when in full and when by id.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::World;

@@ -1,7 +1,7 @@
 //! Notifies the owner which worlds changed, but not what changed in them.
 //!
 //! An audit line alone is not a change: a client that reads again after each notification, and is
-//! audited for it, would never stop. A slow subscriber misses single notifications and is told
+//! audited for it, would never stop. A slow subscriber misses single notifications and learns
 //! instead that any world may have changed.
 
 use tokio::sync::broadcast::error::RecvError;

@@ -181,7 +181,7 @@ enum WriterFailure {
 }
 
 impl WriterFailure {
-    /// Whether the process must end. After a loop limit the writer was told to finish and did;
+    /// Whether the process must end. At the loop limit the writer got an error and finished;
     /// every other failure leaves it in an unknown state.
     fn ends_process(&self) -> bool {
         !matches!(self, Self::LoopLimit)
@@ -469,7 +469,7 @@ struct ToolSession<'a> {
     /// The number of entries when the beat began. All answers are from this position.
     position: u32,
     tool_loop: Arc<std::sync::Mutex<ToolLoop>>,
-    /// Whether the writer was told to finish. Then its result adds nothing.
+    /// Whether the loop limit was reached. Then the writer must finish, and its result adds nothing.
     exhausted: bool,
     lines: Vec<Fact>,
 }
@@ -618,7 +618,7 @@ impl WriterProcess {
                         .get_mut("request")
                         .map(Value::take)
                         .ok_or_else(garbage)?;
-                    // It was told to finish, so a further tool request is out of protocol.
+                    // Behind the loop limit, a further tool request breaks the protocol.
                     if tools.exhausted {
                         return Err(garbage());
                     }
