@@ -204,6 +204,7 @@ impl Person {
                 return Err(node.fault("may hold at most 32 aliases"));
             }
         }
+        // Null removes the identity, while a missing field leaves it; `optional` alone cannot tell.
         if node.fields()?.contains_key("identity") {
             person.identity = node
                 .optional("identity")?
@@ -346,6 +347,7 @@ impl Config {
                 .map(str::to_owned)
         };
         let (zone, label) = (taken("timezone"), taken("operator_label"));
+        // The limits may have become stricter since the configuration was recorded.
         if let Some(limits) = value.get_mut("limits") {
             Limits::clamp_recorded(limits);
         }
@@ -544,6 +546,7 @@ impl People {
             .ok_or(Stranger::Illegal)?;
         match (registry, self.spelling(id)) {
             (Registry::Closed, _) => Err(Stranger::Unknown),
+            // Two persons whose ids differ only in case would be confused by people.
             (Registry::Open, Some(_)) => Err(Stranger::CaseDiffers),
             (Registry::Open, None) => Ok(name),
         }
@@ -554,6 +557,7 @@ impl People {
     pub fn claims_to_be_human(&self, text: &str, operator_label: &str) -> bool {
         let claimed = fold(text);
         let is = |name: &str| fold(name) == claimed;
+        // All names of a human count, because an invoker could use any of them.
         let human = |person: &Person| {
             person.human
                 && (is(person.id.as_str())

@@ -290,6 +290,7 @@ pub(crate) fn check_known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), 
     let Some(path) = node.unknown_field(known)? else {
         return Ok(());
     };
+    // A foreign key may be huge; the fault repeats only its beginning.
     let shown = path.floor_char_boundary(node.path.len() + SHOWN_KEY_BYTES_MAX);
     let path = path.get(..shown).unwrap_or_default();
     Err(Fault::new(

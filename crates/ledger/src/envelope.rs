@@ -116,6 +116,7 @@ struct Sections<'a> {
 impl Envelope {
     /// Parses an envelope.
     pub fn parse(value: &Value) -> Result<Self, Fault> {
+        // All sections are checked before any field, so that a missing section is reported first.
         let sections = Sections::read(Node::root(value, Code::EnvelopeInvalid))?;
         let request_id = read_request_id(&sections.root)?;
         let (invoker_id, notes) = read_invoker(&sections.invoker)?;
@@ -134,6 +135,7 @@ impl Envelope {
             .transpose()?
             .flatten();
         let ui = sections.ui.as_ref().map(|ui| ui.value);
+        // Any value is accepted here: a clock of the client proves nothing and is only audited.
         let client_timestamp = ui
             .and_then(|ui| ui.get("client_timestamp_utc")?.as_str())
             .map(str::to_owned);
@@ -258,6 +260,7 @@ fn read_invoker(node: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     }
     let given = node.field("invoker_id")?;
     let id = given.text()?;
+    // The id is recorded with every bundle, so its length is bounded.
     if id.trim().is_empty() || id.len() > INVOKER_ID_BYTES_MAX {
         return Err(given.fault("must be 1 to 1024 bytes that name the program that asks"));
     }
@@ -379,6 +382,7 @@ fn known_part(value: &Value, part: &IdentityPart) -> Option<Value> {
                 known_part(value.get(key)?, part).map(|value| ((*key).to_owned(), value))
             };
             let fields: Map<_, _> = fields.iter().filter_map(field).collect();
+            // An object without known fields equals a missing one.
             (!fields.is_empty()).then_some(Value::Object(fields))
         }
     }

@@ -122,6 +122,7 @@ impl WriterMemory {
 
     /// Whether the writer's context counts as full.
     pub fn is_full(&self, limits: &Limits) -> bool {
+        // In 128 bits, because a configured limit may be close to the maximum of 64.
         u128::from(self.tokens()) * 100
             >= u128::from(limits.writer_tokens) * u128::from(THRESHOLD_PERCENT)
     }

@@ -7,6 +7,11 @@
 //!
 //! Turn ids ascend in writing order over all contexts. So a record existed at the point if its id
 //! is smaller than that of the first turn of reality behind the point.
+//!
+//! Worked example: the turns of reality are 10 (entry), 11 (outcome), 20 (entry), 21 (outcome), and
+//! the point covers the first beat only. The shared reality ends with turn 11, and the first turn
+//! behind it is 20. A person who was added with turn 15 of the audit belongs to the fork, one who
+//! was added with turn 22 does not.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +74,8 @@ struct Setup {
 }
 
 impl SharedPast {
-    /// Collects the past of a world for a fork called `name`, up to the last beat that the point covers. Without a point it is the whole past.
+    /// Collects the past of a world for a fork called `name`, up to the last beat that the point
+    /// covers. Without a point it is the whole past.
     pub fn collect(
         store: &Store,
         origin: Origin<'_>,
@@ -85,6 +91,7 @@ impl SharedPast {
             Ok(())
         })?;
         let setup = collect_setup(store, origin.log, shared, point)?;
+        // Without a first configuration the origin was never completed.
         let first = setup
             .first
             .clone()

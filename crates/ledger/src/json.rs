@@ -91,6 +91,7 @@ fn count_values_at_most(bytes: &[u8]) -> usize {
     let (mut values, mut in_text, mut escaped) = (1, false, false);
     for byte in bytes {
         match (in_text, byte) {
+            // A quote behind a backslash does not end the string.
             (true, _) if escaped => escaped = false,
             (true, b'\\') => escaped = true,
             (_, b'"') => in_text = !in_text,

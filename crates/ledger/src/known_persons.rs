@@ -112,6 +112,7 @@ fn persons_met_in(view: &View<'_>) -> Vec<Name> {
             met.extend(readers.iter().cloned());
         }
     }
+    // The operator and the world are authors too, but no persons.
     met.retain(Name::may_be_a_person);
     met
 }

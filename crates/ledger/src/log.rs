@@ -143,10 +143,9 @@ impl ForkBase {
 /// creates new ones, and the newest count.
 pub fn create_contexts(world: &Name, base: ForkBase) -> [Command; 3] {
     FAMILIES.map(|family| {
-        let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
-        let labels: Labels = labels
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into();
+        let mut labels = Labels::new();
+        labels.insert(WORLD_LABEL.to_owned(), world.to_string());
+        labels.insert(FAMILY_LABEL.to_owned(), family.word().to_owned());
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
         // With a key, a second attempt for a fork would get the contexts of the first, at another
         // base.
@@ -327,9 +326,9 @@ impl WorldLog {
         let mut from = 0;
         while from < end {
             let count = PAGE_TURNS.min(end - from);
-            read_whole_page(store, context, from, count)?
-                .iter()
-                .try_for_each(&mut take)?;
+            for turn in &read_whole_page(store, context, from, count)? {
+                take(turn)?;
+            }
             from += count;
         }
         Ok(())

@@ -161,6 +161,7 @@ fn message_json(shown: &VisibleItem<'_>) -> Value {
 pub fn open_calendar(view: &View<'_>, now: &WorldTime) -> Vec<u32> {
     let open = |shown: &&VisibleItem<'_>| {
         let item = shown.item;
+        // An appointment without a time never becomes past.
         let past = item.time.as_ref().is_some_and(|time| time < now);
         item.kind == ItemKind::Calendar && item.title.is_some() && !past
     };

@@ -174,6 +174,7 @@ pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
     });
     if let Some(fields) = form.as_object_mut() {
         for (key, value) in rest {
+            // Fields of the form itself win over what the writer sent.
             fields.entry(key).or_insert(value);
         }
     }

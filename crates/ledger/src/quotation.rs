@@ -114,6 +114,7 @@ impl Space {
     /// Uses up the space of a text, if it fits.
     fn try_take(&mut self, text: &str) -> bool {
         let left = self.text.checked_sub(text.len() + 1);
+        // In JSON the newline is escaped, and the pack lists the entry's id.
         let json_left = self
             .json
             .checked_sub(json_bytes(text) + json_width(b'\n') + LISTED_ID_BYTES);
@@ -128,15 +129,15 @@ impl Space {
     fn shorten<'a>(self, quotation: &Quotation<'a>) -> Option<Quotation<'a>> {
         let text = quotation.text();
         let mut json = self.json.checked_sub(json_width(b'\n') + LISTED_ID_BYTES)?;
-        let fit = text
-            .bytes()
-            .take(self.text.saturating_sub(1))
-            .take_while(|&byte| {
-                let left = json.checked_sub(json_width(byte));
-                json = left.unwrap_or_default();
-                left.is_some()
-            });
-        let end = text.floor_char_boundary(fit.count());
+        let mut fit = 0;
+        for byte in text.bytes().take(self.text.saturating_sub(1)) {
+            let Some(left) = json.checked_sub(json_width(byte)) else {
+                break;
+            };
+            json = left;
+            fit += 1;
+        }
+        let end = text.floor_char_boundary(fit);
         let range = quotation.range.start..quotation.range.start + end;
         (end > 0).then(|| Quotation {
             range,

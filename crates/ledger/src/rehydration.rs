@@ -187,6 +187,7 @@ impl Rehydration {
     /// the new epoch begins with.
     pub fn build(view: &View<'_>, anchor: &Anchor, request: &str, bytes_max: usize) -> Self {
         let empty_bytes = Self::empty(view).pack(request).to_string().len();
+        // Two bytes for the escaped newline behind the anchor.
         let anchor_bytes = json_bytes(&anchor.text) + 2 + anchor.used.len() * LISTED_ID_BYTES;
         let mut space = Space::of_json(bytes_max.saturating_sub(empty_bytes + anchor_bytes));
         let share = space.json_left() / SECTIONS;

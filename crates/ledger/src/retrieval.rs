@@ -236,6 +236,7 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
     if entry.text.get(start..end).is_none() {
         return Err(range.fault("is no piece of the entry's text"));
     }
+    // The pack must be what this ledger itself would return for the range.
     let expected = result_json(entry, start..end);
     let fields = expected.as_object().into_iter().flatten();
     for (key, value) in fields {

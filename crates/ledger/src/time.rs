@@ -157,6 +157,7 @@ enum ParsedTime {
 
 impl ParsedTime {
     fn parse(text: &str) -> Option<Self> {
+        // Nearly all times are in the server's own form.
         if let Some(instant) = usual_instant(text) {
             return Some(Self::Instant(instant));
         }
@@ -185,6 +186,7 @@ fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
     };
     let small = |range| i8::try_from(number(range)).ok();
     let date = jiff::civil::Date::new(number(0..4), small(5..7)?, small(8..10)?).ok()?;
+    // The form has exactly three digits of a second.
     let nanoseconds = i32::from(number(20..23)) * 1_000_000;
     let time =
         jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
@@ -215,27 +217,32 @@ impl TextForm {
         let Some(rest) = strip_form(rest, ":00") else {
             return rest.is_empty().then_some(Self::Local);
         };
-        let fraction =
-            |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let rest = match rest.strip_prefix('.') {
-            Some(rest) => rest.get(fraction(rest)..).filter(|_| fraction(rest) > 0)?,
-            None => rest,
-        };
-        let offset = |rest: &str| {
-            let whole = strip_form(rest, "00:00").is_some_and(str::is_empty);
-            whole
-                && rest.get(..2).is_some_and(|hours| hours < "24")
-                && rest.get(3..).is_some_and(|min| min < "60")
-        };
-        match rest {
+        match strip_fraction(rest)? {
             "" => Some(Self::Local),
             "Z" | "z" => Some(Self::Instant),
-            _ => rest
-                .strip_prefix(['+', '-'])
-                .is_some_and(offset)
-                .then_some(Self::Instant),
+            rest => {
+                let offset = rest.strip_prefix(['+', '-'])?;
+                is_offset(offset).then_some(Self::Instant)
+            }
         }
     }
+}
+
+/// The text behind a fraction of a second, if there is one. A point needs at least one digit.
+fn strip_fraction(text: &str) -> Option<&str> {
+    let Some(digits) = text.strip_prefix('.') else {
+        return Some(text);
+    };
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    (rest.len() < digits.len()).then_some(rest)
+}
+
+/// Whether a text is an offset from UTC without its sign, from `00:00` to `23:59`.
+fn is_offset(text: &str) -> bool {
+    // The digits are checked first, so that comparing the texts compares the numbers.
+    strip_form(text, "00:00").is_some_and(str::is_empty)
+        && text.get(..2).is_some_and(|hours| hours < "24")
+        && text.get(3..).is_some_and(|minutes| minutes < "60")
 }
 
 /// The text behind a beginning of this form; `0` stands for any digit.

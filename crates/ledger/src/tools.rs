@@ -302,6 +302,7 @@ pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<View
 /// reader.
 fn is_person(world: &World, grant: &Grant, name: &Name) -> bool {
     let open = world.config.registry == Registry::Open;
+    // A name that could not be added is no person, even if the grant names it.
     let possible = world
         .people
         .resolve(name.as_str(), world.config.registry)

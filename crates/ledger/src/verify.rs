@@ -72,8 +72,8 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts; `None` without a configuration. A record that cannot be read is a
-/// misfit and ends the check, because later records mean nothing without it.
+/// Checks the world in these contexts; `None` without a configuration. A record that cannot be read
+/// is a misfit and ends the check, because later records mean nothing without it.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
     let read = WorldLog::new(contexts).read_new_facts(store, |turn, fact| {
@@ -95,6 +95,7 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
     match read.map_err(|error| (error.turn(), error)) {
         Ok(()) => Ok(checker.map(Checker::finish)),
         Err((Some(turn), error)) => {
+            // The records before the damage were checked, so their result is kept.
             let mut report = checker.map(|checker| checker.report).unwrap_or_default();
             report.misfits.push(Misfit {
                 turn,
@@ -320,6 +321,7 @@ impl Checker {
             return None;
         }
         self.report.answers += 1;
+        // A committed bundle is made again from the ledger, so none needs to be given.
         let again = outcome::replay(&self.world, outcome, Some(&Value::Null));
         again
             .err()

@@ -73,6 +73,7 @@ impl<'a> View<'a> {
     /// The visible entries of a bundle; none if the bundle is unknown.
     pub fn entries_of_bundle(&self, id: BundleId) -> impl Iterator<Item = (u32, &'a Entry)> + '_ {
         let bundle: Option<&Bundle> = self.world.bundle(id);
+        // The entries of a bundle have consecutive numbers.
         let numbers = bundle.map_or(0..0, |bundle| {
             bundle.first..bundle.first + bundle.commit.entries
         });

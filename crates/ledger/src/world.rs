@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// Takes replaced_at an index that already has the first entries, before those are applied. The world
+    /// Takes over an index that already has the first entries, before those are applied. The world
     /// must be empty.
     pub(crate) fn adopt_index(&mut self, index: Index) {
         let count = index.len() as usize;

@@ -3,6 +3,11 @@
 //! The times of a bundle are checked together: none is before the world's time or before the
 //! previous entry, and none is far ahead of the commit. A private entry must not be later than the
 //! clock will be after the public ones, so that a hidden entry never moves the clock.
+//!
+//! Worked example: the commit's time is 12:00:00 and entries may be 60 seconds ahead. A bundle with
+//! a public entry at 12:00:30 and then a private one at 12:00:20 fails, because times go back. With
+//! the private one at 12:00:40 it fails too: the clock would be at 12:00:30 for the public, so the
+//! private entry would be in the future. At 12:00:30 it is accepted.
 
 use std::collections::HashSet;
 

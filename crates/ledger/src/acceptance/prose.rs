@@ -12,6 +12,7 @@ use crate::proposal::{ProposedNote, ProposedScene};
 /// Rejects a scene or notes that this writer may not offer, and empty ones.
 pub(super) fn check_permission(draft: &BundleDraft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     if let Some(scene) = &draft.scene {
+        // A person's scene would change what other writers are sent.
         if !terms.may_set_scene {
             let message = "the scene is set by the attached writer and by the operator";
             return Err(Fault::new(

@@ -145,6 +145,7 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
         .text(5, entry.author.id.as_str())
         .text(6, entry.author.class.word())
         .text(7, &*entry.label);
+    // A public entry has no list, which differs from an empty one.
     let fields = match &entry.visible_to {
         Some(readers) => fields.texts(8, readers.iter().map(Name::to_string)),
         None => fields,
@@ -184,6 +185,7 @@ fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Field
     fields
         .text(tag, clock.time.as_str())
         .text(tag + 1, clock.timezone.as_str())
+        // Always written, unlike other flags, since a clock takes three tags.
         .with(tag + 2, Field::Flag(clock.paused))
 }
 

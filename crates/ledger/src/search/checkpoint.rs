@@ -130,6 +130,7 @@ impl Index {
             index.lists.push(list);
         }
         index.stops = read_stops(&mut reader)?;
+        // Trailing bytes mean that something was read wrongly.
         if reader.offset != reader.bytes.len() {
             return Err(reader.corrupt("bytes after the end"));
         }
@@ -296,6 +297,7 @@ fn read_term_figures(
     term: u32,
     list: &PostingList,
 ) -> Result<(), CheckpointError> {
+    // Wrong bounds could hide hits; the hash protects them like everything else.
     let [count, length] = reader.read_array()?;
     index.peaks.push(TermPeak { count, length });
     if list.len() >= TALLIED_POSTINGS_MIN {

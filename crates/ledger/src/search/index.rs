@@ -20,7 +20,7 @@ use super::{ClassId, Document};
 /// Shorter posting lists have no count per class: counting them one by one is fast enough.
 pub(super) const TALLIED_POSTINGS_MIN: u32 = 256;
 
-/// ScoredTerm statistics and posting lists over all entries of one world.
+/// Term statistics and posting lists over all entries of one world.
 #[derive(Debug, Clone)]
 pub struct Index {
     pub(super) entries: Columns,
@@ -30,7 +30,7 @@ pub struct Index {
     pub(super) lists: Vec<PostingList>,
     /// Indexed by term number.
     pub(super) peaks: Vec<TermPeak>,
-    /// ScoredTerm number to the number of postings per class, for lists of at least
+    /// Term number to the number of postings per class, for lists of at least
     /// [`TALLIED_POSTINGS_MIN`] postings.
     pub(super) class_tallies: HashMap<u32, Vec<u32>>,
     /// Where stop words occur, by blocks of entries.

@@ -11,7 +11,7 @@
 //! Short lists are stored inline, without an allocation. A long list has a mark every
 //! [`BLOCK_POSTINGS`] postings, so that a search can skip blocks.
 
-/// PostingDecoder between two marks.
+/// Postings between two marks.
 const BLOCK_POSTINGS: u32 = 64;
 
 /// Most terms are rare: a list of this many bytes needs no allocation.

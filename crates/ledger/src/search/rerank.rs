@@ -5,6 +5,11 @@
 //! neighbours on each side lend, a bonus for terms that occur in the conversation around them, and
 //! a bonus if the query names their author. An entry with none of the query's terms is context; it
 //! can only come in beside a match.
+//!
+//! Worked example: the query is `refund port`. Entry 7, "Which port does the refund service use?",
+//! has both terms. Entry 8, "8443, as before.", is the reply and has none. The sweep finds only 7.
+//! Here 8 comes in beside it: it gains half of 7's score ([`PREVIOUS`]) and [`SESSION`] of the
+//! weight of both terms, and is marked as context.
 
 use std::collections::HashMap;
 

@@ -135,7 +135,7 @@ pub(super) fn stem(word: &mut String) {
         stemmer.change_final_y();
         stemmer.shorten_derived();
         stemmer.cut_adjective();
-        stemmer.cut_last();
+        stemmer.cut_last_ending();
         stemmer.cut_final_letter();
     }
     *word = stemmer.word;
@@ -231,7 +231,7 @@ const ADJECTIVES: &[Change] = &[
 ];
 
 /// Endings that are removed in R2. The longest match counts.
-const LAST: &[&str] = &[
+const LAST_ENDINGS: &[&str] = &[
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "al", "er", "ic",
 ];
@@ -249,6 +249,7 @@ impl Stemmer {
     fn new(word: String) -> Self {
         let mut bytes = word.into_bytes();
         for at in 0..bytes.len() {
+            // A `y` at the beginning or behind a vowel is a consonant: `yes`, `day`.
             if bytes[at] == b'y' && (at == 0 || is_vowel(bytes[at - 1])) {
                 bytes[at] = b'Y';
             }
@@ -256,8 +257,8 @@ impl Stemmer {
         let long = LONG_BEGINNINGS
             .iter()
             .find(|beginning| bytes.starts_with(beginning.as_bytes()));
-        let first = long.map_or_else(|| region(&bytes, 0), |beginning| beginning.len());
-        let second = region(&bytes, first);
+        let first = long.map_or_else(|| region_start(&bytes, 0), |beginning| beginning.len());
+        let second = region_start(&bytes, first);
         // Only ASCII letters are in it.
         let word = String::from_utf8(bytes).unwrap_or_default();
         Self {
@@ -267,11 +268,11 @@ impl Stemmer {
         }
     }
 
-    fn ends(&self, ending: &str) -> bool {
+    fn ends_with(&self, ending: &str) -> bool {
         self.word.ends_with(ending)
     }
 
-    fn cut(&mut self, bytes: usize) {
+    fn cut_bytes(&mut self, bytes: usize) {
         self.word.truncate(self.word.len().saturating_sub(bytes));
     }
 
@@ -281,36 +282,45 @@ impl Stemmer {
     }
 
     /// The bytes before an ending of so many bytes.
-    fn before(&self, bytes: usize) -> &[u8] {
+    fn bytes_before(&self, bytes: usize) -> &[u8] {
         &self.word.as_bytes()[..self.word.len().saturating_sub(bytes)]
     }
 
-    /// Step 1a.
+    /// Step 1a: removes a plural ending.
     fn cut_plural(&mut self) {
-        if self.ends("sses") {
-            self.cut(2);
-        } else if self.ends("ied") || self.ends("ies") {
-            self.cut(if self.word.len() > 4 { 2 } else { 1 });
-        } else if self.ends("s") && !self.ends("us") && !self.ends("ss") {
-            let before = self.before(2);
+        // `glasses` keeps `glass`.
+        if self.ends_with("sses") {
+            self.cut_bytes(2);
+        } else if self.ends_with("ied") || self.ends_with("ies") {
+            // `cries` becomes `cri`, but `ties` becomes `tie`: two letters would be too few.
+            self.cut_bytes(if self.word.len() > 4 { 2 } else { 1 });
+        } else if self.ends_with("s") && !self.ends_with("us") && !self.ends_with("ss") {
+            // A vowel directly before the `s` does not count: `gas` stays, `gaps` loses its `s`.
+            let before = self.bytes_before(2);
             if before.iter().any(|byte| is_vowel(*byte)) {
-                self.cut(1);
+                self.cut_bytes(1);
             }
         }
     }
 
-    /// Step 1b.
+    /// Step 1b: removes the endings of verbs.
     fn cut_verb(&mut self) {
         for ending in ["eedly", "ingly", "edly", "eed", "ing", "ed"] {
-            if !self.ends(ending) {
+            if !self.ends_with(ending) {
                 continue;
             }
+            // `agreed` becomes `agree`, but `feed` stays: its ending is not in R1.
             if ending.starts_with("ee") {
                 if self.lies_in(self.first, ending.len()) {
-                    self.cut(ending.len() - 2);
+                    self.cut_bytes(ending.len() - 2);
                 }
-            } else if self.before(ending.len()).iter().any(|byte| is_vowel(*byte)) {
-                self.cut(ending.len());
+            } else if self
+                .bytes_before(ending.len())
+                .iter()
+                .any(|byte| is_vowel(*byte))
+            {
+                // Without a vowel before it, the ending is part of the word: `sing`, `bed`.
+                self.cut_bytes(ending.len());
                 self.mend_verb();
             }
             return;
@@ -323,94 +333,102 @@ impl Stemmer {
         const DOUBLED: &[&str] = &["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"];
         let is_short =
             self.word.len() <= self.first && ends_in_short_syllable(self.word.as_bytes());
-        if ["at", "bl", "iz"].iter().any(|ending| self.ends(ending)) {
+        if ["at", "bl", "iz"]
+            .iter()
+            .any(|ending| self.ends_with(ending))
+        {
             self.word.push('e');
-        } else if DOUBLED.iter().any(|ending| self.ends(ending)) {
-            self.cut(1);
+        } else if DOUBLED.iter().any(|ending| self.ends_with(ending)) {
+            self.cut_bytes(1);
         } else if is_short {
             self.word.push('e');
         }
     }
 
-    /// Step 1c.
+    /// Step 1c: turns a final `y` behind a consonant into `i`, so that `cry` meets `cries`.
     fn change_final_y(&mut self) {
         let bytes = self.word.as_bytes();
         let is_y = matches!(bytes.last(), Some(b'y' | b'Y'));
         if is_y && bytes.len() > 2 && !is_vowel(bytes[bytes.len() - 2]) {
-            self.cut(1);
+            self.cut_bytes(1);
             self.word.push('i');
         }
     }
 
     /// Replaces the longest of these endings, if it lies in R1. Returns whether the word has any of
     /// them.
-    fn apply(&mut self, changes: &[Change]) -> bool {
-        let Some(found) = changes.iter().find(|change| self.ends(change.ending)) else {
+    fn apply_change(&mut self, changes: &[Change]) -> bool {
+        let Some(found) = changes.iter().find(|change| self.ends_with(change.ending)) else {
             return false;
         };
         if self.lies_in(self.first, found.ending.len()) {
-            self.cut(found.ending.len());
+            self.cut_bytes(found.ending.len());
             self.word.push_str(found.becomes);
         }
         true
     }
 
-    /// Step 2.
+    /// Step 2: shortens endings that turn one kind of word into another.
     fn shorten_derived(&mut self) {
-        if self.apply(DERIVED) {
+        if self.apply_change(DERIVED) {
             return;
         }
-        if self.ends("ogi") {
-            if self.lies_in(self.first, 3) && self.before(3).last() == Some(&b'l') {
-                self.cut(1);
+        if self.ends_with("ogi") {
+            // `analogi` (analogy) becomes `analog`; `ogi` behind another letter is no ending.
+            if self.lies_in(self.first, 3) && self.bytes_before(3).last() == Some(&b'l') {
+                self.cut_bytes(1);
             }
-        } else if self.ends("li") && self.lies_in(self.first, 2) {
+        } else if self.ends_with("li") && self.lies_in(self.first, 2) {
+            // Only behind these letters is `li` (from `ly`) the ending of an adverb.
             let may_go = self
-                .before(2)
+                .bytes_before(2)
                 .last()
                 .is_some_and(|byte| b"cdeghkmnrt".contains(byte));
-            self.cut(if may_go { 2 } else { 0 });
+            self.cut_bytes(if may_go { 2 } else { 0 });
         }
     }
 
-    /// Step 3.
+    /// Step 3: shortens the endings of adjectives.
     fn cut_adjective(&mut self) {
-        if self.ends("ative") {
+        if self.ends_with("ative") {
             let may_go = self.lies_in(self.second, 5);
-            self.cut(if may_go { 5 } else { 0 });
+            self.cut_bytes(if may_go { 5 } else { 0 });
         } else {
-            self.apply(ADJECTIVES);
+            self.apply_change(ADJECTIVES);
         }
     }
 
-    /// Step 4.
-    fn cut_last(&mut self) {
-        if let Some(ending) = LAST.iter().find(|ending| self.ends(ending)) {
+    /// Step 4: removes the last ending in R2.
+    fn cut_last_ending(&mut self) {
+        if let Some(ending) = LAST_ENDINGS.iter().find(|ending| self.ends_with(ending)) {
             let may_go = self.lies_in(self.second, ending.len());
-            self.cut(if may_go { ending.len() } else { 0 });
-        } else if self.ends("ion") && self.lies_in(self.second, 3) {
+            self.cut_bytes(if may_go { ending.len() } else { 0 });
+        } else if self.ends_with("ion") && self.lies_in(self.second, 3) {
+            // `adoption` loses it, `onion` and `region` do not.
             let may_go = self
-                .before(3)
+                .bytes_before(3)
                 .last()
                 .is_some_and(|byte| b"st".contains(byte));
-            self.cut(if may_go { 3 } else { 0 });
+            self.cut_bytes(if may_go { 3 } else { 0 });
         }
     }
 
-    /// Step 5.
+    /// Step 5: removes a final `e`, or one letter of a final `ll`.
     fn cut_final_letter(&mut self) {
         let in_second = self.lies_in(self.second, 1);
-        let may_go = if self.ends("e") {
-            in_second || self.lies_in(self.first, 1) && !ends_in_short_syllable(self.before(1))
+        let may_go = if self.ends_with("e") {
+            // `hope` keeps its `e`: `hop` is another word.
+            in_second
+                || self.lies_in(self.first, 1) && !ends_in_short_syllable(self.bytes_before(1))
         } else {
-            in_second && self.ends("ll")
+            in_second && self.ends_with("ll")
         };
-        self.cut(usize::from(may_go));
+        self.cut_bytes(usize::from(may_go));
     }
 }
 
 /// Where a region begins: behind the first consonant after a vowel, from this byte on.
-fn region(word: &[u8], from: usize) -> usize {
+fn region_start(word: &[u8], from: usize) -> usize {
     let tail = word.get(from..).unwrap_or_default();
     let pair = tail
         .windows(2)

@@ -3,9 +3,9 @@
 //! The pass skips entries that cannot win, as the WAND family of algorithms does. `floor` is a
 //! score that enough entries are known to reach. A term's `score_max` bounds what one entry can
 //! gain from the term: by its own posting, or from its neighbours if it lacks the term. Terms are
-//! sorted from rare to frequent. A suffix of the list whose bounds add up to less than the floor cannot lift an
-//! entry over the floor alone; the terms before that suffix are *essential*. A winner has an
-//! essential term or is the neighbour of an entry that has one.
+//! sorted from rare to frequent. A suffix of the list whose bounds add up to less than the floor
+//! cannot lift an entry over the floor alone; the terms before that suffix are *essential*. A
+//! winner has an essential term or is the neighbour of an entry that has one.
 //!
 //! Worked example: the query is `refund deadline monday`, with bounds 5.0, 2.0 and 0.8, and the
 //! floor is 3.1. `deadline` and `monday` together add at most 2.8, so only `refund` is essential.

@@ -188,7 +188,8 @@ fn common_run<'a>(text: &'a str, source: &str) -> &'a str {
 /// A polynomial hash over the last [`LEAK_CHARACTERS`] characters.
 struct RollingHash {
     base: u64,
-    /// The weight of the first character of a window: the base to the power of the characters behind it.
+    /// The weight of the first character of a window: the base to the power of the characters
+    /// behind it.
     first_weight: u64,
 }
 

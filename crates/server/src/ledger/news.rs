@@ -46,7 +46,8 @@ impl WorldChangeNotifier {
 pub(crate) struct WorldChanges(Receiver<Name>);
 
 impl WorldChanges {
-    /// The next world that changed, or `None` if notifications were missed. It never returns once the server has no worlds any more.
+    /// The next world that changed, or `None` if notifications were missed. It never returns once
+    /// the server has no worlds any more.
     pub(crate) async fn next(&mut self) -> Option<Name> {
         match self.0.recv().await {
             Ok(world) => Some(world),

@@ -4,6 +4,10 @@
 //! facts that are durable already. Before that it waits for long reads (`long_reads`), so that
 //! short reads, which run on the runtime's threads, never queue behind a writer that waits for a
 //! long read. The world `default` has no contexts until its first write.
+//!
+//! A write goes through five steps: lock the log, decide from the world, append to the store, wait
+//! for long reads, apply. Only the last step holds the write lock. If the append finds that another
+//! writer moved the head, the handle applies the foreign facts and the caller decides again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -226,7 +226,8 @@ fn describe_exit(status: Option<ExitStatus>) -> String {
 }
 
 impl WorldHandle {
-    /// Asks the world's writer, if it has one. A failing writer adds nothing; only storage faults are errors.
+    /// Asks the world's writer, if it has one. A failing writer adds nothing; only storage faults
+    /// are errors.
     pub(super) async fn ask_writer(
         self: &Arc<Self>,
         envelope: &Envelope,
@@ -469,7 +470,8 @@ struct ToolSession<'a> {
     /// The number of entries when the beat began. All answers are from this position.
     position: u32,
     tool_loop: Arc<std::sync::Mutex<ToolLoop>>,
-    /// Whether the loop limit was reached. Then the writer must finish, and its result adds nothing.
+    /// Whether the loop limit was reached. Then the writer must finish, and its result adds
+    /// nothing.
     exhausted: bool,
     lines: Vec<Fact>,
 }

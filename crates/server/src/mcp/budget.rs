@@ -30,6 +30,7 @@ impl Budget {
         let asked = arguments
             .optional_count("max_bytes")?
             .unwrap_or(ANSWER_BYTES_DEFAULT);
+        // Below the minimum not even one entry without its text would fit.
         if !(ANSWER_BYTES_MIN..=ANSWER_BYTES_MAX).contains(&asked) {
             let message = format!("must be {ANSWER_BYTES_MIN} to {ANSWER_BYTES_MAX}");
             return Err(Fault::new(Code::BadLimit, "max_bytes", message));

@@ -214,6 +214,7 @@ impl GetRequest {
             let message = format!("is behind the end: the text has {} bytes", text.len());
             return Err(Fault::new(Code::BadLimit, "offset", message));
         }
+        // Numbers have their largest values first, so that the measured size is an upper bound.
         let mut result = json!({
             "entry_id": entry.id.to_string(),
             "bundle_id": entry.bundle.to_string(),
@@ -415,6 +416,7 @@ impl StreamRequest {
             view.newest_first().map(|(_, entry)| entry).take(wanted),
         );
         entries.reverse();
+        // How many visible entries come before the first one shown.
         let first = view.count().saturating_sub(entries.len() as u64);
         json!({ "stream": {
             "cursor_before": null,
@@ -507,6 +509,7 @@ fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
             if !shown.is_empty() {
                 break;
             }
+            // The first item must be shown, or `skip` could never get past it.
             cut_texts(&mut value);
             budget.try_take(&value);
         }

@@ -61,6 +61,7 @@ pub(super) fn find_era(headers: &HeaderMap, request: &Request) -> Result<Era, Fa
             check_capabilities(request)?;
             Ok(Era::PerRequest)
         }
+        // The newer revision requires the body to name it as well.
         (None, Some(PER_REQUEST)) => Err(missing_meta(REVISION_KEY)),
         // A missing header counts as a contradiction, because the newer revision requires it.
         (Some(body), header) if header != Some(body) => {

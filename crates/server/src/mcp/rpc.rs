@@ -115,6 +115,7 @@ pub(super) fn parse_message(bytes: &[u8]) -> Result<Incoming, Failure> {
             -32600,
             "the id of a request is a text or a number",
         )),
+        // A response has an id and no method; this server sends no requests, so it is ignored.
         (None, Some(_)) | (Some(_), None) => Ok(Incoming::Notification),
         (None, None) => Err(Failure::no_message(
             -32600,
