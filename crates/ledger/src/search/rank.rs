@@ -40,8 +40,8 @@ impl Index {
             return Ok(Vec::new());
         };
         let parsed = ParsedQuery::parse(query.text);
-        // Only stop words or punctuation: ranking would return the newest entries, which match
-        // nothing.
+        // Only stop words or punctuation. Without this check the next branch would return the newest
+        // entries, as for a blank query.
         if parsed.is_unsearchable() {
             return Ok(Vec::new());
         }

@@ -46,8 +46,16 @@ pub const AUTHOR: f32 = 0.3;
 struct Candidate {
     entry: u32,
     conversation: Conversation,
-    /// Whether the sweep found it. If not, it only stands beside an entry that was found.
-    was_found: bool,
+    origin: CandidateOrigin,
+}
+
+/// How an entry became a candidate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CandidateOrigin {
+    /// The sweep or the phrases found it.
+    Found,
+    /// It stands beside a found entry in a conversation.
+    Beside,
 }
 
 /// Scores the first hits again together with the entries beside them, and sorts them. Without a
@@ -60,19 +68,17 @@ pub(super) fn rerank(
 ) -> RankedHits {
     // Later hits keep the sweep's order: their conversations are not worth the cost.
     let mut rest = hits.split_off(hits.len().min(RERANKED));
-    let mut candidates: Vec<Candidate> = hits
-        .iter()
-        .map(|hit| make_candidate(scoring, hit.entry, true))
-        .collect();
+    let mut candidates = Vec::new();
+    for hit in &hits {
+        candidates.push(make_candidate(scoring, hit.entry, CandidateOrigin::Found));
+    }
     if let Some(filter) = filter {
         let beside = entries_beside(scoring, filter, &candidates);
         // An entry that is scored again must not appear a second time among the others.
         rest.retain(|hit| beside.binary_search(&hit.entry).is_err());
-        candidates.extend(
-            beside
-                .into_iter()
-                .map(|entry| make_candidate(scoring, entry, false)),
-        );
+        for entry in beside {
+            candidates.push(make_candidate(scoring, entry, CandidateOrigin::Beside));
+        }
     }
     let scores = ScoreTable::new(scoring, entries_to_score(&candidates));
     let mut names = AuthorNameCheck::new(parsed);
@@ -80,7 +86,7 @@ pub(super) fn rerank(
     for Candidate {
         entry,
         conversation,
-        was_found,
+        origin,
     } in &candidates
     {
         let terms = scores.get(*entry).terms;
@@ -95,19 +101,19 @@ pub(super) fn rerank(
         first.push(Hit {
             entry: *entry,
             score,
-            context: terms == 0 && !was_found,
+            context: terms == 0 && *origin == CandidateOrigin::Beside,
         });
     }
     sort_hits(&mut first);
     RankedHits { first, rest }
 }
 
-fn make_candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
+fn make_candidate(scoring: &Scoring<'_>, entry: u32, origin: CandidateOrigin) -> Candidate {
     let conversation = Conversation::around(scoring.view, entry, SESSION_STEPS);
     Candidate {
         entry,
         conversation,
-        was_found,
+        origin,
     }
 }
 

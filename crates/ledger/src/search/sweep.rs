@@ -207,45 +207,39 @@ impl<'a> Sweep<'a> {
     }
 
     /// Adds one term for all entries of the window.
-    fn add_term(&mut self, term: usize) {
-        let (scoring, what, single_scores) = (
-            self.scoring,
-            &self.scoring.terms[term],
-            &self.single_scores[term],
-        );
+    fn add_term(&mut self, index: usize) {
+        let scoring = self.scoring;
+        let term = &scoring.terms[index];
+        let single_scores = &self.single_scores[index];
+        let visible_bits = scoring.view.visible_bits();
+        let columns = &scoring.view.index.entries;
+        let short_lengths = columns.short_lengths();
         let (scores, touched) = (&mut self.scores, &mut self.touched);
-        let (shown, lengths) = (
-            scoring.view.visible_bits(),
-            scoring.view.index.entries.short_lengths(),
-        );
-        let cursor = &mut self.cursors[term];
+        let cursor = &mut self.cursors[index];
         cursor.seek(self.window.start);
         // Set even if only hidden entries have the term: that costs work, never a hit.
         if cursor.next.entry < self.window.end {
-            self.terms_in_window |= what.bit;
+            self.terms_in_window |= term.bit;
         }
         cursor.visit_until(self.window.end, |posting| {
             let entry = posting.entry as usize;
-            let short = lengths.get(entry).copied().unwrap_or(LONG);
+            let short = short_lengths.get(entry).copied().unwrap_or(LONG);
             // Most postings are one occurrence in a short entry: a table lookup.
             let score = if posting.count == 1 && short != LONG {
                 single_scores[usize::from(short)]
             } else {
-                scoring.curve.posting_score(
-                    what,
-                    posting.count,
-                    scoring.view.index.entries.length(posting.entry),
-                )
+                let length = columns.length(posting.entry);
+                scoring.curve.posting_score(term, posting.count, length)
             };
             // Whether an entry is hidden cannot be predicted, so a mask is faster than a branch
             // here.
-            let is_shown = shown
+            let visible = visible_bits
                 .get(entry / 64)
                 .map_or(0, |bits| bits >> (entry % 64) & 1);
-            let all = if is_shown == 1 { u32::MAX } else { 0 };
+            let mask = if visible == 1 { u32::MAX } else { 0 };
             let place = entry % WINDOW_ENTRIES as usize;
-            scores[place].add(f32::from_bits(score.to_bits() & all), what.bit & all);
-            touched[place / 64] |= is_shown << (place % 64);
+            scores[place].add(f32::from_bits(score.to_bits() & mask), term.bit & mask);
+            touched[place / 64] |= visible << (place % 64);
         });
     }
 
@@ -272,21 +266,21 @@ impl<'a> Sweep<'a> {
     }
 
     /// Adds one term for these entries of the window, which ascend.
-    fn add_term_at(&mut self, term: usize, entries: &[u32]) {
-        let (scoring, what) = (self.scoring, &self.scoring.terms[term]);
-        let cursor = &mut self.cursors[term];
+    fn add_term_at(&mut self, index: usize, entries: &[u32]) {
+        let scoring = self.scoring;
+        let term = &scoring.terms[index];
+        let cursor = &mut self.cursors[index];
         for entry in entries {
             cursor.seek(*entry);
-            if cursor.next.entry == *entry {
-                let length = scoring.view.index.entries.length(*entry);
-                let place = (entry % WINDOW_ENTRIES) as usize;
-                self.scores[place].add(
-                    scoring.curve.posting_score(what, cursor.next.count, length),
-                    what.bit,
-                );
-                self.touched[place / 64] |= 1 << (place % 64);
-                self.terms_in_window |= what.bit;
+            if cursor.next.entry != *entry {
+                continue;
             }
+            let length = scoring.view.index.entries.length(*entry);
+            let score = scoring.curve.posting_score(term, cursor.next.count, length);
+            let place = (entry % WINDOW_ENTRIES) as usize;
+            self.scores[place].add(score, term.bit);
+            self.touched[place / 64] |= 1 << (place % 64);
+            self.terms_in_window |= term.bit;
         }
     }
 
