@@ -20,11 +20,10 @@
 
 use bytes::Bytes;
 use turnkeep_store::Store;
-use turnkeep_types::ContextId;
 
 use crate::fact::Fact;
 use crate::ids::EntryId;
-use crate::log::{self, LoadError, LoadedWorld, WorldLog};
+use crate::log::{self, LoadError, LoadedWorld, WorldContexts, WorldLog};
 use crate::search::Index;
 use crate::world::World;
 
@@ -136,7 +135,7 @@ impl Checkpoint {
 /// the world was never completed. The result is the same as without the checkpoint.
 pub fn load(
     store: &Store,
-    contexts: [ContextId; 3],
+    contexts: WorldContexts,
     checkpoint: Option<Checkpoint>,
 ) -> Result<Option<LoadedWorld>, LoadError> {
     if let Some(checkpoint) = checkpoint
@@ -150,7 +149,7 @@ pub fn load(
 /// Returns `None` if the checkpoint does not belong to this ledger.
 fn load_with_index(
     store: &Store,
-    contexts: [ContextId; 3],
+    contexts: WorldContexts,
     checkpoint: &Checkpoint,
 ) -> Result<Option<LoadedWorld>, LoadError> {
     let mut log = WorldLog::new(contexts);

@@ -82,10 +82,30 @@ pub enum Unrecordable {
     },
 }
 
+/// The contexts of a world, one per family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorldContexts {
+    /// The context of the evidence.
+    pub reality: ContextId,
+    /// The context of the audit.
+    pub audit: ContextId,
+    /// The context of what was derived from evidence.
+    pub derived: ContextId,
+}
+
+impl WorldContexts {
+    /// All three contexts.
+    pub fn all(self) -> [ContextId; 3] {
+        [self.reality, self.audit, self.derived]
+    }
+}
+
 /// The contexts of a world, and how far each was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorldLog {
-    families: [ContextProgress; 3],
+    reality: ContextProgress,
+    audit: ContextProgress,
+    derived: ContextProgress,
 }
 
 /// A context and the last turn that was read or appended.
@@ -168,8 +188,8 @@ pub fn is_configured(store: &Store, audit: ContextId) -> Result<bool, LoadError>
 pub struct FoundWorld {
     /// The name of the world.
     pub name: Name,
-    /// Its contexts, in the order of the families.
-    pub contexts: [ContextId; 3],
+    /// Its contexts.
+    pub contexts: WorldContexts,
 }
 
 /// A world with its position in the store.
@@ -205,7 +225,11 @@ pub fn find_worlds(store: &Store) -> Vec<FoundWorld> {
     let mut worlds = Vec::with_capacity(found.len());
     for (name, contexts) in found {
         if let [Some(reality), Some(audit), Some(derived)] = contexts {
-            let contexts = [reality, audit, derived];
+            let contexts = WorldContexts {
+                reality,
+                audit,
+                derived,
+            };
             worlds.push(FoundWorld { name, contexts });
         }
     }
@@ -234,28 +258,33 @@ pub fn find_writing_context(
 
 impl WorldLog {
     /// Makes a log of which nothing is read yet.
-    pub fn new(contexts: [ContextId; 3]) -> Self {
+    pub fn new(contexts: WorldContexts) -> Self {
         Self {
-            families: contexts.map(|context| ContextProgress {
-                context,
-                head: None,
-                turns: 0,
-            }),
+            reality: ContextProgress::unread(contexts.reality),
+            audit: ContextProgress::unread(contexts.audit),
+            derived: ContextProgress::unread(contexts.derived),
         }
     }
 
-    /// The contexts, in the order of the families.
-    pub fn contexts(&self) -> [ContextId; 3] {
-        self.families.map(|progress| progress.context)
+    /// The contexts of the world.
+    pub fn contexts(&self) -> WorldContexts {
+        WorldContexts {
+            reality: self.reality.context,
+            audit: self.audit.context,
+            derived: self.derived.context,
+        }
     }
 
     fn progress_of(&self, family: Family) -> &ContextProgress {
-        let [reality, audit, derived] = &self.families;
         match family {
-            Family::Reality => reality,
-            Family::Audit => audit,
-            Family::Derived => derived,
+            Family::Reality => &self.reality,
+            Family::Audit => &self.audit,
+            Family::Derived => &self.derived,
         }
+    }
+
+    fn all_progress(&mut self) -> [&mut ContextProgress; 3] {
+        [&mut self.reality, &mut self.audit, &mut self.derived]
     }
 
     /// The command that appends all of these facts, or `None` without facts. It expects the head of
@@ -289,24 +318,21 @@ impl WorldLog {
     /// Advances past the turns that our own append added.
     pub fn record_appended(&mut self, appended: &Appended) {
         for row in &appended.turns {
-            if let Some(progress) = self
-                .families
-                .iter_mut()
-                .find(|progress| progress.context == row.context)
-            {
-                (progress.head, progress.turns) = (Some(row.turn), row.depth + 1);
+            for progress in self.all_progress() {
+                if progress.context == row.context {
+                    progress.head = Some(row.turn);
+                    progress.turns = row.depth + 1;
+                }
             }
         }
     }
 
     /// Advances to the current heads without reading: the caller already has these facts.
     pub fn skip_to_end(&mut self, store: &Store) -> Result<(), LoadError> {
-        for progress in &mut self.families {
+        for progress in self.all_progress() {
             let context = store.context(progress.context)?;
-            (progress.head, progress.turns) = (
-                context.head,
-                context.head.map_or(0, |_| context.head_depth + 1),
-            );
+            progress.head = context.head;
+            progress.turns = context.head.map_or(0, |_| context.head_depth + 1);
         }
         Ok(())
     }
@@ -341,14 +367,21 @@ impl WorldLog {
         store: &Store,
         mut take: impl FnMut(TurnId, Fact),
     ) -> Result<(), LoadError> {
-        let [reality, audit, derived] = &mut self.families;
-        audit.read_new_facts(store, &mut take)?;
-        reality.read_new_facts(store, &mut take)?;
-        derived.read_new_facts(store, &mut take)
+        self.audit.read_new_facts(store, &mut take)?;
+        self.reality.read_new_facts(store, &mut take)?;
+        self.derived.read_new_facts(store, &mut take)
     }
 }
 
 impl ContextProgress {
+    fn unread(context: ContextId) -> Self {
+        Self {
+            context,
+            head: None,
+            turns: 0,
+        }
+    }
+
     fn read_new_facts(
         &mut self,
         store: &Store,
@@ -409,15 +442,15 @@ fn encode_turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
 }
 
 /// Loads only the audit of a world: its configuration, its people and its tokens.
-pub fn load_audit(store: &Store, contexts: [ContextId; 3]) -> Result<Option<World>, LoadError> {
+pub fn load_audit(store: &Store, contexts: WorldContexts) -> Result<Option<World>, LoadError> {
     let mut world: Option<World> = None;
-    let [_, mut audit, _] = WorldLog::new(contexts).families;
+    let mut audit = ContextProgress::unread(contexts.audit);
     audit.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
     Ok(world)
 }
 
 /// Loads a world from the store. Returns `None` if the world was never completed.
-pub fn load(store: &Store, contexts: [ContextId; 3]) -> Result<Option<LoadedWorld>, LoadError> {
+pub fn load(store: &Store, contexts: WorldContexts) -> Result<Option<LoadedWorld>, LoadError> {
     let mut log = WorldLog::new(contexts);
     let mut world: Option<World> = None;
     log.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;

@@ -13,14 +13,14 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use turnkeep_store::Store;
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::TurnId;
 
 use crate::audience::Viewer;
 use crate::entry::{AuthorClass, Channel, Entry};
 use crate::epoch;
 use crate::fact::{BundleCommit, Fact, Outcome, PocketItem, RequestKind, Span};
 use crate::ids::{EntryId, ItemId, Name};
-use crate::log::{LoadError, WorldLog};
+use crate::log::{LoadError, WorldContexts, WorldLog};
 use crate::outcome;
 use crate::time::WorldTime;
 use crate::world::World;
@@ -74,7 +74,7 @@ impl Report {
 
 /// Checks the world in these contexts; `None` without a configuration. A record that cannot be read
 /// is a misfit and ends the check, because later records mean nothing without it.
-pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
+pub fn verify(store: &Store, contexts: WorldContexts) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
     let read = WorldLog::new(contexts).read_new_facts(store, |turn, fact| {
         if let (None, Fact::Config(config)) = (&checker, &fact) {
@@ -83,7 +83,7 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
         if let Some(checker) = &mut checker {
             let is_own = store
                 .turn(turn)
-                .is_ok_and(|turn| contexts.contains(&turn.context));
+                .is_ok_and(|turn| contexts.all().contains(&turn.context));
             let origin = if is_own {
                 RecordOrigin::Own
             } else {

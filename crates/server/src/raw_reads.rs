@@ -110,7 +110,7 @@ impl Shared {
         let store = self.store.store();
         let mut written = Vec::new();
         for FoundWorld { contexts, .. } in log::find_worlds(store) {
-            for context in contexts {
+            for context in contexts.all() {
                 written.extend(log::find_writing_context(store, context, hash)?);
             }
         }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         from.path().display()
     ))?;
     broken?.iter().try_for_each(|FoundWorld { name, contexts }| {
-        let [reality, ..] = contexts;
+        let reality = contexts.reality;
         app.out.line(format!(
             "The world {name} stays closed, because a part of it is lost: `turnkeep log {reality}` reads the entries that are left; a backup of the data directory has it whole."
         ))

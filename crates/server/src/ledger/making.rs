@@ -11,7 +11,7 @@ use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::fork::{Origin, SharedPast};
 use turnkeep_ledger::ids::Name;
-use turnkeep_ledger::log::{self, ForkBase, LoadedWorld, WorldLog};
+use turnkeep_ledger::log::{self, ForkBase, LoadedWorld, WorldContexts, WorldLog};
 use turnkeep_ledger::{Code, Config, Fault, World};
 use turnkeep_store::{Command, Outcome};
 use turnkeep_types::ContextId;
@@ -142,7 +142,11 @@ impl LedgerServices {
             return Err(taken().into());
         }
         let derived = self.create_context(derived).await?;
-        let mut place = WorldLog::new([self.create_context(reality).await?, audit, derived]);
+        let mut place = WorldLog::new(WorldContexts {
+            reality: self.create_context(reality).await?,
+            audit,
+            derived,
+        });
         // A fork's contexts have its origin's past in them already.
         place.skip_to_end(self.store.store())?;
         let here = place.clone();

@@ -15,11 +15,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{Mutex, MutexGuard, watch};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
-use turnkeep_ledger::log::{ForkBase, WorldLog};
+use turnkeep_ledger::log::{ForkBase, WorldContexts, WorldLog};
 use turnkeep_ledger::record;
 use turnkeep_ledger::{Fault, Viewer, World};
 use turnkeep_store::{Command, Outcome, Refusal};
-use turnkeep_types::{ContextId, Timestamp};
+use turnkeep_types::Timestamp;
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
@@ -184,7 +184,7 @@ impl WorldHandle {
                 .services
                 .found(&self.name, ForkBase::default(), beginning)
                 .await?;
-            for context in log.contexts() {
+            for context in log.contexts().all() {
                 self.services.claim_context(context, &self.name);
             }
             *guard.0 = Some(log);
@@ -262,7 +262,7 @@ impl WorldHandle {
     }
 
     /// The contexts of the world, if it has any yet.
-    pub(crate) async fn contexts(&self) -> Option<[ContextId; 3]> {
+    pub(crate) async fn contexts(&self) -> Option<WorldContexts> {
         self.log.lock().await.as_ref().map(WorldLog::contexts)
     }
 

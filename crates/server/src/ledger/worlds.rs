@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use turnkeep_ledger::checkpoint::{self, Checkpoint};
 use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
-use turnkeep_ledger::log::{self, FoundWorld, LoadError, LoadedWorld, WorldLog};
+use turnkeep_ledger::log::{self, FoundWorld, LoadError, LoadedWorld, WorldContexts, WorldLog};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
@@ -104,7 +104,7 @@ const TAIL_BYTES_MAX: usize = 1 << 20;
 /// A world that could not be read.
 struct Unreadable {
     error: LoadError,
-    contexts: [ContextId; 3],
+    contexts: WorldContexts,
     /// The audit, if it could be read. It tells which tokens are valid.
     audit: Option<World>,
 }
@@ -157,7 +157,7 @@ impl Worlds {
         for FoundWorld { name, contexts } in log::find_worlds(worlds.services.store.store()) {
             if let Err(error) = worlds.load(&name, contexts) {
                 tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
-                for context in contexts {
+                for context in contexts.all() {
                     worlds.services.claim_context(context, &name);
                 }
                 // Tokens of an unreadable world are checked against its audit: a valid one gets the
@@ -189,7 +189,7 @@ impl Worlds {
         Arc::new(worlds)
     }
 
-    fn load(&self, name: &Name, contexts: [ContextId; 3]) -> Result<(), LoadError> {
+    fn load(&self, name: &Name, contexts: WorldContexts) -> Result<(), LoadError> {
         let store = self.services.store.store();
         let checkpoint = read_checkpoint(store, name);
         let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
@@ -238,7 +238,7 @@ impl Worlds {
     pub(super) fn add(&self, world: World, place: Option<WorldLog>) -> Arc<WorldHandle> {
         let contexts = place.as_ref().map(WorldLog::contexts);
         let handle = WorldHandle::new(world, place, Arc::clone(&self.services));
-        for context in contexts.into_iter().flatten() {
+        for context in contexts.into_iter().flat_map(WorldContexts::all) {
             self.services.claim_context(context, handle.name());
         }
         let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
@@ -298,7 +298,7 @@ impl Worlds {
     }
 
     /// The contexts of a world that cannot be read.
-    pub(crate) fn unreadable_contexts(&self, world: &str) -> Option<[ContextId; 3]> {
+    pub(crate) fn unreadable_contexts(&self, world: &str) -> Option<WorldContexts> {
         self.unreadable
             .get(world)
             .map(|unreadable| unreadable.contexts)

@@ -11,6 +11,7 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::ENTRIES_MAX;
 use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::log::WorldContexts;
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{log, record, verify};
 use turnkeep_store::{Store, Turn};
@@ -39,7 +40,7 @@ pub(crate) async fn lines(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    let context = seat.handle.contexts().await.map(|[_, audit, _]| audit);
+    let context = seat.handle.contexts().await.map(|contexts| contexts.audit);
     page(&shared, context, query).await
 }
 
@@ -57,7 +58,11 @@ pub(crate) async fn derived(
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
     leave_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
-    let context = seat.handle.contexts().await.map(|[_, _, derived]| derived);
+    let context = seat
+        .handle
+        .contexts()
+        .await
+        .map(|contexts| contexts.derived);
     page(&shared, context, query).await
 }
 
@@ -99,7 +104,7 @@ pub(crate) async fn verify(
 
 fn report(
     store: &Store,
-    contexts: Option<[ContextId; 3]>,
+    contexts: Option<WorldContexts>,
     query: VerifyQuery,
 ) -> Result<Value, ApiError> {
     let Some(contexts) = contexts else {

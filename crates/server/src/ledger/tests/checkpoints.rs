@@ -143,7 +143,7 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
         let handle = house.payments().await;
         say(&handle, "r-1", "Hello.").await.unwrap();
         house.world(json!({ "world_id": "other" })).await;
-        let [reality, ..] = handle.contexts().await.unwrap();
+        let reality = handle.contexts().await.unwrap().reality;
         let payload = NewBlob::from_raw(bytes::Bytes::from_static(b"\x80"), 16).unwrap();
         let declared = TypeRef::new("com.example.Foreign", 1);
         let turns = vec![NewTurn {

@@ -118,7 +118,7 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
         house.payments().await,
         house.world(json!({ "world_id": "other" })).await,
     );
-    let [reality, ..] = handle.contexts().await.unwrap();
+    let reality = handle.contexts().await.unwrap().reality;
     let (reads, is_read) = tokio::sync::oneshot::channel();
     let (end, ended) = mpsc::sync_channel::<()>(1);
     let reader = Arc::clone(&handle);

@@ -27,7 +27,7 @@ fn ask(times: u32) -> String {
 
 pub(super) fn lines(
     house: &House,
-    contexts: [turnkeep_types::ContextId; 3],
+    contexts: turnkeep_ledger::log::WorldContexts,
     what: &str,
 ) -> Vec<String> {
     use turnkeep_ledger::fact::Fact;

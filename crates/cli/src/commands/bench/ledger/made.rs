@@ -9,11 +9,11 @@ use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
 use turnkeep_ledger::fact::{BundleCommit, Fact, ItemKind, PocketItem, ProposedBy};
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
-use turnkeep_ledger::log::{ForkBase, WorldLog, create_contexts};
+use turnkeep_ledger::log::{ForkBase, WorldContexts, WorldLog, create_contexts};
 use turnkeep_ledger::teamworld::{TeamWorld, WrittenEntry};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_store::{Options, Outcome, Store};
-use turnkeep_types::{ContextId, ManualClock, Timestamp};
+use turnkeep_types::{ManualClock, Timestamp};
 
 use crate::commands::bench::progress;
 
@@ -36,7 +36,7 @@ pub(super) fn open(data: &Path) -> Result<Store> {
 }
 
 /// Writes the world; its contexts and the ids of its entries.
-pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], Vec<EntryId>)> {
+pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<(WorldContexts, Vec<EntryId>)> {
     let name = name(WORLD)?;
     let mut contexts = Vec::new();
     for command in create_contexts(&name, ForkBase::default()) {
@@ -45,7 +45,14 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
             other => bail!("an unexpected outcome: {other:?}"),
         }
     }
-    let contexts: [ContextId; 3] = contexts.try_into().ok().context("a context is missing")?;
+    let [reality, audit, derived] = contexts[..] else {
+        bail!("a context is missing");
+    };
+    let contexts = WorldContexts {
+        reality,
+        audit,
+        derived,
+    };
     let mut place = WorldLog::new(contexts);
     let start = WorldTime::from_timestamp(Timestamp(1));
     let mut first = vec![Fact::Config(Box::new(Config::new(
