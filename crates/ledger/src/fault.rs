@@ -78,7 +78,7 @@ codes! {
     AuthorForbidden = "AUTHOR_FORBIDDEN",
     /// The channel does not fit the author.
     ChannelInvalid = "CHANNEL_INVALID",
-    /// The addressees are none, too many, duplicate or unknown.
+    /// The addressees are missing, too many, duplicate or unknown.
     VisibilityInvalid = "VISIBILITY_INVALID",
     /// A time does not fit the world's time or the other entries.
     TimeInconsistent = "TIME_INCONSISTENT",

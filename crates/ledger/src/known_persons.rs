@@ -128,7 +128,7 @@ pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result
     }
 }
 
-/// Like [`find_person`], for a caller who looks for several and has called [`known_persons`] once.
+/// Like [`find_person`], for several names: the caller has called [`known_persons`] once.
 pub fn find_among(
     known: &[KnownPerson],
     view: &View<'_>,

@@ -5,9 +5,9 @@
 //! answer to a reader comes from a [`View`], which is a world as one reader may see it at one
 //! position.
 //!
-//! The crate never writes, reads no clock and draws no random number: the edge passes in the time
-//! and the ids. [`log`] reads facts from the store and returns the commands that append them; a
-//! long read starts threads of its own.
+//! The crate never writes and reads no clock, and its results depend on no random number: the edge
+//! passes in the time and the ids. [`log`] reads facts from the store and returns the commands that
+//! append them; a long read starts threads of its own.
 
 pub mod acceptance;
 pub mod anchor;

@@ -89,7 +89,7 @@ pub struct WorldContexts {
     pub reality: ContextId,
     /// The context of the audit.
     pub audit: ContextId,
-    /// The context of what was derived from evidence.
+    /// The context of scenes, notes and epochs.
     pub derived: ContextId,
 }
 

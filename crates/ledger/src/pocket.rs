@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// What is shown, item by item, from all that there ever was.
+    /// The expected items, computed from all items of the world one by one.
     fn expected(view: &View<'_>, items: &[PocketItem], kind: ItemKind) -> Vec<String> {
         let visible = || items.iter().filter(|item| view.entry(item.entry).is_some());
         let replaced: HashSet<ItemId> = visible().filter_map(|item| item.supersedes).collect();

@@ -6,8 +6,8 @@
 //!
 //! Worked example: the commit's time is 12:00:00 and entries may be 60 seconds ahead. A bundle with
 //! a public entry at 12:00:30 and then a private one at 12:00:20 fails, because times go back. With
-//! the private one at 12:00:40 it fails too: the public clock stops at 12:00:30, and a later private
-//! entry would push all following times beyond it. At 12:00:30 it is accepted.
+//! the private one at 12:00:40 it fails too: the public clock stops at 12:00:30, and a later
+//! private entry would push all following times beyond it. At 12:00:30 it is accepted.
 
 use std::collections::HashSet;
 

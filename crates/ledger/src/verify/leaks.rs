@@ -5,9 +5,10 @@
 //! and in no earlier entry that the author may see. The operator is an author like any other. The
 //! world has seen what is public and what it wrote itself.
 //!
-//! Worked example: ANN writes BOB a private sentence of 40 characters, and CAT, who may not see it,
-//! writes the same sentence publicly. All 32-character windows of the sentence have equal hashes in
-//! both entries. CAT saw none of the earlier ones, so each is found, and they merge into one leak.
+//! Worked example: ANN writes BOB a private sentence of 40 characters, and CAT writes the same
+//! sentence publicly without access to the first one. All 32-character windows of the sentence have
+//! equal hashes in both entries. CAT saw none of the earlier ones, so each is found, and they merge
+//! into one leak.
 //!
 //! Windows are compared by a rolling hash, one part of all hashes at a time, so a larger ledger
 //! takes more time but not more memory. Every reported run was compared character by character.

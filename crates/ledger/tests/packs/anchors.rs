@@ -102,7 +102,8 @@ fn what_is_no_anchor_is_refused() {
     }
 }
 
-/// Plays the story again with what was recorded for the writer, and asks what it is to be told.
+/// Plays the story again with the facts that were recorded for the writer, and returns the next
+/// anchor.
 fn due(story: &Story, recorded: &[Fact], life: &WriterMemory) -> AnchorUpdate {
     let mut world = story.world();
     for fact in recorded {

@@ -1,5 +1,5 @@
-//! Canaries: each private entry of a busy world holds a token of its own, and nothing that anybody
-//! else is told holds it, in a million answers.
+//! Canaries: each private entry of a busy world has a token of its own, and in a million answers no
+//! other reader gets one.
 
 use std::collections::HashMap;
 

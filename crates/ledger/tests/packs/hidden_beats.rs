@@ -28,7 +28,7 @@ struct Line {
     text: String,
 }
 
-/// Something planned or told in a line; what it replaces is counted over the whole story.
+/// A pocket item in a line. The item that it replaces is counted over the whole story.
 #[derive(Clone)]
 struct Item {
     line: usize,
@@ -237,7 +237,7 @@ impl Stage {
         }
     }
 
-    /// Everything that the reader is told at the end, its own requests repeated among it.
+    /// Everything that the reader gets at the end, including answers to its repeated requests.
     fn finish(mut self, reader: &str) -> Vec<String> {
         for (id, bundle, body) in &self.own {
             let recorded = self.world.outcome(id).unwrap();

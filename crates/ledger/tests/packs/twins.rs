@@ -186,7 +186,7 @@ fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
     asked
 }
 
-/// Everything that a reader is told when the world has so many entries.
+/// Everything that a reader gets when the world has so many entries.
 pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<String> {
     let view = world.view_at(viewer(who), at);
     let mut told: Vec<String> = asked
@@ -362,7 +362,7 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
     }
 }
 
-/// No token of a hidden entry is in anything that was told.
+/// Checks that no answer has the token of a hidden entry.
 fn no_canary(story: &Story, reader: &Viewer, told: &[String], seed: u64) {
     let hidden = story
         .entries()

@@ -1,5 +1,4 @@
-//! Worlds over a store: what survives, what is answered again, what is refused, and what a writer
-//! may do.
+//! Worlds over a store: recovery, repeated requests, rejections, and the permissions of a writer.
 
 mod checkpoints;
 mod crowd;
@@ -497,7 +496,7 @@ async fn a_repeated_request_is_answered_whatever_the_world_became() {
         code(say(&handle, "r-2", "More.").await.unwrap_err()),
         Code::InvokerForbidden
     );
-    // What is wrong in itself is refused before the id is looked at.
+    // An invalid request is rejected before its id is looked up.
     let mut bad = envelope("r-1", "Ship it.");
     bad["ui"] = json!({ "stream_cursor": "x" });
     assert_eq!(

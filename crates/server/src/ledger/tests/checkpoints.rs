@@ -62,7 +62,7 @@ async fn p19_a_start_from_a_checkpoint_and_one_from_the_log_give_the_same_world(
         );
         house.worlds.write_checkpoints();
         let kept = index_of(&house);
-        // A tail behind the checkpoint, which nobody keeps.
+        // A tail behind the checkpoint, which no later checkpoint covers.
         flood(&handle, 65).await;
         write(&handle, "CODER", "r-1", &["PLANNER"], "only for you")
             .await

@@ -12,9 +12,9 @@ use super::*;
 const WORLDS: u8 = 10;
 const AGENTS: usize = 8;
 const BEATS: usize = 6;
-/// The last agents of a quiet world, to whom nobody else ever says anything.
+/// The last agents of a quiet world, whom no other agent ever addresses.
 const ALONE: usize = 6;
-/// What a whole test may take, so that one that stands still is told.
+/// The time limit of a whole test, so that a deadlock fails it.
 const WHOLE: Duration = Duration::from_mins(5);
 
 fn agent(number: usize) -> String {
@@ -36,8 +36,7 @@ struct Attempt {
     refused_at: Option<u64>,
 }
 
-/// Several entries, each to everyone or to one; in a quiet world to nobody but those who talk
-/// there.
+/// Several entries, each to everyone or to one; in a quiet world only to those who talk there.
 fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) {
     let parts = 1 + usize::try_from(dice.draw() % 3).unwrap();
     let mut whole = bundle(id, &agent(who), &[], "");

@@ -68,7 +68,7 @@ async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_e
     ];
     at_every_operation(&faults, async |fault, at, disk| {
         if let Some(house) = try_open(disk.clone()) {
-            // It breaks off, or the fault struck only when the story was told.
+            // It breaks off, or the fault comes only after the story.
             story(&house).await.ok();
         }
         let house = House::open(disk.crash());
@@ -93,7 +93,7 @@ async fn p04_a_crash_after_the_commit_and_before_the_answer_is_answered_by_the_r
         tokio::spawn(async move { write(&handle, "PLANNER", "r-1", &["CODER"], "psst").await })
     };
     committed.wait_for(|position| *position == 1).await.unwrap();
-    // Whoever asked is gone, and so is the server: nobody was told.
+    // The caller and the server are gone, and no answer was sent.
     asked.abort();
     drop((handle, house));
     let house = House::open(disk);

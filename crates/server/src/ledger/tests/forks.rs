@@ -1,4 +1,4 @@
-//! A fork answers as its origin did at the point where they part, whoever asks, now and after a
+//! A fork gives every caller the answers of its origin at the fork's point, before and after a
 //! restart.
 
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};

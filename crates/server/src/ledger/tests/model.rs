@@ -1,6 +1,6 @@
 //! Random beats against a reference that is a page long, over a disk that breaks off at random:
-//! what was answered stands, what was refused left nothing, and every reader is shown what the
-//! reference shows.
+//! answered beats stay, rejected ones leave nothing, and every reader sees the same as in the
+//! reference.
 
 mod plan;
 mod reference;
@@ -151,8 +151,7 @@ impl Trial {
             .unwrap_or_else(|| format!("r-{}", self.made))
     }
 
-    /// The power fails: what was synced is what there is. The next failure is somewhere ahead, or
-    /// nowhere.
+    /// The power fails, and only synced data is left. The next failure comes later, or never.
     fn crash(&mut self) {
         self.tally.crashes += 1;
         let faults = [

@@ -253,7 +253,7 @@ async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
     assert_eq!(all(&handle), wanted);
 }
 
-/// Keeps what it was sent in a file, and is silent.
+/// A writer that keeps its input in a file and adds nothing.
 pub(super) fn keeping(file: &std::path::Path) -> String {
     format!(
         r#"while read -r line; do printf '%s\n' "$line" >> {}; echo '{{"type":"no_write"}}'; done"#,
@@ -261,7 +261,7 @@ pub(super) fn keeping(file: &std::path::Path) -> String {
     )
 }
 
-/// The beats that such a writer was told.
+/// The beats that such a writer received.
 pub(super) fn sent_to(file: &std::path::Path) -> Vec<Value> {
     let sent = std::fs::read_to_string(file).unwrap_or_default();
     sent.lines()
@@ -400,7 +400,7 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    // It asks for the scene with the view that it is told, and keeps all that it hears.
+    // It asks for the scene with the view of its beat, and keeps all of its input.
     let scene = r#"v=$(printf '%s' "$line" | sed 's/.*"view":"\([^"]*\)".*/\1/'); printf '{"type":"tool","request":{"tool_request_id":"s","request_id":"%s","requested_by":{"engine":"sh","actor":"writer","knowledge_view":"%s"},"tool":{"name":"SCENE_PACK_BUILD"}}}\n' "$r" "$v"; read -r pack; printf '%s\n%s\n' "$line" "$pack" >> FILE; echo '{"type":"no_write"}'"#;
     let script = answering(&scene.replace("FILE", file.to_str().unwrap()));
     let body =
