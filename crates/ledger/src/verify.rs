@@ -206,6 +206,7 @@ impl Checker {
             commit.id
         )]
     }
+
     fn check_entry(&mut self, entry: &Entry) -> Vec<String> {
         let mut faults = Vec::new();
         let mut check = |holds: bool, what: &str| {
