@@ -1,5 +1,8 @@
 //! The clock of a world. It moves by declaration, by the wall clock, or by steps, and never because
 //! of a text.
+//!
+//! Time never goes back: a declared time before the world's own is rejected. Private entries never
+//! move the clock, because readers who may not see them would notice.
 
 use turnkeep_types::Timestamp;
 

@@ -1,4 +1,7 @@
 //! Entries: the smallest unit of written reality. An entry never changes after its commit.
+//!
+//! The audience is fixed with the entry: an author and a list of addressees, or everyone. The words
+//! of classes and channels are part of the wire format and of records, so they never change.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The entries and items that a beat is about to commit. The answer shows them before they are
 //! durable in the world; it is sent afterwards.
+//!
+//! Visibility is decided by the same `can_see` as for committed entries.
 
 use crate::audience::{Audience, can_see};
 use crate::entry::Entry;

@@ -1,4 +1,7 @@
 //! The check of pocket items: every text of an item is a part of its entry's text.
+//!
+//! So a calendar or message can never say what no entry says, and is visible exactly where its
+//! entry is.
 
 use super::Terms;
 use crate::draft::{EntryDraft, ItemDraft, RangeDraft};

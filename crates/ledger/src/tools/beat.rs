@@ -1,4 +1,7 @@
 //! The tool requests of one beat of an attached writer: limits, and answers to repeated requests.
+//!
+//! Both limits end the loop for good: the writer gets `LOOP_LIMIT` and must finish without further
+//! calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;

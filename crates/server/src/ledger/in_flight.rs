@@ -1,5 +1,8 @@
 //! The running requests of a world by id. They are in memory only: after a crash, an id without an
 //! outcome is free again.
+//!
+//! At most one request per id runs. The same request from the same caller waits for it and then
+//! finds its outcome; any other use of the id is rejected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

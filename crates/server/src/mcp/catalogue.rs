@@ -1,4 +1,7 @@
 //! The list of tools, and which callers have each.
+//!
+//! A caller never sees a tool that it may not use, and calling one is the same error as an unknown
+//! tool. Names, texts and schemas are visible to clients.
 
 use std::sync::LazyLock;
 

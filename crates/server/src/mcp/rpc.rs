@@ -1,4 +1,7 @@
 //! JSON-RPC 2.0 as far as MCP uses it: one message at a time, parsed strictly.
+//!
+//! Bytes that are no message get an error without an id and HTTP status 400. Failures of a method
+//! keep the id and, up to revision 2025-11-25, status 200.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! The JSON of entries for agents: with author, audience in words, and the entry that they reply
 //! to.
+//!
+//! Every function takes the caller's view, so that a reply to a hidden entry is left out.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
