@@ -1,10 +1,11 @@
-//! Whether a proposed bundle may be committed.
+//! Acceptance: decides whether a proposed bundle may be committed.
 //!
-//! Checks run in a fixed order and stop at the first fault, so the same bundle gets the same
-//! verdict everywhere: `SHAPE`, `REQUEST_MISMATCH`, `ACTOR_MISMATCH`, `WROTE_MISMATCH`,
-//! `TOO_LARGE`; `ID_PRESET` and `UNKNOWN_FIELD` outside the entries; then each entry through all of
-//! its checks, entry by entry; then who may offer prose; `POCKET_INVALID`; `PROVENANCE_INVALID`. No
-//! check asks about anything that the writer may not see, and none looks at what words mean.
+//! The checks run in a fixed order and stop at the first fault, so the same bundle always gets the
+//! same verdict. First come `SHAPE`, `REQUEST_MISMATCH`, `ACTOR_MISMATCH`, `WROTE_MISMATCH` and
+//! `TOO_LARGE`, then `ID_PRESET` and `UNKNOWN_FIELD` outside the entries. Then each entry goes
+//! through all of its checks, entry by entry. Last come the permission to offer a scene or notes,
+//! `POCKET_INVALID` and `PROVENANCE_INVALID`. No check depends on an entry that the writer may not
+//! see, and none interprets the meaning of a text.
 
 mod entry;
 mod pocket;
@@ -13,7 +14,7 @@ mod prose;
 use serde_json::Value;
 
 use crate::config::{Config, People};
-use crate::draft::{Draft, ProseDraft};
+use crate::draft::{BundleDraft, ProseDraft};
 use crate::fact::ProposedBy;
 use crate::fault::{Code, Fault};
 use crate::ids::{EntryId, ItemId};
@@ -21,93 +22,94 @@ use crate::principal::Grant;
 use crate::proposal::Proposal;
 use crate::time::{WorldTime, Zone};
 
-/// The entries of a bundle.
+/// Entries per bundle.
 pub const ENTRIES_MAX: usize = 64;
-/// The bytes of an entry's text, and of offered prose.
+/// Bytes per text of an entry, a scene or a note.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
-/// The bytes of all texts of a bundle.
+/// Bytes of all texts of a bundle together.
 pub const BUNDLE_TEXT_BYTES_MAX: usize = ENTRIES_MAX * TEXT_BYTES_MAX;
-/// The readers of a private entry.
+/// Readers per private entry.
 pub const READERS_MAX: usize = 256;
-/// How many seconds an entry's time may be ahead of the commit's.
+/// How many seconds the time of an entry may be ahead of the commit's time.
 pub const AHEAD_SECONDS_MAX: i64 = 60;
-/// The pocket items of a bundle.
+/// Pocket items per bundle.
 pub const ITEMS_MAX: usize = 256;
-/// The notes of a bundle.
+/// Notes per bundle.
 pub const NOTES_MAX: usize = 64;
-/// The entries that a scene or a note cites.
+/// Citations per scene or note.
 pub const CITED_MAX: usize = 1024;
-/// The bytes of an engine's or an actor's name.
+/// Bytes of an engine's or an actor's name.
 pub const PROPOSER_BYTES_MAX: usize = 1024;
 
-/// Who must be the actor of a bundle.
+/// The actor that a bundle must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor<'a> {
-    /// This one.
+    /// This name.
     Exactly(&'a str),
-    /// Whoever the writer says.
+    /// Any name.
     AnyName,
 }
 
-/// On what terms a writer may write now.
+/// The conditions under which a writer may write.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// The world's configuration.
     pub config: &'a Config,
     /// Its people.
     pub people: &'a People,
-    /// The beat's request.
+    /// The id of the beat's request.
     pub request: &'a str,
-    /// Who must be the actor.
+    /// The required actor.
     pub actor: Actor<'a>,
-    /// In whose names the writer may write.
+    /// The authors in whose names the writer may write.
     pub grant: &'a Grant,
-    /// The earliest time that an entry may have: the world's before this bundle, but no longer ago
-    /// than a writer may think; where the operator's entry goes first, the commit's.
+    /// The earliest allowed time of an entry. It is the world's time, but at most the writer's
+    /// thinking time before the commit; after an entry of the operator it is the commit's time.
     pub earliest: &'a WorldTime,
     /// The commit's time.
     pub commit: &'a WorldTime,
-    /// How many seconds an entry's time may be ahead of the commit's: none while time stands still.
+    /// How many seconds an entry's time may be ahead of the commit's time; 0 while the clock is
+    /// paused.
     pub ahead_seconds: i64,
-    /// The zone in which local times are meant.
+    /// The zone of local times in the bundle.
     pub zone: &'a Zone,
     /// Whether the writer may set the scene.
     pub may_set_scene: bool,
-    /// Whether an entry exists and the writer may see it.
+    /// Whether an entry exists and the writer may cite it.
     pub cites: &'a dyn Fn(EntryId) -> bool,
-    /// Whether a pocket item exists, the writer may see it, and it may be superseded.
+    /// Whether a pocket item exists and the writer may replace it.
     pub item: &'a dyn Fn(ItemId) -> bool,
 }
 
 /// A check of the bundle as a whole.
-type Check = fn(&Draft<'_>, &Terms<'_>) -> Result<(), Fault>;
+type Check = fn(&BundleDraft<'_>, &Terms<'_>) -> Result<(), Fault>;
 
-/// What comes after SHAPE and before the entries.
+/// The checks after SHAPE and before the entries, in order.
 const BUNDLE_CHECKS: &[Check] = &[
-    of_this_request,
-    by_this_actor,
-    wrote_as_said,
-    not_too_large,
-    without_id,
-    without_unknown_fields,
+    check_request,
+    check_actor,
+    check_wrote,
+    check_sizes,
+    check_no_preset_id,
+    check_fields,
 ];
 
-/// Accepts a bundle, or says what is wrong with it first.
+/// Accepts a bundle, or returns its first fault.
 pub fn accept(bundle: &Value, terms: &Terms<'_>) -> Result<Proposal, Fault> {
-    let draft = Draft::read(bundle)?;
-    BUNDLE_CHECKS
-        .iter()
-        .try_for_each(|check| check(&draft, terms))?;
+    let draft = BundleDraft::read(bundle)?;
+    for check in BUNDLE_CHECKS {
+        check(&draft, terms)?;
+    }
     let mut entries = entry::accept_all(&draft.entries, terms)?;
-    prose::may_be_offered(&draft, terms)?;
-    let items = draft
-        .items
-        .iter()
-        .map(|item| pocket::accept(item, &draft.entries, terms));
-    let items = items.collect::<Result<_, _>>()?;
+    prose::check_permission(&draft, terms)?;
+    let mut items = Vec::with_capacity(draft.items.len());
+    for item in &draft.items {
+        items.push(pocket::accept(item, &draft.entries, terms)?);
+    }
     let (scene, notes) = prose::accept(&draft, terms)?;
+    // A reply cites an entry, and citations are checked last.
     for (entry, draft) in entries.iter_mut().zip(&draft.entries) {
-        entry.reply_to = entry::answered(draft, terms)?;
+        entry.reply_to = entry::accept_reply(draft, terms)?;
     }
     let proposed_by = ProposedBy {
         engine: draft.engine.to_owned(),
@@ -122,11 +124,12 @@ pub fn accept(bundle: &Value, terms: &Terms<'_>) -> Result<Proposal, Fault> {
     })
 }
 
-fn of_this_request(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
+fn check_request(draft: &BundleDraft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     let message = "is not the id of the request that the bundle came with";
     if draft.request != terms.request {
         return Err(Fault::new(Code::RequestMismatch, "request_id", message));
     }
+    // Every entry repeats the request id, and a wrong one means a bundle for another request.
     let foreign = draft
         .entries
         .iter()
@@ -136,7 +139,7 @@ fn of_this_request(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     })
 }
 
-fn by_this_actor(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
+fn check_actor(draft: &BundleDraft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     match terms.actor {
         Actor::Exactly(name) if name != draft.actor => {
             let message = format!("must be {name}, in whose name the request came");
@@ -150,7 +153,7 @@ fn by_this_actor(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     }
 }
 
-fn wrote_as_said(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
+fn check_wrote(draft: &BundleDraft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     let message = match (draft.wrote, draft.entries.is_empty()) {
         (true, true) => "is true, but there are no entries",
         (false, false) => "is false, but there are entries",
@@ -159,7 +162,7 @@ fn wrote_as_said(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     Err(Fault::new(Code::WroteMismatch, "wrote", message))
 }
 
-fn at_most(path: &str, count: usize, max: usize) -> Result<(), Fault> {
+fn check_at_most(path: &str, count: usize, max: usize) -> Result<(), Fault> {
     if count <= max {
         return Ok(());
     }
@@ -170,38 +173,38 @@ fn at_most(path: &str, count: usize, max: usize) -> Result<(), Fault> {
     ))
 }
 
-fn not_too_large(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
-    at_most("proposed_by.engine", draft.engine.len(), PROPOSER_BYTES_MAX)?;
-    at_most("proposed_by.actor", draft.actor.len(), PROPOSER_BYTES_MAX)?;
-    at_most("entries", draft.entries.len(), ENTRIES_MAX)?;
-    at_most("pocket_items", draft.items.len(), ITEMS_MAX)?;
-    at_most("capsule_notes", draft.notes.len(), NOTES_MAX)?;
-    let prose = || {
-        draft
-            .scene
-            .iter()
-            .chain(draft.notes.iter().map(|note| &note.prose))
-    };
-    prose().try_for_each(prose_not_too_large)?;
-    let written: usize = draft.entries.iter().map(|entry| entry.text.len()).sum();
-    let offered: usize = prose().map(|prose| prose.text.len()).sum();
-    at_most("", written + offered, BUNDLE_TEXT_BYTES_MAX)
+fn check_sizes(draft: &BundleDraft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
+    check_at_most("proposed_by.engine", draft.engine.len(), PROPOSER_BYTES_MAX)?;
+    check_at_most("proposed_by.actor", draft.actor.len(), PROPOSER_BYTES_MAX)?;
+    check_at_most("entries", draft.entries.len(), ENTRIES_MAX)?;
+    check_at_most("pocket_items", draft.items.len(), ITEMS_MAX)?;
+    check_at_most("capsule_notes", draft.notes.len(), NOTES_MAX)?;
+    let mut text_bytes = 0;
+    let notes = draft.notes.iter().map(|note| &note.prose);
+    for prose in draft.scene.iter().chain(notes) {
+        check_prose_size(prose)?;
+        text_bytes += prose.text.len();
+    }
+    for entry in &draft.entries {
+        text_bytes += entry.text.len();
+    }
+    check_at_most("", text_bytes, BUNDLE_TEXT_BYTES_MAX)
 }
 
-fn prose_not_too_large(prose: &ProseDraft<'_>) -> Result<(), Fault> {
-    at_most(
+fn check_prose_size(prose: &ProseDraft<'_>) -> Result<(), Fault> {
+    check_at_most(
         &format!("{}.text", prose.node.path),
         prose.text.len(),
         TEXT_BYTES_MAX,
     )?;
-    at_most(
+    check_at_most(
         &format!("{}.used_entry_ids", prose.node.path),
         prose.cited.len(),
         CITED_MAX,
     )
 }
 
-fn without_id(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
+fn check_no_preset_id(draft: &BundleDraft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     let preset = draft.root.optional("bundle_id")?;
     preset.map_or(Ok(()), |id| {
         Err(Fault::new(
@@ -212,6 +215,6 @@ fn without_id(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
     })
 }
 
-fn without_unknown_fields(draft: &Draft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
-    draft.unknown_field()
+fn check_fields(draft: &BundleDraft<'_>, _: &Terms<'_>) -> Result<(), Fault> {
+    draft.check_fields()
 }

@@ -1,8 +1,8 @@
-//! What somebody could see at a time or place, and how two readers differ.
+//! What a reader could see at an earlier time, and how two readers differ.
 //!
-//! A time means everything up to and including it; a cursor means everything that its bearer had
-//! consumed. What a person sees of its own past is made from its view alone. The difference between
-//! two people is for the audit: it names entries that one of them may not see.
+//! A time covers everything up to and including it. A cursor covers everything that its holder had
+//! read. A person's own past is made from that person's view alone. The difference between two
+//! people is for the audit, because it names entries that one of them may not see.
 
 use serde_json::{Value, json};
 
@@ -14,38 +14,39 @@ use crate::time::WorldTime;
 use crate::view::View;
 use crate::world::World;
 
-/// Entries in one answer.
+/// Entries per answer.
 pub const ENTRIES_MAX: usize = 500;
-/// Bytes of text in one answer; one entry is always in it.
+/// Bytes of text per answer. An answer always has at least one entry.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Entries that a difference looks at.
+/// How many entries a difference visits.
 const SCAN_ENTRIES_MAX: usize = 200_000;
 
 /// A point in a world's past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
-    /// A time, and how many entries there were by then.
+    /// A time, and the number of entries up to it.
     Time(WorldTime, u32),
-    /// So many entries.
+    /// A number of entries.
     Entries(u32),
 }
 
 impl Point {
-    /// What a reader means: a time, or its cursor.
+    /// Parses a time, or a cursor of the reader.
     pub fn read(world: &World, viewer: &Viewer, as_of: &str, path: &str) -> Result<Self, Fault> {
         match WorldTime::parse_in(as_of, &world.clock.timezone, path) {
             Ok(time) => {
-                let entries = at_time(world, &time);
+                let entries = entries_until(world, &time);
                 Ok(Self::Time(time, entries))
             }
+            // An ambiguous local time is a time; only a text that is no time can be a cursor.
             Err(fault) if fault.code != Code::TimeFormat => Err(fault),
-            Err(_) => at_cursor(world, viewer, as_of, path).map(Self::Entries),
+            Err(_) => entries_at_cursor(world, viewer, as_of, path).map(Self::Entries),
         }
     }
 
-    /// Whether what left the world at this time with so many entries is part of the past up to
-    /// here, when there were `so_far` entries before. What wrote no entry has no place among them:
-    /// it belongs to the past of the next one.
+    /// Whether a record belongs to the past up to this point. There were `so_far` entries before
+    /// the record; it left the world at time `then` with `position` entries. A record without
+    /// entries belongs to the past of the next entry.
     pub fn covers(&self, so_far: u32, then: &WorldTime, position: u32) -> bool {
         match self {
             Self::Time(time, entries) => then <= time && position <= *entries,
@@ -54,22 +55,27 @@ impl Point {
     }
 }
 
-/// How many entries the world had at a time, or at a reader's cursor.
+/// The number of entries at a time, or at a reader's cursor.
 pub fn position(world: &World, viewer: &Viewer, as_of: &str, path: &str) -> Result<u32, Fault> {
     let (Point::Time(_, entries) | Point::Entries(entries)) =
         Point::read(world, viewer, as_of, path)?;
     Ok(entries)
 }
 
-fn at_time(world: &World, time: &WorldTime) -> u32 {
-    // Times never decrease in ledger order.
+fn entries_until(world: &World, time: &WorldTime) -> u32 {
+    // Times never decrease in ledger order, so a binary search works.
     let before = world
         .all_entries()
         .partition_point(|entry| entry.time <= *time);
     u32::try_from(before).unwrap_or(u32::MAX)
 }
 
-fn at_cursor(world: &World, viewer: &Viewer, cursor: &str, path: &str) -> Result<u32, Fault> {
+fn entries_at_cursor(
+    world: &World,
+    viewer: &Viewer,
+    cursor: &str,
+    path: &str,
+) -> Result<u32, Fault> {
     let view = world.view(viewer.clone());
     let neither = |_| {
         let message =
@@ -82,57 +88,68 @@ fn at_cursor(world: &World, viewer: &Viewer, cursor: &str, path: &str) -> Result
         .map_or(0, |last| view.number_at(last) + 1))
 }
 
-/// What a view holds: its newest entries, in ledger order, as they were committed.
+/// The newest entries of a view in their committed form, in ledger order.
 pub fn seen(view: &View<'_>, limit: usize) -> Value {
     let count = view.count();
-    let (entries, whole) = newest(view.newest_first().map(|(_, entry)| entry), limit);
+    let newest = collect_newest(view.newest_first().map(|(_, entry)| entry), limit);
     json!({
         "view": view.viewer.as_str(),
         "count": count,
         "cursor": (count > 0).then(|| cursor::write(view, count)),
-        "entries": entries,
-        "complete": whole,
+        "entries": newest.entries,
+        "complete": newest.complete,
     })
 }
 
-/// What one of two views holds and the other does not, each with whom it was addressed to.
+/// The entries that only one of two views shows, in their committed form.
 pub fn difference(view: &View<'_>, other: &View<'_>, limit: usize) -> Value {
-    let lacking = |has: &View<'_>, lacks: &View<'_>| {
+    let only_in = |has: &View<'_>, lacks: &View<'_>| {
         let scanned = has.newest_first().take(SCAN_ENTRIES_MAX);
         let only = scanned
-            .filter(|(number, _)| !lacks.sees(*number))
+            .filter(|(number, _)| !lacks.is_visible(*number))
             .map(|(_, entry)| entry);
-        let (entries, whole) = newest(only, limit);
-        (entries, whole && has.count() <= SCAN_ENTRIES_MAX as u64)
+        let mut newest = collect_newest(only, limit);
+        newest.complete &= has.count() <= SCAN_ENTRIES_MAX as u64;
+        newest
     };
-    let (only_view, all_view) = lacking(view, other);
-    let (only_other, all_other) = lacking(other, view);
+    let only_view = only_in(view, other);
+    let only_other = only_in(other, view);
     json!({
         "view": view.viewer.as_str(),
         "vs": other.viewer.as_str(),
-        "only_view": only_view,
-        "only_vs": only_other,
-        "complete": all_view && all_other,
+        "only_view": only_view.entries,
+        "only_vs": only_other.entries,
+        "complete": only_view.complete && only_other.complete,
     })
 }
 
-/// The first entries of an iterator that runs backwards, turned round; and whether these are all.
-fn newest<'a>(entries: impl Iterator<Item = &'a Entry>, limit: usize) -> (Vec<Value>, bool) {
-    let (mut shown, mut bytes) = (Vec::new(), 0);
-    for entry in entries {
-        bytes += entry.text.len();
-        if shown.len() == limit.min(ENTRIES_MAX) || (bytes > TEXT_BYTES_MAX && !shown.is_empty()) {
-            shown.reverse();
-            return (shown, false);
-        }
-        shown.push(entry.to_json());
-    }
-    shown.reverse();
-    (shown, true)
+/// Entries in ledger order, and whether these are all.
+struct NewestEntries {
+    entries: Vec<Value>,
+    complete: bool,
 }
 
-/// Everything that was written, whoever may see it, from a position on; and where the next page
-/// begins, now or when more was written. For the audit.
+/// Takes entries from an iterator that runs backwards, as many as fit into an answer.
+fn collect_newest<'a>(
+    newest_first: impl Iterator<Item = &'a Entry>,
+    limit: usize,
+) -> NewestEntries {
+    let (mut entries, mut bytes, mut complete) = (Vec::new(), 0, true);
+    for entry in newest_first {
+        bytes += entry.text.len();
+        let is_full = entries.len() == limit.min(ENTRIES_MAX);
+        if is_full || (bytes > TEXT_BYTES_MAX && !entries.is_empty()) {
+            complete = false;
+            break;
+        }
+        entries.push(entry.to_json());
+    }
+    entries.reverse();
+    NewestEntries { entries, complete }
+}
+
+/// All entries from a position on, whoever may see them, and the position of the next page. For the
+/// audit.
 pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, u32) {
     let (mut entries, mut bytes, mut next) = (Vec::new(), 0, from);
     for entry in world
@@ -163,7 +180,7 @@ mod tests {
 
     /// A world of entries, each with its minute, its bundle and its only reader besides the author.
     fn world(entries: &[(u64, u128, Option<&str>)]) -> World {
-        let start = WorldTime::at(Timestamp(0));
+        let start = WorldTime::from_timestamp(Timestamp(0));
         let mut world = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,
@@ -174,7 +191,7 @@ mod tests {
                 id: EntryId(number as u128),
                 bundle: BundleId(*bundle),
                 request: "r".into(),
-                time: WorldTime::at(Timestamp(minute * 60_000)),
+                time: WorldTime::from_timestamp(Timestamp(minute * 60_000)),
                 author: Author {
                     class: AuthorClass::Person,
                     id: Name::new("A").unwrap(),

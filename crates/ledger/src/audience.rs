@@ -1,8 +1,8 @@
-//! Who may see what: [`can_see`] is the one function that every read path asks.
+//! Who may see an entry: [`can_see`] is the one function that every read path uses.
 //!
-//! Entries with the same readers form an audience class. A class is decided once, when its first
-//! entry is applied, and a view is a choice of classes; so what a reader gets is put together from
-//! entries that the reader may see, and nothing else is ever looked at.
+//! Entries with the same readers form an audience class. The class of an entry is decided once,
+//! when the entry is applied. A view is a set of classes, so a read path only ever visits entries
+//! of classes that the reader may see.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use crate::entry::{AuthorClass, Entry};
 use crate::ids::{Name, PUBLIC};
 pub use crate::search::ClassId;
 
-/// Somebody who reads.
+/// A reader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Viewer {
-    /// Nobody in particular: sees what is public.
+    /// An anonymous reader, who sees what is public.
     Public,
     /// A person, or the operator.
     Reader(Name),
 }
 
 impl Viewer {
-    /// The operator, who is not omniscient.
+    /// The operator, who does not see everything.
     pub fn operator() -> Self {
         Self::Reader(Name::operator())
     }
 
-    /// The name of the view.
+    /// The name of the reader.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Public => PUBLIC,
@@ -34,18 +34,18 @@ impl Viewer {
     }
 }
 
-/// Those who may see an entry.
+/// The readers of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Audience {
     /// Everyone.
     Public,
-    /// These, sorted, each once; the author is one of them.
+    /// These readers, sorted, each once. A person or operator who wrote the entry is among them.
     Readers(Box<[Name]>),
 }
 
 impl Audience {
     /// The audience of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn of_entry(entry: &Entry) -> Self {
         let Some(visible_to) = &entry.visible_to else {
             return Self::Public;
         };
@@ -56,6 +56,7 @@ impl Audience {
         ) {
             readers.push(entry.author.id.clone());
         }
+        // Equal audiences must be equal values, because they are keys of a map.
         readers.sort();
         readers.dedup();
         Self::Readers(readers.into())
@@ -79,34 +80,35 @@ pub fn can_see(viewer: &Viewer, audience: &Audience) -> bool {
 #[derive(Debug, Default)]
 pub struct Classes {
     numbers: HashMap<Audience, ClassId>,
-    rows: Vec<Row>,
-    /// The class of what is public, and the classes that name a reader, ascending: where a viewer's
-    /// are.
+    rows: Vec<ClassRow>,
+    /// The public class, and for each reader the classes that name them, ascending. They make
+    /// [`Self::visible_to`] fast.
     public: Option<ClassId>,
     naming: HashMap<Name, Vec<ClassId>>,
 }
 
+/// One class.
 #[derive(Debug)]
-struct Row {
+struct ClassRow {
     audience: Audience,
-    /// Numbers of entries, ascending.
+    /// Entry numbers, ascending.
     entries: Vec<u32>,
 }
 
 impl Classes {
-    /// Files an entry under its audience.
-    pub fn push(&mut self, number: u32, entry: &Entry) -> ClassId {
-        let audience = Audience::of(entry);
+    /// Adds an entry to the class of its audience.
+    pub fn add_entry(&mut self, number: u32, entry: &Entry) -> ClassId {
+        let audience = Audience::of_entry(entry);
         let known = self.numbers.get(&audience).copied();
-        let class = known.unwrap_or_else(|| self.begin(audience));
+        let class = known.unwrap_or_else(|| self.create_class(audience));
         if let Some(row) = self.rows.get_mut(class.0 as usize) {
             row.entries.push(number);
         }
         class
     }
 
-    /// Begins the class of an audience that has none.
-    fn begin(&mut self, audience: Audience) -> ClassId {
+    /// Creates the class of an audience.
+    fn create_class(&mut self, audience: Audience) -> ClassId {
         let class = ClassId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         match &audience {
             Audience::Public => self.public = Some(class),
@@ -117,7 +119,7 @@ impl Classes {
             }
         }
         self.numbers.insert(audience.clone(), class);
-        self.rows.push(Row {
+        self.rows.push(ClassRow {
             audience,
             entries: Vec::new(),
         });
@@ -134,12 +136,12 @@ impl Classes {
         if let Some(public) = self.public {
             classes.insert(classes.partition_point(|class| class.0 < public.0), public);
         }
+        // `can_see` decides; the maps above only select candidates.
         classes.retain(|class| self.can_see(viewer, *class));
         classes
     }
 
-    /// Whether the viewer may see what is in the class. A class that there is not is seen by
-    /// nobody.
+    /// Whether the viewer may see the class. An unknown class is visible to no viewer.
     pub fn can_see(&self, viewer: &Viewer, class: ClassId) -> bool {
         self.rows
             .get(class.0 as usize)
@@ -178,7 +180,7 @@ mod tests {
             id: EntryId(0),
             bundle: BundleId(0),
             request: "r".into(),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(random.below(6)),
@@ -196,7 +198,7 @@ mod tests {
         let mut random = Random::new(7);
         let mut classes = Classes::default();
         for number in 0..300 {
-            classes.push(number, &entry(&mut random));
+            classes.add_entry(number, &entry(&mut random));
             let readers = (0..8).map(|n| Viewer::Reader(Name::new(&format!("P{n}")).unwrap()));
             for viewer in readers.chain([Viewer::Public, Viewer::operator()]) {
                 let all =

@@ -1,20 +1,20 @@
-//! Who may see an entry, in words for a reader who may see it.
+//! Describes who may see an entry, for a reader who may see it.
 //!
-//! The words name the entry's author and those it was addressed to, which every reader of the entry
-//! may know. Labels come from the list of persons, which is the same for all readers.
+//! The text names the author and the addressees, whom every reader of the entry may know. Labels
+//! come from the list of persons, which is the same for all readers.
 
 use crate::audience::{Audience, Viewer};
 use crate::entry::Entry;
 use crate::ids::{Name, OPERATOR};
-use crate::known_persons::named;
+use crate::known_persons::id_with_label;
 use crate::view::View;
 
-/// Bytes of names; of more readers, the rest is counted.
+/// The text names readers up to this many bytes and counts the others.
 const NAMES_BYTES_MAX: usize = 400;
 
 /// Who may see an entry that the view shows: `everyone`, `only you`, or `only you and BOB (Bob)`.
 pub fn audience_text(view: &View<'_>, entry: &Entry) -> String {
-    let Audience::Readers(readers) = Audience::of(entry) else {
+    let Audience::Readers(readers) = Audience::of_entry(entry) else {
         return "everyone".to_owned();
     };
     let is_own = |name: &Name| view.viewer == Viewer::Reader(name.clone());
@@ -37,7 +37,7 @@ pub fn audience_text(view: &View<'_>, entry: &Entry) -> String {
     }
 }
 
-/// How many of the names are written out.
+/// How many of the names the text spells out.
 fn count_that_fit(names: &[String]) -> usize {
     let mut bytes = 0;
     let fits = |name: &&String| {
@@ -53,5 +53,5 @@ fn in_words(view: &View<'_>, name: &Name) -> String {
         OPERATOR => world.config.operator_label.as_str(),
         id => world.people.get(id).map_or(id, |person| &person.label),
     };
-    named(name.as_str(), label)
+    id_with_label(name.as_str(), label)
 }

@@ -1,9 +1,13 @@
-//! The beat: what one request adds to a world, decided from the world before it.
+//! Beats: decides what one request adds to a world, from the world before it.
 //!
-//! [`decide`] takes values and returns facts; it changes nothing. The operator's words come first and stand
-//! whatever becomes of a proposal; a rejected proposal adds nothing but a line of audit. The answer
-//! is made here too, from the world and what is staged, because the outcome that is recorded with
-//! the facts holds the answer's hash.
+//! [`decide`] takes values and returns facts; it changes nothing. The operator's own words are
+//! committed whatever becomes of a proposal. A rejected proposal adds only an audit line. The
+//! answer is made here too, from the world and the staged entries, because the recorded outcome
+//! contains the hash of the answer.
+//!
+//! Worked example: the operator writes "Hello" and the attached writer proposes one entry with an
+//! unknown author. The facts are, in this order: the operator's entry, the bundle commit, the
+//! outcome with the rejection, and an audit line about it.
 
 use std::sync::Arc;
 
@@ -17,15 +21,15 @@ use crate::cursor;
 use crate::entry::{Author, AuthorClass, Channel, Entry};
 use crate::envelope::Envelope;
 use crate::fact::{
-    AuditLine, BundleCommit, ClockState, Door, Fact, Note, Outcome, PocketItem, ProposedBy, Scene,
-    TimeDeclaration,
+    AuditLine, BundleCommit, ClockState, Fact, Note, Outcome, PocketItem, ProposedBy, RequestKind,
+    Scene, TimeDeclaration,
 };
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId, Ids, ItemId, Name};
 use crate::lint;
-use crate::outcome;
-use crate::principal::{Grant, Principal, Sight};
-use crate::projection::{self, Frame};
+use crate::outcome::{self, WrittenBundle};
+use crate::principal::{CitableEntries, Grant, Principal};
+use crate::projection::{self, Frame, Projection};
 use crate::proposal::{Proposal, ProposedEntry};
 use crate::staged::Staged;
 use crate::time::WorldTime;
@@ -35,54 +39,54 @@ use crate::world::World;
 #[cfg(test)]
 mod tests;
 
-/// What the engine of a bundle without a proposal is called.
+/// The engine of a bundle that only has the operator's words.
 const ENGINE: &str = "turnkeep";
 
-/// A bundle that somebody proposes, and on what terms.
+/// A bundle that a writer proposes, and its permissions.
 #[derive(Debug, Clone)]
 pub struct Offer<'a> {
-    /// The bundle as it came.
+    /// The bundle as it was sent.
     pub bundle: &'a Value,
-    /// Who must be its actor.
+    /// The required actor of the bundle.
     pub actor: Actor<'a>,
-    /// In whose names the writer may write.
+    /// The authors in whose names the writer may write.
     pub grant: Grant,
-    /// With whose eyes it may cite.
-    pub sight: Sight,
+    /// The entries that it may cite.
+    pub citable: CitableEntries,
     /// Whether the writer may set the scene.
     pub may_set_scene: bool,
 }
 
 /// A request that may write.
 pub struct Beat<'a> {
-    /// Who asks.
+    /// The caller.
     pub principal: &'a Principal,
-    /// By which door.
-    pub door: Door,
-    /// What is asked.
+    /// The kind of request.
+    pub kind: RequestKind,
+    /// The request itself.
     pub envelope: &'a Envelope,
-    /// By what it is recognised.
+    /// A hash of the request's content, by which a repetition is recognized.
     pub fingerprint: [u8; 32],
-    /// What a writer proposes, if one does.
+    /// The proposal of a writer, if there is one.
     pub offer: Option<Offer<'a>>,
-    /// The caller's last cursor, if nothing visible may have come since.
+    /// If given, the request is rejected when a visible entry came after this cursor.
     pub expected_cursor: Option<&'a str>,
     /// The server's clock.
     pub now: Timestamp,
 }
 
-/// What a beat amounts to.
+/// The result of a beat.
 #[derive(Debug)]
 pub struct Decision {
-    /// What is to be recorded, in order, in one append.
+    /// The facts to record, in order, in one append.
     pub facts: Vec<Fact>,
     /// The answer.
     pub response: Bytes,
-    /// Whether a proposal was rejected by this door.
+    /// Whether the caller's own bundle was rejected.
     pub rejected: bool,
 }
 
-/// Decides a beat. What it refuses leaves no trace.
+/// Decides a beat. A fault leaves no trace in the world.
 pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision, Fault> {
     let Admitted {
         view,
@@ -93,24 +97,26 @@ pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision,
     let verdict = beat
         .offer
         .as_ref()
-        .map(|offer| judge(world, beat, offer, &declared, &commit))
+        .map(|offer| accept_offer(world, beat, offer, &declared, &commit))
         .transpose();
+    // A rejected proposal is not a fault of the request: the operator's part still counts.
     let (proposal, rejection) = match verdict {
         Ok(proposal) => (proposal, None),
         Err(fault) => (None, Some(fault)),
     };
-    let mut draft = Draft::new(world, beat, &declared, commit, ids);
-    draft.take(world, beat, proposal, ids);
-    draft.reject(beat, rejection);
-    Ok(draft.finish(&view, beat, page_start))
+    let mut builder = BeatBuilder::new(world, beat, &declared, commit, ids);
+    builder.add_proposal(world, beat, proposal, ids);
+    builder.record_rejection(beat, rejection);
+    Ok(builder.finish(&view, beat, page_start))
 }
 
-/// Refuses what [`decide`] would refuse whatever a writer proposes: nobody is asked for nothing.
-pub fn check(world: &World, beat: &Beat<'_>) -> Result<(), Fault> {
+/// Returns the fault that [`decide`] would return for any proposal, so that the server does not ask
+/// the writer for nothing.
+pub fn check_request(world: &World, beat: &Beat<'_>) -> Result<(), Fault> {
     admit(world, beat).map(drop)
 }
 
-/// A request that the world takes.
+/// A request without faults, and what was derived from it.
 struct Admitted<'a> {
     view: View<'a>,
     page_start: u64,
@@ -119,6 +125,7 @@ struct Admitted<'a> {
 }
 
 fn admit<'a>(world: &'a World, beat: &Beat<'_>) -> Result<Admitted<'a>, Fault> {
+    // Callers see which fault comes first, so the order of these checks must not change.
     beat.envelope.check_invoker(&world.config, &world.people)?;
     let view = world.view(beat.principal.viewer());
     check_expected(&view, beat.expected_cursor)?;
@@ -141,16 +148,16 @@ fn declared_by(world: &World, envelope: &Envelope) -> Result<Declared, Fault> {
     })
 }
 
-/// The clock as it would stand if nothing but the operator's part of a request were committed now:
-/// what a writer is told of the time.
+/// The clock as it would be if only the operator's part of a request were committed now. The
+/// attached writer is sent this time.
 pub fn clock_at(world: &World, envelope: &Envelope, now: Timestamp) -> Result<ClockState, Fault> {
     let declared = declared_by(world, envelope)?;
     let commit = clock::commit_time(&world.clock, world.config.clock, now, &declared)?;
-    Ok(clock::after(&world.clock, &declared, &commit, None))
+    Ok(clock::clock_after(&world.clock, &declared, &commit, None))
 }
 
-/// Refuses cursors that mean nothing in a view, whatever became of the request before. A cursor
-/// that once was good stays so: a repeated request is never refused for what it was taken with.
+/// Rejects cursors that are not valid in a view. A cursor that was valid once stays valid, so a
+/// repeated request never fails this check.
 pub fn check_cursors(
     view: &View<'_>,
     envelope: &Envelope,
@@ -175,14 +182,16 @@ fn check_expected(view: &View<'_>, expected: Option<&str>) -> Result<(), Fault> 
     }
 }
 
-/// Without a cursor a beat shows its own entries only; everything before counts as seen.
+/// The place where the page of the answer begins. Without a cursor the answer shows only the beat's
+/// own entries.
 fn page_start(view: &View<'_>, given: Option<&str>) -> Result<u64, Fault> {
     given.map_or(Ok(view.count()), |given| {
         cursor::read(view, given, "ui.stream_cursor")
     })
 }
 
-fn judge(
+/// Accepts or rejects the proposal of a writer.
+fn accept_offer(
     world: &World,
     beat: &Beat<'_>,
     offer: &Offer<'_>,
@@ -192,13 +201,15 @@ fn judge(
     let sees = |id: EntryId| {
         world
             .number_of(id)
-            .is_some_and(|number| offer.sight.sees(world, number))
+            .is_some_and(|number| offer.citable.includes(world, number))
     };
     let sees_item = |id: ItemId| {
         world
             .item(id)
-            .is_some_and(|row| offer.sight.sees(world, row.entry))
+            .is_some_and(|row| offer.citable.includes(world, row.entry))
     };
+    // A writer may give its entries any time since it was asked, but not earlier than the last
+    // entry.
     let thinking = i64::try_from(world.config.limits.writer_seconds).unwrap_or(i64::MAX);
     let ago = commit.plus_seconds(-thinking.max(acceptance::AHEAD_SECONDS_MAX));
     let earliest = world.clock.time.clone().max(ago);
@@ -208,6 +219,7 @@ fn judge(
         request: &beat.envelope.request_id,
         actor: offer.actor,
         grant: &offer.grant,
+        // The operator's entry comes first and has the commit's time.
         earliest: if beat.envelope.speaks_as_operator() {
             commit
         } else {
@@ -227,9 +239,9 @@ fn judge(
     acceptance::accept(offer.bundle, &terms)
 }
 
-/// A line of audit about a beat.
-fn line(beat: &Beat<'_>, what: &str, details: &Value) -> Fact {
-    Fact::Line(AuditLine {
+/// An audit line about a beat.
+fn audit_line(beat: &Beat<'_>, what: &str, details: &Value) -> Fact {
+    Fact::AuditLine(AuditLine {
         at: beat.now,
         principal: beat.principal.key(),
         what: what.to_owned(),
@@ -238,8 +250,8 @@ fn line(beat: &Beat<'_>, what: &str, details: &Value) -> Fact {
     })
 }
 
-/// A beat in the making.
-struct Draft {
+/// The facts of a beat, while they are collected.
+struct BeatBuilder {
     commit: WorldTime,
     clock: ClockState,
     declaration: Option<TimeDeclaration>,
@@ -254,8 +266,8 @@ struct Draft {
     before: ClockState,
 }
 
-impl Draft {
-    /// The operator's part: words and time.
+impl BeatBuilder {
+    /// Starts with the operator's part: the text and the declared time.
     fn new(
         world: &World,
         beat: &Beat<'_>,
@@ -276,8 +288,8 @@ impl Draft {
             text: text.to_owned(),
             reply_to: None,
         });
-        let mut draft = Self {
-            clock: clock::after(&world.clock, declared, &commit, None),
+        let mut builder = Self {
+            clock: clock::clock_after(&world.clock, declared, &commit, None),
             declaration: None,
             commit,
             bundle,
@@ -291,20 +303,20 @@ impl Draft {
             audit: beat
                 .envelope
                 .remarks()
-                .map(|said| line(beat, "remarks", &said))
+                .map(|said| audit_line(beat, "remarks", &said))
                 .into_iter()
                 .collect(),
             rejection: None,
             declared: declared.clone(),
             before: world.clock.clone(),
         };
-        draft
+        builder
             .entries
-            .extend(words.map(|words| draft.entry(world, beat, words, ids)));
-        draft
+            .extend(words.map(|words| builder.make_entry(world, beat, words, ids)));
+        builder
     }
 
-    fn entry(
+    fn make_entry(
         &self,
         world: &World,
         beat: &Beat<'_>,
@@ -325,15 +337,23 @@ impl Draft {
         }
     }
 
-    /// The writer's part, if it was accepted.
-    fn take(&mut self, world: &World, beat: &Beat<'_>, proposal: Option<Proposal>, ids: &mut Ids) {
+    /// Adds the writer's part, if it was accepted.
+    fn add_proposal(
+        &mut self,
+        world: &World,
+        beat: &Beat<'_>,
+        proposal: Option<Proposal>,
+        ids: &mut Ids,
+    ) {
         let Some(proposal) = proposal else { return };
         self.proposed_by = proposal.proposed_by;
         let first = self.entries.len();
         for proposed in proposal.entries {
-            self.entries.push(self.entry(world, beat, proposed, ids));
+            self.entries
+                .push(self.make_entry(world, beat, proposed, ids));
         }
         for item in proposal.items {
+            // Item indexes count the proposal's entries, which come behind the operator's own.
             let Some(source) = self.entries.get(first + item.entry_index) else {
                 continue;
             };
@@ -348,36 +368,38 @@ impl Draft {
                 supersedes: item.supersedes,
             });
         }
-        let position = world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let position = self.position_after(world);
         let scene = proposal.scene.map(|scene| Scene {
             position,
-            text: lint::recorded(scene.text),
+            text: lint::text_to_record(scene.text),
             cited: scene.cited,
         });
         let notes = proposal.notes.into_iter();
         let notes = notes.map(|note| Note {
             position,
             person: note.person,
-            text: lint::recorded(note.text),
+            text: lint::text_to_record(note.text),
             cited: note.cited,
         });
         self.derived.extend(scene.map(Fact::Scene));
         self.derived.extend(notes.map(Fact::Note));
+        // Only public entries move the clock: otherwise a hidden entry would show in the time.
         let last_public = self
             .entries
             .iter()
             .rev()
             .find(|entry| entry.visible_to.is_none());
         let last_public = last_public.map(|entry| &entry.time);
-        self.clock = clock::after(&self.before, &self.declared, &self.commit, last_public);
+        self.clock = clock::clock_after(&self.before, &self.declared, &self.commit, last_public);
     }
 
-    /// A refused proposal leaves a line; where it came with nothing else, time stands still too.
-    fn reject(&mut self, beat: &Beat<'_>, rejection: Option<Fault>) {
+    /// Records a rejection. If the request has nothing else, the clock does not move.
+    fn record_rejection(&mut self, beat: &Beat<'_>, rejection: Option<Fault>) {
         let Some(fault) = rejection else { return };
         self.rejection = Some(fault.reason());
         let details = json!({ "reason": fault.reason(), "message": fault.message });
-        self.audit.push(line(beat, "rejection", &details));
+        self.audit.push(audit_line(beat, "rejection", &details));
+        // Otherwise a writer whose proposals are all rejected would still move a step clock.
         if self.entries.is_empty() && !self.declared.is_some() {
             self.clock = self.before.clone();
         }
@@ -388,7 +410,6 @@ impl Draft {
     }
 
     fn finish(mut self, view: &View<'_>, beat: &Beat<'_>, page_start: u64) -> Decision {
-        let world = view.world;
         if self.declared.is_some() {
             self.declaration = Some(TimeDeclaration {
                 from: self.before.time.clone(),
@@ -396,41 +417,15 @@ impl Draft {
             });
         }
         let commit = self.bundle_commit(beat);
-        let frame = Frame {
-            request: &beat.envelope.request_id,
-            cursor_before: beat.envelope.cursor.as_deref(),
-            start: page_start,
-            clock: &self.clock,
-            pocket_available: world.config.pocket_available,
-            bundle: commit.as_ref().map(|commit| commit.id),
-            staged: Staged {
-                entries: &self.entries,
-                items: &self.items,
-            },
-            limit: projection::PAGE_ENTRIES_MAX,
-        };
-        let projection = projection::project(view, &frame);
-        let form = beat
-            .offer
-            .as_ref()
-            .filter(|_| beat.door == Door::Beat)
-            .map(|offer| {
-                let written = commit
-                    .as_ref()
-                    .map(|commit| (commit, &self.entries[..], &self.items[..]));
-                outcome::bundle_form(
-                    offer.bundle,
-                    self.rejection.as_deref(),
-                    written,
-                    &self.proposed_by,
-                )
-            });
-        let response = outcome::response(form, projection.value);
+        let bundle = commit.as_ref().map(|commit| commit.id);
+        let projection = self.project(view, beat, page_start, bundle);
+        let form = self.bundle_form(beat, commit.as_ref());
+        let response = outcome::encode_response(form, projection.value);
         let outcome = Outcome {
             request: Arc::clone(&beat.envelope.request_id),
             principal: beat.principal.key(),
             fingerprint: beat.fingerprint,
-            door: beat.door,
+            kind: beat.kind,
             rejection: self.rejection.clone(),
             viewer: view.viewer.as_str().to_owned(),
             cursor_before: beat.envelope.cursor.clone(),
@@ -438,18 +433,64 @@ impl Draft {
             cursor_after: projection.cursor_after,
             clock: self.clock.clone(),
             clock_moved: self.moved_time(),
-            position: world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
-            bundle: commit.as_ref().map(|commit| commit.id),
-            pocket_available: world.config.pocket_available,
+            position: self.position_after(view.world),
+            bundle,
+            pocket_available: view.world.config.pocket_available,
             version: projection::VERSION,
             response: *blake3::hash(&response).as_bytes(),
         };
-        let rejected = self.rejection.is_some() && beat.door == Door::Beat;
+        let rejected = self.rejection.is_some() && beat.kind == RequestKind::Beat;
         Decision {
-            facts: self.facts(commit, outcome),
+            facts: self.into_facts(commit, outcome),
             response,
             rejected,
         }
+    }
+
+    /// The projection of the answer. It shows the new entries, which are not in the world yet.
+    fn project(
+        &self,
+        view: &View<'_>,
+        beat: &Beat<'_>,
+        page_start: u64,
+        bundle: Option<BundleId>,
+    ) -> Projection {
+        let frame = Frame {
+            request: &beat.envelope.request_id,
+            cursor_before: beat.envelope.cursor.as_deref(),
+            start: page_start,
+            clock: &self.clock,
+            pocket_available: view.world.config.pocket_available,
+            bundle,
+            staged: Staged {
+                entries: &self.entries,
+                items: &self.items,
+            },
+            limit: projection::PAGE_ENTRIES_MAX,
+        };
+        projection::project(view, &frame)
+    }
+
+    /// The bundle in the answer, if the caller sent one.
+    fn bundle_form(&self, beat: &Beat<'_>, commit: Option<&BundleCommit>) -> Option<Value> {
+        // The caller of an invocation did not send a bundle: the attached writer did.
+        if beat.kind != RequestKind::Beat {
+            return None;
+        }
+        let offer = beat.offer.as_ref()?;
+        let written = commit.map(|commit| WrittenBundle {
+            commit,
+            entries: &self.entries,
+            items: &self.items,
+        });
+        let rejection = self.rejection.as_deref();
+        let form = outcome::bundle_form(offer.bundle, rejection, written, &self.proposed_by);
+        Some(form)
+    }
+
+    /// The number of entries in the world after the beat.
+    fn position_after(&self, world: &World) -> u32 {
+        world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
     fn bundle_commit(&self, beat: &Beat<'_>) -> Option<BundleCommit> {
@@ -461,9 +502,11 @@ impl Draft {
         })
     }
 
-    /// Everything in the order in which it is recorded.
-    fn facts(self, commit: Option<BundleCommit>, outcome: Outcome) -> Vec<Fact> {
+    /// All facts in the order in which they are recorded.
+    fn into_facts(self, commit: Option<BundleCommit>, outcome: Outcome) -> Vec<Fact> {
         let mut facts = Vec::with_capacity(self.entries.len() + self.items.len() + 4);
+        // Entries come before their bundle commit, which counts them, and the outcome comes last of
+        // reality, because `apply` takes the clock from it.
         facts.extend(self.declaration.map(Fact::Time));
         facts.extend(self.entries.into_iter().map(Fact::Entry));
         facts.extend(self.items.into_iter().map(Fact::Item));

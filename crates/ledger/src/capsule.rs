@@ -1,10 +1,10 @@
-//! Capsules: what a view may know of one person, verbatim, with its sources.
+//! Capsules: what a view shows of one person, quoted verbatim with its sources.
 //!
-//! A capsule is computed and not stored. It quotes entries that the person wrote or that name the
-//! person, the newest first until [`CAPSULE_BYTES_MAX`], and what of them is still planned, however
-//! old. What is past is decided by the view's own time, so that a capsule depends on the view's
-//! position alone and hidden writes move neither its words nor its id. Notes come last and are
-//! never evidence.
+//! A capsule is computed, not stored. It quotes the entries that the person wrote or that name the
+//! person, the newest first up to [`CAPSULE_BYTES_MAX`], and their open appointments, however old.
+//! Whether an appointment is over depends on the view's own time. So a capsule depends on the view
+//! alone, and hidden entries change neither its text nor its id. Notes come last and are never
+//! evidence.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::anchor::may_see_all;
 use crate::cursor;
 use crate::fact::Note;
 use crate::fault::{Code, Fault};
-use crate::ids::{CapsuleId, OPERATOR, hash_of};
+use crate::ids::{CapsuleId, OPERATOR, hash_parts};
 use crate::json::{Node, canonical};
 use crate::pocket::open_calendar;
 use crate::quotation::{self, Quotation, Space};
@@ -23,38 +23,37 @@ use crate::time::WorldTime;
 use crate::view::View;
 use crate::world::World;
 
-/// The words of a capsule; what is planned may take as much again.
+/// The bytes of the quoted text. Appointments may use as much again.
 pub const CAPSULE_BYTES_MAX: usize = 16 << 10;
-/// What stands before a note.
+/// The prefix of a note.
 pub const DERIVED: &str = "Derived, not authority: ";
 
-/// How many entries are looked at first; then twice as many, and so on until the capsule is full.
+/// How many candidates the first lookup returns. Each further one returns twice as many.
 const FIRST_CANDIDATES: usize = 128;
 
-/// A text of so many bytes is short.
-const SHORT_BYTES: usize = 4 << 10;
+/// Reading a text of this size is cheaper than an index lookup.
+const SHORT_TEXT_BYTES: usize = 4 << 10;
 
 const SOURCES: &str = "SOURCE_EXCERPTS";
 const NOTES: &str = "OPTIONAL_DERIVED";
 
-/// What a view may know of a person.
+/// A capsule of one person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capsule<'a> {
     /// A hash of the person, the view, its cursor and the sections.
     pub id: CapsuleId,
-    /// Of whom.
+    /// The person's id.
     pub person: String,
     /// The time of the newest visible entry.
     pub created_at: WorldTime,
     /// The evidence, in ledger order.
     pub quotations: Vec<Quotation<'a>>,
-    /// What was noted last.
+    /// The newest note about the person.
     pub note: Option<&'a Note>,
 }
 
-/// By what a person is called: the id, the label, the aliases. Nobody is called anything if the
-/// world cannot have such a person.
-fn names<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
+/// The names of a person: id, label and aliases. Empty if the world cannot have such a person.
+fn names_of<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
     if person == OPERATOR {
         return vec![OPERATOR, &world.config.operator_label];
     }
@@ -71,19 +70,27 @@ fn names<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
     names
 }
 
-/// Whom a capsule is about.
+/// The person that a capsule is about.
 struct Subject<'a> {
     id: &'a str,
     names: Vec<&'a str>,
     mentions: Vec<Mention>,
 }
 
+/// Entries that may be about a person.
+struct Candidates {
+    /// The newest first.
+    numbers: Vec<u32>,
+    /// Older candidates have smaller numbers than this.
+    end: u32,
+}
+
 impl<'n> Subject<'n> {
-    fn of(world: &'n World, id: &'n str) -> Self {
-        let mut names = names(world, id);
+    fn new(world: &'n World, id: &'n str) -> Self {
+        let mut names = names_of(world, id);
         names.sort_unstable();
         names.dedup();
-        let mentions = names.iter().map(|name| Mention::of(name)).collect();
+        let mentions = names.iter().map(|name| Mention::new(name)).collect();
         Self {
             id,
             names,
@@ -91,9 +98,9 @@ impl<'n> Subject<'n> {
         }
     }
 
-    /// The piece of an entry to quote, if it is the person's or names the person.
-    fn quotation<'a>(&self, view: &View<'a>, number: u32) -> Option<Quotation<'a>> {
-        let entry = view.numbered(number)?;
+    /// The quotation of an entry, if the person wrote it or it names the person.
+    fn quote<'a>(&self, view: &View<'a>, number: u32) -> Option<Quotation<'a>> {
+        let entry = view.entry_at(number)?;
         if self.names.is_empty() {
             return None;
         }
@@ -110,104 +117,104 @@ impl<'n> Subject<'n> {
         })
     }
 
-    /// The newest entries before a number that may be about the person, the newest first, and the
-    /// number before which there may be more.
-    fn candidates(&self, view: &View<'_>, before: u32, count: usize) -> (Vec<u32>, u32) {
+    /// The newest entries before a number that may be about the person.
+    fn find_candidates(&self, view: &View<'_>, before: u32, count: usize) -> Candidates {
         let scope = Scope {
             classes: view.classes(),
-            at: before.min(view.at()),
+            at: before.min(view.position()),
         };
         let authored = view.world.authored_by(self.id);
         let authored = &authored[..authored.partition_point(|number| *number < scope.at)];
-        let mut sources = vec![
-            authored
-                .iter()
-                .rev()
-                .take(count)
-                .copied()
-                .collect::<Vec<_>>(),
-        ];
-        sources.extend(
-            self.names
-                .iter()
-                .map(|name| view.world.index().naming(&scope, name, count)),
-        );
-        // A source that gave all it was asked for may have more before its last.
-        let cut = sources
-            .iter()
-            .filter(|found| found.len() == count)
-            .filter_map(|found| found.last());
-        let end = cut.max().copied().unwrap_or(0);
-        let mut numbers: Vec<u32> = sources
-            .concat()
-            .into_iter()
-            .filter(|number| *number >= end)
-            .collect();
+        let mut sources: Vec<Vec<u32>> = Vec::with_capacity(1 + self.names.len());
+        sources.push(authored.iter().rev().take(count).copied().collect());
+        for name in &self.names {
+            sources.push(view.world.index().entries_naming(&scope, name, count));
+        }
+        // A source that returned `count` entries may have more before its last one. Entries older
+        // than that are left to the next batch, so that batches stay in order.
+        let mut end = 0;
+        for found in &sources {
+            if found.len() == count
+                && let Some(last) = found.last()
+            {
+                end = end.max(*last);
+            }
+        }
+        let mut numbers = sources.concat();
+        numbers.retain(|number| *number >= end);
+        // The sources overlap: an entry by the person may also name the person.
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();
-        (numbers, end)
+        Candidates { numbers, end }
     }
 
     /// All entries that may be about the person, the newest first.
     fn newest_first(&self, view: &View<'_>) -> impl Iterator<Item = u32> {
-        let (mut before, mut count) = (view.at(), FIRST_CANDIDATES);
+        let (mut before, mut count) = (view.position(), FIRST_CANDIDATES);
         let batches = std::iter::from_fn(move || {
-            let (numbers, end) = (before > 0).then(|| self.candidates(view, before, count))?;
-            (before, count) = (end, count.saturating_mul(2));
-            Some(numbers)
+            if before == 0 {
+                return None;
+            }
+            let candidates = self.find_candidates(view, before, count);
+            before = candidates.end;
+            count = count.saturating_mul(2);
+            Some(candidates.numbers)
         });
         batches.flatten()
     }
 
-    /// Whether an entry is worth reading: a short one is read sooner than looked up.
-    fn may_be_in(&self, view: &View<'_>, number: u32) -> bool {
+    /// Whether an entry is worth reading. Short entries are, because reading one is cheaper than
+    /// looking it up.
+    fn may_be_about(&self, view: &View<'_>, number: u32) -> bool {
         let is_short = view
-            .numbered(number)
-            .is_some_and(|entry| entry.text.len() <= SHORT_BYTES);
-        is_short || self.candidates(view, number + 1, 1).0.first() == Some(&number)
+            .entry_at(number)
+            .is_some_and(|entry| entry.text.len() <= SHORT_TEXT_BYTES);
+        is_short || self.find_candidates(view, number + 1, 1).numbers.first() == Some(&number)
     }
 }
 
 impl<'a> Capsule<'a> {
-    /// What the view may know of a person. Of somebody unknown there is nothing to know.
-    pub fn of(view: &View<'a>, person: &str) -> Self {
-        let subject = Subject::of(view.world, person);
-        let about = |number| subject.quotation(view, number);
+    /// Makes the capsule of a person. It is empty for an unknown person.
+    pub fn build(view: &View<'a>, person: &str) -> Self {
+        let subject = Subject::new(view.world, person);
+        let about = |number| subject.quote(view, number);
+        // An entry that is quoted as evidence is not quoted again as an appointment.
         let mut taken = HashSet::new();
         let newest = subject.newest_first(view).filter_map(about);
         let mut quotations = Space::of_text(CAPSULE_BYTES_MAX).fill(newest, &mut taken);
-        let planned = open_calendar(view, view.time()).into_iter().rev();
+        // The view's own time, not the clock: hidden entries must not end an appointment.
+        let planned = open_calendar(view, view.newest_time()).into_iter().rev();
         let planned = planned
-            .filter(|number| subject.may_be_in(view, *number))
+            .filter(|number| subject.may_be_about(view, *number))
             .filter_map(about);
         quotations.extend(Space::of_text(CAPSULE_BYTES_MAX).fill(planned, &mut taken));
         quotations.sort_by_key(|quotation| quotation.number);
         let note = newest_note(view, person);
-        let id = id_of(view, person, &sections(&quotations, note));
+        let id = capsule_id(view, person, &sections_json(&quotations, note));
         Self {
             id,
             person: person.to_owned(),
-            created_at: view.time().clone(),
+            created_at: view.newest_time().clone(),
             quotations,
             note,
         }
     }
 
-    /// The capsule pack.
+    /// The capsule pack as JSON.
     pub fn pack(&self) -> Value {
         json!({
             "capsule_id": self.id.to_string(),
             "person_id": self.person,
             "created_at_world": self.created_at.as_str(),
-            "sections": sections(&self.quotations, self.note),
+            "sections": sections_json(&self.quotations, self.note),
         })
     }
 }
 
-/// The newest note on a person from entries that the view may all see. One without words was
-/// offered and not taken: there is none.
+/// The newest note on a person that cites only visible entries. A note with an empty text records
+/// that the writer's text was not accepted.
 fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
-    let known = |note: &&Note| view.reaches(note.position) && may_see_all(view, &note.cited);
+    let known = |note: &&Note| view.covers(note.position) && may_see_all(view, &note.cited);
     view.world
         .notes_on(person)
         .iter()
@@ -216,9 +223,9 @@ fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
         .filter(|note| !note.text.is_empty())
 }
 
-fn id_of(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {
+fn capsule_id(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {
     let cursor = cursor::write(view, view.count());
-    CapsuleId(hash_of(&[
+    CapsuleId(hash_parts(&[
         "capsule",
         person,
         view.viewer.as_str(),
@@ -227,15 +234,15 @@ fn id_of(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {
     ]))
 }
 
-fn sections(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
+fn sections_json(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
     let excerpt = |quotation: &Quotation<'_>| {
         let range = &quotation.range;
         json!({ "entry_id": quotation.entry.id.to_string(), "start": range.start, "end": range.end })
     };
-    let used = quotation::listed(quotations.iter().map(|quotation| &quotation.entry.id));
+    let used = quotation::id_texts(quotations.iter().map(|quotation| &quotation.entry.id));
     let evidence = json!({
         "name": SOURCES,
-        "text": quotation::join(quotations),
+        "text": quotation::join_texts(quotations),
         "provenance": { "used_entry_ids": used },
         "excerpts": quotations.iter().map(excerpt).collect::<Vec<_>>(),
     });
@@ -243,14 +250,14 @@ fn sections(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
         json!({
             "name": NOTES,
             "text": format!("{DERIVED}{}", note.text),
-            "provenance": { "used_entry_ids": quotation::listed(&note.cited) },
+            "provenance": { "used_entry_ids": quotation::id_texts(&note.cited) },
         })
     });
     Value::Array([evidence].into_iter().chain(derived).collect())
 }
 
-/// Refuses a pack that is no capsule of the view: without its evidence in the first place, with a
-/// changed word, with an entry that the view may not see, or with the id of another content.
+/// Rejects a pack that is not a capsule of the view: its evidence must come first and be verbatim,
+/// it may only use visible entries, and its id must match its content.
 pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
     let sections = root.field("sections")?;
@@ -258,21 +265,21 @@ pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let (first, rest) = items
         .split_first()
         .ok_or_else(|| sections.fault("must hold SOURCE_EXCERPTS"))?;
-    evidence_is_verbatim(view, first)?;
+    check_evidence(view, first)?;
     match rest {
         [] => {}
-        [derived] => derived_says_so(view, derived)?,
+        [derived] => check_derived(view, derived)?,
         _ => return Err(sections.fault("may hold one section of notes behind the evidence")),
     }
     let person = root.field("person_id")?.text()?;
     let id = root.field("capsule_id")?;
-    if id.text()? == id_of(view, person, sections.value).to_string() {
+    if id.text()? == capsule_id(view, person, sections.value).to_string() {
         return Ok(());
     }
     Err(id.fault("is not the hash of person, view and sections"))
 }
 
-fn named(section: &Node<'_>, name: &str) -> Result<(), Fault> {
+fn check_name(section: &Node<'_>, name: &str) -> Result<(), Fault> {
     let given = section.field("name")?;
     if given.text()? == name {
         Ok(())
@@ -281,17 +288,17 @@ fn named(section: &Node<'_>, name: &str) -> Result<(), Fault> {
     }
 }
 
-fn evidence_is_verbatim(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
-    named(section, SOURCES)?;
+fn check_evidence(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
+    check_name(section, SOURCES)?;
     let excerpts = section.field("excerpts")?.items()?;
     let quotations = excerpts
         .iter()
-        .map(|node| excerpt(view, node))
+        .map(|node| read_excerpt(view, node))
         .collect::<Result<Vec<_>, _>>()?;
     if !quotations.is_sorted_by(|one, other| one.number < other.number) {
         return Err(section.fault("must quote every entry once, in ledger order"));
     }
-    let used = quotation::used(view, section)?;
+    let used = quotation::cited_entries(view, section)?;
     if !used
         .iter()
         .map(|entry| entry.id)
@@ -302,16 +309,16 @@ fn evidence_is_verbatim(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault
             .fault("must list what is quoted"));
     }
     let text = section.field("text")?;
-    if text.text()? == quotation::join(&quotations) {
+    if text.text()? == quotation::join_texts(&quotations) {
         return Ok(());
     }
     Err(text.fault("must be the excerpts, to the byte, joined by newlines"))
 }
 
-fn excerpt<'a>(view: &View<'a>, node: &Node<'_>) -> Result<Quotation<'a>, Fault> {
+fn read_excerpt<'a>(view: &View<'a>, node: &Node<'_>) -> Result<Quotation<'a>, Fault> {
     let id = node.field("entry_id")?;
     let number = id.text()?.parse().ok().and_then(|id| view.number_of(id));
-    let found = number.and_then(|number| Some((number, view.numbered(number)?)));
+    let found = number.and_then(|number| Some((number, view.entry_at(number)?)));
     let (number, entry) = found.ok_or_else(|| id.fault("is no entry of this view"))?;
     let bound = |key: &str| -> Result<usize, Fault> {
         let node = node.field(key)?;
@@ -328,13 +335,13 @@ fn excerpt<'a>(view: &View<'a>, node: &Node<'_>) -> Result<Quotation<'a>, Fault>
     })
 }
 
-fn derived_says_so(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
-    named(section, NOTES)?;
+fn check_derived(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
+    check_name(section, NOTES)?;
     let text = section.field("text")?;
     if !text.text()?.starts_with(DERIVED) {
         return Err(text.fault("must say that it is derived"));
     }
-    if quotation::used(view, section)?.is_empty() {
+    if quotation::cited_entries(view, section)?.is_empty() {
         return Err(section.field("provenance")?.fault("must cite an entry"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A world's search index on disk, so that a start need not index every entry again.
+//! The search index of a world on disk, so that a start need not index every entry again.
 //!
 //! Little-endian:
 //!
@@ -13,19 +13,17 @@
 //! | 32 | BLAKE3 of all before |
 //! | rest | the index, with a hash of its own |
 //!
-//! A checkpoint is never evidence. One that is damaged, of another version, store or world, or of a
-//! ledger that does not have that entry in that place, is as good as none: the world is read from
-//! the log alone. Entry ids are random, so the last one tells whether it is this ledger's index.
-//! Entries are read from the log in any case; the index is taken apart while other threads read
-//! them.
+//! A checkpoint is never evidence. A damaged one, or one of another version, store or ledger, is
+//! ignored, and the world is loaded from the log alone. Entry ids are random, so the last entry's
+//! id tells whether the index belongs to this ledger. Entries are read from the log in any case;
+//! the caller decodes the index while other threads read them.
 
 use bytes::Bytes;
 use turnkeep_store::Store;
-use turnkeep_types::ContextId;
 
 use crate::fact::Fact;
 use crate::ids::EntryId;
-use crate::log::{self, LoadError, Place};
+use crate::log::{self, LoadError, LoadedWorld, WorldContexts, WorldLog};
 use crate::search::Index;
 use crate::world::World;
 
@@ -33,24 +31,24 @@ const MAGIC: &[u8; 8] = b"TKWORLDX";
 const VERSION: u32 = 2;
 const HASH_BYTES: usize = 32;
 
-/// An index that was kept, still as bytes, and the last entry that it has.
+/// A stored index, still as bytes, and the last entry in it.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    /// A part of what was read; nothing is copied.
+    /// A slice of the file's bytes, without a copy.
     index: Bytes,
-    end: End,
+    end: IndexEnd,
 }
 
-/// How many entries an index has, and the last one.
+/// How many entries an index has, and the id of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct End {
+struct IndexEnd {
     count: u32,
     last: EntryId,
 }
 
-/// The checkpoint of a world in a store; none of one without entries.
+/// Encodes the checkpoint of a world; `None` for a world without entries.
 pub fn encode(world: &World, store: [u8; 16]) -> Option<Vec<u8>> {
-    let end = End {
+    let end = IndexEnd {
         count: world.position(),
         last: world.all_entries().last()?.id,
     };
@@ -60,7 +58,7 @@ pub fn encode(world: &World, store: [u8; 16]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn header(world: &str, store: [u8; 16], end: End) -> Vec<u8> {
+fn header(world: &str, store: [u8; 16], end: IndexEnd) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&store);
@@ -71,17 +69,17 @@ fn header(world: &str, store: [u8; 16], end: End) -> Vec<u8> {
     bytes
 }
 
-/// What a header says of the end.
-fn end_of(head: &[u8]) -> Option<End> {
+/// Reads the end from a header.
+fn read_end(head: &[u8]) -> Option<IndexEnd> {
     let (rest, last) = head.split_last_chunk()?;
-    Some(End {
+    Some(IndexEnd {
         count: u32::from_le_bytes(*rest.last_chunk()?),
         last: EntryId(u128::from_le_bytes(*last)),
     })
 }
 
 impl Checkpoint {
-    /// What these bytes hold, if they are a whole checkpoint of this world in this store.
+    /// Decodes the bytes, if they are an intact checkpoint of this world in this store.
     pub fn decode(bytes: &Bytes, world: &str, store: [u8; 16]) -> Option<Self> {
         let end = Self::check(bytes, world, store)?;
         let index_start = header(world, store, end).len() + HASH_BYTES;
@@ -91,17 +89,18 @@ impl Checkpoint {
         })
     }
 
-    /// The end that a whole checkpoint of this world in this store tells of.
-    fn check(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<End> {
-        let nothing = End {
+    /// Checks header and hashes, and returns the end.
+    fn check(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<IndexEnd> {
+        let nothing = IndexEnd {
             count: 0,
             last: EntryId(0),
         };
         let (head, rest) = bytes.split_at_checked(header(world, store, nothing).len())?;
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
-        let end = end_of(head)?;
+        let end = read_end(head)?;
+        // Compares magic bytes, version, store and world at once.
         let ours = head == header(world, store, end) && hash == blake3::hash(head).as_bytes();
-        (ours && Index::is_whole(index)).then_some(end)
+        (ours && Index::is_intact(index)).then_some(end)
     }
 
     /// How many entries it has.
@@ -114,15 +113,15 @@ impl Checkpoint {
         self.len() == 0
     }
 
-    /// The index, if it is one of so many entries.
+    /// Decodes the index, if it has as many entries as the header says.
     fn index(&self) -> Option<Index> {
-        Index::decode_whole(&self.index)
+        Index::decode_intact(&self.index)
             .ok()
             .filter(|index| index.len() == self.end.count)
     }
 
-    /// Whether a world has the last entry in its place.
-    fn is_of(&self, world: &World) -> bool {
+    /// Whether the world has the checkpoint's last entry at its position.
+    fn matches_world(&self, world: &World) -> bool {
         let entry = self
             .end
             .count
@@ -132,38 +131,38 @@ impl Checkpoint {
     }
 }
 
-/// Reads a world from the store and takes what is indexed already from a checkpoint. None if the
-/// world was never completed. The world is the same as without the checkpoint.
+/// Loads a world from the store, with the index of a checkpoint if there is one. Returns `None` if
+/// the world was never completed. The result is the same as without the checkpoint.
 pub fn load(
     store: &Store,
-    contexts: [ContextId; 3],
+    contexts: WorldContexts,
     checkpoint: Option<Checkpoint>,
-) -> Result<Option<(World, Place)>, LoadError> {
-    match checkpoint {
-        Some(checkpoint) => match resume(store, contexts, &checkpoint)? {
-            Some(resumed) => Ok(Some(resumed)),
-            None => log::load(store, contexts),
-        },
-        None => log::load(store, contexts),
+) -> Result<Option<LoadedWorld>, LoadError> {
+    if let Some(checkpoint) = checkpoint
+        && let Some(resumed) = load_with_index(store, contexts, &checkpoint)?
+    {
+        return Ok(Some(resumed));
     }
+    log::load(store, contexts)
 }
 
-/// None if the checkpoint is not of this ledger.
-fn resume(
+/// Returns `None` if the checkpoint does not belong to this ledger.
+fn load_with_index(
     store: &Store,
-    contexts: [ContextId; 3],
+    contexts: WorldContexts,
     checkpoint: &Checkpoint,
-) -> Result<Option<(World, Place)>, LoadError> {
-    let mut place = Place::new(contexts);
+) -> Result<Option<LoadedWorld>, LoadError> {
+    let mut log = WorldLog::new(contexts);
     let mut world: Option<World> = None;
-    place.catch_up(store, |_, fact| match (&mut world, fact) {
+    log.read_new_facts(store, |_, fact| match (&mut world, fact) {
         (Some(world), fact) => {
-            // By now the entries behind the first one are being read.
-            if matches!(fact, Fact::Entry(_)) && world.position() == 0 {
-                checkpoint
-                    .index()
-                    .into_iter()
-                    .for_each(|index| world.adopt(index));
+            // The index is decoded only now, because other threads already read the entries
+            // behind the first one. A damaged index is not adopted, and entries are indexed.
+            if matches!(fact, Fact::Entry(_))
+                && world.position() == 0
+                && let Some(index) = checkpoint.index()
+            {
+                world.adopt_index(index);
             }
             world.apply(fact);
         }
@@ -171,8 +170,8 @@ fn resume(
         (None, _) => {}
     })?;
     Ok(world
-        .filter(|world| checkpoint.is_of(world))
-        .map(|world| (world, place)))
+        .filter(|world| checkpoint.matches_world(world))
+        .map(|world| LoadedWorld { world, log }))
 }
 
 #[cfg(test)]
@@ -190,7 +189,7 @@ mod tests {
     const STORE: [u8; 16] = [7; 16];
 
     fn world() -> World {
-        let time = WorldTime::at(Timestamp(1_763_197_200_000));
+        let time = WorldTime::from_timestamp(Timestamp(1_763_197_200_000));
         let mut world = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_index_that_does_not_fit_its_header_is_not_used() {
-        let end = End {
+        let end = IndexEnd {
             count: 19,
             last: EntryId(18),
         };
@@ -258,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_world_without_entries_has_no_checkpoint() {
-        let time = WorldTime::at(Timestamp(1));
+        let time = WorldTime::from_timestamp(Timestamp(1));
         let empty = World::new(Config::new(
             Name::new("w").unwrap(),
             Profile::Narrative,

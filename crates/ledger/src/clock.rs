@@ -1,4 +1,8 @@
-//! How a world's time moves: by declaration, by the wall, or by steps; never by words.
+//! The clock of a world. It moves by declaration, by the wall clock, or by steps, and never because
+//! of a text.
+//!
+//! Time never goes back: a declared time before the world's own is rejected. Private entries never
+//! move the clock, because readers who may not see them would notice.
 
 use turnkeep_types::Timestamp;
 
@@ -10,11 +14,11 @@ use crate::time::{WorldTime, Zone};
 /// What the operator declared about time in a beat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// The time that it is.
+    /// The time from now on.
     pub time: Option<WorldTime>,
     /// The zone from now on.
     pub timezone: Option<Zone>,
-    /// Pause after this beat, or go on.
+    /// Whether the clock is paused after this beat.
     pub pause: Option<bool>,
 }
 
@@ -25,10 +29,10 @@ impl Declared {
     }
 }
 
-/// The seconds of one step.
+/// How far one beat moves the clock in step mode.
 const STEP_SECONDS: i64 = 1;
 
-/// The time of a commit: the declared one, else the clock's, unless it is paused.
+/// The time of a commit: the declared time, or else the clock's. A paused clock does not move.
 pub fn commit_time(
     clock: &ClockState,
     mode: ClockMode,
@@ -50,14 +54,16 @@ pub fn commit_time(
         Some(time) => Ok(time.clone()),
         None if clock.paused => Ok(clock.time.clone()),
         None => Ok(match mode {
-            ClockMode::Wall => WorldTime::at(now).max(clock.time.clone()),
+            // The wall clock may be behind the world's time, which never goes back.
+            ClockMode::Wall => WorldTime::from_timestamp(now).max(clock.time.clone()),
             ClockMode::Step => clock.time.plus_seconds(STEP_SECONDS),
         }),
     }
 }
 
-/// The clock after a commit: the greater of its time and that of the last public entry.
-pub fn after(
+/// The clock after a commit. It shows the time of the commit, or of the last public entry if that
+/// is later.
+pub fn clock_after(
     clock: &ClockState,
     declared: &Declared,
     commit: &WorldTime,
@@ -153,12 +159,12 @@ mod tests {
             timezone: Zone::named("Europe/Berlin"),
             time: None,
         };
-        let next = after(&clock(false), &pause, &clock(false).time, Some(&later));
+        let next = clock_after(&clock(false), &pause, &clock(false).time, Some(&later));
         assert_eq!(
             (next.time.as_str(), next.timezone.as_str(), next.paused),
             ("2026-01-01T00:01:00Z", "Europe/Berlin", true)
         );
-        let next = after(
+        let next = clock_after(
             &next,
             &Declared::default(),
             &later,

@@ -1,8 +1,8 @@
-//! What a world is set up with: its people, its clock, its writer and its limits.
+//! The configuration of a world: its people, clock, writer and limits.
 //!
-//! A configuration is valid by construction: [`Config::from_json`] is the only way from outside.
-//! [`People`] are those who were added. An open world also takes legal names that nobody added, but
-//! remembers none: whom hidden entries name must not change what anybody is answered.
+//! A configuration is valid by construction: [`Config::from_json`] is the only way in from outside.
+//! [`People`] holds the persons who were added. An open world also accepts legal names that were
+//! not added, but remembers none of them: a name in a hidden entry must not change any answer.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::ids::{Name, OPERATOR};
 use crate::json::Node;
 use crate::time::{WorldTime, Zone};
 
-/// A set of defaults, fixed for a world's life.
+/// A set of defaults, fixed for the life of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// Clock STEP, registry OPEN.
@@ -23,41 +23,41 @@ pub enum Profile {
     Workspace,
 }
 
-/// How a world's time moves by itself.
+/// How the clock moves without a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMode {
     /// With the server's clock.
     Wall,
-    /// By one second a beat.
+    /// By one second per beat.
     Step,
 }
 
 /// Who may become a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registry {
-    /// Whoever is named as author or reader.
+    /// Every legal name that an entry uses as author or reader.
     Open,
     /// Only those who were added.
     Closed,
 }
 
 impl Registry {
-    /// Its word.
+    /// The word of the registry.
     pub fn word(self) -> &'static str {
         word_of(REGISTRIES, &self)
     }
 }
 
-/// Who is asked when the operator speaks.
+/// The attached writer, which is asked when the operator speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Writer {
-    /// Nobody.
+    /// None.
     Silence,
     /// A program that reads and writes JSON lines.
     Command(String),
 }
 
-/// The bounds of a world.
+/// The limits of the attached writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The attached writer's context, in tokens of three bytes.
@@ -66,7 +66,7 @@ pub struct Limits {
     pub writer_seconds: u64,
 }
 
-/// How long the attached writer may be given for one beat.
+/// The allowed values of `writer_seconds`.
 const WRITER_SECONDS: std::ops::RangeInclusive<u64> = 1..=3600;
 /// The smallest context that a rehydration always fits into.
 pub const WRITER_TOKENS_MIN: u64 = 4096;
@@ -80,24 +80,24 @@ impl Default for Limits {
     }
 }
 
-/// Somebody who may write and be written to.
+/// A person who may write and be addressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Who it is.
+    /// The person's id.
     pub id: Name,
-    /// What people see.
+    /// The label that people see.
     pub label: String,
-    /// Other names by which texts call this person.
+    /// Other names of this person in texts.
     pub aliases: Vec<String>,
-    /// One line about who this is.
+    /// One line about the person.
     pub identity: Option<String>,
-    /// Whether this is a human: an invoker may not claim to be one.
+    /// Whether the person is a human. An invoker may not claim to be one.
     pub human: bool,
 }
 
 impl Person {
     /// A person of whom only the id is known.
-    pub fn met(id: Name) -> Self {
+    pub fn with_id(id: Name) -> Self {
         Self {
             label: id.to_string(),
             id,
@@ -111,40 +111,41 @@ impl Person {
 /// A world's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The world.
+    /// The world's name.
     pub world: Name,
-    /// What people see of the operator.
+    /// The operator's label, which people see.
     pub operator_label: String,
-    /// In which zone local times are meant.
+    /// The zone of local times.
     pub timezone: Zone,
-    /// The set of defaults it was made with.
+    /// The defaults that it was made with.
     pub profile: Profile,
-    /// How time moves.
+    /// How the clock moves.
     pub clock: ClockMode,
     /// Who may become a person.
     pub registry: Registry,
     /// Whether the pocket is shown.
     pub pocket_available: bool,
-    /// Who is asked when the operator speaks.
+    /// The attached writer.
     pub writer: Writer,
-    /// The persons in whose name the attached writer may write; none means all, and the world.
+    /// The persons in whose names the attached writer may write; `None` means all of them and the
+    /// world.
     pub writer_persons: Option<Vec<Name>>,
-    /// The bounds.
+    /// The limits of the attached writer.
     pub limits: Limits,
-    /// When the world began.
+    /// The time at which the world began.
     pub start: WorldTime,
 }
 
-/// What a name must be.
+/// The rule for names, as a message.
 pub const NAME_RULE: &str =
     "must be 1 to 64 letters, digits, `_`, `.` or `-`, the first of them a letter or a digit";
 const LABEL_BYTES_MAX: usize = 256;
 const ALIASES_MAX: usize = 32;
 const COMMAND_BYTES_MAX: usize = 4096;
-/// The configured persons of a world.
+/// Persons per world.
 pub const PERSONS_MAX: usize = 10_000;
 
-fn label(node: &Node<'_>) -> Result<String, Fault> {
+fn read_label(node: &Node<'_>) -> Result<String, Fault> {
     let text = node.text()?;
     let plain = !text.trim().is_empty()
         && text.len() <= LABEL_BYTES_MAX
@@ -156,7 +157,7 @@ fn label(node: &Node<'_>) -> Result<String, Fault> {
     }
 }
 
-fn only(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+fn check_only_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
     match node.unknown_field(known)? {
         Some(path) => Err(Fault::new(
             Code::UnknownField,
@@ -170,13 +171,13 @@ fn only(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
 impl Person {
     const FIELDS: &[&str] = &["person_id", "display_label", "aliases", "identity", "human"];
 
-    /// A person as a request describes one.
+    /// Reads a person from a request.
     pub fn from_json(node: &Node<'_>) -> Result<Self, Fault> {
-        Self::met(Self::id_in(node)?).changed(node)
+        Self::with_id(Self::read_id(node)?).with_changes(node)
     }
 
-    /// Whom a request describes.
-    pub fn id_in(node: &Node<'_>) -> Result<Name, Fault> {
+    /// Reads the id of the person in a request.
+    pub fn read_id(node: &Node<'_>) -> Result<Name, Fault> {
         let given = node.field("person_id")?;
         let id = Name::new(given.text()?).filter(Name::may_be_a_person);
         id.ok_or_else(|| {
@@ -186,23 +187,28 @@ impl Person {
         })
     }
 
-    /// This person with what a request says anew; what it does not say stays.
-    pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
-        only(node, Self::FIELDS)?;
+    /// This person with the changes of a request. Fields that the request does not have stay.
+    pub fn with_changes(&self, node: &Node<'_>) -> Result<Self, Fault> {
+        check_only_fields(node, Self::FIELDS)?;
         let mut person = self.clone();
         if let Some(node) = node.optional("display_label")? {
-            person.label = label(&node)?;
+            person.label = read_label(&node)?;
         }
         if let Some(node) = node.optional("aliases")? {
-            person.aliases = node.items()?.iter().map(label).collect::<Result<_, _>>()?;
+            person.aliases = node
+                .items()?
+                .iter()
+                .map(read_label)
+                .collect::<Result<_, _>>()?;
             if person.aliases.len() > ALIASES_MAX {
                 return Err(node.fault("may hold at most 32 aliases"));
             }
         }
+        // Null removes the identity, while a missing field leaves it; `optional` alone cannot tell.
         if node.fields()?.contains_key("identity") {
             person.identity = node
                 .optional("identity")?
-                .map(|node| label(&node))
+                .map(|node| read_label(&node))
                 .transpose()?;
         }
         if let Some(node) = node.optional("human")? {
@@ -211,7 +217,7 @@ impl Person {
         Ok(person)
     }
 
-    /// As it is shown and recorded.
+    /// The form in answers and records.
     pub fn to_json(&self) -> Value {
         json!({
             "person_id": self.id.as_str(), "display_label": self.label, "aliases": self.aliases,
@@ -220,7 +226,7 @@ impl Person {
     }
 }
 
-fn word<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, Fault> {
+fn read_word<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, Fault> {
     let text = node.text()?;
     let found = words
         .iter()
@@ -251,7 +257,7 @@ fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str
 }
 
 impl Config {
-    /// The fields of a request that makes a world.
+    /// The fields of a request that creates a world.
     pub const FIELDS: &[&str] = &[
         "world_id",
         "profile",
@@ -266,7 +272,7 @@ impl Config {
         "pocket_available",
         "start",
     ];
-    /// What may be changed later.
+    /// The fields that may be changed later.
     pub const CHANGEABLE: &[&str] = &[
         "operator_label",
         "timezone",
@@ -277,7 +283,7 @@ impl Config {
         "pocket_available",
     ];
 
-    /// A world of this profile with its defaults.
+    /// A configuration with the defaults of a profile.
     pub fn new(world: Name, profile: Profile, start: WorldTime) -> Self {
         let (clock, registry) = match profile {
             Profile::Narrative => (ClockMode::Step, Registry::Open),
@@ -298,20 +304,21 @@ impl Config {
         }
     }
 
-    /// The configuration and the persons of a request that makes a world; `now` is its start unless
-    /// given.
+    /// Reads the configuration and the persons of a request that creates a world. The world starts
+    /// at `now` unless the request says otherwise.
     pub fn from_json(node: &Node<'_>, now: WorldTime) -> Result<(Self, Vec<Person>), Fault> {
-        only(node, Self::FIELDS)?;
+        check_only_fields(node, Self::FIELDS)?;
         let given = node.field("world_id")?;
         let world = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
         let profile = node
             .optional("profile")?
-            .map(|node| word(&node, PROFILES))
+            .map(|node| read_word(&node, PROFILES))
             .transpose()?;
         let mut config = Self::new(world, profile.unwrap_or(Profile::Narrative), now);
         if let Some(node) = node.optional("clock")? {
-            config.clock = word(&node, CLOCKS)?;
+            config.clock = read_word(&node, CLOCKS)?;
         }
+        // After the profile's defaults, so that explicit fields win.
         config.change(node)?;
         if let Some(node) = node.optional("start")? {
             config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
@@ -328,9 +335,10 @@ impl Config {
         Ok((config, persons))
     }
 
-    /// A configuration that was legal when it was recorded. What today's rules refuse is brought
-    /// within them, so that a rule that became stricter makes no world unreadable.
-    pub(crate) fn recorded(mut value: Value) -> Result<Self, Fault> {
+    /// Reads a recorded configuration. Values that today's rules would reject are adjusted, so that
+    /// a stricter rule never makes a world unreadable.
+    pub(crate) fn from_record(mut value: Value) -> Result<Self, Fault> {
+        // These two fields are read leniently below; the rest goes through today's checks.
         let mut taken = |field: &str| {
             value
                 .as_object_mut()?
@@ -339,10 +347,11 @@ impl Config {
                 .map(str::to_owned)
         };
         let (zone, label) = (taken("timezone"), taken("operator_label"));
+        // The limits may have become stricter since the configuration was recorded.
         if let Some(limits) = value.get_mut("limits") {
-            Limits::bring_within(limits);
+            Limits::clamp_recorded(limits);
         }
-        let start = WorldTime::at(Timestamp(0));
+        let start = WorldTime::from_timestamp(Timestamp(0));
         let root = Node::root(&value, Code::ConfigInvalid);
         let (config, _) = Self::from_json(&root, start)?;
         let missing = || root.fault("has no time zone or no label of the operator");
@@ -354,10 +363,10 @@ impl Config {
         })
     }
 
-    /// Takes over what a request changes; all or nothing. Null stands for what is not said, but for
-    /// the writer's persons, where it is all of them.
-    pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
-        only(node, Self::CHANGEABLE)?;
+    /// This configuration with the changes of a request, all or none. Null means unchanged, except
+    /// for the writer's persons, where it means all persons.
+    pub fn with_changes(&self, node: &Node<'_>) -> Result<Self, Fault> {
+        check_only_fields(node, Self::CHANGEABLE)?;
         let mut changed = self.clone();
         changed.change(node)?;
         if node
@@ -372,14 +381,14 @@ impl Config {
 
     fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         if let Some(node) = node.optional("operator_label")? {
-            self.operator_label = label(&node)?;
+            self.operator_label = read_label(&node)?;
         }
         if let Some(node) = node.optional("timezone")? {
             self.timezone = Zone::named(node.text()?)
                 .ok_or_else(|| node.fault("is not a time zone of the IANA list"))?;
         }
         if let Some(node) = node.optional("registry")? {
-            self.registry = word(&node, REGISTRIES)?;
+            self.registry = read_word(&node, REGISTRIES)?;
         }
         if let Some(node) = node.optional("pocket_available")? {
             self.pocket_available = node.boolean()?;
@@ -401,7 +410,7 @@ impl Config {
         Ok(())
     }
 
-    /// As it is shown and recorded, without the persons.
+    /// The form in answers and records, without the persons.
     pub fn to_json(&self) -> Value {
         let persons = self.writer_persons.as_ref();
         let persons = persons.map(|names| names.iter().map(Name::as_str).collect::<Vec<_>>());
@@ -429,8 +438,8 @@ fn author_name(node: &Node<'_>) -> Result<Name, Fault> {
 }
 
 impl Limits {
-    /// Brings limits that were legal when they were recorded within today's.
-    fn bring_within(limits: &mut Value) {
+    /// Clamps recorded limits to today's bounds.
+    fn clamp_recorded(limits: &mut Value) {
         let (least, most) = (*WRITER_SECONDS.start(), *WRITER_SECONDS.end());
         for (field, least, most) in [
             ("writer_tokens", WRITER_TOKENS_MIN, u64::MAX),
@@ -445,7 +454,7 @@ impl Limits {
     }
 
     fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
-        only(node, &["writer_tokens", "writer_seconds"])?;
+        check_only_fields(node, &["writer_tokens", "writer_seconds"])?;
         if let Some(node) = node.optional("writer_tokens")? {
             self.writer_tokens = node.count()?;
             if self.writer_tokens < WRITER_TOKENS_MIN {
@@ -485,49 +494,49 @@ impl std::fmt::Display for Writer {
     }
 }
 
-/// Why a name is not one of the world's people.
+/// Why a name is not a person of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranger {
-    /// No legal id of a person.
+    /// It is not a legal id of a person.
     Illegal,
-    /// The world is closed and nobody added this person.
+    /// The world is closed and the person was not added.
     Unknown,
-    /// It differs from somebody's only by case.
+    /// It differs from a person's id only in case.
     CaseDiffers,
 }
 
-/// The people of a world: those who were added.
+/// The persons who were added to a world.
 #[derive(Debug, Clone, Default)]
 pub struct People {
     by_id: BTreeMap<Name, Person>,
-    /// Each id without its case, and the spelling that counts.
+    /// Each id in lower case, with its real spelling.
     folded: BTreeMap<String, Name>,
 }
 
 impl People {
-    /// The person of this id, to the byte.
+    /// The person with exactly this id.
     pub fn get(&self, id: &str) -> Option<&Person> {
         self.by_id.get(id)
     }
 
-    /// Everyone, by id.
+    /// All persons, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Person> {
         self.by_id.values()
     }
 
-    /// Whether somebody has this id in another spelling, or in this one.
+    /// The spelling of a person's id, if it equals `id` ignoring case.
     pub fn spelling(&self, id: &str) -> Option<&Name> {
         self.folded.get(&id.to_ascii_lowercase())
     }
 
-    /// Adds a person, or replaces what is known of one.
+    /// Adds or replaces a person.
     pub fn add(&mut self, person: Person) {
         self.folded
             .insert(person.id.as_str().to_ascii_lowercase(), person.id.clone());
         self.by_id.insert(person.id.clone(), person);
     }
 
-    /// The name of someone who is a person, or, in an open world, is one by being named.
+    /// Resolves the id of a person. An open world accepts every legal new name.
     pub fn resolve(&self, id: &str, registry: Registry) -> Result<Name, Stranger> {
         if let Some(person) = self.get(id) {
             return Ok(person.id.clone());
@@ -537,15 +546,18 @@ impl People {
             .ok_or(Stranger::Illegal)?;
         match (registry, self.spelling(id)) {
             (Registry::Closed, _) => Err(Stranger::Unknown),
+            // Two persons whose ids differ only in case would be confused by people.
             (Registry::Open, Some(_)) => Err(Stranger::CaseDiffers),
             (Registry::Open, None) => Ok(name),
         }
     }
 
-    /// Whether `text`, without case and outer space, is what the operator or a human is called.
+    /// Whether a text, ignoring case and outer white space, is a name of the operator or of a
+    /// human.
     pub fn claims_to_be_human(&self, text: &str, operator_label: &str) -> bool {
         let claimed = fold(text);
         let is = |name: &str| fold(name) == claimed;
+        // All names of a human count, because an invoker could use any of them.
         let human = |person: &Person| {
             person.human
                 && (is(person.id.as_str())
@@ -556,10 +568,10 @@ impl People {
     }
 }
 
-/// A name as people compare it: without case and outer space.
+/// Folds a name for comparison: without case and outer white space.
 pub fn fold(text: &str) -> String {
-    // By way of capitals, so that ß is ss and a final sigma is a sigma; first small, since ẞ is a
-    // capital ß.
+    // Upper case turns ß into SS and a final sigma into a plain one. Lower case comes first,
+    // because ẞ is already upper case and would stay.
     text.trim().to_lowercase().to_uppercase().to_lowercase()
 }
 
@@ -569,14 +581,14 @@ mod tests {
 
     #[test]
     fn a_recorded_configuration_is_read_though_rules_became_stricter() {
-        let start = WorldTime::at(Timestamp(5));
+        let start = WorldTime::from_timestamp(Timestamp(5));
         let config = Config::new(Name::new("w").unwrap(), Profile::Workspace, start);
         let change = |field: &str, value: Value| {
             let mut recorded = config.to_json();
             recorded[field] = value;
-            Config::recorded(recorded).unwrap()
+            Config::from_record(recorded).unwrap()
         };
-        assert_eq!(Config::recorded(config.to_json()).unwrap(), config);
+        assert_eq!(Config::from_record(config.to_json()).unwrap(), config);
         assert_eq!(
             change("timezone", json!("Mars/Olympus")).timezone.as_str(),
             "Mars/Olympus"
@@ -604,7 +616,7 @@ mod tests {
             json!({ "world_id": "w", "profile": "PLAY" }),
             json!({ "profile": "WORKSPACE" }),
         ] {
-            assert!(Config::recorded(broken).is_err());
+            assert!(Config::from_record(broken).is_err());
         }
     }
 
@@ -614,7 +626,7 @@ mod tests {
         let person = Person {
             aliases: vec!["Σίσυφος".into()],
             human: true,
-            ..Person::met(Name::new("ANN").unwrap())
+            ..Person::with_id(Name::new("ANN").unwrap())
         };
         people.add(person);
         for claim in [

@@ -1,15 +1,14 @@
-//! A bundle as it came, with every part of the right type and nothing judged yet.
+//! A bundle as it was sent, with every part of the right JSON type and nothing else checked.
 //!
-//! Reading a draft is the first check of acceptance: what fails here is SHAPE, wherever in the
-//! bundle it is. Ids that only a commit gives and times are left as they are, since faults in them
-//! have words of their own.
+//! Reading a draft is the first check of acceptance. Whatever fails here has the code SHAPE. Preset
+//! ids and times stay unparsed, because their faults have codes of their own.
 
 use serde_json::Value;
 
 use crate::fault::{Code, Fault};
 use crate::json::Node;
 
-/// The fields of a proposed bundle.
+/// The fields of a bundle.
 const BUNDLE: &[&str] = &[
     "bundle_id",
     "request_id",
@@ -48,11 +47,11 @@ const ITEM: &[&str] = &[
 const SCENE: &[&str] = &["text", "used_entry_ids"];
 const NOTE: &[&str] = &["person_id", "text", "used_entry_ids"];
 
-/// The bytes of a foreign field's name that a fault repeats.
+/// How many bytes of an unknown field's name a fault repeats.
 const SHOWN_KEY_BYTES_MAX: usize = 64;
 
-/// A proposed bundle.
-pub(crate) struct Draft<'a> {
+/// A bundle as it was sent.
+pub(crate) struct BundleDraft<'a> {
     pub(crate) root: Node<'a>,
     pub(crate) request: &'a str,
     pub(crate) engine: &'a str,
@@ -78,8 +77,12 @@ pub(crate) struct EntryDraft<'a> {
     pub(crate) reply_to: Option<&'a str>,
 }
 
-/// A range as it was given.
-pub(crate) type RangeDraft = (u64, u64);
+/// A byte range as it was sent.
+#[derive(Clone, Copy)]
+pub(crate) struct RangeDraft {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
 
 /// A proposed pocket item.
 pub(crate) struct ItemDraft<'a> {
@@ -93,65 +96,69 @@ pub(crate) struct ItemDraft<'a> {
     pub(crate) supersedes: Option<&'a str>,
 }
 
-/// Prose that a writer offers, and what it cites.
+/// Text that a writer offers, and the entries that it cites.
 pub(crate) struct ProseDraft<'a> {
     pub(crate) node: Node<'a>,
     pub(crate) text: &'a str,
     pub(crate) cited: Vec<&'a str>,
 }
 
-/// Prose about a person.
+/// A note about a person.
 pub(crate) struct NoteDraft<'a> {
     pub(crate) person: &'a str,
     pub(crate) prose: ProseDraft<'a>,
 }
 
-impl<'a> Draft<'a> {
-    /// Reads a bundle.
+impl<'a> BundleDraft<'a> {
+    /// Reads a bundle, or returns the first SHAPE fault.
     pub(crate) fn read(bundle: &'a Value) -> Result<Self, Fault> {
         let root = Node::root(bundle, Code::Shape);
         let request = root.field("request_id")?.text()?;
         let proposed_by = root.field("proposed_by")?;
-        let (engine, actor) = (name(&proposed_by, "engine")?, name(&proposed_by, "actor")?);
+        let (engine, actor) = (
+            read_name(&proposed_by, "engine")?,
+            read_name(&proposed_by, "actor")?,
+        );
         let entries = root.field("entries")?.items()?;
         let entries = entries
             .into_iter()
             .map(EntryDraft::read)
             .collect::<Result<_, _>>()?;
         let wrote = root.field("wrote")?.boolean()?;
-        not_rejected(&root)?;
+        check_not_rejected(&root)?;
         Ok(Self {
             request,
             engine,
             actor,
             entries,
             wrote,
-            items: list(&root, "pocket_items", ItemDraft::read)?,
+            items: read_list(&root, "pocket_items", ItemDraft::read)?,
             scene: root
                 .optional("scene_change")?
                 .map(ProseDraft::read)
                 .transpose()?,
-            notes: list(&root, "capsule_notes", NoteDraft::read)?,
+            notes: read_list(&root, "capsule_notes", NoteDraft::read)?,
             root,
         })
     }
 
-    /// The first field outside the entries that is not in the shape.
-    pub(crate) fn unknown_field(&self) -> Result<(), Fault> {
-        known_fields(&self.root, BUNDLE)?;
-        known_fields(&self.root.field("proposed_by")?, PROPOSED_BY)?;
+    /// Rejects the first unknown field outside the entries.
+    pub(crate) fn check_fields(&self) -> Result<(), Fault> {
+        check_known_fields(&self.root, BUNDLE)?;
+        check_known_fields(&self.root.field("proposed_by")?, PROPOSED_BY)?;
         if let Some(rejection) = self.root.optional("rejection")? {
-            known_fields(&rejection, REJECTION)?;
+            check_known_fields(&rejection, REJECTION)?;
         }
-        self.items
-            .iter()
-            .try_for_each(|item| known_fields(&item.node, ITEM))?;
-        self.scene
-            .iter()
-            .try_for_each(|scene| known_fields(&scene.node, SCENE))?;
-        self.notes
-            .iter()
-            .try_for_each(|note| known_fields(&note.prose.node, NOTE))
+        for item in &self.items {
+            check_known_fields(&item.node, ITEM)?;
+        }
+        if let Some(scene) = &self.scene {
+            check_known_fields(&scene.node, SCENE)?;
+        }
+        for note in &self.notes {
+            check_known_fields(&note.prose.node, NOTE)?;
+        }
+        Ok(())
     }
 }
 
@@ -164,9 +171,9 @@ impl<'a> EntryDraft<'a> {
             author_id: author.field("author_id")?.text()?,
             author_class: author.field("author_class")?.text()?,
             scope: visibility.field("scope")?.text()?,
-            visible_to: list(&visibility, "visible_to", |node| node.text())?,
+            visible_to: read_list(&visibility, "visible_to", |node| node.text())?,
             channel: node.field("channel")?.text()?,
-            time: present(&node, "created_at_world")?,
+            time: optional_value(&node, "created_at_world")?,
             text: node.field("text")?.text()?,
             reply_to: node
                 .optional("reply_to")?
@@ -176,14 +183,14 @@ impl<'a> EntryDraft<'a> {
         })
     }
 
-    /// The first field of the entry that is not in the shape.
-    pub(crate) fn unknown_field(&self) -> Result<(), Fault> {
-        known_fields(&self.node, ENTRY)?;
-        known_fields(&self.node.field("author")?, AUTHOR)?;
-        known_fields(&self.node.field("visibility")?, VISIBILITY)
+    /// Rejects the first unknown field of the entry.
+    pub(crate) fn check_fields(&self) -> Result<(), Fault> {
+        check_known_fields(&self.node, ENTRY)?;
+        check_known_fields(&self.node.field("author")?, AUTHOR)?;
+        check_known_fields(&self.node.field("visibility")?, VISIBILITY)
     }
 
-    /// A complaint about one of its fields.
+    /// A fault of one of its fields.
     pub(crate) fn fault(&self, code: Code, field: &str, message: impl Into<String>) -> Fault {
         Fault::new(code, format!("{}.{field}", self.node.path), message.into())
     }
@@ -194,10 +201,10 @@ impl<'a> ItemDraft<'a> {
         Ok(Self {
             kind: node.field("kind")?.text()?,
             entry_index: node.field("entry_index")?.count()?,
-            title: range(&node, "title")?,
-            time: present(&node, "time")?,
-            location: range(&node, "location")?,
-            notes: range(&node, "notes")?,
+            title: read_range(&node, "title")?,
+            time: optional_value(&node, "time")?,
+            location: read_range(&node, "location")?,
+            notes: read_range(&node, "notes")?,
             supersedes: node
                 .optional("supersedes")?
                 .map(|node| node.text())
@@ -227,11 +234,11 @@ impl<'a> NoteDraft<'a> {
     }
 }
 
-fn present<'a>(node: &Node<'a>, key: &str) -> Result<Option<&'a Value>, Fault> {
+fn optional_value<'a>(node: &Node<'a>, key: &str) -> Result<Option<&'a Value>, Fault> {
     Ok(node.optional(key)?.map(|node| node.value))
 }
 
-fn name<'a>(node: &Node<'a>, key: &str) -> Result<&'a str, Fault> {
+fn read_name<'a>(node: &Node<'a>, key: &str) -> Result<&'a str, Fault> {
     let given = node.field(key)?;
     let text = given.text()?;
     if text.is_empty() {
@@ -241,8 +248,8 @@ fn name<'a>(node: &Node<'a>, key: &str) -> Result<&'a str, Fault> {
     }
 }
 
-/// The items of a list that may be absent.
-fn list<'a, T>(
+/// Reads the items of a list that may be missing.
+fn read_list<'a, T>(
     node: &Node<'a>,
     key: &str,
     read: impl Fn(Node<'a>) -> Result<T, Fault>,
@@ -251,18 +258,21 @@ fn list<'a, T>(
     items.unwrap_or_default().into_iter().map(read).collect()
 }
 
-fn range(node: &Node<'_>, key: &str) -> Result<Option<RangeDraft>, Fault> {
+fn read_range(node: &Node<'_>, key: &str) -> Result<Option<RangeDraft>, Fault> {
     let Some(given) = node.optional(key)? else {
         return Ok(None);
     };
     match given.items()?.as_slice() {
-        [start, end] => Ok(Some((start.count()?, end.count()?))),
+        [start, end] => Ok(Some(RangeDraft {
+            start: start.count()?,
+            end: end.count()?,
+        })),
         _ => Err(given.fault("must be two numbers: the first byte, and the one after the last")),
     }
 }
 
-/// A proposal says nothing about its rejection, or that there is none.
-fn not_rejected(root: &Node<'_>) -> Result<(), Fault> {
+/// Rejects a proposal that calls itself rejected.
+fn check_not_rejected(root: &Node<'_>) -> Result<(), Fault> {
     let Some(rejection) = root.optional("rejection")? else {
         return Ok(());
     };
@@ -275,10 +285,12 @@ fn not_rejected(root: &Node<'_>) -> Result<(), Fault> {
     })
 }
 
-pub(crate) fn known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+/// Rejects the first field that is not in the list.
+pub(crate) fn check_known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
     let Some(path) = node.unknown_field(known)? else {
         return Ok(());
     };
+    // A foreign key may be huge; the fault repeats only its beginning.
     let shown = path.floor_char_boundary(node.path.len() + SHOWN_KEY_BYTES_MAX);
     let path = path.get(..shown).unwrap_or_default();
     Err(Fault::new(

@@ -1,4 +1,7 @@
-//! The smallest unit of written reality, as it was committed.
+//! Entries: the smallest unit of written reality. An entry never changes after its commit.
+//!
+//! The audience is fixed with the entry: an author and a list of addressees, or everyone. The words
+//! of classes and channels are part of the wire format and of records, so they never change.
 
 use std::sync::Arc;
 
@@ -7,14 +10,14 @@ use serde_json::{Value, json};
 use crate::ids::{BundleId, EntryId, Name};
 use crate::time::WorldTime;
 
-/// Of what kind an author is.
+/// The kind of an author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuthorClass {
     /// The operator.
     Operator,
     /// A person.
     Person,
-    /// The world itself.
+    /// The world's own voice.
     World,
     /// The server.
     System,
@@ -28,7 +31,7 @@ impl AuthorClass {
         ("SYSTEM", Self::System),
     ];
 
-    /// The class of this word.
+    /// Parses the word of a class.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS
             .iter()
@@ -36,7 +39,7 @@ impl AuthorClass {
             .map(|(_, class)| *class)
     }
 
-    /// Its word.
+    /// The word of the class.
     pub fn word(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -45,19 +48,19 @@ impl AuthorClass {
     }
 }
 
-/// Who wrote an entry.
+/// The author of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// Of what kind.
+    /// The kind of author.
     pub class: AuthorClass,
-    /// Who.
+    /// The author's name.
     pub id: Name,
 }
 
-/// Where an entry is shown.
+/// The channel of the stream that shows an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// The operator's own words.
+    /// What the operator writes.
     User,
     /// The world's voice.
     Voice,
@@ -72,7 +75,7 @@ impl Channel {
         ("PEOPLE", Self::People),
     ];
 
-    /// The channel of this word.
+    /// Parses the word of a channel.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS
             .iter()
@@ -80,7 +83,7 @@ impl Channel {
             .map(|(_, channel)| *channel)
     }
 
-    /// Its word.
+    /// The word of the channel.
     pub fn word(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -88,8 +91,8 @@ impl Channel {
             .map_or("", |(word, _)| word)
     }
 
-    /// The channel of what an author of this class writes.
-    pub fn of(class: AuthorClass) -> Self {
+    /// The channel of an author of this class.
+    pub fn for_class(class: AuthorClass) -> Self {
         match class {
             AuthorClass::Operator => Self::User,
             AuthorClass::Person => Self::People,
@@ -98,29 +101,29 @@ impl Channel {
     }
 }
 
-/// A committed entry. It is never changed.
+/// A committed entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its id.
     pub id: EntryId,
-    /// The bundle that it was committed in.
+    /// The bundle that committed it.
     pub bundle: BundleId,
-    /// The beat's request.
+    /// The request of the beat.
     pub request: Arc<str>,
-    /// When, in the world.
+    /// The world time.
     pub time: WorldTime,
     /// Who wrote it.
     pub author: Author,
-    /// What the author was called then.
+    /// The author's label at that time.
     pub label: Arc<str>,
-    /// Whom it was addressed to; none means everyone.
+    /// The addressees; `None` means everyone.
     pub visible_to: Option<Box<[Name]>>,
-    /// Where it is shown.
+    /// The channel that shows it.
     pub channel: Channel,
-    /// The words, to the byte.
+    /// The text, byte for byte.
     pub text: Box<str>,
-    /// The entry that this one answers. A reader is shown it only if that reader may see that entry
-    /// too.
+    /// The entry that this one replies to. A reader sees the reference only if they may see that
+    /// entry.
     pub reply_to: Option<EntryId>,
 }
 
@@ -134,19 +137,19 @@ impl Entry {
         }
     }
 
-    /// The label that a reader is shown: only people have one.
+    /// The label that readers see. Only people have one.
     pub fn shown_label(&self) -> Option<&str> {
         (self.channel == Channel::People).then_some(&*self.label)
     }
 
-    /// Who may see it besides its author.
+    /// The visibility as JSON: scope and addressees.
     pub fn visibility(&self) -> Value {
         let readers = self.visible_to.as_deref().unwrap_or_default();
         let readers: Vec<&str> = readers.iter().map(Name::as_str).collect();
         json!({ "scope": self.scope(), "visible_to": readers })
     }
 
-    /// The committed form of a write entry.
+    /// The committed form as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "entry_id": self.id.to_string(),

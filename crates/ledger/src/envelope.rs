@@ -1,11 +1,11 @@
-//! The invocation envelope: the one shape in which something is asked of a world.
+//! The invocation envelope: the one shape of requests to a world.
 //!
-//! [`Envelope::parse`] checks in a fixed order and stops at the first fault: the sections are there and
-//! are objects, then `request_id`, `invoker`, `operator`, `mode`, `declared_overrides`, `ui`.
-//! Unknown fields are ignored. It knows no world, so a request that was answered can be read for
-//! ever; whom an invoker may not claim to be is asked of the world that it is new to
-//! ([`Envelope::check_invoker`]). A refused envelope leaves no trace; whether the caller may speak
-//! as the operator is for whoever knows the caller ([`Envelope::speaks_as_operator`]).
+//! [`Envelope::parse`] checks in a fixed order and stops at the first fault: the sections must be
+//! present and objects, then come `request_id`, `invoker`, `operator`, `mode`, `declared_overrides`
+//! and `ui`. Unknown fields are ignored. Parsing does not depend on a world, so a request that was
+//! answered once stays readable for ever. The world checks the invoker's name
+//! ([`Envelope::check_invoker`]). The edge, which knows the caller, checks whether the caller may
+//! speak as the operator ([`Envelope::speaks_as_operator`]). A rejected envelope leaves no trace.
 
 use std::sync::Arc;
 
@@ -17,28 +17,28 @@ use crate::ids::OPERATOR;
 use crate::json::{self, Node};
 use crate::time::{self, WorldTime, Zone};
 
-/// The characters of a request id.
+/// Characters of a request id.
 pub const REQUEST_ID_CHARACTERS_MAX: usize = 200;
-/// The bytes of what the operator says at once.
+/// Bytes of the operator's text.
 pub const INPUT_TEXT_BYTES_MAX: usize = 1 << 20;
-/// The bytes that are kept of what is said for the audit only.
+/// Bytes that are kept of a remark for the audit.
 const REMARK_BYTES_MAX: usize = 16 << 10;
-/// The bytes of an invoker's id.
+/// Bytes of an invoker's id.
 pub const INVOKER_ID_BYTES_MAX: usize = 1024;
 
 const ROLE: &str = "INVOKER";
 const DECLARED_TIME_PATH: &str = "declared_overrides.time.declared_world_time";
 
-/// What is asked for.
+/// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Something may be written.
+pub enum EnvelopeKind {
+    /// The request may write.
     Beat,
-    /// Nothing is written: only look.
+    /// The request only reads.
     NoOp,
 }
 
-impl Kind {
+impl EnvelopeKind {
     fn from_word(word: &str) -> Option<Self> {
         match word {
             "BEAT" => Some(Self::Beat),
@@ -53,30 +53,31 @@ impl Kind {
 pub struct Envelope {
     /// The caller's id of the request.
     pub request_id: Arc<str>,
-    /// Who carries the request; never the operator or a human.
+    /// The program that sends the request; never the operator or a human.
     pub invoker_id: String,
     /// For the audit only.
     pub notes: Option<String>,
-    /// The operator's words, to the byte; empty says nothing.
+    /// The operator's text, byte for byte; empty if the operator says nothing.
     pub input_text: String,
-    /// What is asked for.
-    pub kind: Kind,
+    /// The kind of request.
+    pub kind: EnvelopeKind,
     /// For the audit only.
     pub client_intent: Option<String>,
-    /// The declared time as it was given; [`Envelope::declared_instant`] says when that is.
+    /// The declared time as it was sent; [`Envelope::declared_instant`] resolves it.
     pub declared_time: Option<String>,
     /// The declared zone.
     pub timezone: Option<Zone>,
-    /// Pause, or go on.
+    /// Whether the clock pauses after the beat.
     pub pause: Option<bool>,
-    /// Where the reader's stream is to go on.
+    /// Where the page of the answer begins.
     pub cursor: Option<String>,
-    /// For the audit only, whatever it is.
+    /// For the audit only, in any format.
     pub client_timestamp: Option<String>,
 }
 
-/// Where an envelope, be it valid or not, does what only the operator may; none if it does not.
-pub fn speaks_at(value: &Value) -> Option<&'static str> {
+/// The path at which an envelope, valid or not, does what only the operator may do; `None` if it
+/// does not.
+pub fn operator_path(value: &Value) -> Option<&'static str> {
     let declared = ["time/declared_world_time", "time/timezone", "pause_time"];
     let said = |name: &&str| {
         value
@@ -94,7 +95,7 @@ pub fn speaks_at(value: &Value) -> Option<&'static str> {
         .map(|_| "operator.input_text")
 }
 
-/// What is declared about time.
+/// The declarations about time.
 #[derive(Default)]
 struct Overrides {
     declared_time: Option<String>,
@@ -102,7 +103,7 @@ struct Overrides {
     pause: Option<bool>,
 }
 
-/// The sections of an envelope; those that may be absent are none then.
+/// The sections of an envelope.
 struct Sections<'a> {
     root: Node<'a>,
     invoker: Node<'a>,
@@ -113,17 +114,18 @@ struct Sections<'a> {
 }
 
 impl Envelope {
-    /// Reads an envelope.
+    /// Parses an envelope.
     pub fn parse(value: &Value) -> Result<Self, Fault> {
-        let sections = Sections::of(Node::root(value, Code::EnvelopeInvalid))?;
-        let request_id = request_id(&sections.root)?;
-        let (invoker_id, notes) = invoker(&sections.invoker)?;
-        let input_text = operator(&sections.operator)?;
-        let (kind, client_intent) = mode(&sections.mode)?;
+        // All sections are checked before any field, so that a missing section is reported first.
+        let sections = Sections::read(Node::root(value, Code::EnvelopeInvalid))?;
+        let request_id = read_request_id(&sections.root)?;
+        let (invoker_id, notes) = read_invoker(&sections.invoker)?;
+        let input_text = read_operator(&sections.operator)?;
+        let (kind, client_intent) = read_mode(&sections.mode)?;
         let overrides = sections
             .overrides
             .as_ref()
-            .map(overrides)
+            .map(read_overrides)
             .transpose()?
             .unwrap_or_default();
         let cursor = sections
@@ -133,6 +135,7 @@ impl Envelope {
             .transpose()?
             .flatten();
         let ui = sections.ui.as_ref().map(|ui| ui.value);
+        // Any value is accepted here: a clock of the client proves nothing and is only audited.
         let client_timestamp = ui
             .and_then(|ui| ui.get("client_timestamp_utc")?.as_str())
             .map(str::to_owned);
@@ -151,7 +154,7 @@ impl Envelope {
         })
     }
 
-    /// What the caller says for the audit only, if it says anything; long texts are cut.
+    /// The remarks for the audit, if there are any. Long texts are cut.
     pub fn remarks(&self) -> Option<Value> {
         let said = [
             ("notes", &self.notes),
@@ -160,12 +163,12 @@ impl Envelope {
         ];
         let said = said
             .into_iter()
-            .filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
+            .filter_map(|(key, text)| Some((key.to_owned(), cut_remark(text.as_deref()?).into())));
         let said: Map<_, _> = said.collect();
         (!said.is_empty()).then_some(Value::Object(said))
     }
 
-    /// Refuses an invoker that claims to be the operator or a human of this world.
+    /// Rejects an invoker that claims to be the operator or a human of this world.
     pub fn check_invoker(&self, config: &Config, people: &People) -> Result<(), Fault> {
         if !people.claims_to_be_human(&self.invoker_id, &config.operator_label) {
             return Ok(());
@@ -179,18 +182,18 @@ impl Envelope {
         ))
     }
 
-    /// Whether it does what only the operator may: say something, or declare a time, a zone or a
+    /// Whether it does what only the operator may do: write a text, or declare a time, a zone or a
     /// pause.
     pub fn speaks_as_operator(&self) -> bool {
         !self.input_text.is_empty() || self.declares()
     }
 
-    /// Whether anything is declared about time.
+    /// Whether it declares anything about time.
     pub fn declares(&self) -> bool {
         self.declared_time.is_some() || self.timezone.is_some() || self.pause.is_some()
     }
 
-    /// The declared time; a local one is meant in the declared zone, else in the world's.
+    /// The declared time. A local time is resolved in the declared zone, or else in the world's.
     pub fn declared_instant(&self, world_zone: &Zone) -> Result<Option<WorldTime>, Fault> {
         let zone = self.timezone.as_ref().unwrap_or(world_zone);
         let resolve = |text: &String| WorldTime::parse_in(text, zone, DECLARED_TIME_PATH);
@@ -199,7 +202,7 @@ impl Envelope {
 }
 
 impl<'a> Sections<'a> {
-    fn of(root: Node<'a>) -> Result<Self, Fault> {
+    fn read(root: Node<'a>) -> Result<Self, Fault> {
         let object = |node: Node<'a>| node.fields().map(|_| node.clone());
         let required = |key: &str| object(root.field(key)?);
         let optional = |key: &str| root.optional(key)?.map(object).transpose();
@@ -220,7 +223,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-fn cut(remark: &str) -> &str {
+fn cut_remark(remark: &str) -> &str {
     remark
         .get(..remark.floor_char_boundary(REMARK_BYTES_MAX))
         .unwrap_or_default()
@@ -232,13 +235,13 @@ fn nullable_text(node: &Node<'_>, key: &str) -> Result<Option<String>, Fault> {
         .transpose()
 }
 
-/// Whether a text may be a request's id.
+/// Whether a text may be a request id.
 pub fn is_request_id(text: &str) -> bool {
     let characters = text.chars().take(REQUEST_ID_CHARACTERS_MAX + 1).count();
     (1..=REQUEST_ID_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control)
 }
 
-fn request_id(root: &Node<'_>) -> Result<Arc<str>, Fault> {
+fn read_request_id(root: &Node<'_>) -> Result<Arc<str>, Fault> {
     let given = root
         .value
         .get("request_id")
@@ -250,20 +253,21 @@ fn request_id(root: &Node<'_>) -> Result<Arc<str>, Fault> {
     })
 }
 
-fn invoker(node: &Node<'_>) -> Result<(String, Option<String>), Fault> {
+fn read_invoker(node: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     let role = node.field("invoker_role")?;
     if role.text()? != ROLE {
         return Err(role.fault("must be INVOKER"));
     }
     let given = node.field("invoker_id")?;
     let id = given.text()?;
+    // The id is recorded with every bundle, so its length is bounded.
     if id.trim().is_empty() || id.len() > INVOKER_ID_BYTES_MAX {
         return Err(given.fault("must be 1 to 1024 bytes that name the program that asks"));
     }
     Ok((id.to_owned(), nullable_text(node, "notes")?))
 }
 
-fn operator(node: &Node<'_>) -> Result<String, Fault> {
+fn read_operator(node: &Node<'_>) -> Result<String, Fault> {
     let id = node.field("operator_id")?;
     if id.text()? != OPERATOR {
         return Err(id.fault("must be GEORGE, the operator's seat in every world"));
@@ -280,23 +284,23 @@ fn operator(node: &Node<'_>) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-fn mode(node: &Node<'_>) -> Result<(Kind, Option<String>), Fault> {
+fn read_mode(node: &Node<'_>) -> Result<(EnvelopeKind, Option<String>), Fault> {
     let kind = node.field("kind")?;
     let parsed =
-        Kind::from_word(kind.text()?).ok_or_else(|| kind.fault("must be BEAT or NO_OP"))?;
+        EnvelopeKind::from_word(kind.text()?).ok_or_else(|| kind.fault("must be BEAT or NO_OP"))?;
     Ok((parsed, nullable_text(node, "client_intent")?))
 }
 
-fn overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
+fn read_overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
     let mut overrides = Overrides::default();
     if let Some(time) = node.optional("time")? {
         overrides.declared_time = time
             .optional("declared_world_time")?
-            .map(declared_time)
+            .map(read_declared_time)
             .transpose()?;
         overrides.timezone = time
             .optional("timezone")?
-            .map(|node| timezone(&node))
+            .map(|node| read_timezone(&node))
             .transpose()?;
     }
     overrides.pause = node
@@ -306,69 +310,79 @@ fn overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
     Ok(overrides)
 }
 
-fn declared_time(node: Node<'_>) -> Result<String, Fault> {
+fn read_declared_time(node: Node<'_>) -> Result<String, Fault> {
     let given = node.value.as_str().filter(|text| WorldTime::is_time(text));
     given
         .map(str::to_owned)
-        .ok_or_else(|| time::no_time(node.path))
+        .ok_or_else(|| time::not_a_time(node.path))
 }
 
-fn timezone(node: &Node<'_>) -> Result<Zone, Fault> {
+fn read_timezone(node: &Node<'_>) -> Result<Zone, Fault> {
     Zone::named(node.text()?).ok_or_else(|| node.fault("is not a time zone of the IANA list"))
 }
 
-/// A part of an envelope by which it is recognised.
-enum Part {
+/// A part of an envelope that identifies a request.
+enum IdentityPart {
     /// A value.
     Value,
     /// An object of these.
-    Fields(&'static [(&'static str, Part)]),
+    Fields(&'static [(&'static str, IdentityPart)]),
 }
 
-/// All that is understood of an envelope, but `ui` and `invoker.notes`.
-const IDENTITY: Part = Part::Fields(&[
-    ("request_id", Part::Value),
+/// Everything in an envelope that identifies the request: all known fields except `ui` and
+/// `invoker.notes`.
+const IDENTITY: IdentityPart = IdentityPart::Fields(&[
+    ("request_id", IdentityPart::Value),
     (
         "invoker",
-        Part::Fields(&[("invoker_id", Part::Value), ("invoker_role", Part::Value)]),
+        IdentityPart::Fields(&[
+            ("invoker_id", IdentityPart::Value),
+            ("invoker_role", IdentityPart::Value),
+        ]),
     ),
     (
         "operator",
-        Part::Fields(&[("operator_id", Part::Value), ("input_text", Part::Value)]),
+        IdentityPart::Fields(&[
+            ("operator_id", IdentityPart::Value),
+            ("input_text", IdentityPart::Value),
+        ]),
     ),
     (
         "mode",
-        Part::Fields(&[("kind", Part::Value), ("client_intent", Part::Value)]),
+        IdentityPart::Fields(&[
+            ("kind", IdentityPart::Value),
+            ("client_intent", IdentityPart::Value),
+        ]),
     ),
     (
         "declared_overrides",
-        Part::Fields(&[("time", DECLARED_TIME), ("pause_time", Part::Value)]),
+        IdentityPart::Fields(&[("time", DECLARED_TIME), ("pause_time", IdentityPart::Value)]),
     ),
 ]);
-const DECLARED_TIME: Part = Part::Fields(&[
-    ("declared_world_time", Part::Value),
-    ("timezone", Part::Value),
+const DECLARED_TIME: IdentityPart = IdentityPart::Fields(&[
+    ("declared_world_time", IdentityPart::Value),
+    ("timezone", IdentityPart::Value),
 ]);
 
-/// By what two requests are the same: the BLAKE3 of the canonical form of the envelope as it is
-/// understood, and of the bundle that came with it. Unknown fields are ignored here as everywhere
-/// in an envelope, and null is the same as absent, so that a client that learnt to say more may
-/// repeat what it asked before. `ui` and `invoker.notes` do not count. A bundle is shown as it
-/// came, so every byte of its meaning counts.
+/// The fingerprint by which a repeated request is recognized: the BLAKE3 hash of the canonical form
+/// of the envelope's known fields and of the whole bundle. Unknown fields are ignored and null
+/// equals missing, so that a newer client may repeat the request of an older one. `ui` and
+/// `invoker.notes` do not count. The answer repeats the bundle, so all of it counts.
 pub fn fingerprint(envelope: &Value, bundle: Option<&Value>) -> [u8; 32] {
-    let mut parts = vec![understood(envelope, &IDENTITY).unwrap_or_default()];
+    let mut parts = vec![known_part(envelope, &IDENTITY).unwrap_or_default()];
     parts.extend(bundle.cloned());
     json::fingerprint(&Value::Array(parts))
 }
 
-fn understood(value: &Value, part: &Part) -> Option<Value> {
+fn known_part(value: &Value, part: &IdentityPart) -> Option<Value> {
     match part {
-        Part::Value => (!value.is_null()).then(|| value.clone()),
-        Part::Fields(fields) => {
-            let field = |(key, part): &(&str, Part)| {
-                understood(value.get(key)?, part).map(|value| ((*key).to_owned(), value))
+        IdentityPart::Value => (!value.is_null()).then(|| value.clone()),
+        IdentityPart::Fields(fields) => {
+            let field = |(key, part): &(&str, IdentityPart)| {
+                known_part(value.get(key)?, part).map(|value| ((*key).to_owned(), value))
             };
             let fields: Map<_, _> = fields.iter().filter_map(field).collect();
+            // An object without known fields equals a missing one.
             (!fields.is_empty()).then_some(Value::Object(fields))
         }
     }

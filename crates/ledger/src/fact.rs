@@ -1,6 +1,6 @@
-//! What a world records. Facts of three families, never mixed: only reality is evidence.
+//! The facts that a world records, in three families that never mix: only reality is evidence.
 //!
-//! A fact says what happened, not what to do; applying facts in order makes the world.
+//! A fact says what happened, not what to do. Applying the facts in order makes the world.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::entry::Entry;
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::time::{WorldTime, Zone};
 
-/// The families of records; each has a context of its own in the store.
+/// The families of records. Each has a context of its own in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// What is so: evidence.
+    /// Evidence: entries, times, items and bundles.
     Reality,
     /// What was done with the world.
     Audit,
-    /// What was made from evidence.
+    /// What was derived from evidence.
     Derived,
 }
 
@@ -32,157 +32,157 @@ pub enum Fact {
     Time(TimeDeclaration),
     /// An item of the pocket.
     Item(PocketItem),
-    /// The entries before this one, as many as it says, are one bundle.
+    /// The preceding entries, as many as it says, form one bundle.
     Bundle(BundleCommit),
-    /// How a request ended. In reality, or in audit where it left reality alone.
+    /// How a request ended. Recorded in the audit if the request left reality alone.
     Outcome(Box<Outcome>),
     /// The world was set up or its configuration changed.
     Config(Box<Config>),
-    /// The world began as another's past.
+    /// The world began as a fork.
     Forked(Fork),
-    /// A person was added or described anew.
+    /// A person was added or changed.
     Person(Person),
-    /// A token was given to a person.
+    /// A person got a token.
     Token(Token),
-    /// A token counts no more.
+    /// A token was revoked.
     Revoked(TokenId),
-    /// Something was done or read that is worth a line.
-    Line(AuditLine),
-    /// The scene was set anew.
+    /// Something worth auditing was done or read.
+    AuditLine(AuditLine),
+    /// The scene was set.
     Scene(Scene),
-    /// Somebody noted something about a person.
+    /// A writer noted something about a person.
     Note(Note),
-    /// The attached writer began anew.
+    /// A new epoch of the attached writer began.
     Epoch(Box<Epoch>),
 }
 
-/// A world's time.
+/// The state of a world's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockState {
-    /// Now.
+    /// The world's time.
     pub time: WorldTime,
-    /// In which zone it is shown.
+    /// The zone in which times are shown.
     pub timezone: Zone,
-    /// Whether it stands still.
+    /// Whether the clock is paused.
     pub paused: bool,
 }
 
-/// The operator's word about time.
+/// A change of the clock by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeDeclaration {
     /// The time before.
     pub from: WorldTime,
-    /// The time from then on, with the zone and the pause.
+    /// The clock from then on, with zone and pause.
     pub to: ClockState,
 }
 
-/// What a pocket item is.
+/// The kind of a pocket item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
-    /// Something planned.
+    /// An appointment.
     Calendar,
-    /// Something told.
+    /// A message.
     Message,
 }
 
-/// A part of a text, in bytes.
+/// A byte range in a text.
 pub type Span = Range<u32>;
 
-/// Something in the pocket. All of its words are parts of its entry's text.
+/// A pocket item. All of its words are parts of its entry's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PocketItem {
     /// Its id.
     pub id: ItemId,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
-    /// Its source.
+    /// The entry that it comes from.
     pub entry: EntryId,
     /// Its title; a calendar item without one cancels what it supersedes.
     pub title: Option<Span>,
-    /// When it is.
+    /// The time of the appointment.
     pub time: Option<WorldTime>,
-    /// Where it is.
+    /// The place of the appointment.
     pub location: Option<Span>,
-    /// More about it.
+    /// Further words.
     pub notes: Option<Span>,
-    /// The item that it replaces, for those who see this one.
+    /// The item that it replaces, for readers who see this one.
     pub supersedes: Option<ItemId>,
 }
 
-/// Who proposed a bundle.
+/// The proposer of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedBy {
-    /// With what.
+    /// The software that wrote it.
     pub engine: String,
-    /// In whose name.
+    /// The name in which the software acted.
     pub actor: String,
 }
 
-/// A committed bundle.
+/// The record of a committed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleCommit {
     /// Its id.
     pub id: BundleId,
-    /// The beat's request.
+    /// The request of the beat.
     pub request: Arc<str>,
     /// Who proposed it.
     pub proposed_by: ProposedBy,
-    /// How many entries it has.
+    /// The number of its entries.
     pub entries: u32,
 }
 
-/// By which door a request came.
+/// The two kinds of requests that write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    /// An invocation: answered by a projection.
+pub enum RequestKind {
+    /// An invocation. The answer is a projection.
     Invocation,
-    /// A beat with its own bundle: answered by the bundle and a projection.
+    /// A beat with its own bundle. The answer has the bundle and a projection.
     Beat,
 }
 
-/// How a request ended: the recipe by which the same answer is made again.
+/// How a request ended. It has everything that is needed to make the same answer again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The request.
+    /// The request's id.
     pub request: Arc<str>,
-    /// Whose it was.
+    /// The caller's key.
     pub principal: String,
-    /// The fingerprint of what was asked.
+    /// A hash of the request's content.
     pub fingerprint: [u8; 32],
-    /// By which door it came.
-    pub door: Door,
-    /// `CODE: path` where the proposal was rejected.
+    /// The kind of request.
+    pub kind: RequestKind,
+    /// `CODE: path`, if the proposal was rejected.
     pub rejection: Option<String>,
-    /// Who looked.
+    /// The reader for whom the answer was made.
     pub viewer: String,
-    /// The cursor that was given.
+    /// The cursor in the request.
     pub cursor_before: Option<String>,
-    /// How many visible entries were behind the page.
+    /// How many visible entries come before the page.
     pub page_start: u64,
-    /// The cursor that was given back.
+    /// The cursor in the answer.
     pub cursor_after: Option<String>,
-    /// The world's time afterwards, as the projection shows it.
+    /// The clock after the beat, as the projection shows it.
     pub clock: ClockState,
-    /// Whether the beat moved or declared time: a rejected proposal alone does not.
+    /// Whether the beat moved or declared time. A beat that is only a rejected proposal does not.
     pub clock_moved: bool,
-    /// How many entries the world had afterwards.
+    /// The number of entries after the beat.
     pub position: u32,
-    /// The bundle, if one was committed.
+    /// The committed bundle, if any.
     pub bundle: Option<BundleId>,
-    /// Whether the pocket was shown.
+    /// Whether the answer shows the pocket.
     pub pocket_available: bool,
-    /// By which rules the answer was made; frozen once released.
+    /// The version of the projection's rules. Released rules never change.
     pub version: u32,
-    /// The BLAKE3 of the answer.
+    /// The BLAKE3 hash of the answer.
     pub response: [u8; 32],
 }
 
-/// A world that shares another's past.
+/// The origin of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    /// The world that it was forked from.
+    /// The world that was forked.
     pub from: Name,
-    /// How many entries they share.
+    /// The number of entries that they share.
     pub position: u32,
 }
 
@@ -191,72 +191,72 @@ pub struct Fork {
 pub struct Token {
     /// Its id.
     pub id: TokenId,
-    /// Whose it is.
+    /// The person who holds it.
     pub person: Name,
     /// Whether it may write.
     pub write: bool,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
-    /// The BLAKE3 of the secret.
+    /// The BLAKE3 hash of the secret.
     pub secret: [u8; 32],
 }
 
-/// A line of the audit.
+/// One line of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditLine {
     /// When, by the server's clock.
     pub at: Timestamp,
-    /// Who.
+    /// The caller's key.
     pub principal: String,
-    /// What was done, such as `rejection`, `tool`, `acting-as`, `audit-read`, `store-read`.
+    /// The action, such as `rejection`, `tool`, `acting-as`, `audit-read`, `store-read`.
     pub what: String,
-    /// The request that it belongs to, or none.
+    /// The request that it belongs to, if any.
     pub request: Option<Arc<str>>,
-    /// More, as JSON.
+    /// Details as JSON.
     pub details: String,
 }
 
-/// A scene as a writer set it.
+/// A scene that a writer set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scene {
-    /// How many entries the world had.
+    /// The number of entries when it was set.
     pub position: u32,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What they are made from; never empty.
+    /// The entries that it is made from; never empty.
     pub cited: Vec<EntryId>,
 }
 
-/// What a writer noted about a person.
+/// A writer's note about a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// How many entries the world had.
+    /// The number of entries when it was written.
     pub position: u32,
-    /// About whom.
+    /// The person.
     pub person: Name,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What they are made from; never empty.
+    /// The entries that it is made from; never empty.
     pub cited: Vec<EntryId>,
 }
 
-/// One life of the attached writer: what it was told at its beginning.
+/// One epoch of the attached writer: what the writer was sent at its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epoch {
-    /// From 1 on.
+    /// Counted from 1.
     pub number: u64,
-    /// How many entries the world had.
+    /// The number of entries when it began.
     pub position: u32,
     /// The anchor, as a scene anchor pack.
     pub anchor: String,
-    /// The rehydration pack that it began with, if it was one.
+    /// The rehydration pack that it began with, if any.
     pub rehydration: Option<String>,
 }
 
 impl Fact {
-    /// The family of the fact. An outcome that left reality alone is audit.
+    /// The family of the fact. An outcome that left reality alone belongs to the audit.
     pub fn family(&self) -> Family {
         match self {
             Self::Outcome(outcome) if outcome.leaves_reality_alone() => Family::Audit,
@@ -268,14 +268,14 @@ impl Fact {
             | Self::Person(_)
             | Self::Token(_)
             | Self::Revoked(_)
-            | Self::Line(_) => Family::Audit,
+            | Self::AuditLine(_) => Family::Audit,
             Self::Scene(_) | Self::Note(_) | Self::Epoch(_) => Family::Derived,
         }
     }
 }
 
 impl Outcome {
-    /// A rejected proposal that came with nothing else.
+    /// Whether the request was only a rejected proposal.
     pub fn leaves_reality_alone(&self) -> bool {
         self.rejection.is_some() && self.bundle.is_none() && !self.clock_moved
     }

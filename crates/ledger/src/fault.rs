@@ -1,23 +1,23 @@
-//! Why the ledger says no: a stable word, where in the input, and what to do about it.
+//! Faults: why the ledger rejects a request, with a stable code, a path and advice.
 //!
-//! Words are never renamed, only added. What status a word has on a wire is the edge's business.
+//! Codes are never renamed, only added. The edge decides which status a code has on its wire.
 
 use std::borrow::Cow;
 use std::fmt;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// The stable words.
+        /// The stable codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $($(#[$doc])* $name,)*
         }
 
         impl Code {
-            /// Every word there is.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The word.
+            /// The code's text.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)*
@@ -28,100 +28,99 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The bytes are no JSON, hold a key twice, or are nested too deeply.
+    /// The bytes are not JSON, have a duplicate key, or are nested too deeply.
     JsonInvalid = "JSON_INVALID",
-    /// A text holds NUL or is no UTF-8.
+    /// A text has a NUL or is not UTF-8.
     TextInvalid = "TEXT_INVALID",
-    /// An envelope is not of the shape.
+    /// An envelope does not have the required shape.
     EnvelopeInvalid = "ENVELOPE_INVALID",
-    /// A request id is missing or not 1..200 characters without control characters.
+    /// A request id is missing or is not 1 to 200 characters without control characters.
     RequestIdInvalid = "REQUEST_ID_INVALID",
     /// The invoker claims to be the operator or a human.
     InvokerForbidden = "INVOKER_FORBIDDEN",
-    /// Only the operator speaks as the operator.
+    /// Only the operator may speak as the operator.
     OperatorForbidden = "OPERATOR_FORBIDDEN",
-    /// A time that is none.
+    /// A text is not a time.
     TimeFormat = "TIME_FORMAT",
-    /// A local time that does not exist or exists twice.
+    /// A local time does not exist or exists twice.
     TimeAmbiguous = "TIME_AMBIGUOUS",
-    /// A declared time before the world's.
+    /// A declared time is before the world's time.
     TimeRegression = "TIME_REGRESSION",
-    /// The id was used for something else.
+    /// The id was used for another request.
     RequestIdReused = "REQUEST_ID_REUSED",
-    /// The id was used by somebody else.
+    /// Another caller used the id.
     RequestIdForeign = "REQUEST_ID_FOREIGN",
-    /// A request with this id still runs.
+    /// A request with this id is still running.
     InProgress = "IN_PROGRESS",
-    /// Something visible was written after the expected cursor.
+    /// A visible entry was written after the expected cursor.
     HeadMoved = "HEAD_MOVED",
-    /// Too many wait for the writer, or too many calls.
+    /// Too many requests wait for the writer, or there were too many calls.
     TooManyRequests = "TOO_MANY_REQUESTS",
-    /// A cursor of another world or view, or none at all.
+    /// A cursor is malformed, or of another world or view.
     BadCursor = "BAD_CURSOR",
-    /// A bundle is not of the shape.
+    /// A bundle does not have the required shape.
     Shape = "SHAPE",
-    /// A request id that is not the beat's.
+    /// A request id is not the beat's.
     RequestMismatch = "REQUEST_MISMATCH",
-    /// An actor that the caller is not.
+    /// The actor is not the caller.
     ActorMismatch = "ACTOR_MISMATCH",
     /// `wrote` and the number of entries disagree.
     WroteMismatch = "WROTE_MISMATCH",
-    /// More than a bundle may hold.
+    /// The bundle is too large.
     TooLarge = "TOO_LARGE",
-    /// An id that only a commit gives.
+    /// An id is given that only the commit may give.
     IdPreset = "ID_PRESET",
-    /// A field that is not in the shape.
+    /// A field is unknown.
     UnknownField = "UNKNOWN_FIELD",
-    /// An author whom the world does not know.
+    /// The world does not know the author.
     AuthorUnknown = "AUTHOR_UNKNOWN",
-    /// An author in whose name the writer may not write.
+    /// The writer may not write in the author's name.
     AuthorForbidden = "AUTHOR_FORBIDDEN",
-    /// A channel that does not fit the author.
+    /// The channel does not fit the author.
     ChannelInvalid = "CHANNEL_INVALID",
-    /// A visibility that names nobody, too many, somebody twice or somebody unknown.
+    /// The addressees are missing, too many, duplicate or unknown.
     VisibilityInvalid = "VISIBILITY_INVALID",
-    /// A time that does not fit the world's or the bundle's.
+    /// A time does not fit the world's time or the other entries.
     TimeInconsistent = "TIME_INCONSISTENT",
-    /// A text without a visible character.
+    /// A text is only white space.
     TextEmpty = "TEXT_EMPTY",
-    /// A text that is too long.
+    /// A text is too long.
     TextTooLarge = "TEXT_TOO_LARGE",
-    /// A pocket item that does not fit its entry.
+    /// A pocket item does not fit its entry.
     PocketInvalid = "POCKET_INVALID",
-    /// Cited entries that are unknown, invisible, or none.
+    /// Cited entries are missing, unknown or hidden.
     ProvenanceInvalid = "PROVENANCE_INVALID",
-    /// A tool request is not of the shape.
+    /// A tool request does not have the required shape.
     ToolRequestInvalid = "TOOL_REQUEST_INVALID",
-    /// No tool of this name.
+    /// The tool is unknown.
     UnknownTool = "UNKNOWN_TOOL",
-    /// A view that the caller may not use.
+    /// The caller may not use the view.
     ViewForbidden = "VIEW_FORBIDDEN",
-    /// A limit outside 1..200.
+    /// The limit is not from 1 to 200.
     BadLimit = "BAD_LIMIT",
-    /// A window that ends before it begins.
+    /// The window ends before it begins.
     BadWindow = "BAD_WINDOW",
-    /// A tool request id used for two requests.
+    /// The tool request id was used for another request.
     DuplicateToolId = "DUPLICATE_TOOL_ID",
-    /// More tool calls than a beat may make.
+    /// The beat made too many tool calls.
     LoopLimit = "LOOP_LIMIT",
-    /// A pack that is not what it says.
+    /// A pack does not match its sources.
     PackInvalid = "PACK_INVALID",
-    /// A world's configuration is not of the shape.
+    /// A world's configuration is not valid.
     ConfigInvalid = "CONFIG_INVALID",
     /// The name is taken.
     NameTaken = "NAME_TAKEN",
-    /// No such thing, or not for this reader.
+    /// The object does not exist, or not for this reader.
     NotFound = "NOT_FOUND",
     /// The caller may not do this.
     Forbidden = "FORBIDDEN",
-    /// What the world recorded does not fit together.
+    /// The world's records do not fit together.
     Corrupt = "CORRUPT",
 }
 
 impl Code {
-    /// What is wrong with a bundle that was rejected with this code, as a sentence for people. The
-    /// reason in the rejected form stays `CODE: path`, since what was answered once is answered
-    /// again to the byte.
+    /// Describes why a bundle was rejected with this code, for people. The recorded reason stays
+    /// `CODE: path`, because a repeated request must get the same bytes.
     pub fn sentence(self) -> Option<&'static str> {
         Some(match self {
             Self::Shape => "the bundle does not have the required shape",
@@ -152,7 +151,7 @@ impl Code {
     }
 }
 
-/// The reason of a rejected bundle, `CODE: path`, as a sentence with the code behind it.
+/// Turns the reason of a rejected bundle, `CODE: path`, into a sentence with the reason behind it.
 pub fn explain_rejection(reason: &str) -> String {
     let word = reason.split(':').next().unwrap_or(reason);
     let code = Code::ALL.iter().find(|code| code.word() == word);
@@ -168,20 +167,20 @@ impl fmt::Display for Code {
     }
 }
 
-/// A refusal.
+/// A rejected request: the code, the place and the advice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {path}: {message}")]
 pub struct Fault {
-    /// The stable word.
+    /// The stable code.
     pub code: Code,
-    /// The JSON path of the fault, such as `entries[2].text`; empty for the whole.
+    /// The JSON path of the fault, such as `entries[2].text`; empty for the whole document.
     pub path: String,
-    /// For a person: what is wrong and what to do.
+    /// What is wrong and what to do, for a person.
     pub message: Cow<'static, str>,
 }
 
 impl Fault {
-    /// A refusal.
+    /// Makes a fault.
     pub fn new(code: Code, path: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -190,7 +189,7 @@ impl Fault {
         }
     }
 
-    /// What a rejected bundle says: the word and where.
+    /// The reason in a rejected bundle: code and path.
     pub fn reason(&self) -> String {
         format!("{}: {}", self.code, self.path)
     }

@@ -1,14 +1,17 @@
-//! What a fork shares with its origin: all that was so, and all that was made from it, up to a
-//! point.
+//! Forks: what a new world shares with its origin, up to a point.
 //!
-//! Reality and what was derived are shared by the turns themselves, so nothing is copied. The audit
-//! is the fork's own; it begins with the origin's first configuration, from which its clock and its
-//! index were made, then with the configuration and the people of that time, and with the answers
-//! that a rejected bundle got by then, so that every request of the past is answered as it was.
-//! Tokens are not shared.
+//! The fork shares the turns of the reality and derived contexts, so nothing is copied. Its audit
+//! is its own. The audit begins with the origin's first configuration, from which the clock and the
+//! index were made, then the configuration and people of that time, then the outcomes of rejected
+//! bundles, so that every request of the past gets the same answer again. Tokens are not shared.
 //!
-//! Ids of turns ascend in the order in which they were written, in all contexts together: what has
-//! a smaller one than the first turn of reality behind the point was there at the point.
+//! Turn ids ascend in writing order over all contexts. So a record existed at the point if its id
+//! is smaller than that of the first turn of reality behind the point.
+//!
+//! Worked example: the turns of reality are 10 (entry), 11 (outcome), 20 (entry), 21 (outcome), and
+//! the point covers the first beat only. The shared reality ends with turn 11, and the first turn
+//! behind it is 20. A person who was added with turn 15 of the audit belongs to the fork, one who
+//! was added with turn 22 does not.
 
 use std::collections::BTreeMap;
 
@@ -19,41 +22,50 @@ use crate::as_of::Point;
 use crate::config::{Config, Person};
 use crate::fact::{Fact, Family, Fork, Outcome};
 use crate::ids::Name;
-use crate::log::{Base, LoadError, Place, fact_of, find_worlds};
+use crate::log::{ForkBase, LoadError, WorldLog, find_worlds, read_fact};
 use crate::record;
 
 /// What a fork begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
-    /// The turns that it shares with its origin end here.
-    pub base: Base,
-    /// What its own audit begins with.
+pub struct SharedPast {
+    /// The last turns that it shares with its origin.
+    pub base: ForkBase,
+    /// The first records of its own audit.
     pub beginning: Vec<Fact>,
+}
+
+/// The world that is forked.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// Its name.
+    pub name: &'a Name,
+    /// Its contexts, as far as they were read.
+    pub log: &'a WorldLog,
 }
 
 /// How far the shared reality goes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cut {
+struct SharedReality {
     /// Its last turn.
     last: Option<TurnId>,
-    /// The turn behind it.
+    /// The first turn that is not shared.
     next: Option<TurnId>,
-    /// How many entries it has.
+    /// The number of shared entries.
     position: u32,
 }
 
-impl Cut {
-    fn has(&self, turn: &Turn) -> bool {
+impl SharedReality {
+    fn includes(&self, turn: &Turn) -> bool {
         self.next.is_none_or(|next| turn.id < next)
     }
 }
 
-/// What a fork's audit begins with, as it is found.
+/// The records for the fork's audit, while they are collected.
 #[derive(Default)]
 struct Setup {
-    /// The first turn of the audit.
+    /// The first turn of the origin's audit.
     began: Option<TurnId>,
-    /// Where the origin was forked from itself.
+    /// The origin's own origin, if it is a fork.
     forked: Option<Fork>,
     first: Option<Config>,
     config: Option<Config>,
@@ -61,34 +73,37 @@ struct Setup {
     rejected: Vec<Outcome>,
 }
 
-impl Past {
-    /// The past of the world in `origin`, as far as it was taken over there, up to the last beat
-    /// that the point covers; without a point all of it.
-    pub fn of(
+impl SharedPast {
+    /// Collects the past of a world for a fork called `name`, up to the last beat that the point
+    /// covers. Without a point it is the whole past.
+    pub fn collect(
         store: &Store,
-        (from, origin): (&Name, &Place),
+        origin: Origin<'_>,
         name: &Name,
         point: Option<&Point>,
     ) -> Result<Self, LoadError> {
-        let cut = cut(store, origin, point)?;
+        let shared = find_shared_reality(store, origin.log, point)?;
         let mut derived = None;
-        origin.walk(store, Family::Derived, |turn| {
-            derived = Some(turn.id).filter(|_| cut.has(turn)).or(derived);
+        origin.log.visit_turns(store, Family::Derived, |turn| {
+            if shared.includes(turn) {
+                derived = Some(turn.id);
+            }
             Ok(())
         })?;
-        let setup = setup(store, origin, cut, point)?;
+        let setup = collect_setup(store, origin.log, shared, point)?;
+        // Without a first configuration the origin was never completed.
         let first = setup
             .first
             .clone()
-            .ok_or_else(|| LoadError::NoConfiguration(from.clone()))?;
+            .ok_or_else(|| LoadError::NoConfiguration(origin.name.clone()))?;
         let fork = Fork {
-            from: from.clone(),
-            position: cut.position,
+            from: origin.name.clone(),
+            position: shared.position,
         };
-        let beginning = setup.beginning(first, name, fork);
+        let beginning = setup.into_facts(first, name, fork);
         Ok(Self {
-            base: Base {
-                reality: cut.last,
+            base: ForkBase {
+                reality: shared.last,
                 derived,
             },
             beginning,
@@ -96,53 +111,59 @@ impl Past {
     }
 }
 
-/// A beat ends with its outcome; a declared time stands alone where the zone was changed between
-/// beats.
-fn cut(store: &Store, origin: &Place, point: Option<&Point>) -> Result<Cut, LoadError> {
-    let mut cut = Cut::default();
-    origin.walk(store, Family::Reality, |turn| {
-        let so_far = cut.position;
-        let ends = record::is_of(&turn.declared, &["Outcome", "TimeDeclaration"]);
-        let left = match ends.then(|| fact_of(store, turn)).transpose()? {
+/// Finds the last turn of reality that the point covers. A fork must end with a whole beat, which
+/// ends with its outcome. A time declaration without a beat, from a change of the zone, is also an
+/// end.
+fn find_shared_reality(
+    store: &Store,
+    origin: &WorldLog,
+    point: Option<&Point>,
+) -> Result<SharedReality, LoadError> {
+    let mut shared = SharedReality::default();
+    origin.visit_turns(store, Family::Reality, |turn| {
+        let so_far = shared.position;
+        let is_end = record::has_kind(&turn.declared, &["Outcome", "TimeDeclaration"]);
+        let end = match is_end.then(|| read_fact(store, turn)).transpose()? {
             Some(Fact::Outcome(beat)) => Some((beat.clock.time, beat.position)),
             Some(Fact::Time(declared)) => Some((declared.to.time, so_far)),
             _ => None,
         };
-        let covered =
-            |(time, position): &(_, u32)| point.is_none_or(|at| at.covers(so_far, time, *position));
-        match left.filter(covered) {
-            Some((_, position)) => {
-                cut = Cut {
+        let is_covered =
+            |time, position| point.is_none_or(|point| point.covers(so_far, time, position));
+        match end {
+            Some((time, position)) if is_covered(&time, position) => {
+                shared = SharedReality {
                     last: Some(turn.id),
                     next: None,
                     position,
                 }
             }
-            None => cut.next = cut.next.or(Some(turn.id)),
+            // Remembers the first turn that no covered beat ends behind.
+            _ => shared.next = shared.next.or(Some(turn.id)),
         }
         Ok(())
     })?;
-    Ok(cut)
+    Ok(shared)
 }
 
-fn setup(
+fn collect_setup(
     store: &Store,
-    origin: &Place,
-    cut: Cut,
+    origin: &WorldLog,
+    shared: SharedReality,
     point: Option<&Point>,
 ) -> Result<Setup, LoadError> {
     let mut setup = Setup::default();
-    origin.walk(store, Family::Audit, |turn| {
+    origin.visit_turns(store, Family::Audit, |turn| {
         setup.began.get_or_insert(turn.id);
         let (always, then) = (&["WorldFork"], &["WorldConfig", "Person", "Outcome"]);
-        // The first is the configuration that the world was made with, whatever the point.
+        // The first record is the configuration that the world was made with, needed for any point.
         let wanted = setup.first.is_none()
-            || record::is_of(&turn.declared, always)
-            || record::is_of(&turn.declared, then) && cut.has(turn);
+            || record::has_kind(&turn.declared, always)
+            || record::has_kind(&turn.declared, then) && shared.includes(turn);
         if !wanted {
             return Ok(());
         }
-        match fact_of(store, turn)? {
+        match read_fact(store, turn)? {
             Fact::Forked(fork) => setup.forked = Some(fork),
             Fact::Config(config) => {
                 setup.first.get_or_insert_with(|| (*config).clone());
@@ -159,47 +180,45 @@ fn setup(
         }
         Ok(())
     })?;
-    match earlier(store, &setup, cut) {
-        // What was set up by then is in the audit of the world from which this one was forked.
-        Some(mut place) => {
-            place.skip(store)?;
-            self::setup(store, &place, cut, point)
+    match find_earlier_origin(store, &setup, shared) {
+        // The point lies before the origin was forked itself: its setup is in the earlier world.
+        Some(mut earlier) => {
+            earlier.skip_to_end(store)?;
+            collect_setup(store, &earlier, shared, point)
         }
         None => Ok(setup),
     }
 }
 
-/// The world from which the origin was forked, if the point lies before that.
-fn earlier(store: &Store, setup: &Setup, cut: Cut) -> Option<Place> {
-    let from = &setup
-        .forked
-        .as_ref()
-        .filter(|_| cut.next < setup.began && cut.next.is_some())?
-        .from;
+/// The origin's own origin, if the point lies before that fork.
+fn find_earlier_origin(store: &Store, setup: &Setup, shared: SharedReality) -> Option<WorldLog> {
+    let fork = setup.forked.as_ref()?;
+    if shared.next.is_none() || shared.next >= setup.began {
+        return None;
+    }
     let found = find_worlds(store)
         .into_iter()
-        .find(|(name, _)| name == from);
-    found.map(|(_, contexts)| Place::new(contexts))
+        .find(|found| found.name == fork.from);
+    found.map(|found| WorldLog::new(found.contexts))
 }
 
 impl Setup {
-    fn beginning(self, first: Config, name: &Name, fork: Fork) -> Vec<Fact> {
+    /// The first records of the fork's audit, in order.
+    fn into_facts(self, first: Config, name: &Name, fork: Fork) -> Vec<Fact> {
+        // The first configuration is always recorded; a later one only if it differs.
         let later = self.config.filter(|config| *config != first);
-        let named = |config: Config| {
+        let renamed = |config: Config| {
             Fact::Config(Box::new(Config {
                 world: name.clone(),
                 ..config
             }))
         };
-        [named(first), Fact::Forked(fork)]
-            .into_iter()
-            .chain(later.map(named))
-            .chain(self.people.into_values().map(Fact::Person))
-            .chain(
-                self.rejected
-                    .into_iter()
-                    .map(|beat| Fact::Outcome(Box::new(beat))),
-            )
-            .collect()
+        let mut facts = vec![renamed(first), Fact::Forked(fork)];
+        facts.extend(later.map(renamed));
+        facts.extend(self.people.into_values().map(Fact::Person));
+        for outcome in self.rejected {
+            facts.push(Fact::Outcome(Box::new(outcome)));
+        }
+        facts
     }
 }

@@ -1,8 +1,8 @@
-//! Arbitrary bytes at every door of the ledger: records of the store, documents, cursors, ids. The
-//! fuzzer's door.
+//! Feeds arbitrary bytes to every decoder of the ledger: records, documents, cursors and ids. The
+//! fuzz targets call it.
 //!
-//! Nothing may panic; a record that is read is written and read to the same fact again, a
-//! document's canonical form is its own, and an id shows as it was read.
+//! Nothing may panic. A decoded record must encode and decode to the same fact again, a document's
+//! canonical form must be stable, and an id must display as it was read.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -16,13 +16,13 @@ use crate::beat::{Beat, Decision, Offer, decide};
 use crate::config::{Config, Person, Profile};
 use crate::cursor;
 use crate::envelope::{Envelope, fingerprint};
-use crate::fact::{Door, Fact};
+use crate::fact::{Fact, RequestKind};
 use crate::fault::{Code, Fault};
 use crate::ids::{
     AnchorId, BundleId, CapsuleId, EntryId, Ids, ItemId, Name, RehydrationId, TokenId,
 };
 use crate::json::{Node, canonical, parse};
-use crate::principal::{Grant, Principal, Sight};
+use crate::principal::{CitableEntries, Grant, Principal};
 use crate::record;
 use crate::time::{WorldTime, Zone};
 use crate::tools::ToolRequest;
@@ -52,10 +52,10 @@ static WORLD: LazyLock<Option<World>> = LazyLock::new(|| {
     let mut world = World::new(Config::new(
         name("payments")?,
         Profile::Workspace,
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     ));
     for id in ["PLANNER", "CODER", "REVIEWER"] {
-        world.apply(Fact::Person(Person::met(name(id)?)));
+        world.apply(Fact::Person(Person::with_id(name(id)?)));
     }
     Some(world)
 });
@@ -87,7 +87,7 @@ fn read_document(value: &Value, world: &World) {
     drop(ToolRequest::parse(value));
     drop(Config::from_json(
         &Node::root(value, Code::ConfigInvalid),
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     ));
     if let Ok(envelope) = Envelope::parse(value) {
         drop(envelope.declared_instant(&Zone::utc()));
@@ -103,16 +103,16 @@ fn beat(world: &World, envelope: &Value, bundle: Option<&Value>) -> Result<Decis
     let offer = bundle.map(|bundle| Offer {
         bundle,
         actor: Actor::AnyName,
-        grant: Grant::of(&principal),
-        sight: Sight::Viewer(principal.viewer()),
+        grant: Grant::of_caller(&principal),
+        citable: CitableEntries::VisibleTo(principal.viewer()),
         may_set_scene: true,
     });
     let beat = Beat {
         principal: &principal,
-        door: if bundle.is_some() {
-            Door::Beat
+        kind: if bundle.is_some() {
+            RequestKind::Beat
         } else {
-            Door::Invocation
+            RequestKind::Invocation
         },
         envelope: &parsed,
         fingerprint: fingerprint(envelope, bundle),

@@ -1,22 +1,21 @@
-//! The names of what a ledger holds.
+//! Ids and names in a ledger.
 //!
-//! Entries, bundles and pocket items have opaque random ids, so that an id says nothing about how
-//! much was written before it. Their text form is a letter, an underscore and 26 characters of base
-//! 32.
+//! Entries, bundles and pocket items have random ids, so that an id does not reveal how much was
+//! written before it. The text form is a letter, an underscore and 26 characters of base 32.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The alphabet of ids: no letter that is easily taken for another.
+/// The alphabet of ids, without letters that are easily confused.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// The digit of each byte; [`NO_DIGIT`] where it is none.
+/// The digit of each byte, or [`NO_DIGIT`].
 const DIGITS: [u8; 256] = digits();
 const NO_DIGIT: u8 = u8::MAX;
-/// Five bits a character.
+/// Five bits per character.
 const ID_CHARACTERS: usize = 26;
 
-/// A text that is no id of the kind asked for.
+/// The text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an id")]
 pub struct ParseIdError(pub String);
@@ -31,6 +30,7 @@ fn write_id(number: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn read_id(text: &str) -> Option<u128> {
+    // 26 characters carry 130 bits; a first character above `7` would not fit into 128.
     if text.len() != ID_CHARACTERS || text.as_bytes().first().is_none_or(|&first| first > b'7') {
         return None;
     }
@@ -93,27 +93,28 @@ random_id! {
     ItemId, "i_"
 }
 random_id! {
-    /// A token of a person; the secret is something else.
+    /// A person's token. The secret is separate.
     TokenId, "t_"
 }
 
 random_id! {
-    /// A capsule: a hash of what it is made from.
+    /// A capsule. The id is a hash of its content.
     CapsuleId, "c_"
 }
 random_id! {
-    /// A scene anchor: a hash of what it is made from.
+    /// A scene anchor. The id is a hash of its content.
     AnchorId, "s_"
 }
 random_id! {
-    /// A rehydration: a hash of what it is made from.
+    /// A rehydration. The id is a hash of its content.
     RehydrationId, "h_"
 }
 
 /// The number of an id that is a hash of these parts, in this order.
-pub(crate) fn hash_of(parts: &[&str]) -> u128 {
+pub(crate) fn hash_parts(parts: &[&str]) -> u128 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
+        // The length keeps different divisions of the same bytes apart.
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
@@ -122,11 +123,11 @@ pub(crate) fn hash_of(parts: &[&str]) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Where random ids come from. The edge brings the seed; the same seed gives the same ids.
+/// A source of random ids. The edge passes the seed; the same seed gives the same ids.
 pub struct Ids(blake3::OutputReader);
 
 impl Ids {
-    /// Ids drawn from 32 random bytes.
+    /// Makes a source from 32 random bytes.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(blake3::Hasher::new_keyed(seed).finalize_xof())
     }
@@ -139,17 +140,17 @@ impl Ids {
     }
 }
 
-/// The seat of the operator in every world.
+/// The fixed id of the operator in every world.
 pub const OPERATOR: &str = "GEORGE";
-/// The author of what the world does by itself.
+/// The author of entries in the world's own voice.
 pub const WORLD: &str = "WORLD";
-/// The author of what the server writes.
+/// The author of entries that the server writes.
 pub const SYSTEM: &str = "SYSTEM";
-/// The view that sees public entries only.
+/// The view of public entries only.
 pub const PUBLIC: &str = "PUBLIC";
-/// Words that no person may be called.
+/// Names that no person may have.
 pub const RESERVED: &[&str] = &[OPERATOR, WORLD, SYSTEM, "SYSTEM_INVOKER", PUBLIC];
-/// A view may be named after its person with this ending.
+/// The view of a person may be named with this suffix.
 pub const VIEW_SUFFIX: &str = "_VIEW";
 
 const NAME_BYTES_MAX: usize = 64;
@@ -159,7 +160,7 @@ const NAME_BYTES_MAX: usize = 64;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name with this text, if it is one.
+    /// Makes a name, if the text is legal.
     pub fn new(text: &str) -> Option<Self> {
         Self::is_legal(text).then(|| Self(text.into()))
     }
@@ -173,12 +174,12 @@ impl Name {
         begins && text.len() <= NAME_BYTES_MAX && text.bytes().all(legal)
     }
 
-    /// The same name, kept where `share` keeps its text.
-    pub(crate) fn shared(text: &str, share: impl FnOnce(&str) -> Arc<str>) -> Option<Self> {
+    /// Like [`Self::new`], with a text that `share` may take from a table.
+    pub(crate) fn new_shared(text: &str, share: impl FnOnce(&str) -> Arc<str>) -> Option<Self> {
         Self::is_legal(text).then(|| Self(share(text)))
     }
 
-    /// The operator's.
+    /// The operator's name.
     pub fn operator() -> Self {
         Self(OPERATOR.into())
     }
@@ -188,7 +189,7 @@ impl Name {
         &self.0
     }
 
-    /// Whether a person may be called so: reserved words and names of views may not.
+    /// Whether a person may have this name: not a reserved word and not the name of a view.
     pub fn may_be_a_person(&self) -> bool {
         let reserved = RESERVED
             .iter()

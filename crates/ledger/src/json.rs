@@ -1,7 +1,7 @@
-//! JSON from outside: no key twice, no NUL, a bounded depth; and its canonical form (RFC 8785), by
-//! which two requests are compared.
+//! Strict JSON from outside: no duplicate keys, no NUL, bounded depth and size. [`canonical`] is
+//! the form of RFC 8785, by which two requests are compared.
 //!
-//! [`Node`] is a value with its path, so that every complaint says where.
+//! A [`Node`] is a value with its path, so that every fault says where it is.
 
 use serde_json::{Map, Value};
 use turnkeep_store::registry::{JsonFault, parse_json};
@@ -10,10 +10,10 @@ pub use turnkeep_store::registry::canonical;
 
 use crate::fault::{Code, Fault};
 
-/// Nesting of a document; no shape needs more than six.
+/// The maximal nesting; no shape needs more than six levels.
 const NESTING_MAX: usize = 32;
-/// Values of a document: a parsed one takes many times its bytes, and the largest bundle has half
-/// as many.
+/// The maximal number of values. A parsed value takes many times its bytes; the largest bundle has
+/// half as many values.
 const VALUES_MAX: usize = 200_000;
 
 /// Parses one JSON document, strictly.
@@ -25,7 +25,8 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
             format!("the body is not UTF-8: {error}"),
         ));
     }
-    if values_at_most(bytes) > VALUES_MAX {
+    // Counted before parsing, so that a hostile document never becomes memory.
+    if count_values_at_most(bytes) > VALUES_MAX {
         return Err(Fault::new(
             Code::JsonInvalid,
             "",
@@ -34,28 +35,28 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
     }
     let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
     let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
-    match nul(&value) {
+    match find_nul(&value) {
         Some(steps) => Err(Fault::new(
             Code::TextInvalid,
-            path(&steps),
+            join_path(&steps),
             "holds the character NUL",
         )),
         None => Ok(value),
     }
 }
 
-/// A step down into a value.
-enum Step<'a> {
+/// One step of a path into a value.
+enum PathStep<'a> {
     Key(&'a str),
     Item(usize),
 }
 
-/// The steps to the first value that holds the character NUL, the last one first; a key that has it
-/// is told by where it stands. They are put together on the way back only: a document without it
+/// The path to the first value with a NUL character, the last step first. For a key with NUL it is
+/// the path of its object. Steps are only collected on the way back, so a document without NUL
 /// costs no memory.
-fn nul(value: &Value) -> Option<Vec<Step<'_>>> {
+fn find_nul(value: &Value) -> Option<Vec<PathStep<'_>>> {
     let behind = |step, value| {
-        let mut steps = nul(value)?;
+        let mut steps = find_nul(value)?;
         steps.push(step);
         Some(steps)
     };
@@ -64,32 +65,33 @@ fn nul(value: &Value) -> Option<Vec<Step<'_>>> {
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .find_map(|(at, item)| behind(Step::Item(at), item)),
+            .find_map(|(at, item)| behind(PathStep::Item(at), item)),
         Value::Object(fields) if fields.keys().any(|key| key.contains('\0')) => Some(Vec::new()),
         Value::Object(fields) => fields
             .iter()
-            .find_map(|(key, value)| behind(Step::Key(key), value)),
+            .find_map(|(key, value)| behind(PathStep::Key(key), value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
-fn path(steps: &[Step<'_>]) -> String {
+fn join_path(steps: &[PathStep<'_>]) -> String {
     steps
         .iter()
         .rev()
         .fold(String::new(), |path, step| match step {
-            Step::Key(key) if path.is_empty() => (*key).to_owned(),
-            Step::Key(key) => format!("{path}.{key}"),
-            Step::Item(at) => format!("{path}[{at}]"),
+            PathStep::Key(key) if path.is_empty() => (*key).to_owned(),
+            PathStep::Key(key) => format!("{path}.{key}"),
+            PathStep::Item(at) => format!("{path}[{at}]"),
         })
 }
 
-/// How many values a document holds at most: one, and one more for each comma and each bracket that
-/// opens.
-fn values_at_most(bytes: &[u8]) -> usize {
+/// An upper bound of the number of values: one, plus one for each comma and opening bracket. It is
+/// computed before parsing, which would already allocate them.
+fn count_values_at_most(bytes: &[u8]) -> usize {
     let (mut values, mut in_text, mut escaped) = (1, false, false);
     for byte in bytes {
         match (in_text, byte) {
+            // A quote behind a backslash does not end the string.
             (true, _) if escaped => escaped = false,
             (true, b'\\') => escaped = true,
             (_, b'"') => in_text = !in_text,
@@ -100,19 +102,19 @@ fn values_at_most(bytes: &[u8]) -> usize {
     values
 }
 
-/// A value and where it stands.
+/// A value and its path.
 #[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// The value.
     pub value: &'a Value,
-    /// Its path, such as `operator.input_text`; empty for the whole.
+    /// The path, such as `operator.input_text`; empty for the whole document.
     pub path: String,
-    /// The word of complaints about its shape.
+    /// The code of faults about its shape.
     pub code: Code,
 }
 
 impl<'a> Node<'a> {
-    /// The whole document; faults of shape get `code`.
+    /// The whole document. Faults of its shape get `code`.
     pub fn root(value: &'a Value, code: Code) -> Self {
         Self {
             value,
@@ -121,12 +123,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A complaint about this value.
+    /// A fault about this value.
     pub fn fault(&self, message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
         Fault::new(self.code, self.path.clone(), message)
     }
 
-    fn at(&self, key: &str) -> String {
+    fn field_path(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {
@@ -141,23 +143,23 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.fault("must be an object"))
     }
 
-    /// A field that must be there; null counts as there.
+    /// A required field. Null counts as present.
     pub fn field(&self, key: &str) -> Result<Node<'a>, Fault> {
-        let missing = || Fault::new(self.code, self.at(key), "is missing");
+        let missing = || Fault::new(self.code, self.field_path(key), "is missing");
         let value = self.fields()?.get(key).ok_or_else(missing)?;
         Ok(Node {
             value,
-            path: self.at(key),
+            path: self.field_path(key),
             code: self.code,
         })
     }
 
-    /// A field that may be absent or null.
+    /// An optional field. Null counts as missing.
     pub fn optional(&self, key: &str) -> Result<Option<Node<'a>>, Fault> {
         let value = self.fields()?.get(key).filter(|value| !value.is_null());
         Ok(value.map(|value| Node {
             value,
-            path: self.at(key),
+            path: self.field_path(key),
             code: self.code,
         }))
     }
@@ -190,28 +192,27 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.fault("must be true or false"))
     }
 
-    /// A whole number from 0 on, however it is written: 10.0 and 1e1 are 10.
+    /// A whole number from 0 on, in any notation: 10.0 and 1e1 are 10.
     pub fn count(&self) -> Result<u64, Fault> {
         let count = self
             .value
             .as_u64()
-            .or_else(|| self.value.as_f64().and_then(whole));
+            .or_else(|| self.value.as_f64().and_then(exact_integer));
         count.ok_or_else(|| self.fault("must be a whole number"))
     }
 
-    /// The first field that is none of these.
+    /// The path of the first field that is not in the list.
     pub fn unknown_field(&self, known: &[&str]) -> Result<Option<String>, Fault> {
         let unknown = self
             .fields()?
             .keys()
             .find(|key| !known.contains(&key.as_str()));
-        Ok(unknown.map(|key| self.at(key)))
+        Ok(unknown.map(|key| self.field_path(key)))
     }
 }
 
-/// The number, if it is one from 0 on without a fraction, and not so large that its neighbours are
-/// the same.
-fn whole(number: f64) -> Option<u64> {
+/// The number as an integer, if it is not negative, has no fraction and is exact as a double.
+fn exact_integer(number: f64) -> Option<u64> {
     const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
     if number.fract() != 0.0 || !(0.0..EXACT_BELOW).contains(&number) {
         return None;
@@ -219,7 +220,7 @@ fn whole(number: f64) -> Option<u64> {
     format!("{:.0}", number.abs()).parse().ok()
 }
 
-/// The BLAKE3 of the canonical form.
+/// The BLAKE3 hash of the canonical form.
 pub fn fingerprint(value: &Value) -> [u8; 32] {
     *blake3::hash(canonical(value).as_bytes()).as_bytes()
 }

@@ -1,11 +1,11 @@
-//! The persons that a reader knows of, and how a reader may name them.
+//! The persons that a reader knows, and how a reader may name them.
 //!
-//! A reader knows the operator and everyone who was added to the world. In an open world a reader
-//! also knows who wrote, or was addressed in, an entry that this reader may see. Hidden entries add
-//! nobody: a name that only they hold is as unknown as one that was never used.
+//! A reader knows the operator and everyone who was added to the world. In an open world, a reader
+//! also knows the authors and addressees of visible entries. Hidden entries add no one: a name that
+//! only occurs in them is as unknown as one that was never used.
 //!
-//! A person is named by id, label or alias, without regard to case. A name that fits nobody, or
-//! more than one person, is refused with the names that would have worked.
+//! A person is named by id, label or alias, ignoring case. A name that fits no person, or more than
+//! one, is rejected with a list of the names that would work.
 
 use std::collections::BTreeMap;
 
@@ -15,32 +15,32 @@ use crate::fault::{Code, Fault};
 use crate::ids::Name;
 use crate::view::View;
 
-/// Names that a refusal lists.
+/// How many names a fault lists.
 const LISTED_NAMES_MAX: usize = 50;
 
-/// With which code, and at which argument, a name is refused.
+/// The code and the argument of a fault about a name.
 #[derive(Debug, Clone, Copy)]
 pub struct Refusal<'a> {
-    /// The stable word.
+    /// The code of the fault.
     pub code: Code,
     /// Where the name was given.
     pub path: &'a str,
 }
 
-/// Somebody whom a reader may name.
+/// A person whom a reader may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownPerson {
-    /// The id.
+    /// The person's id.
     pub id: Name,
-    /// What people see.
+    /// The label that people see.
     pub label: String,
-    /// One line about who this is.
+    /// One line about the person.
     pub identity: Option<String>,
     aliases: Vec<String>,
 }
 
 impl KnownPerson {
-    fn added(person: &Person) -> Self {
+    fn from_person(person: &Person) -> Self {
         Self {
             id: person.id.clone(),
             label: person.label.clone(),
@@ -59,9 +59,9 @@ impl KnownPerson {
         }
     }
 
-    /// The id, with the label behind it where that says more.
+    /// The id, with the label in parentheses if it differs.
     pub fn in_words(&self) -> String {
-        named(self.id.as_str(), &self.label)
+        id_with_label(self.id.as_str(), &self.label)
     }
 
     fn is_called(&self, folded: &str) -> bool {
@@ -72,8 +72,8 @@ impl KnownPerson {
     }
 }
 
-/// An id with a label behind it, unless they are the same.
-pub(crate) fn named(id: &str, label: &str) -> String {
+/// An id with a label in parentheses, unless they are equal.
+pub(crate) fn id_with_label(id: &str, label: &str) -> String {
     if id == label {
         id.to_owned()
     } else {
@@ -81,17 +81,18 @@ pub(crate) fn named(id: &str, label: &str) -> String {
     }
 }
 
-/// Everyone whom the reader of a view knows of, by id; the operator comes first.
+/// Everyone whom the reader of a view knows, by id; the operator comes first.
 pub fn known_persons(view: &View<'_>) -> Vec<KnownPerson> {
     let mut known: BTreeMap<Name, KnownPerson> = BTreeMap::new();
     for person in view.world.people.iter() {
-        known.insert(person.id.clone(), KnownPerson::added(person));
+        known.insert(person.id.clone(), KnownPerson::from_person(person));
     }
+    // A closed world knows only those who were added.
     if view.world.config.registry == Registry::Open {
-        for id in met_in(view) {
+        for id in persons_met_in(view) {
             known
                 .entry(id.clone())
-                .or_insert_with(|| KnownPerson::added(&Person::met(id)));
+                .or_insert_with(|| KnownPerson::from_person(&Person::with_id(id)));
         }
     }
     std::iter::once(KnownPerson::operator(view))
@@ -99,26 +100,27 @@ pub fn known_persons(view: &View<'_>) -> Vec<KnownPerson> {
         .collect()
 }
 
-/// Those who wrote, or were addressed in, what the view shows.
-fn met_in(view: &View<'_>) -> Vec<Name> {
+/// The authors and addressees of visible entries.
+fn persons_met_in(view: &View<'_>) -> Vec<Name> {
     let authors = view
         .world
         .authors()
-        .filter(|(_, written)| written.iter().any(|number| view.sees(*number)));
+        .filter(|(_, written)| written.iter().any(|number| view.is_visible(*number)));
     let mut met: Vec<Name> = authors.map(|(author, _)| author.clone()).collect();
     for class in view.classes() {
         if let Some(Audience::Readers(readers)) = view.world.classes().audience(*class) {
             met.extend(readers.iter().cloned());
         }
     }
+    // The operator and the world are authors too, but no persons.
     met.retain(Name::may_be_a_person);
     met
 }
 
-/// The person whom the reader of a view means.
+/// Finds the person whom the reader of a view means.
 ///
-/// An exact id comes before a label or an alias, so that no label takes another person's messages.
-/// A legal id that an open world has not met yet is a person by being named.
+/// An exact id comes before a label or alias, so that no label can redirect another person's
+/// messages. In an open world, a legal id that is new becomes a person by being named.
 pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result<Name, Fault> {
     match view.world.people.get(given) {
         Some(person) => Ok(person.id.clone()),
@@ -126,13 +128,14 @@ pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result
     }
 }
 
-/// The same for a caller who looks for several: `known` are the persons whom the reader knows of.
+/// Like [`find_person`], for several names: the caller has called [`known_persons`] once.
 pub fn find_among(
     known: &[KnownPerson],
     view: &View<'_>,
     given: &str,
     refusal: Refusal<'_>,
 ) -> Result<Name, Fault> {
+    // An exact id wins over labels, so that no label can take over an id.
     if let Some(exact) = known.iter().find(|person| person.id.as_str() == given) {
         return Ok(exact.id.clone());
     }
@@ -143,8 +146,9 @@ pub fn find_among(
         .collect();
     match called[..] {
         [one] => Ok(one.id.clone()),
-        [] => new_person(view, given).ok_or_else(|| nobody(known, given, refusal)),
-        _ => Err(ambiguous(&called, given, refusal)),
+        // In an open world, naming a new person creates it.
+        [] => new_person(view, given).ok_or_else(|| unknown_name_fault(known, given, refusal)),
+        _ => Err(ambiguous_name_fault(&called, given, refusal)),
     }
 }
 
@@ -157,22 +161,22 @@ fn new_person(view: &View<'_>, given: &str) -> Option<Name> {
         .filter(|_| config.registry == Registry::Open)
 }
 
-fn nobody(known: &[KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
+fn unknown_name_fault(known: &[KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
     let message = format!(
         "`{}` is nobody here; these are: {}",
         shortened(given),
-        listed(known.iter())
+        list_names(known.iter())
     );
     Fault::new(refusal.code, refusal.path, message)
 }
 
-fn ambiguous(called: &[&KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
-    let names = listed(called.iter().copied());
+fn ambiguous_name_fault(called: &[&KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
+    let names = list_names(called.iter().copied());
     let message = format!("`{}` may be any of: {names}; give the id", shortened(given));
     Fault::new(refusal.code, refusal.path, message)
 }
 
-/// A name as a refusal repeats it.
+/// The part of a name that a fault repeats.
 fn shortened(given: &str) -> &str {
     const SHOWN_BYTES_MAX: usize = 64;
     given
@@ -180,7 +184,7 @@ fn shortened(given: &str) -> &str {
         .unwrap_or_default()
 }
 
-fn listed<'a>(persons: impl ExactSizeIterator<Item = &'a KnownPerson>) -> String {
+fn list_names<'a>(persons: impl ExactSizeIterator<Item = &'a KnownPerson>) -> String {
     let left_out = persons.len().saturating_sub(LISTED_NAMES_MAX);
     let names: Vec<String> = persons
         .take(LISTED_NAMES_MAX)
@@ -210,7 +214,11 @@ mod tests {
     }
 
     fn world(profile: Profile) -> World {
-        let mut world = World::new(Config::new(name("w"), profile, WorldTime::at(Timestamp(1))));
+        let mut world = World::new(Config::new(
+            name("w"),
+            profile,
+            WorldTime::from_timestamp(Timestamp(1)),
+        ));
         for (id, label, alias) in [
             ("ANN", "Ann", "A"),
             ("BOB", "Robert", "Bobby"),
@@ -219,7 +227,7 @@ mod tests {
             let person = Person {
                 label: label.into(),
                 aliases: vec![alias.into()],
-                ..Person::met(name(id))
+                ..Person::with_id(name(id))
             };
             world.apply(Fact::Person(person));
         }
@@ -232,7 +240,7 @@ mod tests {
             id: EntryId(number),
             bundle: BundleId(number),
             request: "r".into(),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(author),

@@ -1,9 +1,13 @@
-//! The ledger: one shared history of a world that its people can cite, never rewrite, and never see
-//! more of than they may.
+//! The ledger: one shared history per world. People can cite it but never rewrite it, and each
+//! reader sees only what is addressed to them.
 //!
-//! A world is a deterministic state: facts go in through [`World::apply`], and every answer is read
-//! from a [`View`], which is a world as one reader may see it at one position. Nothing here does
-//! I/O, reads a clock or draws a random number: the edge brings the time and the ids.
+//! A [`World`] is a deterministic state: [`World::apply`] takes facts, live and in replay. Every
+//! answer to a reader comes from a [`View`], which is a world as one reader may see it at one
+//! position.
+//!
+//! The crate never writes and reads no clock, and its results depend on no random number: the edge
+//! passes in the time and the ids. [`log`] reads facts from the store and returns the commands that
+//! append them; a long read starts threads of its own.
 
 pub mod acceptance;
 pub mod anchor;
@@ -53,6 +57,6 @@ pub mod world;
 pub use audience::{Viewer, can_see};
 pub use config::Config;
 pub use fault::{Code, Fault};
-pub use principal::{Grant, Principal, Sight};
+pub use principal::{CitableEntries, Grant, Principal};
 pub use view::View;
 pub use world::World;

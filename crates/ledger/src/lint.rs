@@ -1,23 +1,23 @@
-//! Prose that a writer offers as a scene or a note, and what in it does not belong into one.
+//! Checks the scenes and notes that a writer offers for text that does not belong there.
 //!
-//! Only offered prose is looked at, never an entry and never a quotation. Where a lint fires the
-//! prose is recorded without its words, and the mechanical text, or no note, stands instead; the
-//! bundle that brought it is unaffected.
+//! Only offered text is checked, never an entry or a quotation. If a check fires, the scene or note
+//! is recorded with an empty text, and readers get the mechanical text or no note. The bundle that
+//! contained it is not affected.
 
 use crate::search::Mention;
 
-/// What does not belong into offered prose.
+/// What does not belong into a scene or note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lint {
     /// State as a key and a value, such as `mood: 7`, `trust=high` or `fear 3/10`.
     KeyValue,
     /// Markup, such as `<b>`, `**` or a heading.
     Markup,
-    /// Words about the machinery, such as "context window".
+    /// Words about how the writer works, such as "context window".
     Machinery,
 }
 
-/// Words that speak of how a writer works, not of the world.
+/// Words about how a writer works, not about the world.
 const MACHINERY: &[&str] = &[
     "as an ai",
     "capsule pack",
@@ -38,27 +38,32 @@ const MACHINERY: &[&str] = &[
     "tool request",
 ];
 
-/// Marks of markup wherever they stand.
+/// Markup anywhere in a text.
 const MARKS: &[&str] = &[
     "**", "__", "```", "</", "/>", "](", "{\"", "{{", "&nbsp;", "<!--",
 ];
-/// Marks of markup at the beginning of a line.
+/// Markup at the start of a line.
 const LINE_MARKS: &[&str] = &["# ", "## ", "### ", "#### ", "- ", "* ", "> ", "| ", "---"];
 
-/// A value of so many words may be a state; a longer one is a sentence.
+/// A value of at most so many words may be a state; a longer one is a sentence.
 const STATE_WORDS_MAX: usize = 3;
 
-/// The first lint that fires.
-pub fn lint(text: &str) -> Option<Lint> {
-    let fired = |fires: bool, lint| fires.then_some(lint);
-    fired(has_key_value(text), Lint::KeyValue)
-        .or_else(|| fired(has_markup(text), Lint::Markup))
-        .or_else(|| fired(has_machinery(text), Lint::Machinery))
+/// Returns the first check that fires.
+pub fn find_lint(text: &str) -> Option<Lint> {
+    if has_key_value(text) {
+        Some(Lint::KeyValue)
+    } else if has_markup(text) {
+        Some(Lint::Markup)
+    } else if has_machinery(text) {
+        Some(Lint::Machinery)
+    } else {
+        None
+    }
 }
 
-/// What is recorded of offered prose: its words, or none where a lint fires.
-pub fn recorded(text: String) -> String {
-    if lint(&text).is_some() {
+/// The text to record: the given one, or an empty one if a check fires.
+pub fn text_to_record(text: String) -> String {
+    if find_lint(&text).is_some() {
         String::new()
     } else {
         text
@@ -80,8 +85,7 @@ fn has_key_value(text: &str) -> bool {
     pairs.into_iter().any(is_stat) || text.lines().any(is_state_line) || has_score(text)
 }
 
-/// Whether a text begins with a number that stands for itself: `7`, `+0.5`, `80%`, `3/10`; not `3
-/// people`.
+/// Whether a text begins with a number on its own: `7`, `+0.5`, `80%`, `3/10`; not `3 people`.
 fn is_figure(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     let rest = digits
@@ -94,13 +98,14 @@ fn is_figure(text: &str) -> bool {
     number && !followed
 }
 
-/// Whether a line is nothing but a key and a short value that ends no sentence.
+/// Whether a line is only a key and a short value that does not end a sentence.
 fn is_state_line(line: &str) -> bool {
     let Some((key, value)) = line.split_once(':') else {
         return false;
     };
     let key = key.trim();
     let words = value.split_whitespace().count();
+    // `She said: yes.` is a sentence, `Mood: calm` is a state.
     let sentence = value
         .trim_end()
         .ends_with(['.', '!', '?', '"', '\u{201d}', '\u{2026}']);
@@ -110,7 +115,7 @@ fn is_state_line(line: &str) -> bool {
         && !sentence
 }
 
-/// Whether a number out of ten or a hundred stands somewhere.
+/// Whether the text has a number out of ten or a hundred.
 fn has_score(text: &str) -> bool {
     text.match_indices('/').any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + 1..]);
@@ -119,6 +124,7 @@ fn has_score(text: &str) -> bool {
                 .trim_start_matches(|char: char| char.is_ascii_digit())
                 .len();
         let whole = matches!(&after[..digits], "10" | "100") && !after[digits..].starts_with('/');
+        // `3/10` is a score, but `2026/10/03` is a date.
         let number = before.trim_end_matches(|char: char| char.is_ascii_digit());
         whole && number.len() < before.len() && !number.ends_with('/')
     })
@@ -133,7 +139,7 @@ fn has_markup(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark)) || text.lines().any(marked) || has_tag(text)
 }
 
-/// Whether there is something like `<b>` or `<a href=x>`.
+/// Whether the text has something like `<b>` or `<a href=x>`.
 fn has_tag(text: &str) -> bool {
     text.match_indices('<').any(|(at, _)| {
         let after = &text[at + 1..];
@@ -147,7 +153,7 @@ fn has_tag(text: &str) -> bool {
 fn has_machinery(text: &str) -> bool {
     MACHINERY
         .iter()
-        .any(|words| Mention::of(words).find(text).is_some())
+        .any(|words| Mention::new(words).find(text).is_some())
 }
 
 #[cfg(test)]
@@ -181,9 +187,9 @@ mod tests {
             ("", None),
             ("\u{fffd}=\u{301}:/<:=", None),
         ] {
-            assert_eq!(lint(text), wanted, "{text}");
+            assert_eq!(find_lint(text), wanted, "{text}");
             assert_eq!(
-                recorded(text.to_owned()).is_empty(),
+                text_to_record(text.to_owned()).is_empty(),
                 wanted.is_some() || text.is_empty(),
                 "{text}"
             );
@@ -197,7 +203,7 @@ mod tests {
         for unit in [
             "<a", "a=", "1/", "a: ", "<a\n", "\u{301}a", "\u{2019}", "'s",
         ] {
-            lint(&unit.repeat(1 << 20));
+            find_lint(&unit.repeat(1 << 20));
         }
     }
 }

@@ -1,8 +1,9 @@
-//! A world in the store: three contexts, and one append for all that a request writes.
+//! A world in the store: three contexts, read in order and appended to with one command.
 //!
 //! The contexts are found by their labels. A world exists once its configuration is recorded, which
-//! is the first record of its audit context. What a request writes over several contexts is one
-//! command, guarded by the head that reality had when it was decided.
+//! is the first record of its audit context. Everything that a request writes to the three contexts
+//! is one append command. The command expects the head of the reality context, so the store rejects
+//! it if another append came first. Damaged or missing records are a [`LoadError`].
 
 use bytes::Bytes;
 use turnkeep_store::{
@@ -13,7 +14,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
-use crate::reading::{PAGE_TURNS, Turns, whole_page};
+use crate::reading::{PAGE_TURNS, TurnFact, TurnRange, read_whole_page};
 use crate::record::{self, RecordError};
 use crate::world::World;
 
@@ -23,38 +24,38 @@ pub const WORLD_LABEL: &str = "turnkeep.ledger.world";
 pub const FAMILY_LABEL: &str = "turnkeep.ledger.family";
 /// The encoding of payloads: msgpack.
 const MSGPACK: u32 = 1;
-/// A record holds at most an operator's text of 1 MiB, or a pack.
+/// The largest record is an operator's text of 1 MiB, or a pack.
 const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// Why a world cannot be read from the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The store cannot give what it holds.
+    /// The store cannot read a context.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A turn whose bytes the store cannot give.
+    /// The store cannot read the bytes of a turn.
     #[error("turn {turn}: {error}")]
     Turn {
         /// The turn.
         turn: TurnId,
-        /// What is wrong.
+        /// The store's error.
         error: ReadError,
     },
-    /// A turn that is no record.
+    /// A turn is not a valid record.
     #[error("turn {turn}: {error}")]
     Record {
         /// The turn.
         turn: TurnId,
-        /// What is wrong.
+        /// What is wrong with it.
         error: RecordError,
     },
-    /// A world without a beginning.
+    /// The audit context has no configuration.
     #[error("the world {0} has no configuration")]
     NoConfiguration(Name),
 }
 
 impl LoadError {
-    /// The turn that is damaged, where it is one.
+    /// The damaged turn, if the error is about one.
     pub fn turn(&self) -> Option<TurnId> {
         match self {
             Self::Turn { turn, .. } | Self::Record { turn, .. } => Some(*turn),
@@ -64,32 +65,52 @@ impl LoadError {
     }
 }
 
-/// A fact that cannot be recorded.
+/// Why a fact cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecordable {
-    /// No turn can hold it.
+    /// The record is too large for a turn.
     #[error("a record of {bytes} bytes is over the limit of {RECORD_BYTES_MAX}")]
     TooLarge {
-        /// How large it would be.
+        /// The size of the record.
         bytes: usize,
     },
-    /// It would not be read back as it is, so it must never enter the log.
+    /// Decoding the record would not return the fact, so it must not enter the log.
     #[error("a record of type {declared} would not be read back as it was written")]
     Unreadable {
-        /// Its type.
+        /// The record's type.
         declared: String,
     },
 }
 
-/// The contexts of a world, and how far they were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    families: [Stretch; 3],
+/// The contexts of a world, one per family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorldContexts {
+    /// The context of the evidence.
+    pub reality: ContextId,
+    /// The context of the audit.
+    pub audit: ContextId,
+    /// The context of scenes, notes and epochs.
+    pub derived: ContextId,
 }
 
-/// A context and the last turn that was taken over from it.
+impl WorldContexts {
+    /// All three contexts.
+    pub fn all(self) -> [ContextId; 3] {
+        [self.reality, self.audit, self.derived]
+    }
+}
+
+/// The contexts of a world, and how far each was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldLog {
+    reality: ContextProgress,
+    audit: ContextProgress,
+    derived: ContextProgress,
+}
+
+/// A context and the last turn that was read or appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
+struct ContextProgress {
     context: ContextId,
     head: Option<TurnId>,
     turns: u32,
@@ -98,7 +119,7 @@ struct Stretch {
 const FAMILIES: [Family; 3] = [Family::Reality, Family::Audit, Family::Derived];
 
 impl Family {
-    /// The family's word.
+    /// The family's word in labels.
     pub fn word(self) -> &'static str {
         match self {
             Self::Reality => "REALITY",
@@ -107,7 +128,7 @@ impl Family {
         }
     }
 
-    /// Its place among the three.
+    /// The family's index in arrays of three.
     fn index(self) -> usize {
         match self {
             Self::Reality => 0,
@@ -117,18 +138,18 @@ impl Family {
     }
 }
 
-/// The turns with which the contexts of a world begin, if it is a fork: the last ones that it
-/// shares with its origin. Its audit is its own.
+/// The turns that a fork shares with its origin: its reality and derived contexts begin behind
+/// them. A fork has an audit of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Base {
-    /// The last turn of reality.
+pub struct ForkBase {
+    /// The last shared turn of reality.
     pub reality: Option<TurnId>,
-    /// The last turn of what was made from it.
+    /// The last shared turn of the derived context.
     pub derived: Option<TurnId>,
 }
 
-impl Base {
-    fn of(self, family: Family) -> Option<TurnId> {
+impl ForkBase {
+    fn turn_of(self, family: Family) -> Option<TurnId> {
         match family {
             Family::Reality => self.reality,
             Family::Audit => None,
@@ -137,32 +158,51 @@ impl Base {
     }
 }
 
-/// The commands that make the contexts of a world. Those that a fork may share begin with a turn of
-/// its origin, so each attempt makes new ones, of which the newest count; the audit has a key and
-/// is made once.
-pub fn create_contexts(world: &Name, base: Base) -> [Command; 3] {
+/// The commands that create the contexts of a world. The audit context has an idempotency key, so
+/// it is created once. The others may begin at a turn of the origin and have no key: each attempt
+/// creates new ones, and the newest count.
+pub fn create_contexts(world: &Name, base: ForkBase) -> [Command; 3] {
     FAMILIES.map(|family| {
-        let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
-        let labels: Labels = labels
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into();
+        let mut labels = Labels::new();
+        labels.insert(WORLD_LABEL.to_owned(), world.to_string());
+        labels.insert(FAMILY_LABEL.to_owned(), family.word().to_owned());
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
+        // With a key, a second attempt for a fork would get the contexts of the first, at another
+        // base.
         let key = key.filter(|_| family == Family::Audit);
         Command::CreateContext(CreateContext {
-            base: base.of(family),
+            base: base.turn_of(family),
             labels,
             key,
         })
     })
 }
 
-/// Whether a world's configuration is recorded in its audit context.
-pub fn has_begun(store: &Store, audit: ContextId) -> Result<bool, LoadError> {
+/// Whether the configuration of a world is recorded in its audit context.
+pub fn is_configured(store: &Store, audit: ContextId) -> Result<bool, LoadError> {
     Ok(store.context(audit)?.head.is_some())
 }
 
-/// The worlds that have contexts in the store, each with them in the order of the families.
-pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
+/// A world that has all three contexts in the store.
+#[derive(Debug, Clone)]
+pub struct FoundWorld {
+    /// The name of the world.
+    pub name: Name,
+    /// Its contexts.
+    pub contexts: WorldContexts,
+}
+
+/// A world with its position in the store.
+#[derive(Debug)]
+pub struct LoadedWorld {
+    /// The state.
+    pub world: World,
+    /// The contexts, read up to the state.
+    pub log: WorldLog,
+}
+
+/// The worlds that have all three contexts in the store, by name.
+pub fn find_worlds(store: &Store) -> Vec<FoundWorld> {
     let mut found: std::collections::BTreeMap<Name, [Option<ContextId>; 3]> =
         std::collections::BTreeMap::new();
     for context in store.contexts(None) {
@@ -177,17 +217,28 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
         if let (Some(world), Some(family)) = (world, family)
             && let Some(place) = found.entry(world).or_default().get_mut(family.index())
         {
-            // Newest first: an older one was made by an attempt that broke off.
+            // The store lists the newest context first. An older one is left from an attempt that
+            // failed.
             place.get_or_insert(context.id);
         }
     }
-    let whole = |(world, [a, b, c]): (Name, [Option<ContextId>; 3])| Some((world, [a?, b?, c?]));
-    found.into_iter().filter_map(whole).collect()
+    let mut worlds = Vec::with_capacity(found.len());
+    for (name, contexts) in found {
+        if let [Some(reality), Some(audit), Some(derived)] = contexts {
+            let contexts = WorldContexts {
+                reality,
+                audit,
+                derived,
+            };
+            worlds.push(FoundWorld { name, contexts });
+        }
+    }
+    worlds
 }
 
-/// The context in which a record that this context shows was written, if one of its turns holds
-/// this blob.
-pub fn written_in(
+/// The context in which a record was written, if a turn that this context shows has this blob. A
+/// fork shows turns of its origin's context.
+pub fn find_writing_context(
     store: &Store,
     context: ContextId,
     blob: BlobHash,
@@ -205,49 +256,58 @@ pub fn written_in(
     }
 }
 
-impl Place {
-    /// A world of which nothing was read yet.
-    pub fn new(contexts: [ContextId; 3]) -> Self {
+impl WorldLog {
+    /// Makes a log of which nothing is read yet.
+    pub fn new(contexts: WorldContexts) -> Self {
         Self {
-            families: contexts.map(|context| Stretch {
-                context,
-                head: None,
-                turns: 0,
-            }),
+            reality: ContextProgress::unread(contexts.reality),
+            audit: ContextProgress::unread(contexts.audit),
+            derived: ContextProgress::unread(contexts.derived),
         }
     }
 
-    /// The contexts, in the order of the families.
-    pub fn contexts(&self) -> [ContextId; 3] {
-        self.families.map(|stretch| stretch.context)
+    /// The contexts of the world.
+    pub fn contexts(&self) -> WorldContexts {
+        WorldContexts {
+            reality: self.reality.context,
+            audit: self.audit.context,
+            derived: self.derived.context,
+        }
     }
 
-    fn of(&self, family: Family) -> &Stretch {
-        let [reality, audit, derived] = &self.families;
+    fn progress_of(&self, family: Family) -> &ContextProgress {
         match family {
-            Family::Reality => reality,
-            Family::Audit => audit,
-            Family::Derived => derived,
+            Family::Reality => &self.reality,
+            Family::Audit => &self.audit,
+            Family::Derived => &self.derived,
         }
     }
 
-    /// One append of all of these facts, guarded by the head of reality; None for none.
-    pub fn append(&self, facts: &[Fact]) -> Result<Option<Command>, Unrecordable> {
-        let part = |(family, facts): (Family, Vec<&Fact>)| {
-            let stretch = self.of(family);
-            let expected_head = (family == Family::Reality).then_some(stretch.head);
-            let turns = facts.into_iter().map(turn).collect::<Result<Vec<_>, _>>()?;
-            Ok(AppendPart {
-                context: stretch.context,
+    fn all_progress(&mut self) -> [&mut ContextProgress; 3] {
+        [&mut self.reality, &mut self.audit, &mut self.derived]
+    }
+
+    /// The command that appends all of these facts, or `None` without facts. It expects the head of
+    /// reality to be the one that was read last.
+    pub fn append_command(&self, facts: &[Fact]) -> Result<Option<Command>, Unrecordable> {
+        let mut parts = Vec::new();
+        for family in FAMILIES {
+            let mut turns = Vec::new();
+            for fact in facts.iter().filter(|fact| fact.family() == family) {
+                turns.push(encode_turn(fact)?);
+            }
+            if turns.is_empty() {
+                continue;
+            }
+            let progress = self.progress_of(family);
+            parts.push(AppendPart {
+                context: progress.context,
                 parent: None,
-                expected_head,
+                // Only reality decides a request, so only its head is guarded.
+                expected_head: (family == Family::Reality).then_some(progress.head),
                 turns,
-            })
-        };
-        let written = record::by_family(facts)
-            .into_iter()
-            .filter(|(_, facts)| !facts.is_empty());
-        let parts = written.map(part).collect::<Result<Vec<_>, _>>()?;
+            });
+        }
         Ok((!parts.is_empty()).then_some(Command::Append(Append {
             parts,
             key: None,
@@ -255,70 +315,74 @@ impl Place {
         })))
     }
 
-    /// Notes what an append of ours added.
-    pub fn advance(&mut self, appended: &Appended) {
+    /// Advances past the turns that our own append added.
+    pub fn record_appended(&mut self, appended: &Appended) {
         for row in &appended.turns {
-            if let Some(stretch) = self
-                .families
-                .iter_mut()
-                .find(|stretch| stretch.context == row.context)
-            {
-                (stretch.head, stretch.turns) = (Some(row.turn), row.depth + 1);
+            for progress in self.all_progress() {
+                if progress.context == row.context {
+                    progress.head = Some(row.turn);
+                    progress.turns = row.depth + 1;
+                }
             }
         }
     }
 
-    /// Passes over what is there: the caller has taken it over already.
-    pub fn skip(&mut self, store: &Store) -> Result<(), LoadError> {
-        for stretch in &mut self.families {
-            let context = store.context(stretch.context)?;
-            (stretch.head, stretch.turns) = (
-                context.head,
-                context.head.map_or(0, |_| context.head_depth + 1),
-            );
+    /// Advances to the current heads without reading: the caller already has these facts.
+    pub fn skip_to_end(&mut self, store: &Store) -> Result<(), LoadError> {
+        for progress in self.all_progress() {
+            let context = store.context(progress.context)?;
+            progress.head = context.head;
+            progress.turns = context.head.map_or(0, |_| context.head_depth + 1);
         }
         Ok(())
     }
 
-    /// Walks over the turns of a family that were taken over, from the first on.
-    pub(crate) fn walk(
+    /// Visits the turns of a family that were read or appended, from the first on.
+    pub(crate) fn visit_turns(
         &self,
         store: &Store,
         family: Family,
         mut take: impl FnMut(&Turn) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
-        let Stretch {
+        let ContextProgress {
             context,
             turns: end,
             ..
-        } = *self.of(family);
+        } = *self.progress_of(family);
         let mut from = 0;
         while from < end {
             let count = PAGE_TURNS.min(end - from);
-            whole_page(store, context, from, count)?
-                .iter()
-                .try_for_each(&mut take)?;
+            for turn in &read_whole_page(store, context, from, count)? {
+                take(turn)?;
+            }
             from += count;
         }
         Ok(())
     }
 
-    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact
-    /// with its turn.
-    pub fn catch_up(
+    /// Reads the facts that were appended since, and passes each with its turn to `take`. The audit
+    /// comes first, because it begins with the configuration that the world is made from.
+    pub fn read_new_facts(
         &mut self,
         store: &Store,
         mut take: impl FnMut(TurnId, Fact),
     ) -> Result<(), LoadError> {
-        let [reality, audit, derived] = &mut self.families;
-        [audit, reality, derived]
-            .into_iter()
-            .try_for_each(|stretch| stretch.catch_up(store, &mut take))
+        self.audit.read_new_facts(store, &mut take)?;
+        self.reality.read_new_facts(store, &mut take)?;
+        self.derived.read_new_facts(store, &mut take)
     }
 }
 
-impl Stretch {
-    fn catch_up(
+impl ContextProgress {
+    fn unread(context: ContextId) -> Self {
+        Self {
+            context,
+            head: None,
+            turns: 0,
+        }
+    }
+
+    fn read_new_facts(
         &mut self,
         store: &Store,
         mut take: impl FnMut(TurnId, Fact),
@@ -327,13 +391,13 @@ impl Stretch {
         let Some(head) = context.head else {
             return Ok(());
         };
-        let turns = Turns {
+        let turns = TurnRange {
             context: self.context,
             from: self.turns,
             end: context.head_depth + 1,
         };
-        turns.each(store, |page| {
-            for (turn, fact) in page {
+        turns.visit_pages(store, |page| {
+            for TurnFact { turn, fact } in page {
                 take(turn, fact);
             }
         })?;
@@ -342,8 +406,8 @@ impl Stretch {
     }
 }
 
-/// The fact that a turn holds.
-pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
+/// Reads and decodes the fact of a turn.
+pub(crate) fn read_fact(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
     let unread = |error| LoadError::Turn {
         turn: turn.id,
         error,
@@ -356,8 +420,9 @@ pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
     })
 }
 
-fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
+fn encode_turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     let (declared, payload) = record::encode(fact);
+    // A record that cannot be read back would make the world unreadable for ever.
     if record::decode(&declared, &payload).as_ref() != Ok(fact) {
         return Err(Unrecordable::Unreadable {
             declared: declared.id.to_string(),
@@ -376,26 +441,27 @@ fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     })
 }
 
-/// Reads only what a world's audit says of it: how it is set up, its people and its tokens.
-pub fn load_audit(store: &Store, contexts: [ContextId; 3]) -> Result<Option<World>, LoadError> {
+/// Loads only the audit of a world: its configuration, its people and its tokens.
+pub fn load_audit(store: &Store, contexts: WorldContexts) -> Result<Option<World>, LoadError> {
     let mut world: Option<World> = None;
-    let [_, mut audit, _] = Place::new(contexts).families;
-    audit.catch_up(store, |_, fact| match (&mut world, fact) {
-        (Some(world), fact) => world.apply(fact),
-        (none, Fact::Config(config)) => *none = Some(World::new(*config)),
-        (None, _) => {}
-    })?;
+    let mut audit = ContextProgress::unread(contexts.audit);
+    audit.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
     Ok(world)
 }
 
-/// Reads a world from the store. None if it was never completed.
-pub fn load(store: &Store, contexts: [ContextId; 3]) -> Result<Option<(World, Place)>, LoadError> {
-    let mut place = Place::new(contexts);
+/// Loads a world from the store. Returns `None` if the world was never completed.
+pub fn load(store: &Store, contexts: WorldContexts) -> Result<Option<LoadedWorld>, LoadError> {
+    let mut log = WorldLog::new(contexts);
     let mut world: Option<World> = None;
-    place.catch_up(store, |_, fact| match (&mut world, fact) {
+    log.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
+    Ok(world.map(|world| LoadedWorld { world, log }))
+}
+
+/// Applies a fact, or makes the world from its first configuration. Facts before that are ignored.
+fn apply_loaded(world: &mut Option<World>, fact: Fact) {
+    match (world, fact) {
         (Some(world), fact) => world.apply(fact),
         (none, Fact::Config(config)) => *none = Some(World::new(*config)),
         (None, _) => {}
-    })?;
-    Ok(world.map(|world| (world, place)))
+    }
 }

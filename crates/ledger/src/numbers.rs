@@ -1,26 +1,26 @@
-//! The numbers of entries by their ids: an open table of numbers, four bytes a slot.
+//! Maps entry ids to entry numbers: an open-addressing table with four bytes per slot.
 //!
-//! The ids themselves are where the entries are; whoever asks brings a way to look one up. Ids are
-//! random and made by the server alone, so their own bits say where to look. Of two entries with
-//! one id the later counts.
+//! The table stores numbers only. The caller passes a function that returns the id of a number. Ids
+//! are random and made by the server alone, so their own bits serve as the hash. Of two entries
+//! with the same id the later one counts.
 
 use crate::ids::EntryId;
 
-/// A slot: a number plus one; 0 is empty.
+/// A number plus one; 0 is an empty slot.
 type Slot = u32;
 
-/// Numbers by id.
+/// The table.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    /// As many as a power of two, at most half of them taken; none at first.
+pub(crate) struct EntryNumbers {
+    /// A power of two, at most half of them used; empty at first.
     slots: Vec<Slot>,
-    taken: usize,
+    used: usize,
 }
 
-impl Numbers {
-    /// Makes room for so many more.
+impl EntryNumbers {
+    /// Makes space for so many more.
     pub(crate) fn reserve(&mut self, more: usize, id_of: impl Fn(u32) -> Option<EntryId>) {
-        let wanted = (self.taken + more)
+        let wanted = (self.used + more)
             .saturating_mul(2)
             .next_power_of_two()
             .max(16);
@@ -28,26 +28,27 @@ impl Numbers {
             let old = std::mem::replace(&mut self.slots, vec![0; wanted]);
             for slot in old.into_iter().filter(|slot| *slot != 0) {
                 if let Some(id) = id_of(slot - 1) {
-                    let place = self.place(id, &id_of);
-                    self.slots[place] = slot;
+                    let slot_index = self.find_slot(id, &id_of);
+                    self.slots[slot_index] = slot;
                 }
             }
         }
     }
 
-    /// Notes the number of an entry, which is not 2^32 - 1.
+    /// Stores the number of an entry, which must not be 2^32 - 1.
     pub(crate) fn insert(
         &mut self,
         id: EntryId,
         number: u32,
         id_of: impl Fn(u32) -> Option<EntryId>,
     ) {
-        if (self.taken + 1) * 2 > self.slots.len() {
+        // At most half full, so that a probe always meets an empty slot soon.
+        if (self.used + 1) * 2 > self.slots.len() {
             self.reserve(1, &id_of);
         }
-        let place = self.place(id, &id_of);
-        self.taken += usize::from(self.slots[place] == 0);
-        self.slots[place] = number.saturating_add(1);
+        let slot_index = self.find_slot(id, &id_of);
+        self.used += usize::from(self.slots[slot_index] == 0);
+        self.slots[slot_index] = number.saturating_add(1);
     }
 
     /// The number of an entry, if it is known.
@@ -55,20 +56,21 @@ impl Numbers {
         if self.slots.is_empty() {
             return None;
         }
-        self.slots[self.place(id, &id_of)].checked_sub(1)
+        self.slots[self.find_slot(id, &id_of)].checked_sub(1)
     }
 
-    /// The slot of an id, or the empty one where it belongs. There is always an empty one.
-    fn place(&self, id: EntryId, id_of: &impl Fn(u32) -> Option<EntryId>) -> usize {
+    /// The slot of an id, or the empty slot where it belongs. At most half of the slots are used,
+    /// so the loop ends.
+    fn find_slot(&self, id: EntryId, id_of: &impl Fn(u32) -> Option<EntryId>) -> usize {
         let mask = self.slots.len() - 1;
-        let mut place = id.0 as usize & mask;
-        while let Some(number) = self.slots[place].checked_sub(1) {
+        let mut slot_index = id.0 as usize & mask;
+        while let Some(number) = self.slots[slot_index].checked_sub(1) {
             if id_of(number) == Some(id) {
                 break;
             }
-            place = (place + 1) & mask;
+            slot_index = (slot_index + 1) & mask;
         }
-        place
+        slot_index
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
         let ids: Vec<EntryId> = (0..3000)
             .map(|index| EntryId(draw.draw() >> 40 << if index % 3 == 0 { 40 } else { 0 }))
             .collect();
-        let mut numbers = Numbers::default();
+        let mut numbers = EntryNumbers::default();
         let id_of = |number: u32| ids.get(number as usize).copied();
         assert_eq!(numbers.find(ids[0], id_of), None);
         for (number, id) in (0..).zip(&ids) {
@@ -96,9 +98,9 @@ mod tests {
         }
         assert_eq!(numbers.find(EntryId(1), id_of), None);
         let twice = |_: u32| Some(ids[0]);
-        let mut numbers = Numbers::default();
+        let mut numbers = EntryNumbers::default();
         numbers.insert(ids[0], 4, twice);
         numbers.insert(ids[0], 7, twice);
-        assert_eq!((numbers.find(ids[0], twice), numbers.taken), (Some(7), 1));
+        assert_eq!((numbers.find(ids[0], twice), numbers.used), (Some(7), 1));
     }
 }

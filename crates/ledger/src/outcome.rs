@@ -1,5 +1,7 @@
-//! The same request, the same bytes, for ever: an outcome is a recipe by which its answer is made
-//! again.
+//! Repeated requests: the same request gets the same bytes, for ever.
+//!
+//! The answer itself is not stored. An outcome records what is needed to make the answer again, and
+//! the hash of the answer. [`replay`] fails with `CORRUPT` if the hash does not match.
 
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::audience::Viewer;
 use crate::entry::Entry;
-use crate::fact::{BundleCommit, Door, Outcome, PocketItem, ProposedBy};
+use crate::fact::{BundleCommit, Outcome, PocketItem, ProposedBy, RequestKind};
 use crate::fault::{Code, Fault};
 use crate::ids::{Name, PUBLIC};
 use crate::principal::Principal;
@@ -18,36 +20,37 @@ use crate::staged::Staged;
 use crate::view::View;
 use crate::world::World;
 
-/// What an earlier request with the same id means for this one.
+/// What is known of a request id.
 #[derive(Debug, Clone)]
-pub enum Gate {
-    /// There was none.
-    Fresh,
-    /// It was this very request: it is answered as before.
-    Again(Arc<Outcome>),
+pub enum RequestLookup {
+    /// The id is new.
+    New,
+    /// The same caller sent the same request before. It gets the same answer.
+    Repeated(Arc<Outcome>),
 }
 
-/// Looks an id up. Used by somebody else, or for something else, it is refused.
-pub fn gate(
+/// Looks up a request id. Rejects an id that another caller used, or that was used for another
+/// request.
+pub fn look_up_request(
     world: &World,
     principal: &Principal,
     request: &str,
     fingerprint: &[u8; 32],
-) -> Result<Gate, Fault> {
+) -> Result<RequestLookup, Fault> {
     let Some(outcome) = world.outcome(request) else {
-        return Ok(Gate::Fresh);
+        return Ok(RequestLookup::New);
     };
     if outcome.principal != principal.key() {
-        return Err(foreign());
+        return Err(foreign_id_fault());
     }
     if outcome.fingerprint != *fingerprint {
-        return Err(reused());
+        return Err(reused_id_fault());
     }
-    Ok(Gate::Again(Arc::clone(outcome)))
+    Ok(RequestLookup::Repeated(Arc::clone(outcome)))
 }
 
-/// The refusal of an id that somebody else used.
-pub fn foreign() -> Fault {
+/// The fault for an id that another caller used.
+pub fn foreign_id_fault() -> Fault {
     Fault::new(
         Code::RequestIdForeign,
         "request_id",
@@ -55,14 +58,14 @@ pub fn foreign() -> Fault {
     )
 }
 
-/// The refusal of an id that was used for something else.
-pub fn reused() -> Fault {
+/// The fault for an id that was used for another request.
+pub fn reused_id_fault() -> Fault {
     let message = "was used for a different request, of which nothing changes: take a new one";
     Fault::new(Code::RequestIdReused, "request_id", message)
 }
 
-/// The answer of a door: a projection, or a bundle with it.
-pub(crate) fn response(bundle: Option<Value>, projection: Value) -> Bytes {
+/// Encodes an answer: a projection, or a bundle and a projection.
+pub(crate) fn encode_response(bundle: Option<Value>, projection: Value) -> Bytes {
     let value = match bundle {
         Some(bundle) => json!({ "bundle": bundle, "projection": projection }),
         None => projection,
@@ -70,17 +73,25 @@ pub(crate) fn response(bundle: Option<Value>, projection: Value) -> Bytes {
     value.to_string().into()
 }
 
-/// The bundle as the caller is shown it: rejected, committed, or accepted without a word.
+/// What a committed bundle wrote.
+#[derive(Clone, Copy)]
+pub(crate) struct WrittenBundle<'a> {
+    pub(crate) commit: &'a BundleCommit,
+    pub(crate) entries: &'a [Entry],
+    pub(crate) items: &'a [PocketItem],
+}
+
+/// The form of a bundle in an answer: rejected, committed, or accepted without entries.
 pub(crate) fn bundle_form(
     sent: &Value,
     rejection: Option<&str>,
-    written: Option<(&BundleCommit, &[Entry], &[PocketItem])>,
+    written: Option<WrittenBundle<'_>>,
     proposed_by: &ProposedBy,
 ) -> Value {
     match (rejection, written) {
         (Some(reason), _) => proposal::rejected_form(sent, reason),
-        (None, Some((commit, entries, items))) => {
-            proposal::committed_form(commit, entries.iter(), items.iter())
+        (None, Some(written)) => {
+            proposal::committed_form(written.commit, written.entries.iter(), written.items.iter())
         }
         (None, None) => {
             let request = sent
@@ -92,8 +103,7 @@ pub(crate) fn bundle_form(
     }
 }
 
-/// Makes a recorded answer again; `bundle` is what came with the request, this time as the first
-/// time.
+/// Makes a recorded answer again. `bundle` is the bundle of the repeated request.
 pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Result<Bytes, Fault> {
     let corrupt = || {
         Fault::new(
@@ -119,9 +129,10 @@ pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Resul
     };
     let projected = projection::project_again(&view, &frame, outcome.cursor_after.as_deref());
     let form = bundle
-        .filter(|_| outcome.door == Door::Beat)
-        .map(|sent| form_again(&view, outcome, sent));
-    let response = response(form, projected);
+        .filter(|_| outcome.kind == RequestKind::Beat)
+        .map(|sent| bundle_form_again(&view, outcome, sent));
+    let response = encode_response(form, projected);
+    // A different answer would break the promise of equal bytes, so it is an error instead.
     if *blake3::hash(&response).as_bytes() == outcome.response {
         Ok(response)
     } else {
@@ -129,7 +140,7 @@ pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Resul
     }
 }
 
-fn form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value {
+fn bundle_form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value {
     let world = view.world;
     let bundle = outcome.bundle.and_then(|id| world.bundle(id));
     let numbers = bundle.map_or(0..0, |bundle| {
@@ -143,12 +154,17 @@ fn form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value {
         .items_from(numbers.start)
         .take_while(|row| row.entry < numbers.end);
     let items: Vec<PocketItem> = items.map(|row| row.item.clone()).collect();
-    let written = bundle.map(|bundle| (&bundle.commit, &entries[..], &items[..]));
+    let written = bundle.map(|bundle| WrittenBundle {
+        commit: &bundle.commit,
+        entries: &entries,
+        items: &items,
+    });
     let text = |key: &str| {
         sent.pointer(&format!("/proposed_by/{key}"))
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
+    // Only used for a bundle that wrote nothing; a committed one has its recorded proposer.
     let by = ProposedBy {
         engine: text("engine").to_owned(),
         actor: text("actor").to_owned(),

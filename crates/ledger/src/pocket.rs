@@ -1,7 +1,7 @@
-//! The pocket: the clock, what is planned and what was told, all of it parts of visible entries.
+//! The pocket: clock, calendar and messages, all of them parts of visible entries.
 //!
-//! An item is visible where its source is. A newer item replaces an older one only for those who
-//! see the newer one, so a hidden change leaves everybody else's calendar as it was.
+//! An item is visible where its entry is. A newer item replaces an older one only for readers who
+//! see the newer one, so a hidden change leaves the calendars of all others as they were.
 
 use std::collections::HashSet;
 
@@ -14,33 +14,34 @@ use crate::staged::Staged;
 use crate::time::WorldTime;
 use crate::view::View;
 
-/// Items of a list that are shown; of more, the newest.
+/// Items per list; of more, the newest.
 const ITEMS_MAX: usize = 1000;
-/// Bytes of text in a list.
+/// Bytes of text per list.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// An item with its source, both visible.
-struct Shown<'a> {
+/// An item and its entry, both visible.
+struct VisibleItem<'a> {
     item: &'a PocketItem,
     source: &'a Entry,
     number: Option<u32>,
 }
 
-/// The items that the view sees and that no visible item replaces, in ledger order.
-fn live<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<Shown<'a>> {
-    let committed = view.world.items(view.at()).filter_map(|row| {
-        Some(Shown {
+/// The visible items that no visible item replaces, in ledger order.
+fn current_items<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<VisibleItem<'a>> {
+    let committed = view.world.items(view.position()).filter_map(|row| {
+        Some(VisibleItem {
             item: &row.item,
-            source: view.numbered(row.entry)?,
+            source: view.entry_at(row.entry)?,
             number: Some(row.entry),
         })
     });
-    let fresh = staged.items(view).map(|(item, source)| Shown {
+    let fresh = staged.items(view).map(|(item, source)| VisibleItem {
         item,
         source,
         number: None,
     });
     let visible: Vec<_> = committed.chain(fresh).collect();
+    // Only visible items replace others, so a hidden change stays hidden.
     let replaced: HashSet<ItemId> = visible
         .iter()
         .filter_map(|shown| shown.item.supersedes)
@@ -51,8 +52,13 @@ fn live<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<Shown<'a>> {
         .collect()
 }
 
-/// The pocket as the view sees it.
-pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available: bool) -> Value {
+/// The pocket of a view as JSON.
+pub fn pocket_json(
+    view: &View<'_>,
+    staged: &Staged<'_>,
+    clock: &ClockState,
+    available: bool,
+) -> Value {
     if !available {
         return json!({
             "is_available": false,
@@ -61,8 +67,8 @@ pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available:
             "messages": { "items": [] },
         });
     }
-    let live = live(view, staged);
-    let of = |kind| {
+    let live = current_items(view, staged);
+    let newest_of = |kind| {
         live.iter()
             .rev()
             .filter(move |shown| shown.item.kind == kind)
@@ -70,31 +76,31 @@ pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available:
     json!({
         "is_available": true,
         "clock": { "world_time": clock.time.as_str(), "timezone": clock.timezone.as_str() },
-        "calendar": { "items": newest(of(ItemKind::Calendar).filter_map(calendar)) },
-        "messages": { "items": newest(of(ItemKind::Message).map(message)) },
+        "calendar": { "items": take_newest(newest_of(ItemKind::Calendar).filter_map(calendar_json)) },
+        "messages": { "items": take_newest(newest_of(ItemKind::Message).map(message_json)) },
     })
 }
 
-/// An item of a list, and the entry that it is a part of.
+/// A listed item and its entry.
 #[derive(Debug, Clone)]
 pub struct ListedItem<'a> {
-    /// The item's JSON.
+    /// The item as JSON.
     pub value: Value,
-    /// Its source.
+    /// The entry that it is a part of.
     pub source: &'a Entry,
 }
 
-/// Every item of a kind that the view sees, in ledger order; none where the world shows no pocket.
-pub fn list<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
+/// All visible items of a kind, in ledger order; none if the world shows no pocket.
+pub fn list_items<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
     if !view.world.config.pocket_available {
         return Vec::new();
     }
-    let live = live(view, &Staged::default());
+    let live = current_items(view, &Staged::default());
     let of_kind = live.iter().filter(|shown| shown.item.kind == kind);
     let listed = of_kind.filter_map(|shown| {
         let value = match kind {
-            ItemKind::Calendar => calendar(shown)?,
-            ItemKind::Message => message(shown),
+            ItemKind::Calendar => calendar_json(shown)?,
+            ItemKind::Message => message_json(shown),
         };
         Some(ListedItem {
             value,
@@ -104,8 +110,9 @@ pub fn list<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
     listed.collect()
 }
 
-/// As many of the items as a list holds, in ledger order: every answer carries them.
-fn newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
+/// Takes as many items as a list may have, and returns them in ledger order. The limits exist
+/// because every answer contains the lists.
+fn take_newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
     let fits = |item: &Value| {
         let texts = item
@@ -121,43 +128,44 @@ fn newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
     items
 }
 
-fn part<'a>(source: &'a Entry, span: Option<&Span>) -> Option<&'a str> {
+fn text_part<'a>(source: &'a Entry, span: Option<&Span>) -> Option<&'a str> {
     let span = span?;
     source.text.get(span.start as usize..span.end as usize)
 }
 
-/// An item of the calendar; one without a title only takes another one away.
-fn calendar(shown: &Shown<'_>) -> Option<Value> {
-    let Shown { item, source, .. } = shown;
+/// A calendar item as JSON; `None` for one without a title, which only cancels another one.
+fn calendar_json(shown: &VisibleItem<'_>) -> Option<Value> {
+    let VisibleItem { item, source, .. } = shown;
     Some(json!({
-        "title": part(source, item.title.as_ref())?,
+        "title": text_part(source, item.title.as_ref())?,
         "time": item.time.as_ref().map(WorldTime::as_str),
-        "location": part(source, item.location.as_ref()),
-        "notes": part(source, item.notes.as_ref()),
+        "location": text_part(source, item.location.as_ref()),
+        "notes": text_part(source, item.notes.as_ref()),
         "item_id": item.id.to_string(),
         "entry_id": source.id.to_string(),
     }))
 }
 
-fn message(shown: &Shown<'_>) -> Value {
-    let Shown { item, source, .. } = shown;
+fn message_json(shown: &VisibleItem<'_>) -> Value {
+    let VisibleItem { item, source, .. } = shown;
     json!({
         "from": &*source.label,
-        "text": part(source, item.title.as_ref()).unwrap_or(&source.text),
+        "text": text_part(source, item.title.as_ref()).unwrap_or(&source.text),
         "time": source.time.as_str(),
         "item_id": item.id.to_string(),
         "entry_id": source.id.to_string(),
     })
 }
 
-/// The numbers of the entries from which open calendar items come: neither replaced nor past.
+/// The entries of open calendar items, which are neither replaced nor past.
 pub fn open_calendar(view: &View<'_>, now: &WorldTime) -> Vec<u32> {
-    let open = |shown: &&Shown<'_>| {
+    let open = |shown: &&VisibleItem<'_>| {
         let item = shown.item;
+        // An appointment without a time never becomes past.
         let past = item.time.as_ref().is_some_and(|time| time < now);
         item.kind == ItemKind::Calendar && item.title.is_some() && !past
     };
-    let mut numbers: Vec<u32> = live(view, &Staged::default())
+    let mut numbers: Vec<u32> = current_items(view, &Staged::default())
         .iter()
         .filter(open)
         .filter_map(|shown| shown.number)
@@ -198,7 +206,7 @@ mod tests {
             id: EntryId(number),
             bundle: BundleId(1),
             request: Arc::from("r"),
-            time: WorldTime::at(Timestamp(1)),
+            time: WorldTime::from_timestamp(Timestamp(1)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name("ANN"),
@@ -232,7 +240,7 @@ mod tests {
         }
     }
 
-    /// What is shown, item by item, from all that there ever was.
+    /// The expected items, computed from all items of the world one by one.
     fn expected(view: &View<'_>, items: &[PocketItem], kind: ItemKind) -> Vec<String> {
         let visible = || items.iter().filter(|item| view.entry(item.entry).is_some());
         let replaced: HashSet<ItemId> = visible().filter_map(|item| item.supersedes).collect();
@@ -258,8 +266,8 @@ mod tests {
     #[test]
     fn an_answer_carries_no_more_than_a_list_holds() {
         let long = || json!({ "text": "x".repeat(300 << 10) });
-        assert_eq!(newest(std::iter::repeat_with(long).take(64)).len(), 3);
-        let numbered = newest((0..5000).rev().map(|number| json!(number)));
+        assert_eq!(take_newest(std::iter::repeat_with(long).take(64)).len(), 3);
+        let numbered = take_newest((0..5000).rev().map(|number| json!(number)));
         assert_eq!((numbered.len(), &numbered[999]), (ITEMS_MAX, &json!(4999)));
     }
 
@@ -267,7 +275,7 @@ mod tests {
     fn p15_what_is_passed_over_is_what_nobody_is_shown_at_any_position() {
         for seed in 0..60 {
             let mut random = Random::new(seed);
-            let start = WorldTime::at(Timestamp(1));
+            let start = WorldTime::from_timestamp(Timestamp(1));
             let mut world = World::new(Config::new(name("w"), Profile::Narrative, start));
             let mut items = Vec::new();
             for number in 0..24 {
@@ -283,7 +291,7 @@ mod tests {
                 .flat_map(|v| (0..=24).map(move |at| (v.clone(), at)))
             {
                 let view = world.view_at(viewer.clone(), at);
-                let pocket = show(&view, &Staged::default(), &world.clock, true);
+                let pocket = pocket_json(&view, &Staged::default(), &world.clock, true);
                 for (part, kind) in [
                     ("calendar", ItemKind::Calendar),
                     ("messages", ItemKind::Message),

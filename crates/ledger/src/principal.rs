@@ -1,26 +1,28 @@
-//! Who asks. Identity comes from the token; a body never changes it.
+//! The caller of a request, and what the caller may write and see.
+//!
+//! Identity comes from the token alone. Nothing in a request's body changes it.
 
 use crate::audience::{Audience, Viewer};
 use crate::config::Config;
 use crate::ids::{Name, WORLD};
 use crate::world::World;
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Principal {
     /// The owner, who is the operator in every world.
     Owner,
     /// A person of the world.
     Person {
-        /// Who.
+        /// The person's id.
         id: Name,
-        /// Whether it may write.
+        /// Whether the token may write.
         write: bool,
     },
 }
 
 impl Principal {
-    /// How it is recorded, and by which two requests are the same caller's.
+    /// The text form in records. Two requests with the same key come from the same caller.
     pub fn key(&self) -> String {
         match self {
             Self::Owner => "owner".to_owned(),
@@ -28,7 +30,7 @@ impl Principal {
         }
     }
 
-    /// Whose eyes it reads with.
+    /// The reader as whom the caller reads.
     pub fn viewer(&self) -> Viewer {
         match self {
             Self::Owner => Viewer::operator(),
@@ -37,35 +39,35 @@ impl Principal {
     }
 }
 
-/// In whose names a writer may write, and with whose eyes it may read.
+/// The authors in whose names a writer may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// As this person only.
+    /// One person.
     Person(Name),
-    /// As every person, and as the world.
+    /// Every person, and the world.
     Everyone,
-    /// As these persons; the world is one of them if it is named.
+    /// These persons, and the world if it is named.
     These(Vec<Name>),
 }
 
 impl Grant {
-    /// The grant of whoever brings a bundle.
-    pub fn of(principal: &Principal) -> Self {
+    /// The grant of a caller who brings a bundle.
+    pub fn of_caller(principal: &Principal) -> Self {
         match principal {
             Principal::Owner => Self::Everyone,
             Principal::Person { id, .. } => Self::Person(id.clone()),
         }
     }
 
-    /// The grant of a world's attached writer.
-    pub fn of_attached(config: &Config) -> Self {
+    /// The grant of the world's attached writer.
+    pub fn of_attached_writer(config: &Config) -> Self {
         config
             .writer_persons
             .clone()
             .map_or(Self::Everyone, Self::These)
     }
 
-    /// Whether it covers writing as this person.
+    /// Whether the writer may write as this person.
     pub fn covers_person(&self, id: &Name) -> bool {
         match self {
             Self::Person(own) => own == id,
@@ -74,7 +76,7 @@ impl Grant {
         }
     }
 
-    /// Whether it covers writing as the world.
+    /// Whether the writer may write as the world.
     pub fn covers_world(&self) -> bool {
         match self {
             Self::Person(_) => false,
@@ -84,26 +86,28 @@ impl Grant {
     }
 }
 
-/// Whose eyes a writer cites with.
+/// The entries that a writer may cite.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
-    /// One reader's.
-    Viewer(Viewer),
-    /// Those of everyone in whose name it may write.
-    AnyOf(Grant),
+pub enum CitableEntries {
+    /// Those that one reader may see.
+    VisibleTo(Viewer),
+    /// Those that any person of the grant may see.
+    VisibleToAnyOf(Grant),
 }
 
-impl Sight {
-    /// Whether an entry can be seen so.
-    pub(crate) fn sees(&self, world: &World, number: u32) -> bool {
+impl CitableEntries {
+    /// Whether the writer may cite the entry of this number.
+    pub(crate) fn includes(&self, world: &World, number: u32) -> bool {
         let Some(class) = world.class_of(number) else {
             return false;
         };
         match self {
-            Self::Viewer(viewer) => world.classes().can_see(viewer, class),
-            Self::AnyOf(grant) => match world.classes().audience(class) {
+            Self::VisibleTo(viewer) => world.classes().can_see(viewer, class),
+            Self::VisibleToAnyOf(grant) => match world.classes().audience(class) {
                 None => false,
                 Some(Audience::Public) => true,
+                // The operator is not a person of the grant: entries to the operator alone stay
+                // hidden.
                 Some(Audience::Readers(readers)) => readers
                     .iter()
                     .any(|name| name.may_be_a_person() && grant.covers_person(name)),

@@ -1,7 +1,7 @@
-//! What a screen shows: the visible entries after a cursor, and the pocket.
+//! Projections: what a screen shows, which is the visible entries after a cursor and the pocket.
 //!
-//! A projection is made from written reality and from nothing else: texts are the ledger's, to the
-//! byte, and nothing is joined, softened or inserted.
+//! A projection is made from written reality and nothing else. Texts are the ledger's, byte for
+//! byte; nothing is joined, softened or inserted.
 
 use serde_json::{Value, json};
 
@@ -14,21 +14,22 @@ use crate::pocket;
 use crate::staged::Staged;
 use crate::view::View;
 
-/// The rules by which answers are made; recorded with each outcome, and frozen once released.
+/// The version of the projection's rules. It is recorded with each outcome; released rules never
+/// change.
 pub const VERSION: u32 = 1;
-/// Entries on one page.
+/// Entries per page.
 pub const PAGE_ENTRIES_MAX: usize = 500;
-/// Bytes of text on one page; one entry is always on it.
+/// Bytes of text per page. A page always has at least one entry.
 pub const PAGE_TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// What a projection is made of, besides the view.
+/// The parameters of a projection, besides the view.
 #[derive(Debug, Clone)]
 pub struct Frame<'a> {
-    /// Echoed.
+    /// The request's id, which the answer repeats.
     pub request: &'a str,
-    /// Echoed.
+    /// The request's cursor, which the answer repeats.
     pub cursor_before: Option<&'a str>,
-    /// How many visible entries are behind the page.
+    /// How many visible entries come before the page.
     pub start: u64,
     /// The world's time at this position.
     pub clock: &'a ClockState,
@@ -36,24 +37,24 @@ pub struct Frame<'a> {
     pub pocket_available: bool,
     /// The bundle that this beat committed.
     pub bundle: Option<BundleId>,
-    /// What is not in the world yet.
+    /// Entries that this beat commits and that are not in the world yet.
     pub staged: Staged<'a>,
-    /// Entries on the page, at most.
+    /// The maximal number of entries on the page.
     pub limit: usize,
 }
 
-/// A projection and the cursor in it.
+/// A projection with its cursor.
 #[derive(Debug, Clone)]
 pub struct Projection {
     /// The projection's JSON.
     pub value: Value,
-    /// Where the next page begins; none if nothing was ever visible.
+    /// Where the next page begins; `None` if no entry was ever visible.
     pub cursor_after: Option<String>,
 }
 
 /// Makes the projection of a view.
 pub fn project(view: &View<'_>, frame: &Frame<'_>) -> Projection {
-    let page = page(view, frame);
+    let page = read_entries(view, frame);
     let end = frame.start + page.len() as u64;
     let cursor_after = (end > 0).then(|| cursor::write(view, end));
     let value = assemble(view, frame, &page, cursor_after.as_deref());
@@ -63,18 +64,19 @@ pub fn project(view: &View<'_>, frame: &Frame<'_>) -> Projection {
     }
 }
 
-/// Makes a recorded projection again: its cursors are those that were given out then.
+/// Makes a recorded projection again, with the cursor of that time.
 pub fn project_again(view: &View<'_>, frame: &Frame<'_>, cursor_after: Option<&str>) -> Value {
-    assemble(view, frame, &page(view, frame), cursor_after)
+    assemble(view, frame, &read_entries(view, frame), cursor_after)
 }
 
-fn page<'a>(view: &View<'a>, frame: &Frame<'a>) -> Vec<&'a Entry> {
+fn read_entries<'a>(view: &View<'a>, frame: &Frame<'a>) -> Vec<&'a Entry> {
     let committed = view.count();
     let first = view.number_at(frame.start);
     let behind = usize::try_from(frame.start.saturating_sub(committed)).unwrap_or(usize::MAX);
-    let rest = view.from(first).map(|(_, entry)| entry);
+    let rest = view.entries_from(first).map(|(_, entry)| entry);
     let entries = rest.chain(frame.staged.visible(view).skip(behind));
     let mut bytes = 0;
+    // The first entry always fits; otherwise a page could never get past it.
     let fits = |(index, entry): &(usize, &Entry)| {
         bytes += entry.text.len();
         *index == 0 || bytes <= PAGE_TEXT_BYTES_MAX
@@ -94,29 +96,30 @@ fn assemble(
     page: &[&Entry],
     cursor_after: Option<&str>,
 ) -> Value {
+    // A reader who sees no entry of the bundle must not learn that one was written.
     let bundle = frame
         .bundle
-        .filter(|&id| shows_of_bundle(view, &frame.staged, id));
+        .filter(|&id| shows_bundle(view, &frame.staged, id));
     json!({
         "request_id": frame.request,
         "stream": {
             "cursor_before": frame.cursor_before,
             "cursor_after": cursor_after,
-            "entries": page.iter().map(|entry| shown(entry)).collect::<Vec<_>>(),
+            "entries": page.iter().map(|entry| stream_entry(entry)).collect::<Vec<_>>(),
         },
-        "pocket": pocket::show(view, &frame.staged, frame.clock, frame.pocket_available),
+        "pocket": pocket::pocket_json(view, &frame.staged, frame.clock, frame.pocket_available),
         "debug": { "wrote": bundle.is_some(), "bundle_id": bundle.map(|id| id.to_string()) },
     })
 }
 
-/// Whether the reader may see any entry of a bundle.
-fn shows_of_bundle(view: &View<'_>, staged: &Staged<'_>, id: BundleId) -> bool {
+/// Whether the reader may see any entry of a bundle. `debug.wrote` must not reveal hidden writes.
+fn shows_bundle(view: &View<'_>, staged: &Staged<'_>, id: BundleId) -> bool {
     view.entries_of_bundle(id).next().is_some()
         || staged.visible(view).any(|entry| entry.bundle == id)
 }
 
-/// An entry as the stream shows it.
-pub fn shown(entry: &Entry) -> Value {
+/// The form of an entry in the stream.
+pub fn stream_entry(entry: &Entry) -> Value {
     json!({
         "entry_id": entry.id.to_string(),
         "created_at_world": entry.time.as_str(),
@@ -126,8 +129,8 @@ pub fn shown(entry: &Entry) -> Value {
     })
 }
 
-/// Adds to each entry of a page who may see it, as the committed form says it. Pages that answer a
-/// beat never have it: what was answered once is answered again to the byte.
+/// Adds to each entry of a page who may see it. Answers to beats never have it, because a repeated
+/// request must get the same bytes.
 pub fn add_audiences(view: &View<'_>, page: &mut Value) {
     let entries = page
         .pointer_mut("/stream/entries")
@@ -140,8 +143,8 @@ pub fn add_audiences(view: &View<'_>, page: &mut Value) {
     }
 }
 
-/// A page of the stream as it is now: what a request that only reads is answered.
-pub fn read(
+/// Makes the page that answers a request that only reads.
+pub fn read_page(
     view: &View<'_>,
     request: &str,
     cursor: Option<&str>,

@@ -1,8 +1,7 @@
-//! A bundle of writes: as it was accepted, and the forms in which it is answered.
+//! Accepted bundles, and the JSON forms of bundles in answers.
 //!
-//! A [`Proposal`] is made by acceptance and by nothing else, so whoever holds one may commit it.
-//! The forms are the same for the same request, whatever order its keys came in: an answer can be
-//! made again.
+//! Only acceptance makes a [`Proposal`], so a proposal may always be committed. The forms do not
+//! depend on the key order of the request, so that a repeated request gets the same bytes.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -14,49 +13,49 @@ use crate::time::WorldTime;
 /// An accepted bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Who proposed it.
+    /// The proposer.
     pub proposed_by: ProposedBy,
-    /// What is to be written, in order.
+    /// The entries to write, in order.
     pub entries: Vec<ProposedEntry>,
-    /// What is to be put into the pocket.
+    /// The pocket items to add.
     pub items: Vec<ProposedItem>,
-    /// The scene set anew.
+    /// The new scene, if the writer sets one.
     pub scene: Option<ProposedScene>,
-    /// What is noted about persons.
+    /// Notes about persons.
     pub notes: Vec<ProposedNote>,
 }
 
 /// An accepted entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedEntry {
-    /// Who writes it.
+    /// The author.
     pub author: Author,
-    /// Whom it is addressed to; none means everyone.
+    /// The addressees; `None` means everyone.
     pub visible_to: Option<Box<[Name]>>,
-    /// Where it is shown.
+    /// The channel that shows it.
     pub channel: Channel,
-    /// When, in the world; none takes the commit's time.
+    /// The world time; `None` means the commit's time.
     pub time: Option<WorldTime>,
-    /// The words, to the byte.
+    /// The text, byte for byte.
     pub text: String,
-    /// The entry that this one answers.
+    /// The entry that this one replies to.
     pub reply_to: Option<EntryId>,
 }
 
 /// An accepted pocket item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedItem {
-    /// Which of the proposal's entries it comes from.
+    /// The index of its entry in the proposal.
     pub entry_index: usize,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
     /// Its title; a calendar item without one cancels what it supersedes.
     pub title: Option<Span>,
-    /// When it is.
+    /// The time of the appointment.
     pub time: Option<WorldTime>,
-    /// Where it is.
+    /// The place of the appointment.
     pub location: Option<Span>,
-    /// More about it.
+    /// Further words.
     pub notes: Option<Span>,
     /// The item that it replaces.
     pub supersedes: Option<ItemId>,
@@ -65,28 +64,28 @@ pub struct ProposedItem {
 /// An accepted scene.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedScene {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What they are made from; never empty.
+    /// The entries that it is made from; never empty.
     pub cited: Vec<EntryId>,
 }
 
 /// An accepted note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedNote {
-    /// About whom.
+    /// The person.
     pub person: Name,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What they are made from; never empty.
+    /// The entries that it is made from; never empty.
     pub cited: Vec<EntryId>,
 }
 
-fn rejection(reason: Option<&str>) -> Value {
+fn rejection_json(reason: Option<&str>) -> Value {
     json!({ "rejected": reason.is_some(), "reason": reason })
 }
 
-/// A bundle that was committed, with its items if it has any.
+/// The form of a committed bundle, with its items if it has any.
 pub fn committed_form<'a>(
     commit: &BundleCommit,
     entries: impl Iterator<Item = &'a Entry>,
@@ -95,35 +94,36 @@ pub fn committed_form<'a>(
     let mut form = json!({
         "bundle_id": commit.id.to_string(),
         "request_id": &*commit.request,
-        "proposed_by": proposed_by(&commit.proposed_by),
+        "proposed_by": proposed_by_json(&commit.proposed_by),
         "entries": entries.map(Entry::to_json).collect::<Vec<_>>(),
         "wrote": true,
-        "rejection": rejection(None),
+        "rejection": rejection_json(None),
     });
-    let items: Vec<_> = items.map(item_form).collect();
+    let items: Vec<_> = items.map(item_json).collect();
+    // The field is optional: a bundle without items does not have it.
     if let (false, Some(fields)) = (items.is_empty(), form.as_object_mut()) {
         fields.insert("pocket_items".to_owned(), items.into());
     }
     form
 }
 
-/// A bundle that was accepted and wrote nothing.
+/// The form of a bundle that was accepted without entries.
 pub fn unwritten_form(request: &str, by: &ProposedBy) -> Value {
     json!({
         "bundle_id": null,
         "request_id": request,
-        "proposed_by": proposed_by(by),
+        "proposed_by": proposed_by_json(by),
         "entries": [],
         "wrote": false,
-        "rejection": rejection(None),
+        "rejection": rejection_json(None),
     })
 }
 
-fn proposed_by(by: &ProposedBy) -> Value {
+fn proposed_by_json(by: &ProposedBy) -> Value {
     json!({ "engine": by.engine, "actor": by.actor })
 }
 
-fn item_form(item: &PocketItem) -> Value {
+fn item_json(item: &PocketItem) -> Value {
     let span = |span: &Option<Span>| span.as_ref().map(|span| [span.start, span.end]);
     let kind = match item.kind {
         ItemKind::Calendar => "CALENDAR",
@@ -141,11 +141,11 @@ fn item_form(item: &PocketItem) -> Value {
     })
 }
 
-/// A bundle that was refused: as it came, but it wrote nothing and has no ids. What came may be any
-/// JSON; a field that is missing or of another type is empty in the answer, so that it can be read
-/// as a bundle.
+/// The form of a rejected bundle: as it was sent, but without ids and with `wrote` false. The
+/// bundle may be any JSON. A missing field or one of the wrong type is empty in the form, so that
+/// clients can always read it as a bundle.
 pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
-    let mut rest = match ordered(bundle) {
+    let mut rest = match normalize(bundle) {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
@@ -163,25 +163,26 @@ pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
         .as_array_mut()
         .into_iter()
         .flatten()
-        .for_each(forget_ids);
+        .for_each(clear_ids);
     let mut form = json!({
         "bundle_id": null,
         "request_id": request,
         "proposed_by": proposed_by,
         "entries": entries,
         "wrote": false,
-        "rejection": rejection(Some(reason)),
+        "rejection": rejection_json(Some(reason)),
     });
     if let Some(fields) = form.as_object_mut() {
         for (key, value) in rest {
+            // Fields of the form itself win over what the writer sent.
             fields.entry(key).or_insert(value);
         }
     }
     form
 }
 
-/// No entry of a refused bundle has an id, whatever its writer claimed.
-fn forget_ids(entry: &mut Value) {
+/// Removes the ids that the writer claimed.
+fn clear_ids(entry: &mut Value) {
     for key in ["entry_id", "bundle_id"] {
         if let Some(id) = entry.get_mut(key) {
             *id = Value::Null;
@@ -189,30 +190,29 @@ fn forget_ids(entry: &mut Value) {
     }
 }
 
-/// The value with its keys sorted and its numbers in one form, so that requests that are the same
-/// are answered the same.
-fn ordered(value: &Value) -> Value {
+/// Sorts keys and normalizes numbers, so that equal requests get equal answers.
+fn normalize(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(ordered).collect(),
+        Value::Array(items) => items.iter().map(normalize).collect(),
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by_key(|(key, _)| *key);
             Value::Object(
                 fields
                     .into_iter()
-                    .map(|(key, value)| (key.clone(), ordered(value)))
+                    .map(|(key, value)| (key.clone(), normalize(value)))
                     .collect(),
             )
         }
-        Value::Number(number) => Value::Number(one_form(number)),
+        Value::Number(number) => Value::Number(normalize_number(number)),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
 }
 
-/// A number as the double that the canonical form takes it for; a whole one without a point.
-fn one_form(number: &Number) -> Number {
+/// Normalizes a number to a double, and a whole double to an integer.
+fn normalize_number(number: &Number) -> Number {
     let double = number.as_f64().unwrap_or_default();
-    // Up to here every whole number is a double of its own.
+    // Up to 2^53 every whole number has its own double.
     let whole = double.fract() == 0.0 && double.abs() <= 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits")]
     let exact = whole.then_some(double as i64);

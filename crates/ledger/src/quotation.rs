@@ -1,8 +1,8 @@
-//! Verbatim pieces of entries, and how many of them fit.
+//! Verbatim pieces of entries, and how many of them fit into a number of bytes.
 //!
 //! A quotation is a contiguous piece of an entry's text on character boundaries, at most
-//! [`QUOTATION_BYTES_MAX`] long. Several are joined by newlines, in ledger order. What does not fit is left
-//! out, the oldest first; only where nothing else would be left is a quotation cut shorter.
+//! [`QUOTATION_BYTES_MAX`] long. Quotations are joined by newlines, in ledger order. Those that do
+//! not fit are left out, the oldest first. A quotation is only cut if nothing else would be left.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use crate::ids::EntryId;
 use crate::json::Node;
 use crate::view::View;
 
-/// A longer text is quoted in part.
+/// Longer texts are quoted in part.
 pub const QUOTATION_BYTES_MAX: usize = crate::search::EXCERPT_BYTES_MAX;
 
-/// What an id takes in a list of a JSON document, with its quotes and a comma.
+/// The bytes of an id in a JSON list, with its quotes and a comma.
 pub(crate) const LISTED_ID_BYTES: usize = 31;
 
 /// A piece of an entry.
@@ -26,12 +26,12 @@ pub struct Quotation<'a> {
     pub(crate) number: u32,
     /// The entry.
     pub entry: &'a Entry,
-    /// Which bytes of its text.
+    /// The byte range in the entry's text.
     pub range: Range<usize>,
 }
 
 impl<'a> Quotation<'a> {
-    /// The beginning of an entry; all of it if it is short.
+    /// The beginning of an entry; a short entry is quoted whole.
     pub(crate) fn beginning(number: u32, entry: &'a Entry) -> Self {
         Self {
             number,
@@ -40,14 +40,14 @@ impl<'a> Quotation<'a> {
         }
     }
 
-    /// The words.
+    /// The quoted text.
     pub fn text(&self) -> &'a str {
         self.entry.text.get(self.range.clone()).unwrap_or_default()
     }
 }
 
-/// The words of quotations, joined by newlines.
-pub(crate) fn join(quotations: &[Quotation<'_>]) -> String {
+/// Joins quotations by newlines.
+pub(crate) fn join_texts(quotations: &[Quotation<'_>]) -> String {
     quotations
         .iter()
         .map(Quotation::text)
@@ -68,7 +68,7 @@ fn json_width(byte: u8) -> usize {
     }
 }
 
-/// What is left of the space for quotations, as text and inside a JSON document.
+/// The remaining space for quotations, as text bytes and as JSON bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Space {
     text: usize,
@@ -76,16 +76,16 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// For a text of so many bytes, without regard to the document.
+    /// Space for so many bytes of text, without a JSON limit.
     pub(crate) fn of_text(bytes: usize) -> Self {
-        // One more for the newline that nothing follows.
+        // One more for the newline behind the last quotation, which `join` does not write.
         Self {
             text: bytes.saturating_add(1),
             json: usize::MAX,
         }
     }
 
-    /// For so many bytes of a JSON document, which also lists the ids of what is quoted.
+    /// Space for so many bytes of JSON, including the list of ids.
     pub(crate) fn of_json(bytes: usize) -> Self {
         Self {
             text: usize::MAX,
@@ -93,7 +93,7 @@ impl Space {
         }
     }
 
-    /// The same with at most so many bytes of a JSON document.
+    /// Adds a limit of JSON bytes.
     pub(crate) fn and_json(self, bytes: usize) -> Self {
         Self {
             json: self.json.min(bytes),
@@ -101,18 +101,20 @@ impl Space {
         }
     }
 
-    /// Bytes of a JSON document that are left.
-    pub(crate) fn json(self) -> usize {
+    /// The remaining JSON bytes.
+    pub(crate) fn json_left(self) -> usize {
         self.json
     }
 
-    /// Takes so many bytes of the document away.
-    pub(crate) fn spend(&mut self, json: usize) {
+    /// Uses up so many JSON bytes.
+    pub(crate) fn use_json(&mut self, json: usize) {
         self.json = self.json.saturating_sub(json);
     }
 
-    fn take(&mut self, text: &str) -> bool {
+    /// Uses up the space of a text, if it fits.
+    fn try_take(&mut self, text: &str) -> bool {
         let left = self.text.checked_sub(text.len() + 1);
+        // In JSON the newline is escaped, and the pack lists the entry's id.
         let json_left = self
             .json
             .checked_sub(json_bytes(text) + json_width(b'\n') + LISTED_ID_BYTES);
@@ -123,19 +125,19 @@ impl Space {
         true
     }
 
-    /// The longest beginning of a quotation that fits; none when not one character does.
+    /// The longest beginning of a quotation that fits; `None` if not even one character does.
     fn shorten<'a>(self, quotation: &Quotation<'a>) -> Option<Quotation<'a>> {
         let text = quotation.text();
         let mut json = self.json.checked_sub(json_width(b'\n') + LISTED_ID_BYTES)?;
-        let fit = text
-            .bytes()
-            .take(self.text.saturating_sub(1))
-            .take_while(|&byte| {
-                let left = json.checked_sub(json_width(byte));
-                json = left.unwrap_or_default();
-                left.is_some()
-            });
-        let end = text.floor_char_boundary(fit.count());
+        let mut fit = 0;
+        for byte in text.bytes().take(self.text.saturating_sub(1)) {
+            let Some(left) = json.checked_sub(json_width(byte)) else {
+                break;
+            };
+            json = left;
+            fit += 1;
+        }
+        let end = text.floor_char_boundary(fit);
         let range = quotation.range.start..quotation.range.start + end;
         (end > 0).then(|| Quotation {
             range,
@@ -143,9 +145,9 @@ impl Space {
         })
     }
 
-    /// Takes what fits of quotations that come newest first, and gives it in ledger order. An entry
-    /// that is among the taken is not quoted again. The first that does not fit ends it; if it is
-    /// the only one, its beginning is quoted.
+    /// Selects quotations, given newest first, as long as they fit, and returns them in ledger
+    /// order. It skips entries in `taken` and adds those that it selects. If the very first one
+    /// does not fit, its beginning is quoted.
     pub(crate) fn fill<'a>(
         &mut self,
         newest_first: impl Iterator<Item = Quotation<'a>>,
@@ -156,39 +158,39 @@ impl Space {
             if taken.contains(&quotation.number) {
                 continue;
             }
-            let fits = self.take(quotation.text());
-            let shorter = (!fits && quotations.is_empty())
-                .then(|| self.shorten(&quotation))
-                .flatten();
-            if let Some(quotation) = if fits { Some(quotation) } else { shorter } {
-                if !fits {
-                    self.take(quotation.text());
-                }
+            if self.try_take(quotation.text()) {
                 taken.insert(quotation.number);
                 quotations.push(quotation);
+                continue;
             }
-            if !fits {
-                break;
+            // Stops here even if an older, shorter entry would fit: gaps would mislead the reader.
+            if quotations.is_empty()
+                && let Some(shorter) = self.shorten(&quotation)
+            {
+                self.try_take(shorter.text());
+                taken.insert(shorter.number);
+                quotations.push(shorter);
             }
+            break;
         }
         quotations.sort_by_key(|quotation| quotation.number);
         quotations
     }
 }
 
-/// The newest visible entries, as far as they may be quoted.
-pub(crate) fn newest<'a>(view: &View<'a>) -> impl Iterator<Item = Quotation<'a>> + use<'a> {
+/// The newest visible entries as quotations.
+pub(crate) fn quote_newest<'a>(view: &View<'a>) -> impl Iterator<Item = Quotation<'a>> + use<'a> {
     view.newest_first()
         .map(|(number, entry)| Quotation::beginning(number, entry))
 }
 
-/// The ids of entries, as a pack lists them.
-pub(crate) fn listed<'e>(ids: impl IntoIterator<Item = &'e EntryId>) -> Vec<String> {
+/// The ids of entries as texts, for a pack.
+pub(crate) fn id_texts<'e>(ids: impl IntoIterator<Item = &'e EntryId>) -> Vec<String> {
     ids.into_iter().map(EntryId::to_string).collect()
 }
 
-/// The entries that a pack says it used. All of them must be visible.
-pub(crate) fn used<'a>(view: &View<'a>, pack: &Node<'_>) -> Result<Vec<&'a Entry>, Fault> {
+/// The entries that a pack cites. Rejects a pack that cites a hidden or unknown entry.
+pub(crate) fn cited_entries<'a>(view: &View<'a>, pack: &Node<'_>) -> Result<Vec<&'a Entry>, Fault> {
     let ids = pack.field("provenance")?.field("used_entry_ids")?.items()?;
     let entry = |node: &Node<'_>| {
         let entry = node.text()?.parse().ok().and_then(|id| view.entry(id));
@@ -197,8 +199,8 @@ pub(crate) fn used<'a>(view: &View<'a>, pack: &Node<'_>) -> Result<Vec<&'a Entry
     ids.iter().map(entry).collect()
 }
 
-/// Refuses a text of which a line is in none of the sources.
-pub(crate) fn lines_are_verbatim(text: &Node<'_>, sources: &[&str]) -> Result<(), Fault> {
+/// Rejects a text with a line that is in none of the sources.
+pub(crate) fn check_lines_verbatim(text: &Node<'_>, sources: &[&str]) -> Result<(), Fault> {
     let made_up = text
         .text()?
         .split('\n')

@@ -1,9 +1,9 @@
-//! The facts of a context, in order, however many threads read them.
+//! Reads the facts of a context in order, with several threads if there are many.
 //!
-//! A long stretch of turns is read by [`READERS`] threads, page by page in turns, while the caller
-//! takes the facts over; a short one by the caller alone. The caller gets the same facts in the
-//! same order, up to the page with the first fault. A reader that cannot be started costs time
-//! only: the caller reads what it should have read.
+//! [`READERS`] threads read a long range ahead, page by page in turn, while the caller consumes the
+//! facts. The caller reads a short range alone. Either way it receives the same facts in the same
+//! order, up to the page with the first fault. If a thread cannot be started, the caller reads that
+//! thread's pages itself.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -12,34 +12,41 @@ use turnkeep_store::{LostTurn, ReadError, Store, Turn};
 use turnkeep_types::{ContextId, TurnId};
 
 use crate::fact::Fact;
-use crate::log::{LoadError, fact_of};
+use crate::log::{LoadError, read_fact};
 
 /// How many turns are read at a time.
 pub(crate) const PAGE_TURNS: u32 = 1024;
-/// How many threads read a long stretch.
+/// How many threads read a long range.
 const READERS: usize = 2;
-/// Pages that a reader may be ahead.
+/// How many pages a thread may be ahead of the caller; this bounds the memory.
 const PAGES_AHEAD: usize = 128;
-/// Fewer pages are read by the caller alone.
+/// The caller reads fewer pages alone: starting threads would take longer.
 const PAGES_MIN: u32 = 4;
 
-/// Facts, each with its turn.
-pub(crate) type Page = Vec<(TurnId, Fact)>;
+/// A fact and the turn that holds it.
+#[derive(Debug)]
+pub(crate) struct TurnFact {
+    pub(crate) turn: TurnId,
+    pub(crate) fact: Fact,
+}
 
-/// A part of a context: turns by their depth.
+/// The facts of one page, in order.
+pub(crate) type Page = Vec<TurnFact>;
+
+/// A range of the turns of a context, by depth.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turns {
-    /// The context.
+pub(crate) struct TurnRange {
     pub(crate) context: ContextId,
-    /// The first one.
+    /// The first depth.
     pub(crate) from: u32,
-    /// Behind the last one.
+    /// The first depth behind the range.
     pub(crate) end: u32,
 }
 
-/// The turns of a context from a depth on, all of them: half a past is none. The store itself
-/// refuses a page with a gap; a page that is short for another reason is refused here.
-pub(crate) fn whole_page(
+/// Reads exactly `count` turns of a context. The store rejects a page with a gap; this function
+/// rejects a page that is short for another reason, because a world with a gap in its past is
+/// wrong.
+pub(crate) fn read_whole_page(
     store: &Store,
     context: ContextId,
     from: u32,
@@ -49,6 +56,7 @@ pub(crate) fn whole_page(
     if turns.len() == count as usize {
         return Ok(turns);
     }
+    // Names the turn at the gap if there is one, so that the error points to the damage.
     let lost = turns
         .first()
         .and_then(|behind| behind.parent)
@@ -57,52 +65,69 @@ pub(crate) fn whole_page(
     Err(lost.unwrap_or(ReadError::UnknownContext(context)).into())
 }
 
-impl Turns {
-    fn pages(self) -> u32 {
+impl TurnRange {
+    fn page_count(self) -> u32 {
         self.end.saturating_sub(self.from).div_ceil(PAGE_TURNS)
     }
 
-    /// Reads one page.
-    fn read(self, store: &Store, page: u32) -> Result<Page, LoadError> {
+    /// Reads and decodes one page.
+    fn read_page(self, store: &Store, page: u32) -> Result<Page, LoadError> {
         let from = self.from + page * PAGE_TURNS;
-        let turns = whole_page(store, self.context, from, PAGE_TURNS.min(self.end - from))?;
-        turns
-            .iter()
-            .map(|turn| Ok((turn.id, fact_of(store, turn)?)))
-            .collect()
+        let turns = read_whole_page(store, self.context, from, PAGE_TURNS.min(self.end - from))?;
+        let mut facts = Vec::with_capacity(turns.len());
+        for turn in &turns {
+            facts.push(TurnFact {
+                turn: turn.id,
+                fact: read_fact(store, turn)?,
+            });
+        }
+        Ok(facts)
     }
 
-    /// Gives all pages to `take`, in order. The first fault ends it.
-    pub(crate) fn each(self, store: &Store, mut take: impl FnMut(Page)) -> Result<(), LoadError> {
-        if self.pages() < PAGES_MIN {
-            return (0..self.pages()).try_for_each(|page| self.read(store, page).map(&mut take));
+    /// Passes all pages to `take`, in order, and stops at the first fault.
+    pub(crate) fn visit_pages(
+        self,
+        store: &Store,
+        mut take: impl FnMut(Page),
+    ) -> Result<(), LoadError> {
+        if self.page_count() < PAGES_MIN {
+            for page in 0..self.page_count() {
+                take(self.read_page(store, page)?);
+            }
+            return Ok(());
         }
         thread::scope(|scope| {
-            let pages: Vec<Receiver<_>> = (0..READERS)
-                .map(|reader| {
-                    let (give, pages) = sync_channel(PAGES_AHEAD);
-                    // Without the thread its sender is gone, and the caller notices.
-                    let work = move || self.read_ahead(store, reader, &give);
-                    thread::Builder::new().spawn_scoped(scope, work).ok();
-                    pages
-                })
-                .collect();
-            let mut readers = pages.iter().cycle();
-            (0..self.pages()).try_for_each(|page| {
-                let ahead = readers.next().and_then(|pages| pages.recv().ok());
-                ahead
-                    .unwrap_or_else(|| self.read(store, page))
-                    .map(&mut take)
-            })
+            let mut readers: Vec<Receiver<_>> = Vec::with_capacity(READERS);
+            for reader in 0..READERS {
+                let (sender, pages) = sync_channel(PAGES_AHEAD);
+                let work = move || self.read_ahead(store, reader, &sender);
+                // If the thread cannot start, its sender is dropped and `recv` below fails.
+                thread::Builder::new().spawn_scoped(scope, work).ok();
+                readers.push(pages);
+            }
+            // Reader 0 has pages 0, 2, 4 and so on: asking in turn keeps the order.
+            for (page, reader) in (0..self.page_count()).zip(readers.iter().cycle()) {
+                let facts = match reader.recv() {
+                    Ok(facts) => facts,
+                    Err(_) => self.read_page(store, page),
+                };
+                take(facts?);
+            }
+            Ok(())
         })
     }
 
-    /// Reads every page that is this reader's, until one is at fault or nobody wants more.
-    fn read_ahead(self, store: &Store, reader: usize, give: &SyncSender<Result<Page, LoadError>>) {
-        for page in (0..self.pages()).skip(reader).step_by(READERS) {
-            let read = self.read(store, page);
-            let is_fault = read.is_err();
-            if give.send(read).is_err() || is_fault {
+    /// Reads every page of this reader, until one is at fault or the caller has stopped.
+    fn read_ahead(
+        self,
+        store: &Store,
+        reader: usize,
+        sender: &SyncSender<Result<Page, LoadError>>,
+    ) {
+        for page in (0..self.page_count()).skip(reader).step_by(READERS) {
+            let facts = self.read_page(store, page);
+            let is_fault = facts.is_err();
+            if sender.send(facts).is_err() || is_fault {
                 return;
             }
         }

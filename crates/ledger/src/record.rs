@@ -1,31 +1,30 @@
-//! Facts as the store keeps them: one turn each, of a type `turnkeep.ledger.*`, a msgpack map by
-//! tag.
+//! The stored form of facts: one turn each, of a type `turnkeep.ledger.*`, a msgpack map by tag.
 //!
-//! The types are published once as a bundle, so that `turnkeep log` and every client read a world's
-//! turns by name. A tag is never used for anything else; decoding ignores tags that it does not
-//! know and refuses what does not fit together.
+//! The types are published once as a bundle, so that `turnkeep log` and every client can read a
+//! world's turns by name. A tag keeps its meaning for ever. Decoding ignores unknown tags and
+//! rejects fields that do not fit together.
 
 mod fields;
-mod meaning;
 mod sharing;
+mod tags;
 
 use bytes::Bytes;
 use turnkeep_types::TypeRef;
 
-use crate::fact::{Fact, Family};
+use crate::fact::Fact;
 use fields::Fields;
 
-/// A bundle that describes records.
+/// A published bundle that describes records.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordBundle {
-    /// Its id.
+    /// The bundle id.
     pub id: &'static str,
-    /// Its JSON.
+    /// The bundle as JSON.
     pub json: &'static str,
 }
 
-/// The bundles that describe the records, in the order in which they are published. A published
-/// bundle never changes, so a record that gains a field has a new version in a new bundle.
+/// The bundles that describe the records, in publishing order. A published bundle never changes, so
+/// a record that gains a field gets a new version in a new bundle.
 pub const BUNDLES: [RecordBundle; 2] = [
     RecordBundle {
         id: "turnkeep.ledger#1",
@@ -38,28 +37,29 @@ pub const BUNDLES: [RecordBundle; 2] = [
 ];
 
 const VERSION: u32 = 1;
-/// The version of an entry that answers another one.
+/// The version of an entry that replies to another one.
 const REPLY_VERSION: u32 = 2;
 
-/// A record that is not what its type says.
+/// Why a turn is not a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// A type that is not the ledger's.
+    /// The type is not one of the ledger's.
     #[error("a turn of type {0} is not a record of a world")]
     UnknownType(TypeRef),
-    /// Bytes that are no record.
+    /// The bytes do not fit the type.
     #[error("a record of type {kind} is damaged: {what}")]
     Malformed {
-        /// The type.
+        /// The record's kind.
         kind: String,
         /// What is wrong.
         what: &'static str,
     },
 }
 
-/// A fact as a turn: its type and its payload.
+/// Encodes a fact as the type and payload of a turn.
 pub fn encode(fact: &Fact) -> (TypeRef, Bytes) {
-    let (kind, fields) = meaning::write(fact);
+    let (kind, fields) = tags::encode_fields(fact);
+    // Entries without a reply keep version 1, so that older readers can read them.
     let is_reply = matches!(fact, Fact::Entry(entry) if entry.reply_to.is_some());
     let version = if is_reply { REPLY_VERSION } else { VERSION };
     (
@@ -68,7 +68,7 @@ pub fn encode(fact: &Fact) -> (TypeRef, Bytes) {
     )
 }
 
-/// The fact that a turn holds.
+/// Decodes the fact of a turn.
 pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
     let kind = declared
         .id
@@ -80,7 +80,7 @@ pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
         what,
     };
     let fields = Fields::decode(payload).ok_or_else(|| malformed("it is no map by tag"))?;
-    match meaning::read(kind, &fields) {
+    match tags::decode_fact(kind, &fields) {
         None => Err(RecordError::UnknownType(declared.clone())),
         Some(Err(what)) => Err(malformed(what)),
         Some(Ok(fact)) => Ok(fact),
@@ -92,36 +92,22 @@ fn has_version(kind: &str, version: u32) -> bool {
     version == VERSION || (kind == "WriteEntry" && version == REPLY_VERSION)
 }
 
-/// Whether a turn of this type holds such a record, by its short name.
-pub(crate) fn is_of(declared: &TypeRef, kinds: &[&str]) -> bool {
+/// Whether a turn of this type holds one of these kinds of record.
+pub(crate) fn has_kind(declared: &TypeRef, kinds: &[&str]) -> bool {
     declared
         .id
         .strip_prefix("turnkeep.ledger.")
         .is_some_and(|kind| kinds.contains(&kind))
 }
 
-/// Whether a payload can be read as a record of a world, of whatever type.
+/// Whether a payload decodes as a record of any kind.
 pub fn is_record(payload: &[u8]) -> bool {
     let fields = Fields::decode(payload);
     fields.is_some_and(|fields| {
-        meaning::KINDS
+        tags::KINDS
             .iter()
-            .any(|kind| matches!(meaning::read(kind, &fields), Some(Ok(_))))
+            .any(|kind| matches!(tags::decode_fact(kind, &fields), Some(Ok(_))))
     })
-}
-
-/// Facts by family, each in its order: what one append holds.
-pub fn by_family(facts: &[Fact]) -> [(Family, Vec<&Fact>); 3] {
-    let of = |family| {
-        (
-            family,
-            facts
-                .iter()
-                .filter(|fact| fact.family() == family)
-                .collect(),
-        )
-    };
-    [of(Family::Reality), of(Family::Audit), of(Family::Derived)]
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Retrieval: evidence from what a view may see, verbatim, with where it comes from.
+//! Retrieval: finds evidence in what a view may see, quoted verbatim with its source.
 //!
-//! Entries that are hidden, unknown or another world's are all simply absent, by the same path. An
-//! excerpt is a contiguous piece of its entry's text; nothing is joined, shortened with dots or
-//! explained. No hit is no error.
+//! Hidden, unknown and foreign entries are all simply missing, by the same code path. An excerpt is
+//! a contiguous piece of its entry's text; nothing is joined, elided or explained. An empty result
+//! is not an error.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -19,20 +19,20 @@ use crate::time::WorldTime;
 use crate::tools::ToolRequest;
 use crate::view::View;
 
-/// So many results a request gets unless it says otherwise.
+/// The number of results unless the request says otherwise.
 pub const LIMIT_DEFAULT: u32 = 10;
-/// More results no request gets.
+/// The maximal number of results.
 pub const LIMIT_MAX: u32 = 200;
 
-/// What is remarked on a query that can find nothing, whatever there is.
-const OUT_OF_REACH: &str =
+/// The note on a query that cannot find anything.
+const UNSEARCHABLE_NOTE: &str =
     "the query has no word that is searched for: name one, or quote the exact words";
 
-/// The field of a result that is there, and true, when the entry has nothing that was asked for but
-/// stands beside one that has. Packs of earlier versions never have it.
-const CONTEXT: &str = "context";
+/// A field that is present, and true, when the entry does not match but stands beside a match.
+/// Packs of earlier versions never have it.
+const CONTEXT_FIELD: &str = "context";
 
-/// From when, inclusive, to when, exclusive; none is open.
+/// An interval of world time; a missing bound is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeWindow {
     /// The first instant inside.
@@ -42,7 +42,7 @@ pub struct TimeWindow {
 }
 
 impl TimeWindow {
-    fn holds(&self, time: &WorldTime) -> bool {
+    fn contains(&self, time: &WorldTime) -> bool {
         self.from.as_ref().is_none_or(|from| from <= time)
             && self.to.as_ref().is_none_or(|to| time < to)
     }
@@ -56,20 +56,20 @@ impl TimeWindow {
     }
 }
 
-/// The texts that a view may read.
-struct Visible<'v, 'a>(&'v View<'a>);
+/// Gives search the texts of a view, so that it can check phrases.
+struct VisibleTexts<'v, 'a>(&'v View<'a>);
 
-impl Texts for Visible<'_, '_> {
+impl Texts for VisibleTexts<'_, '_> {
     type Error = Infallible;
 
     fn text(&self, entry: u32) -> Result<Cow<'_, str>, Infallible> {
         Ok(Cow::Borrowed(
-            self.0.numbered(entry).map_or("", |entry| &*entry.text),
+            self.0.entry_at(entry).map_or("", |entry| &*entry.text),
         ))
     }
 }
 
-/// What matches the words best.
+/// Finds the entries that match a text best.
 pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
     let limit = request.limit.unwrap_or(LIMIT_DEFAULT);
     let query = Query {
@@ -81,82 +81,88 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
     };
     let scope = Scope {
         classes: view.classes(),
-        at: view.at(),
+        at: view.position(),
     };
-    let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
-    let excerpts = Excerpts::of(query.text);
+    let Ok(hits) = view
+        .world
+        .index()
+        .search(&scope, &query, &VisibleTexts(view));
+    let excerpts = Excerpts::new(query.text);
     let found = |hit: Hit| {
-        let entry = view.numbered(hit.entry)?;
-        let mut found = result(entry, excerpts.range(&entry.text));
+        let entry = view.entry_at(hit.entry)?;
+        let mut found = result_json(entry, excerpts.range(&entry.text));
         if hit.context {
-            found[CONTEXT] = Value::from(true);
+            found[CONTEXT_FIELD] = Value::from(true);
         }
         Some(found)
     };
     let results: Vec<_> = hits.into_iter().filter_map(found).collect();
-    pack(
+    pack_json(
         request,
         &results,
-        (!can_be_searched(query.text)).then_some(OUT_OF_REACH),
+        (!can_be_searched(query.text)).then_some(UNSEARCHABLE_NOTE),
     )
 }
 
-/// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit
-/// lets through is told how many there are; so is who gets only the beginning of an entry.
+/// Looks up entries by entry ids and bundle ids, in ledger order, each once. Notes in the pack say
+/// when the limit or an excerpt left something out.
 pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
-    let ids = request
-        .query_text
-        .split([' ', ',', '\n', '\r', '\t'])
-        .filter(|id| !id.is_empty());
-    let mut numbers: Vec<u32> = ids.flat_map(|id| numbers_of(view, id)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let wanted = |entry: &&Entry| {
-        let author = request
-            .person_id
-            .as_deref()
-            .is_none_or(|person| person == entry.author.id.as_str());
-        author && window.holds(&entry.time)
-    };
-    let found = numbers
-        .into_iter()
-        .filter_map(|number| view.numbered(number))
-        .filter(wanted);
-    let found: Vec<&Entry> = found.collect();
-    let shown = found
-        .iter()
-        .take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
-    let excerpts = Excerpts::of("");
-    let results: Vec<_> = shown
-        .map(|entry| result(entry, excerpts.range(&entry.text)))
-        .collect();
-    let more = (results.len() < found.len()).then(|| {
-        format!(
+    let found = find_by_id(view, request, window);
+    let limit = request.limit.unwrap_or(LIMIT_DEFAULT) as usize;
+    let excerpts = Excerpts::new("");
+    let mut results = Vec::new();
+    let mut cut_notes = Vec::new();
+    for entry in found.iter().take(limit) {
+        let range = excerpts.range(&entry.text);
+        let (shown, whole) = (range.len(), entry.text.len());
+        if shown < whole {
+            cut_notes.push(format!(
+                "{} is cut: {shown} of {whole} bytes; the stream has it whole",
+                entry.id
+            ));
+        }
+        results.push(result_json(entry, range));
+    }
+    let mut notes = Vec::new();
+    if results.len() < found.len() {
+        notes.push(format!(
             "the first {} of {}: a larger limit shows more",
             results.len(),
             found.len()
-        )
-    });
-    let cut = found.iter().take(results.len()).filter_map(|entry| {
-        let shown = excerpts.range(&entry.text).len();
-        let whole = entry.text.len();
-        (shown < whole).then(|| {
-            format!(
-                "{} is cut: {shown} of {whole} bytes; the stream has it whole",
-                entry.id
-            )
-        })
-    });
-    let notes: Vec<String> = more.into_iter().chain(cut).collect();
-    pack(
-        request,
-        &results,
-        (!notes.is_empty()).then(|| notes.join("; ")).as_deref(),
-    )
+        ));
+    }
+    notes.append(&mut cut_notes);
+    let notes = (!notes.is_empty()).then(|| notes.join("; "));
+    pack_json(request, &results, notes.as_deref())
 }
 
-/// The visible entries that an id means; none for an id that means nothing to the view.
-fn numbers_of(view: &View<'_>, id: &str) -> Vec<u32> {
+/// The visible entries that the ids of a request name, within its constraints, in ledger order.
+fn find_by_id<'a>(view: &View<'a>, request: &ToolRequest, window: &TimeWindow) -> Vec<&'a Entry> {
+    let mut numbers: Vec<u32> = Vec::new();
+    for id in request.query_text.split([' ', ',', '\n', '\r', '\t']) {
+        numbers.extend(resolve_id(view, id));
+    }
+    // A bundle and one of its entries may both be named.
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut found = Vec::new();
+    for entry in numbers
+        .into_iter()
+        .filter_map(|number| view.entry_at(number))
+    {
+        let is_author = request
+            .person_id
+            .as_deref()
+            .is_none_or(|person| person == entry.author.id.as_str());
+        if is_author && window.contains(&entry.time) {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// The visible entries that an id names; none for an unknown or hidden one.
+fn resolve_id(view: &View<'_>, id: &str) -> Vec<u32> {
     let entry = id.parse::<EntryId>().ok().and_then(|id| view.number_of(id));
     let bundle = id.parse::<BundleId>().ok().into_iter();
     let members = bundle.flat_map(|id| {
@@ -167,7 +173,7 @@ fn numbers_of(view: &View<'_>, id: &str) -> Vec<u32> {
     entry.into_iter().chain(members).collect()
 }
 
-fn result(entry: &Entry, range: Range<usize>) -> Value {
+fn result_json(entry: &Entry, range: Range<usize>) -> Value {
     json!({
         "entry_id": entry.id.to_string(),
         "bundle_id": entry.bundle.to_string(),
@@ -179,7 +185,7 @@ fn result(entry: &Entry, range: Range<usize>) -> Value {
     })
 }
 
-fn pack(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value {
+fn pack_json(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value {
     let empty = results.is_empty();
     json!({
         "tool_request_id": request.tool_request_id,
@@ -190,8 +196,8 @@ fn pack(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value 
     })
 }
 
-/// Refuses a pack that is no evidence of the view: with an entry that is not visible, twice there
-/// or described wrongly, or with an excerpt that is no piece of its text.
+/// Rejects a pack that is not evidence of the view: its entries must be visible, distinct and
+/// described correctly, and its excerpts must be pieces of their texts.
 pub fn validate_pack(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
     let root = Node::root(pack, Code::PackInvalid);
     let results = root.field("results")?.items()?;
@@ -230,7 +236,8 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
     if entry.text.get(start..end).is_none() {
         return Err(range.fault("is no piece of the entry's text"));
     }
-    let expected = result(entry, start..end);
+    // The pack must be what this ledger itself would return for the range.
+    let expected = result_json(entry, start..end);
     let fields = expected.as_object().into_iter().flatten();
     for (key, value) in fields {
         let given = node.field(key)?;
@@ -238,7 +245,7 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
             return Err(given.fault("is not what the entry says"));
         }
     }
-    if let Some(context) = node.optional(CONTEXT)? {
+    if let Some(context) = node.optional(CONTEXT_FIELD)? {
         context.boolean()?;
     }
     Ok(entry)

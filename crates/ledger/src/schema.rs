@@ -1,8 +1,7 @@
 //! JSON Schemas (draft 2020-12) of the shapes, each complete in itself.
 //!
-//! A schema says what can be said about a shape without its world: acceptance refuses everything
-//! that a schema refuses, and more. Shapes that a writer sends and the ledger sends back have a
-//! form for each way.
+//! A schema covers what can be checked without the world: acceptance rejects everything that a
+//! schema rejects, and more. Shapes that go both ways have one schema for each direction.
 
 macro_rules! schemas {
     ($($name:literal,)*) => {

@@ -1,27 +1,25 @@
-//! Search over what a reader may see: BM25 whose figures are sums over the audience classes of a
-//! view.
+//! Full-text search over the entries that a reader may see: BM25 with conversations.
 //!
-//! An [`Index`] takes the entries of a world in ledger order and gives each a dense number. A
-//! search names the classes that a view may read and the position that it reads at; every figure of
-//! the ranking (number of entries, lengths, document frequencies, neighbours) comes from entries of
-//! those classes before that position. So a ledger without the hidden entries gives the same hits
-//! in the same order with the same scores, to the last bit: nothing here depends on an entry's
-//! absolute number, on how classes are numbered, or on how the visible entries are divided among
-//! them.
+//! An [`Index`] numbers the entries of a world in ledger order. A search names the audience classes
+//! that a view may read and its position. Every figure of the ranking (number of entries, lengths,
+//! frequencies, neighbours) comes from visible entries before that position.
 //!
-//! The own score of an entry is the sum over the query's terms, the rarest first, of `idf * tf *
-//! (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`. A first pass finds the entries that have
-//! a term and score best, each with [`NEIGHBOUR`] of what the own score of the visible entry before
-//! it, and of the one after it, owes to terms that it has not itself, when they are at most half an
-//! hour of world time away. The best [`RERANKED`] of these are then looked at again: two entries on
-//! each side in the same conversation lend [`PREVIOUS`] and [`NEXT`] of theirs, [`SESSION`] of the
-//! weight of all terms that the conversation around them speaks of is added, and [`AUTHOR`] of the
-//! weight of the whole query where it names their author. Entries beside them are scored the same
-//! way; those that have no term come in as context. Ties go to the later entry. Author, window and
-//! phrases filter what may be a hit or context; they do not change the figures, and a neighbour
-//! need not pass them.
+//! Invariant: a ledger without the hidden entries returns the same hits in the same order with the
+//! same scores, to the last bit. Nothing depends on absolute entry numbers, on how classes are
+//! numbered, or on how the visible entries are divided among classes.
 //!
-//! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].
+//! A search has two steps. The sweep scores every entry that has a term of the query: the sum over
+//! the terms, the rarest first, of `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length /
+//! average))`, plus [`NEIGHBOUR`] of what the visible entries directly before and after score by
+//! terms that the entry lacks. The second step scores the best [`RERANKED`] entries again. Two
+//! entries on each side of the same conversation lend [`PREVIOUS`] and [`NEXT`] of their scores,
+//! the terms of the conversation add [`SESSION`] of their weight, and a query that names the author
+//! adds [`AUTHOR`] of its weight. Entries beside them that have no term come in as context. The
+//! later entry wins a tie.
+//!
+//! Author, window and phrases decide what may be a hit or context. They do not change the figures,
+//! and a neighbour need not pass them. Nothing here does I/O: the index has no texts, and reads
+//! those that it needs for phrases through [`Texts`].
 
 mod bylines;
 mod checkpoint;
@@ -31,6 +29,7 @@ mod excerpt;
 mod filter;
 mod fold;
 mod index;
+mod index_view;
 mod lexicon;
 mod naming;
 mod postings;
@@ -38,12 +37,11 @@ mod query;
 mod rank;
 mod rerank;
 mod scoring;
-mod shown;
 mod stem;
 mod stops;
-mod surroundings;
 mod sweep;
 mod terms;
+mod visible;
 mod words;
 
 #[cfg(test)]
@@ -55,20 +53,20 @@ pub use checkpoint::CheckpointError;
 pub use conversation::CONVERSATION_STEPS;
 pub use excerpt::{EXCERPT_BYTES_MAX, Excerpts};
 pub use index::Index;
+pub use index_view::REACH_MILLIS;
 pub use naming::{Mention, excerpt_naming};
 pub use query::can_be_searched;
 pub use rank::NEIGHBOUR;
 pub use rerank::{AUTHOR, NEXT, PREVIOUS, RERANKED, SESSION, SESSION_STEPS};
-pub use surroundings::REACH_MILLIS;
 
-/// An audience class: all entries that the same set of people may read. The caller numbers them.
+/// An audience class: the entries that the same set of people may read. The caller numbers classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u32);
 
-/// An entry as the index wants it.
+/// An entry to be indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    /// Who may read it.
+    /// The audience class of the entry.
     pub class: ClassId,
     /// The author's person id, for the filter by author.
     pub author: &'a str,
@@ -77,68 +75,68 @@ pub struct Document<'a> {
     pub label: &'a str,
     /// The entry's text.
     pub text: &'a str,
-    /// World time in milliseconds since 1970. Never earlier than that of the entry before.
+    /// World time in milliseconds since 1970. It must not be earlier than that of the previous
+    /// entry.
     pub time: i64,
-    /// Words of the entry's local date, as [`date_words`] makes them; they can be searched for too.
+    /// Words of the entry's local date, made by [`date_words`], so that a query can name the date.
     pub date: &'a str,
 }
 
-/// What a view may see: some classes, up to a position.
+/// The entries that a view may see: some classes, up to a position.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
-    /// The classes that the view may read. Their order is of no effect; unknown ones are empty.
+    /// The readable classes, in any order. Unknown classes are empty.
     pub classes: &'a [ClassId],
-    /// Only entries with a smaller number exist.
+    /// Only entries with smaller numbers are visible.
     pub at: u32,
 }
 
-/// A part of world time.
+/// An interval of world time in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The first millisecond inside; open when absent.
+    /// The first millisecond inside; `None` is open.
     pub from: Option<i64>,
-    /// The first millisecond after it; open when absent.
+    /// The first millisecond behind the interval; `None` is open.
     pub to: Option<i64>,
 }
 
 impl Window {
-    /// Whether a time lies inside.
-    pub fn holds(self, time: i64) -> bool {
+    /// Whether a time lies in the interval.
+    pub fn contains(self, time: i64) -> bool {
         self.from.is_none_or(|from| from <= time) && self.to.is_none_or(|to| time < to)
     }
 }
 
-/// What is looked for.
+/// What a search looks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// Words to rank by; a part in double quotes must occur in the text byte for byte. When it is
-    /// empty the newest entries come first; words that are not searched for, and nothing else, find
-    /// nothing.
+    /// Words to rank by. A part in double quotes must occur in the text byte for byte. A blank text
+    /// returns the newest entries; a text of stop words only finds nothing.
     pub text: &'a str,
-    /// Only entries of this person.
+    /// If given, only entries of this person match.
     pub author: Option<&'a str>,
-    /// Only entries of this time.
+    /// Only entries of this time match.
     pub window: Window,
-    /// At most so many hits, context included.
+    /// The maximal number of hits, context included.
     pub limit: usize,
-    /// At most so many of them may be context.
+    /// The maximal number of context entries among the hits.
     pub context_max: usize,
 }
 
-/// An entry that was found.
+/// An entry that a search found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// Its number.
+    /// The entry's number.
     pub entry: u32,
-    /// Its rank. The first [`RERANKED`] matches of a search and their context are comparable with
-    /// each other, and so are those behind them. 0 when nothing was ranked.
+    /// The rank, or 0 when nothing was ranked. The first [`RERANKED`] matches and their context
+    /// have comparable scores, and so have the matches after them.
     pub score: f32,
-    /// Whether it has nothing that was asked for, but stands beside something that has.
+    /// Whether the entry does not match but stands beside a match in a conversation.
     pub context: bool,
 }
 
 impl Hit {
-    /// An entry that has something that was asked for.
+    /// A hit that is not context.
     pub(crate) fn matching(entry: u32, score: f32) -> Self {
         Self {
             entry,
@@ -148,7 +146,7 @@ impl Hit {
     }
 }
 
-/// Where the texts of entries are. It is asked about visible entries only.
+/// Reads the texts of entries. A search only asks for visible entries.
 pub trait Texts {
     /// Why a text cannot be read.
     type Error;
@@ -156,7 +154,7 @@ pub trait Texts {
     fn text(&self, entry: u32) -> Result<Cow<'_, str>, Self::Error>;
 }
 
-/// Texts in memory: that of entry `n` is the `n`th.
+/// Texts in memory, indexed by entry number.
 impl<T: AsRef<str>> Texts for [T] {
     type Error = std::convert::Infallible;
 
@@ -167,8 +165,8 @@ impl<T: AsRef<str>> Texts for [T] {
     }
 }
 
-/// The words by which people name a date: `2026-11-15 sunday november`. Day, month and year are
-/// parts of the first one.
+/// The words by which people name a date: `2026-11-15 sunday november`. The tokenizer also splits
+/// the first one into year, month and day.
 pub fn date_words(date: jiff::civil::Date) -> String {
     const MONTHS: [&str; 12] = [
         "january",

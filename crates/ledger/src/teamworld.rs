@@ -1,12 +1,13 @@
-//! TeamWorld: a made-up team's ledger with questions whose answers are known, to measure search by.
+//! TeamWorld: a generated ledger of a team, with questions whose answers are known, to measure
+//! search.
 //!
-//! A seed gives the same world for ever: persons talk for weeks about tickets, several
-//! conversations at a time, a part of them in private. They state facts (owner, deadline, port,
-//! file, limit, cause), change them, contradict each other, and say much that shares words with the
-//! facts. Each question has a reader, and names the entries that answer it among those that the
-//! reader may see; those of the last kind ask for what the reader may not see.
+//! The same seed always gives the same world. Persons talk for weeks about tickets, in several
+//! conversations at a time, some of them private. They state facts (owner, deadline, port, file,
+//! limit, cause), change them, contradict each other, and say much else that shares words with the
+//! facts. Each question has a reader and names the entries that answer it among those that the
+//! reader may see. Questions of the last kind ask for facts that the reader may not see.
 //!
-//! It is a tool for tests and for `turnkeep bench ledger`; nothing in a product's path uses it.
+//! It is a tool for tests and for `turnkeep bench ledger`; the server never uses it.
 
 mod conversation;
 mod generate;
@@ -25,20 +26,20 @@ pub use measure::{Quality, Score, Tally, measure};
 
 use crate::search::{ClassId, Document, Index, Texts, Window, date_words};
 
-/// What to make.
+/// The parameters of a generated world.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// The same seed, the same world.
+    /// The same seed gives the same world.
     pub seed: u64,
-    /// How many persons there are, at least 4.
+    /// The number of persons, at least 4.
     pub persons: usize,
-    /// How many entries they write.
+    /// The number of entries.
     pub entries: usize,
-    /// How many weeks they take.
+    /// The number of weeks that the entries span.
     pub weeks: u32,
-    /// How many different audiences private entries have.
+    /// The number of different audiences of private entries.
     pub audiences: usize,
-    /// How many questions of each kind to ask, at most.
+    /// The maximal number of questions of each kind.
     pub questions: usize,
 }
 
@@ -56,35 +57,35 @@ impl Plan {
     }
 }
 
-/// A made-up world.
+/// A generated world.
 #[derive(Debug)]
 pub struct TeamWorld {
     /// The labels of its persons; their ids are these in capitals.
     pub persons: Vec<String>,
-    /// Who reads each audience class, by class number; class 0 is read by all.
+    /// The readers of each audience class, by class number. All persons read class 0.
     pub audiences: Vec<Vec<usize>>,
-    /// What was written, in order.
-    pub entries: Vec<Said>,
-    /// What is asked.
+    /// The entries, in order.
+    pub entries: Vec<WrittenEntry>,
+    /// The questions.
     pub questions: Vec<Question>,
 }
 
-/// An entry.
+/// An entry of the generated world.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// By whom.
+pub struct WrittenEntry {
+    /// The index of the author.
     pub author: usize,
-    /// To whom.
+    /// The number of the audience class.
     pub class: u32,
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub time: i64,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
 /// What makes a question hard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum QuestionKind {
     /// A piece of the answer word for word, in every second question in quotes.
     Quote,
     /// The ticket and some words of the answer.
@@ -101,7 +102,7 @@ pub enum Kind {
     Unanswerable,
 }
 
-impl Kind {
+impl QuestionKind {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Quote,
@@ -118,21 +119,21 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub struct Question {
     /// What makes it hard.
-    pub kind: Kind,
-    /// Who asks.
+    pub kind: QuestionKind,
+    /// The index of the reader.
     pub reader: usize,
-    /// In which words.
+    /// The text of the query.
     pub text: String,
-    /// Only entries of this person.
+    /// If given, only entries of this person count.
     pub author: Option<usize>,
-    /// Only entries of this time.
+    /// Only entries of this time count.
     pub window: Window,
-    /// The entries that answer it; of an unanswerable one, those that would.
+    /// The entries that answer it; of an unanswerable question, those that would.
     pub gold: Vec<u32>,
 }
 
 impl TeamWorld {
-    /// Makes the world of a plan.
+    /// Generates the world of a plan.
     pub fn new(plan: &Plan) -> Self {
         generate::generate(plan)
     }

@@ -1,8 +1,8 @@
 //! World time: instants that keep the text they were given with, and time zones by name.
 //!
-//! A time that the server makes is RFC 3339 in UTC with milliseconds. A time that a caller gave
-//! with an offset is kept as given and compared as an instant. A local time is resolved in a zone;
-//! where the zone skips it or has it twice it is refused, never guessed.
+//! The server writes times as RFC 3339 in UTC with milliseconds. A time that a caller gives with an
+//! offset keeps its text and is compared as an instant. A local time is resolved in a zone. A local
+//! time that the zone skips or has twice is rejected, never guessed.
 
 use std::sync::Arc;
 
@@ -15,28 +15,28 @@ use crate::fault::{Code, Fault};
 /// The first instant that RFC 3339 can write in UTC: the beginning of the year 0.
 const EARLIEST: jiff::Timestamp = jiff::Timestamp::constant(-62_167_219_200, 0);
 
-/// An instant of a world, with its text. Two are equal and ordered by the instant alone.
+/// An instant with its text. Two times are compared by the instant alone.
 #[derive(Debug, Clone)]
 pub struct WorldTime {
     instant: jiff::Timestamp,
     text: TimeText,
 }
 
-/// The form in which the server writes a time, in which `0` is any digit.
+/// The form in which the server writes times; `0` stands for any digit.
 const USUAL_FORM: &str = "0000-00-00T00:00:00.000Z";
 
-/// The text of a time. Nearly all have the usual length, and a world holds one for each entry, so
-/// these need no memory of their own.
+/// The text of a time. Nearly all texts have the usual length, and a world has one per entry, so
+/// these are stored inline.
 #[derive(Debug, Clone)]
 enum TimeText {
     /// ASCII of the usual length.
     Usual([u8; USUAL_FORM.len()]),
-    /// Any other.
+    /// Any other text.
     Given(Arc<str>),
 }
 
 impl TimeText {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         match text.as_bytes().try_into() {
             Ok(usual) if text.is_ascii() => Self::Usual(usual),
             _ => Self::Given(text.into()),
@@ -52,47 +52,48 @@ impl TimeText {
 }
 
 impl WorldTime {
-    /// The time as the server writes it.
-    pub fn at(stamp: Timestamp) -> Self {
+    /// The time in the server's form.
+    pub fn from_timestamp(stamp: Timestamp) -> Self {
         let ms = i64::try_from(stamp.0).unwrap_or(i64::MAX);
-        Self::of(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
+        Self::from_instant(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
     }
 
-    /// The instant is what the text says, so that it is the same when it is read back.
-    fn of(instant: jiff::Timestamp) -> Self {
+    /// Takes the instant from the text, so that it is the same when it is read back.
+    fn from_instant(instant: jiff::Timestamp) -> Self {
         let text = format!("{instant:.3}");
         Self {
+            // The text has milliseconds only.
             instant: text.parse().unwrap_or(instant),
-            text: TimeText::of(&text),
+            text: TimeText::new(&text),
         }
     }
 
-    /// Whether a text is a time: RFC 3339, or a local one, whatever its zone makes of it.
+    /// Whether a text is a time, with an offset or local, even if its zone does not have it.
     pub fn is_time(text: &str) -> bool {
-        Reading::of(text).is_some()
+        ParsedTime::parse(text).is_some()
     }
 
-    /// The instant of an RFC 3339 text, which is kept as it is.
+    /// Parses an RFC 3339 time with an offset and keeps its text.
     pub fn parse(text: &str) -> Option<Self> {
-        match Reading::of(text)? {
-            Reading::Instant(instant) => Some(Self {
+        match ParsedTime::parse(text)? {
+            ParsedTime::Instant(instant) => Some(Self {
                 instant,
-                text: TimeText::of(text),
+                text: TimeText::new(text),
             }),
-            Reading::Local(_) => None,
+            ParsedTime::Local(_) => None,
         }
     }
 
-    /// The instant of an RFC 3339 text, or of a local time in a zone.
+    /// Parses an RFC 3339 time with an offset, or a local time in a zone.
     pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
-        let local = match Reading::of(text).ok_or_else(|| no_time(path))? {
-            Reading::Instant(instant) => {
+        let local = match ParsedTime::parse(text).ok_or_else(|| not_a_time(path))? {
+            ParsedTime::Instant(instant) => {
                 return Ok(Self {
                     instant,
-                    text: TimeText::of(text),
+                    text: TimeText::new(text),
                 });
             }
-            Reading::Local(local) => local,
+            ParsedTime::Local(local) => local,
         };
         let ambiguous = |_| {
             let message =
@@ -105,9 +106,9 @@ impl WorldTime {
             .unambiguous()
             .map_err(ambiguous)?;
         if instant < EARLIEST {
-            Err(no_time(path))
+            Err(not_a_time(path))
         } else {
-            Ok(Self::of(instant))
+            Ok(Self::from_instant(instant))
         }
     }
 
@@ -121,7 +122,7 @@ impl WorldTime {
         self.instant.as_millisecond()
     }
 
-    /// The time some seconds later, as the server writes it.
+    /// The time some seconds later, in the server's form.
     #[must_use]
     pub fn plus_seconds(&self, seconds: i64) -> Self {
         let end = if seconds < 0 {
@@ -129,7 +130,7 @@ impl WorldTime {
         } else {
             jiff::Timestamp::MAX
         };
-        Self::of(
+        Self::from_instant(
             self.instant
                 .checked_add(jiff::SignedDuration::from_secs(seconds))
                 .unwrap_or(end),
@@ -142,38 +143,39 @@ impl WorldTime {
     }
 }
 
-/// The complaint about a text that is no time.
-pub(crate) fn no_time(path: impl Into<String>) -> Fault {
+/// The fault for a text that is not a time.
+pub(crate) fn not_a_time(path: impl Into<String>) -> Fault {
     let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00, before 9999-12-30T22:00:00Z";
     Fault::new(Code::TimeFormat, path, message)
 }
 
-/// What a text says, before a zone is asked.
-enum Reading {
+/// A parsed time before its zone is considered.
+enum ParsedTime {
     Instant(jiff::Timestamp),
     Local(DateTime),
 }
 
-impl Reading {
-    fn of(text: &str) -> Option<Self> {
+impl ParsedTime {
+    fn parse(text: &str) -> Option<Self> {
+        // Nearly all times are in the server's own form.
         if let Some(instant) = usual_instant(text) {
             return Some(Self::Instant(instant));
         }
-        match Written::of(text)? {
-            Written::Instant => text
+        match TextForm::detect(text)? {
+            TextForm::Instant => text
                 .parse()
                 .ok()
                 .filter(|instant| *instant >= EARLIEST)
                 .map(Self::Instant),
-            Written::Local => text.parse().ok().map(Self::Local),
+            TextForm::Local => text.parse().ok().map(Self::Local),
         }
     }
 }
 
-/// The instant of a text in the form in which the server writes times, without the parser: a start
-/// reads one for each entry. None for any other text, which may be a time all the same.
+/// Parses a text in the server's form without the general parser, because a start reads one per
+/// entry. Returns `None` for any other text, which may still be a time.
 fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
-    if !digits(text, USUAL_FORM)?.is_empty() {
+    if !strip_form(text, USUAL_FORM)?.is_empty() {
         return None;
     }
     let number = |range: std::ops::Range<usize>| {
@@ -184,6 +186,7 @@ fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
     };
     let small = |range| i8::try_from(number(range)).ok();
     let date = jiff::civil::Date::new(number(0..4), small(5..7)?, small(8..10)?).ok()?;
+    // The form has exactly three digits of a second.
     let nanoseconds = i32::from(number(20..23)) * 1_000_000;
     let time =
         jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
@@ -191,54 +194,59 @@ fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
     (instant >= EARLIEST).then_some(instant)
 }
 
-/// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`;
-/// what is kept and shown as it was given is held to the letter.
+/// The form of a text. The general parser accepts more than RFC 3339, such as `20261115T090000Z`.
+/// Texts that are kept and shown must be strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum TextForm {
     /// A date and a time with an offset.
     Instant,
-    /// A date and a time without one. A date alone is no time: one that lost its hours would move a
-    /// clock.
+    /// A date and a time without an offset. A bare date is rejected: a time that lost its hours
+    /// would move a clock.
     Local,
 }
 
-impl Written {
-    fn of(text: &str) -> Option<Self> {
-        let rest = digits(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
-        let rest = digits(rest, "00:00")?;
-        // A leap second has no place among instants: a reader would make the next second of it, or
-        // refuse it.
+impl TextForm {
+    fn detect(text: &str) -> Option<Self> {
+        let rest = strip_form(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
+        let rest = strip_form(rest, "00:00")?;
+        // A leap second is not an instant here: a reader would make the next second of it, or
+        // reject it.
         if rest.starts_with(":6") {
             return None;
         }
-        let Some(rest) = digits(rest, ":00") else {
+        let Some(rest) = strip_form(rest, ":00") else {
             return rest.is_empty().then_some(Self::Local);
         };
-        let fraction =
-            |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let rest = match rest.strip_prefix('.') {
-            Some(rest) => rest.get(fraction(rest)..).filter(|_| fraction(rest) > 0)?,
-            None => rest,
-        };
-        let offset = |rest: &str| {
-            let whole = digits(rest, "00:00").is_some_and(str::is_empty);
-            whole
-                && rest.get(..2).is_some_and(|hours| hours < "24")
-                && rest.get(3..).is_some_and(|min| min < "60")
-        };
-        match rest {
+        match strip_fraction(rest)? {
             "" => Some(Self::Local),
             "Z" | "z" => Some(Self::Instant),
-            _ => rest
-                .strip_prefix(['+', '-'])
-                .is_some_and(offset)
-                .then_some(Self::Instant),
+            rest => {
+                let offset = rest.strip_prefix(['+', '-'])?;
+                is_offset(offset).then_some(Self::Instant)
+            }
         }
     }
 }
 
-/// What follows a beginning of this form, in which `0` is any digit.
-fn digits<'a>(text: &'a str, form: &str) -> Option<&'a str> {
+/// The text behind a fraction of a second, if there is one. A point needs at least one digit.
+fn strip_fraction(text: &str) -> Option<&str> {
+    let Some(digits) = text.strip_prefix('.') else {
+        return Some(text);
+    };
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    (rest.len() < digits.len()).then_some(rest)
+}
+
+/// Whether a text is an offset from UTC without its sign, from `00:00` to `23:59`.
+fn is_offset(text: &str) -> bool {
+    // The digits are checked first, so that comparing the texts compares the numbers.
+    strip_form(text, "00:00").is_some_and(str::is_empty)
+        && text.get(..2).is_some_and(|hours| hours < "24")
+        && text.get(3..).is_some_and(|minutes| minutes < "60")
+}
+
+/// The text behind a beginning of this form; `0` stands for any digit.
+fn strip_form<'a>(text: &'a str, form: &str) -> Option<&'a str> {
     let fits = |(byte, form): (u8, u8)| {
         if form == b'0' {
             byte.is_ascii_digit()
@@ -274,7 +282,7 @@ impl Ord for WorldTime {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
     rules: TimeZone,
-    /// A name that was recorded once and that the table has no more; its times are shown as UTC's.
+    /// A recorded name that the table no longer has; its times are shown in UTC.
     lost: Option<std::sync::Arc<str>>,
 }
 
@@ -298,7 +306,7 @@ impl Zone {
     /// The zone of this name.
     pub fn named(name: &str) -> Option<Self> {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
-        // One without a name, such as `Etc/Unknown`, is none.
+        // A zone without an IANA name, such as `Etc/Unknown`, does not count.
         zone.iana_name()?;
         Some(Self {
             rules: zone,
@@ -328,7 +336,7 @@ mod tests {
     #[test]
     fn the_server_writes_utc_with_milliseconds() {
         assert_eq!(
-            WorldTime::at(Timestamp(1_763_197_200_000)).as_str(),
+            WorldTime::from_timestamp(Timestamp(1_763_197_200_000)).as_str(),
             "2025-11-15T09:00:00.000Z"
         );
         let later = WorldTime::parse("2026-01-01T00:00:00+02:00")

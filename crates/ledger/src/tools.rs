@@ -1,16 +1,16 @@
 //! Tools: mechanical questions to the ledger, each answered from one view.
 //!
-//! They decide nothing, write nothing and move no clock. A request is judged in a fixed order, and
-//! the first fault is the answer:
+//! Tools decide nothing, write nothing and move no clock. A request is checked in a fixed order,
+//! and the first fault is the answer:
 //!
-//! 1. its shape, from the outside in and in the order of the fields: `TOOL_REQUEST_INVALID`, in
-//!    every object `UNKNOWN_FIELD` before its fields; `UNKNOWN_TOOL` and `BAD_LIMIT` where they
-//!    stand;
-//! 2. in a beat: `REQUEST_MISMATCH`, `DUPLICATE_TOOL_ID`;
-//! 3. the caller: `ACTOR_MISMATCH`, `VIEW_FORBIDDEN`;
-//! 4. the constraints: `TIME_FORMAT`, `TIME_AMBIGUOUS`, `BAD_WINDOW`, and a capsule's person.
+//! 1. Its shape, from the outside in and in the order of the fields: `TOOL_REQUEST_INVALID`, with
+//!    `UNKNOWN_FIELD` before the fields of each object, and `UNKNOWN_TOOL` and `BAD_LIMIT` at their
+//!    fields.
+//! 2. In a beat: `REQUEST_MISMATCH`, `DUPLICATE_TOOL_ID`.
+//! 3. The caller: `ACTOR_MISMATCH`, `VIEW_FORBIDDEN`.
+//! 4. The constraints: `TIME_FORMAT`, `TIME_AMBIGUOUS`, `BAD_WINDOW`, and the person of a capsule.
 //!
-//! No answer and no fault depends on what the view may not see.
+//! No answer and no fault depends on an entry that the view may not see.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::anchor::Anchor;
 use crate::audience::Viewer;
 use crate::capsule::Capsule;
 use crate::config::Registry;
-use crate::draft::known_fields;
+use crate::draft::check_known_fields;
 use crate::fault::{Code, Fault};
 use crate::ids::{Name, PUBLIC, VIEW_SUFFIX};
 use crate::json::{self, Node};
@@ -30,21 +30,21 @@ use crate::world::World;
 
 mod beat;
 
-pub use beat::{CALLS_MAX, Loop, PACK_BYTES_MAX};
+pub use beat::{CALLS_MAX, PACK_BYTES_MAX, ToolLoop};
 
 const ID_CHARACTERS_MAX: usize = 200;
 const QUERY_BYTES_MAX: usize = 4 << 10;
 
-/// What may be asked.
+/// The tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
-    /// Evidence by words.
+    /// Finds entries by text.
     LedgerSearch,
-    /// Evidence by id.
+    /// Returns entries by id.
     LedgerGet,
-    /// What is known of a person.
+    /// Returns the capsule of a person.
     CapsuleGet,
-    /// The scene.
+    /// Returns the scene anchor.
     ScenePackBuild,
 }
 
@@ -56,7 +56,7 @@ impl Tool {
         ("SCENE_PACK_BUILD", Self::ScenePackBuild),
     ];
 
-    /// Its name.
+    /// The tool's name in requests.
     pub fn word(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -65,38 +65,38 @@ impl Tool {
     }
 }
 
-/// A question, of the right shape.
+/// A tool request of the right shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// The question's id.
+    /// The id of the tool request.
     pub tool_request_id: String,
-    /// The beat's request, or one that the caller picked.
+    /// The id of the beat's request, or one that the caller chose.
     pub request_id: String,
-    /// With what it is asked.
+    /// The software that asks.
     pub engine: String,
-    /// Who says to be asking.
+    /// The name in which it asks.
     pub actor: String,
-    /// With whose eyes the caller wants to look.
+    /// The view that the caller wants to use.
     pub knowledge_view: String,
-    /// What is asked.
+    /// The tool.
     pub tool: Tool,
-    /// Words to match, or ids. Never obeyed.
+    /// Words to match, or ids. Never interpreted as an instruction.
     pub query_text: String,
-    /// From when.
+    /// The start of the time window.
     pub from: Option<String>,
-    /// To when.
+    /// The end of the time window.
     pub to: Option<String>,
-    /// At most so many results.
+    /// The maximal number of results.
     pub limit: Option<u32>,
-    /// At most so many of them may be context: entries beside a match that do not match themselves.
+    /// The maximal number of context entries among them.
     pub context: Option<u32>,
-    /// Whose entries, or whose capsule.
+    /// The author of the results, or the person of the capsule.
     pub person_id: Option<String>,
     /// The fingerprint of the whole request.
     pub(crate) body: [u8; 32],
 }
 
-fn id(node: &Node<'_>) -> Result<String, Fault> {
+fn read_id(node: &Node<'_>) -> Result<String, Fault> {
     let text = node.text()?;
     let fits = !text.is_empty() && text.chars().count() <= ID_CHARACTERS_MAX;
     if fits {
@@ -106,7 +106,7 @@ fn id(node: &Node<'_>) -> Result<String, Fault> {
     }
 }
 
-fn tool(node: &Node<'_>) -> Result<Tool, Fault> {
+fn read_tool_name(node: &Node<'_>) -> Result<Tool, Fault> {
     let text = node.text()?;
     let found = Tool::WORDS
         .iter()
@@ -128,7 +128,7 @@ fn tool(node: &Node<'_>) -> Result<Tool, Fault> {
     })
 }
 
-fn limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
+fn read_limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
     let given = node
         .value
         .as_u64()
@@ -140,22 +140,22 @@ fn limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
         .ok_or_else(bad)
 }
 
-fn text_of(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
+fn optional_text(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
     node.map(|node| node.text().map(str::to_owned)).transpose()
 }
 
 impl ToolRequest {
-    /// Reads a question.
+    /// Reads a tool request.
     pub fn parse(body: &Value) -> Result<Self, Fault> {
         let root = Node::root(body, Code::ToolRequestInvalid);
-        known_fields(
+        check_known_fields(
             &root,
             &["tool_request_id", "request_id", "requested_by", "tool"],
         )?;
-        let tool_request_id = id(&root.field("tool_request_id")?)?;
-        let request_id = id(&root.field("request_id")?)?;
+        let tool_request_id = read_id(&root.field("tool_request_id")?)?;
+        let request_id = read_id(&root.field("request_id")?)?;
         let by = root.field("requested_by")?;
-        known_fields(&by, &["engine", "actor", "knowledge_view"])?;
+        check_known_fields(&by, &["engine", "actor", "knowledge_view"])?;
         let engine = by.field("engine")?;
         if engine.text()?.is_empty() {
             return Err(engine.fault("must not be empty"));
@@ -180,8 +180,8 @@ impl ToolRequest {
     }
 
     fn read_tool(&mut self, node: &Node<'_>) -> Result<(), Fault> {
-        known_fields(node, &["name", "query_text", "constraints"])?;
-        self.tool = tool(&node.field("name")?)?;
+        check_known_fields(node, &["name", "query_text", "constraints"])?;
+        self.tool = read_tool_name(&node.field("name")?)?;
         if let Some(query) = node.optional("query_text")? {
             query.text()?.clone_into(&mut self.query_text);
             if self.query_text.len() > QUERY_BYTES_MAX {
@@ -193,27 +193,27 @@ impl ToolRequest {
     }
 
     fn read_constraints(&mut self, node: &Node<'_>) -> Result<(), Fault> {
-        known_fields(node, &["time_window", "limit", "context", "person_id"])?;
+        check_known_fields(node, &["time_window", "limit", "context", "person_id"])?;
         if let Some(window) = node.optional("time_window")? {
-            known_fields(&window, &["from", "to"])?;
-            self.from = text_of(window.optional("from")?)?;
-            self.to = text_of(window.optional("to")?)?;
+            check_known_fields(&window, &["from", "to"])?;
+            self.from = optional_text(window.optional("from")?)?;
+            self.to = optional_text(window.optional("to")?)?;
         }
         self.limit = node
             .optional("limit")?
             .as_ref()
-            .map(|node| limit(node, 1))
+            .map(|node| read_limit(node, 1))
             .transpose()?;
         self.context = node
             .optional("context")?
             .as_ref()
-            .map(|node| limit(node, 0))
+            .map(|node| read_limit(node, 0))
             .transpose()?;
-        self.person_id = text_of(node.optional("person_id")?)?;
+        self.person_id = optional_text(node.optional("person_id")?)?;
         Ok(())
     }
 
-    fn window(&self, world: &World) -> Result<TimeWindow, Fault> {
+    fn time_window(&self, world: &World) -> Result<TimeWindow, Fault> {
         const PATH: &str = "tool.constraints.time_window";
         let time = |text: &Option<String>, key: &str| {
             let parse = |text: &String| {
@@ -234,7 +234,7 @@ impl ToolRequest {
         }
     }
 
-    fn person(&self) -> Result<&str, Fault> {
+    fn required_person(&self) -> Result<&str, Fault> {
         let missing = || {
             Fault::new(
                 Code::ToolRequestInvalid,
@@ -246,83 +246,91 @@ impl ToolRequest {
     }
 }
 
-/// With whose eyes a caller may look.
+/// The views that a caller may use. Every caller may use the public one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Eyes {
-    /// Its own, or those of the public.
-    Viewer(Viewer),
-    /// Those of the persons in whose names the attached writer may write, or those of the public.
-    Attached(Grant),
+pub enum AllowedViews {
+    /// The caller's own.
+    Own(Viewer),
+    /// Those of the persons in whose names the attached writer may write.
+    OfGrant(Grant),
 }
 
-/// Who asks.
+/// The caller of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// What it must call itself.
+    /// The name that its requests must have as actor.
     pub identity: String,
-    /// With whose eyes it may look.
-    pub eyes: Eyes,
+    /// The views that it may use.
+    pub views: AllowedViews,
 }
 
 impl Caller {
-    /// Whoever holds a token.
-    pub fn of(principal: &Principal) -> Self {
+    /// The caller who holds a token.
+    pub fn from_principal(principal: &Principal) -> Self {
         let viewer = principal.viewer();
         Self {
             identity: viewer.as_str().to_owned(),
-            eyes: Eyes::Viewer(viewer),
+            views: AllowedViews::Own(viewer),
         }
     }
 }
 
-/// The view of a name. There is no wider view to fall back to: what is not the caller's is
-/// forbidden, whether there is such a person or not.
+/// Resolves the name of a view. A view that is not the caller's is forbidden, whether such a person
+/// exists or not.
 pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<Viewer, Fault> {
     if name == PUBLIC {
         return Ok(Viewer::Public);
     }
+    // `BOB` and `BOB_VIEW` name the same view.
     let person = Name::new(name.strip_suffix(VIEW_SUFFIX).unwrap_or(name));
-    let allowed = |person: &Name| match &caller.eyes {
-        Eyes::Viewer(own) => *own == Viewer::Reader(person.clone()),
-        Eyes::Attached(grant) => grant.covers_person(person) && is_person(world, grant, person),
+    let is_allowed = |person: &Name| match &caller.views {
+        AllowedViews::Own(own) => *own == Viewer::Reader(person.clone()),
+        AllowedViews::OfGrant(grant) => {
+            grant.covers_person(person) && is_person(world, grant, person)
+        }
     };
-    person.filter(allowed).map(Viewer::Reader).ok_or_else(|| {
-        let message = "must be a view of the caller's, such as its own, or PUBLIC";
-        Fault::new(Code::ViewForbidden, "requested_by.knowledge_view", message)
-    })
+    person
+        .filter(is_allowed)
+        .map(Viewer::Reader)
+        .ok_or_else(|| {
+            let message = "must be a view of the caller's, such as its own, or PUBLIC";
+            Fault::new(Code::ViewForbidden, "requested_by.knowledge_view", message)
+        })
 }
 
-/// Whether somebody is a person: added, named in the grant, or, in an open world, met as an author
-/// or reader.
+/// Whether a name is a person: added, named in the grant, or, in an open world, met as an author or
+/// reader.
 fn is_person(world: &World, grant: &Grant, name: &Name) -> bool {
     let open = world.config.registry == Registry::Open;
+    // A name that could not be added is no person, even if the grant names it.
     let possible = world
         .people
         .resolve(name.as_str(), world.config.registry)
         .is_ok();
     let named = matches!(grant, Grant::These(_));
     let met = || {
+        // A reader with more classes than the public was addressed or wrote privately.
         let own = world.view(Viewer::Reader(name.clone())).classes().len();
         let public = world.view(Viewer::Public);
         own > public.classes().len()
             || world
                 .authored_by(name.as_str())
                 .iter()
-                .any(|n| public.sees(*n))
+                .any(|number| public.is_visible(*number))
     };
     possible && (world.people.get(name.as_str()).is_some() || open && (named || met()))
 }
 
-/// The anchor that an attached writer was told, and whose view it is.
+/// The anchor that an attached writer was sent.
 #[derive(Debug, Clone, Copy)]
 pub struct EpochAnchor<'a> {
-    /// Whose view it is.
+    /// The reader of its view.
     pub viewer: &'a Viewer,
-    /// The scene anchor pack, as it was recorded.
+    /// The recorded scene anchor pack.
     pub pack: &'a str,
 }
 
-/// Answers a question about the world as it was when it had `at` entries.
+/// Answers a tool request from the world as it was with `at` entries.
 pub fn answer(
     world: &World,
     at: u32,
@@ -330,6 +338,7 @@ pub fn answer(
     request: &ToolRequest,
     epoch: Option<EpochAnchor<'_>>,
 ) -> Result<Value, Fault> {
+    // Checked before the view, so that a wrong name learns nothing about views.
     if request.actor != caller.identity {
         let message = "is not the caller's own name";
         return Err(Fault::new(
@@ -339,20 +348,23 @@ pub fn answer(
         ));
     }
     let view = world.view_at(knowledge_view(&request.knowledge_view, caller, world)?, at);
-    let window = request.window(world)?;
+    let window = request.time_window(world)?;
     match request.tool {
         Tool::LedgerSearch => Ok(retrieval::search(&view, request, &window)),
         Tool::LedgerGet => Ok(retrieval::get(&view, request, &window)),
-        Tool::CapsuleGet => Ok(addressed(
-            Capsule::of(&view, request.person()?).pack(),
+        Tool::CapsuleGet => Ok(with_request_ids(
+            Capsule::build(&view, request.required_person()?).pack(),
             request,
         )),
-        Tool::ScenePackBuild => Ok(addressed(scene(&view, request, epoch)?, request)),
+        Tool::ScenePackBuild => Ok(with_request_ids(
+            scene_pack(&view, request, epoch)?,
+            request,
+        )),
     }
 }
 
-/// The epoch's anchor again, or one that is computed and not kept.
-fn scene(
+/// Returns the epoch's anchor again, or builds one that is not recorded.
+fn scene_pack(
     view: &View<'_>,
     request: &ToolRequest,
     epoch: Option<EpochAnchor<'_>>,
@@ -360,12 +372,12 @@ fn scene(
     match epoch.filter(|epoch| *epoch.viewer == view.viewer) {
         Some(epoch) => serde_json::from_str(epoch.pack)
             .map_err(|e| Fault::new(Code::Corrupt, "", e.to_string())),
-        None => Ok(Anchor::of(view).pack(&request.request_id)),
+        None => Ok(Anchor::build(view).pack(&request.request_id)),
     }
 }
 
-/// A pack with the ids of the question that it answers.
-fn addressed(mut pack: Value, request: &ToolRequest) -> Value {
+/// Adds the ids of the request to a pack.
+fn with_request_ids(mut pack: Value, request: &ToolRequest) -> Value {
     if let Some(fields) = pack.as_object_mut() {
         fields.insert(
             "tool_request_id".to_owned(),

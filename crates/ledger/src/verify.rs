@@ -1,9 +1,9 @@
-//! Whether what a world recorded fits together: re-checked from its records, offline.
+//! Verification: checks offline that the records of a world fit together.
 //!
-//! Facts are read in order and applied to a world of their own; each is checked against the world
-//! before it. Bundles are whole and follow each other, time never goes back, what is cited existed,
-//! packs quote what they say, and the answers that were given can be given again. Nothing is
-//! repaired.
+//! Facts are read in order and applied to a fresh world; each is checked against the world before
+//! it. Bundles must be whole and in sequence, time must never go back, cited entries must exist,
+//! packs must quote what they cite, and recorded answers must be reproducible. Nothing is repaired:
+//! every misfit is reported.
 
 mod leaks;
 #[cfg(test)]
@@ -13,21 +13,21 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use turnkeep_store::Store;
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::TurnId;
 
 use crate::audience::Viewer;
 use crate::entry::{AuthorClass, Channel, Entry};
 use crate::epoch;
-use crate::fact::{Door, Fact, Outcome, PocketItem, Span};
+use crate::fact::{BundleCommit, Fact, Outcome, PocketItem, RequestKind, Span};
 use crate::ids::{EntryId, ItemId, Name};
-use crate::log::{LoadError, Place};
+use crate::log::{LoadError, WorldContexts, WorldLog};
 use crate::outcome;
 use crate::time::WorldTime;
 use crate::world::World;
 
 pub use leaks::{LEAK_CHARACTERS, Leak};
 
-/// Something that does not fit.
+/// A record that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// The turn that holds it.
@@ -39,15 +39,15 @@ pub struct Misfit {
 /// What a verification found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Entries that were checked.
+    /// Checked entries.
     pub entries: u32,
-    /// Bundles that were checked.
+    /// Checked bundles.
     pub bundles: u32,
-    /// Outcomes whose answer was made again.
+    /// Answers that were made again.
     pub answers: u32,
-    /// Outcomes whose answer needs the request to be made again.
+    /// Answers that can only be made again with the original request.
     pub answers_skipped: u32,
-    /// What does not fit; empty for a sound world.
+    /// The misfits; empty for a sound world.
     pub misfits: Vec<Misfit>,
 }
 
@@ -57,7 +57,7 @@ impl Report {
         self.misfits.is_empty()
     }
 
-    /// As it is shown.
+    /// The report as JSON.
     pub fn to_json(&self) -> Value {
         let misfit =
             |misfit: &Misfit| json!({ "turn_id": misfit.turn.to_string(), "what": misfit.what });
@@ -72,24 +72,30 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts. None if there is none. What cannot be read is a fault like
-/// any other, and the last, because what comes behind it means nothing without it.
-pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
+/// Checks the world in these contexts; `None` without a configuration. A record that cannot be read
+/// is a misfit and ends the check, because later records mean nothing without it.
+pub fn verify(store: &Store, contexts: WorldContexts) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
-    let read = Place::new(contexts).catch_up(store, |turn, fact| {
+    let read = WorldLog::new(contexts).read_new_facts(store, |turn, fact| {
         if let (None, Fact::Config(config)) = (&checker, &fact) {
             checker = Some(Checker::new(World::new((**config).clone())));
         }
         if let Some(checker) = &mut checker {
-            let own = store
+            let is_own = store
                 .turn(turn)
-                .is_ok_and(|turn| contexts.contains(&turn.context));
-            checker.take(turn, fact, if own { Whose::Own } else { Whose::Origins });
+                .is_ok_and(|turn| contexts.all().contains(&turn.context));
+            let origin = if is_own {
+                RecordOrigin::Own
+            } else {
+                RecordOrigin::Shared
+            };
+            checker.check_fact(turn, fact, origin);
         }
     });
     match read.map_err(|error| (error.turn(), error)) {
         Ok(()) => Ok(checker.map(Checker::finish)),
         Err((Some(turn), error)) => {
+            // The records before the damage were checked, so their result is kept.
             let mut report = checker.map(|checker| checker.report).unwrap_or_default();
             report.misfits.push(Misfit {
                 turn,
@@ -101,27 +107,28 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
     }
 }
 
-/// Reads a world for a report of leaks: runs of text that their author could not have seen.
+/// Finds runs of text that their author could not have seen.
 pub fn leaks(world: &World) -> Vec<Leak> {
     leaks::find(world)
 }
 
-/// In whose context a record was written. A fork's past is its origin's, whose name is part of what
-/// packs were made from: they are checked there.
+/// Where a record was written. A fork shares records with its origin, whose name is part of its
+/// packs' hashes, so those packs are checked in the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum RecordOrigin {
     Own,
-    Origins,
+    Shared,
 }
 
+/// The world so far, and what the next records are checked against.
 struct Checker {
     world: World,
     report: Report,
     entry_ids: HashSet<EntryId>,
     item_ids: HashSet<ItemId>,
-    /// Everyone in whose name an attached writer ever was to write.
+    /// Everyone in whose name an attached writer was ever allowed to write.
     writers: HashSet<Name>,
-    /// Entries since the last bundle was closed.
+    /// Entries since the last bundle commit.
     open: Vec<Entry>,
     last_turn: Option<TurnId>,
     last_time: Option<WorldTime>,
@@ -141,42 +148,29 @@ impl Checker {
         }
     }
 
-    fn misfit(&mut self, turn: TurnId, what: impl Into<String>) {
+    fn add_misfit(&mut self, turn: TurnId, what: impl Into<String>) {
         self.report.misfits.push(Misfit {
             turn,
             what: what.into(),
         });
     }
 
-    fn take(&mut self, turn: TurnId, fact: Fact, whose: Whose) {
+    fn check_fact(&mut self, turn: TurnId, fact: Fact, origin: RecordOrigin) {
         self.last_turn = Some(turn);
         if let Fact::Config(config) = &fact {
             self.writers
                 .extend(config.writer_persons.iter().flatten().cloned());
         }
-        let faults = match &fact {
+        let mut faults = match &fact {
             Fact::Entry(entry) => self.check_entry(entry),
             Fact::Item(item) => self.check_item(item),
-            Fact::Bundle(commit) => {
-                let (id, request, count) = (commit.id, &commit.request, commit.entries as usize);
-                let whole = self.open.len() == count
-                    && self
-                        .open
-                        .iter()
-                        .all(|entry| entry.bundle == id && entry.request == *request);
-                self.open.clear();
-                self.report.bundles += 1;
-                (!whole)
-                    .then(|| format!("bundle {id} is not made of the entries before it"))
-                    .into_iter()
-                    .collect()
-            }
+            Fact::Bundle(commit) => self.check_bundle(commit),
             Fact::Scene(scene) => self.check_cited(&scene.cited, scene.position),
             Fact::Note(note) => self.check_cited(&note.cited, note.position),
             Fact::Time(declaration) if declaration.to.time < declaration.from => {
                 vec!["a declared time goes back".to_owned()]
             }
-            Fact::Epoch(epoch) if whose == Whose::Own && !self.some_view_holds(epoch) => {
+            Fact::Epoch(epoch) if origin == RecordOrigin::Own && !self.is_valid_epoch(epoch) => {
                 vec![format!(
                     "the packs of epoch {} quote what no view shows",
                     epoch.number
@@ -184,18 +178,33 @@ impl Checker {
             }
             _ => Vec::new(),
         };
+        // The answer shows the world after the beat, so the outcome is checked after `apply`.
         let outcome = match &fact {
             Fact::Outcome(outcome) => Some((**outcome).clone()),
             _ => None,
         };
         self.world.apply(fact);
-        let faults = faults
-            .into_iter()
-            .chain(outcome.and_then(|outcome| self.check_outcome(&outcome)));
-        faults
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|what| self.misfit(turn, what));
+        faults.extend(outcome.and_then(|outcome| self.check_outcome(&outcome)));
+        for what in faults {
+            self.add_misfit(turn, what);
+        }
+    }
+
+    fn check_bundle(&mut self, commit: &BundleCommit) -> Vec<String> {
+        let is_whole = self.open.len() == commit.entries as usize
+            && self
+                .open
+                .iter()
+                .all(|entry| entry.bundle == commit.id && entry.request == commit.request);
+        self.open.clear();
+        self.report.bundles += 1;
+        if is_whole {
+            return Vec::new();
+        }
+        vec![format!(
+            "bundle {} is not made of the entries before it",
+            commit.id
+        )]
     }
 
     fn check_entry(&mut self, entry: &Entry) -> Vec<String> {
@@ -213,7 +222,7 @@ impl Checker {
             "its time goes back",
         );
         check(
-            Channel::of(entry.author.class) == entry.channel,
+            Channel::for_class(entry.author.class) == entry.channel,
             "its channel does not fit its author",
         );
         check(!entry.text.is_empty(), "it has no text");
@@ -283,8 +292,9 @@ impl Checker {
         }
     }
 
-    /// Packs say for whose eyes they were made only by their hash, so every view is tried.
-    fn some_view_holds(&self, told: &crate::fact::Epoch) -> bool {
+    /// Whether the packs of an epoch are valid. A pack names its viewer only inside its hash, so
+    /// all possible viewers are tried.
+    fn is_valid_epoch(&self, told: &crate::fact::Epoch) -> bool {
         let persons = self
             .world
             .people
@@ -303,15 +313,16 @@ impl Checker {
                 outcome.request
             ));
         }
-        // A bundle that was refused or wrote nothing is shown as it was sent, and that is not
+        // The answer repeats a bundle that was rejected or wrote nothing, and such a bundle is not
         // recorded.
-        let needs_request =
-            outcome.door == Door::Beat && (outcome.rejection.is_some() || outcome.bundle.is_none());
+        let needs_request = outcome.kind == RequestKind::Beat
+            && (outcome.rejection.is_some() || outcome.bundle.is_none());
         if needs_request {
             self.report.answers_skipped += 1;
             return None;
         }
         self.report.answers += 1;
+        // A committed bundle is made again from the ledger, so none needs to be given.
         let again = outcome::replay(&self.world, outcome, Some(&Value::Null));
         again
             .err()
@@ -321,7 +332,7 @@ impl Checker {
     fn finish(mut self) -> Report {
         if let (Some(entry), Some(turn)) = (self.open.first(), self.last_turn) {
             let what = format!("entry {} belongs to no bundle", entry.id);
-            self.misfit(turn, what);
+            self.add_misfit(turn, what);
         }
         self.report
     }

@@ -1,8 +1,8 @@
 //! A world as one reader may see it, at one position.
 //!
-//! Every answer to a reader is made from a view and from nothing else. A view names entries by
-//! number only inside this crate; to the reader an entry has an id, and a place is a count of
-//! *visible* entries, so that what is hidden moves nothing.
+//! Every answer to a reader is made from a view and from nothing else. Entry numbers stay inside
+//! this crate. A reader gets ids, and places that count *visible* entries, so that hidden entries
+//! never change them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,79 +35,85 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The classes that the reader may see.
+    /// The audience classes that the reader may see.
     pub fn classes(&self) -> &[ClassId] {
         &self.classes
     }
 
-    /// Entries from this number on do not exist for the view.
-    pub fn at(&self) -> u32 {
+    /// The number of entries that the view covers, hidden ones included.
+    pub fn position(&self) -> u32 {
         self.at
     }
 
-    /// Whether the entry of this number exists for the view.
-    pub(crate) fn sees(&self, number: u32) -> bool {
+    /// Whether the entry of this number is visible.
+    pub(crate) fn is_visible(&self, number: u32) -> bool {
+        // Entries behind the position do not exist for the view, whoever may see them.
         let class = self.world.class_of(number).filter(|_| number < self.at);
         class.is_some_and(|class| self.world.classes().can_see(&self.viewer, class))
     }
 
-    /// The entry of this number, if it exists for the view.
-    pub(crate) fn numbered(&self, number: u32) -> Option<&'a Entry> {
-        self.world.entry(number).filter(|_| self.sees(number))
+    /// The entry of this number, if it is visible.
+    pub(crate) fn entry_at(&self, number: u32) -> Option<&'a Entry> {
+        self.world.entry(number).filter(|_| self.is_visible(number))
     }
 
-    /// The number of an entry, if it exists for the view.
+    /// The number of an entry, if it is visible.
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
-        self.world.number_of(id).filter(|&number| self.sees(number))
+        self.world
+            .number_of(id)
+            .filter(|&number| self.is_visible(number))
     }
 
-    /// An entry, if it exists for the view. Unknown and hidden are one answer, by one path.
+    /// An entry, if it is visible. Unknown and hidden entries take the same path and get the same
+    /// answer.
     pub fn entry(&self, id: EntryId) -> Option<&'a Entry> {
         self.world.entry(self.number_of(id)?)
     }
 
-    /// The visible entries of a bundle; none of them if there is no such bundle.
+    /// The visible entries of a bundle; none if the bundle is unknown.
     pub fn entries_of_bundle(&self, id: BundleId) -> impl Iterator<Item = (u32, &'a Entry)> + '_ {
         let bundle: Option<&Bundle> = self.world.bundle(id);
+        // The entries of a bundle have consecutive numbers.
         let numbers = bundle.map_or(0..0, |bundle| {
             bundle.first..bundle.first + bundle.commit.entries
         });
-        numbers.filter_map(|number| Some((number, self.numbered(number)?)))
+        numbers.filter_map(|number| Some((number, self.entry_at(number)?)))
     }
 
-    /// The time of the newest visible entry; the world's start without one.
-    pub fn time(&self) -> &'a WorldTime {
+    /// The time of the newest visible entry, or the world's start.
+    pub fn newest_time(&self) -> &'a WorldTime {
         self.newest_first()
             .next()
             .map_or(&self.world.config.start, |(_, entry)| &entry.time)
     }
 
-    /// Whether what was recorded when the world had `position` entries was there for the view: no
-    /// visible entry lies between. Positions are not compared as numbers, because hidden entries
-    /// are among them.
-    pub(crate) fn reaches(&self, position: u32) -> bool {
-        self.lists().all(|list| {
+    /// Whether the view covers something that was recorded when the world had `position` entries:
+    /// no visible entry lies between. Comparing the positions as numbers would reveal hidden
+    /// entries.
+    pub(crate) fn covers(&self, position: u32) -> bool {
+        self.class_lists().all(|list| {
             list.get(list.partition_point(|&n| n < self.at))
                 .is_none_or(|&n| n >= position)
         })
     }
 
-    /// How many entries are visible.
+    /// The number of visible entries.
     pub fn count(&self) -> u64 {
         self.count_before(self.at)
     }
 
-    /// How many visible entries have a smaller number.
+    /// The number of visible entries with a smaller number.
     pub(crate) fn count_before(&self, number: u32) -> u64 {
         let number = number.min(self.at);
-        self.lists()
+        self.class_lists()
             .map(|list| list.partition_point(|&n| n < number) as u64)
             .sum()
     }
 
-    /// The number at which the visible entry of this place stands: the smallest number that has
-    /// `place` visible entries before it. For a place at or after the end it is the view's end.
+    /// The entry number of a place: the smallest number behind which more than `place` entries are
+    /// visible. For a place at or after the end it is the view's position.
     pub(crate) fn number_at(&self, place: u64) -> u32 {
+        // A binary search over numbers; each step counts with one binary search per class.
         let (mut low, mut high) = (0, self.at);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -120,14 +126,16 @@ impl<'a> View<'a> {
         low
     }
 
-    /// The visible entries from a number on, in ledger order.
-    pub fn from(&self, number: u32) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a> {
+    /// The visible entries from a number on, in ledger order. A heap merges the sorted lists of the
+    /// classes.
+    pub fn entries_from(&self, number: u32) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a> {
         let at = self.at;
-        let lists = self.lists().filter_map(|list| {
+        let lists = self.class_lists().filter_map(|list| {
             let rest = list.get(list.partition_point(|&n| n < number)..)?;
             let (&first, rest) = rest.split_first()?;
             Some(Reverse((first, rest)))
         });
+        // The heap holds the next entry of each class; the smallest number comes out first.
         let mut heads: BinaryHeap<Reverse<(u32, &'a [u32])>> = lists.collect();
         let world = self.world;
         std::iter::from_fn(move || {
@@ -140,24 +148,26 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The visible entries behind this many of them, in ledger order.
-    pub fn after(&self, place: u64) -> impl Iterator<Item = &'a Entry> + use<'a> {
-        self.from(self.number_at(place)).map(|(_, entry)| entry)
+    /// The visible entries behind a place, in ledger order.
+    pub fn entries_after(&self, place: u64) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        self.entries_from(self.number_at(place))
+            .map(|(_, entry)| entry)
     }
 
-    /// The entry that an entry answers, if that one exists for the view as well.
-    pub fn answered_by(&self, entry: &Entry) -> Option<&'a Entry> {
+    /// The entry that an entry replies to, if that one is visible as well.
+    pub fn replied_to(&self, entry: &Entry) -> Option<&'a Entry> {
         self.entry(entry.reply_to?)
     }
 
     /// The visible entries, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a> {
-        let lists = self.lists().filter_map(|list| {
+        let lists = self.class_lists().filter_map(|list| {
             let (&last, rest) = list
                 .get(..list.partition_point(|&n| n < self.at))?
                 .split_last()?;
             Some((last, rest))
         });
+        // The heap holds the last entry of each class; the greatest number comes out first.
         let mut heads: BinaryHeap<(u32, &'a [u32])> = lists.collect();
         let world = self.world;
         std::iter::from_fn(move || {
@@ -169,7 +179,8 @@ impl<'a> View<'a> {
         })
     }
 
-    fn lists(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
+    /// The sorted entry numbers of each visible class.
+    fn class_lists(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
         self.classes
             .iter()
             .map(|&class| self.world.classes().entries(class))

@@ -1,7 +1,8 @@
-//! A world: what its facts amount to.
+//! The state of a world, made by applying its facts in order.
 //!
-//! [`World::apply`] is the only mutator, live and in replay; it cannot fail and reads nothing but the fact.
-//! Everything here can be rebuilt from the log. Reading goes through a [`View`].
+//! [`World::apply`] is the only mutator, live and in replay. It cannot fail and reads nothing but
+//! the fact. Everything here can be rebuilt from the log. Readers go through a [`View`]; the
+//! functions that bypass it say so.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,56 +12,58 @@ use turnkeep_types::Timestamp;
 use crate::audience::{Audience, Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
-use crate::epoch::Carried;
+use crate::epoch::RehydrationCounts;
 use crate::fact::{
     AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem,
     Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
-use crate::numbers::Numbers;
+use crate::numbers::EntryNumbers;
 use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
 
-/// A bundle and where its entries are.
+/// A committed bundle and the position of its entries.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// What was committed.
+    /// The commit record.
     pub commit: BundleCommit,
-    /// The number of its first entry.
+    /// The number of its first entry; the others follow.
     pub first: u32,
 }
 
-/// A pocket item and the number of its source.
+/// A pocket item with its position in the ledger.
 #[derive(Debug, Clone)]
-pub struct Pocketed {
+pub struct PocketRow {
     /// The item.
     pub item: PocketItem,
-    /// The number of its entry.
+    /// The number of the entry that the item comes from.
     pub entry: u32,
-    /// In a world with more entries than this nobody is shown anything by it.
-    over: u32,
+    /// The number of the entry that replaced the item for every reader. No view behind that entry
+    /// shows the item. `u32::MAX` while it is not replaced.
+    replaced_at: u32,
 }
 
-/// A world.
+/// The state of one world.
 #[derive(Debug)]
 pub struct World {
-    /// How it is set up.
+    /// The world's configuration.
     pub config: Config,
-    /// Who was added.
+    /// The people who were added.
     pub people: People,
-    /// Its time.
+    /// The world's clock.
     pub clock: ClockState,
-    /// Where it was forked from.
+    /// The origin, if the world is a fork.
     pub forked: Option<Fork>,
     entries: Vec<Entry>,
     class_of: Vec<ClassId>,
     classes: Classes,
     index: Index,
     authored: HashMap<Name, Vec<u32>>,
-    entry_numbers: Numbers,
+    entry_numbers: EntryNumbers,
     bundles: HashMap<BundleId, Bundle>,
-    items: Vec<Pocketed>,
-    /// The numbers of those items that may still be shown to somebody.
+    items: Vec<PocketRow>,
+    /// The numbers of the items that a current view may show. A long-lived world replaces most of
+    /// its items, so reads of the present skip them.
     open_items: BTreeSet<usize>,
     item_numbers: HashMap<ItemId, u32>,
     outcomes: HashMap<Arc<str>, Arc<Outcome>>,
@@ -72,17 +75,17 @@ pub struct World {
     rehydrations: Rehydrations,
 }
 
-/// How often the attached writer began anew because it was full, and what the last time took along.
+/// How often the attached writer was rehydrated, and the figures of the last time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rehydrations {
-    /// How often.
+    /// How many times.
     pub count: u64,
-    /// The last time.
-    pub last: Option<Carried>,
+    /// The figures of the last time.
+    pub last: Option<RehydrationCounts>,
 }
 
 impl World {
-    /// A world in which nothing has happened.
+    /// Makes a world without facts.
     pub fn new(config: Config) -> Self {
         let clock = ClockState {
             time: config.start.clone(),
@@ -99,7 +102,7 @@ impl World {
             classes: Classes::default(),
             index: Index::default(),
             authored: HashMap::new(),
-            entry_numbers: Numbers::default(),
+            entry_numbers: EntryNumbers::default(),
             bundles: HashMap::new(),
             items: Vec::new(),
             open_items: BTreeSet::new(),
@@ -114,9 +117,9 @@ impl World {
         }
     }
 
-    /// Takes an index over that has the entries already which are to be applied first. There are
-    /// none yet.
-    pub(crate) fn adopt(&mut self, index: Index) {
+    /// Takes over an index that already has the first entries, before those are applied. The world
+    /// must be empty.
+    pub(crate) fn adopt_index(&mut self, index: Index) {
         let count = index.len() as usize;
         self.entries.reserve(count);
         self.class_of.reserve(count);
@@ -124,20 +127,20 @@ impl World {
         self.index = index;
     }
 
-    /// Takes a fact over.
+    /// Applies one fact.
     pub fn apply(&mut self, fact: Fact) {
         match fact {
             Fact::Entry(entry) => self.push_entry(entry),
             Fact::Time(declaration) => self.clock = declaration.to,
             Fact::Item(item) => self.push_item(item),
             Fact::Bundle(commit) => self.close_bundle(commit),
-            Fact::Outcome(outcome) => self.remember(*outcome),
+            Fact::Outcome(outcome) => self.record_outcome(*outcome),
             Fact::Config(config) => self.config = *config,
             Fact::Forked(fork) => self.forked = Some(fork),
             Fact::Person(person) => self.people.add(person),
-            Fact::Token(token) => self.give(token),
+            Fact::Token(token) => self.add_token(token),
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
-            Fact::Line(line) => self.note(&line),
+            Fact::AuditLine(line) => self.record_audit_line(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
             Fact::Note(note) => self
                 .notes
@@ -150,7 +153,8 @@ impl World {
 
     fn push_entry(&mut self, entry: Entry) {
         let number = self.position();
-        let class = self.classes.push(number, &entry);
+        let class = self.classes.add_entry(number, &entry);
+        // An index from a checkpoint already has the first entries.
         if number >= self.index.len() {
             self.index.push(&Document {
                 class,
@@ -179,54 +183,68 @@ impl World {
             .supersedes
             .and_then(|old| self.item_numbers.get(&old))
             .map(|&old| old as usize);
-        let replaced_for_all = old.is_none_or(|old| self.end_item(old, entry));
-        // An item without a title only takes another one away.
+        // If the superseded item is gone for every reader, a mere cancellation need not stay open.
+        let replaced_for_all = old.is_none_or(|old| self.close_item(old, entry));
+        // A calendar item without a title only cancels the item that it supersedes.
         let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
-        let over = if only_ends { entry } else { u32::MAX };
+        let replaced_at = if only_ends { entry } else { u32::MAX };
         self.item_numbers
             .insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
-        if over == u32::MAX {
+        if replaced_at == u32::MAX {
             self.open_items.insert(self.items.len());
         }
-        self.items.push(Pocketed { item, entry, over });
+        self.items.push(PocketRow {
+            item,
+            entry,
+            replaced_at,
+        });
     }
 
-    /// Notes that an item is replaced by one from this entry; tells whether it is so for all who
-    /// see it.
-    fn end_item(&mut self, old: usize, by: u32) -> bool {
-        let Some(Pocketed { item, entry, over }) = self.items.get(old) else {
+    /// Marks an item as replaced by one from entry `by`. Returns whether that holds for every
+    /// reader.
+    fn close_item(&mut self, old: usize, by: u32) -> bool {
+        let Some(PocketRow {
+            item,
+            entry,
+            replaced_at,
+        }) = self.items.get(old)
+        else {
             return false;
         };
-        if *over <= by {
+        if *replaced_at <= by {
             return true;
         }
+        // Every reader of the old item sees the new one if both have the same class or the new one
+        // is public.
         let (before, after) = (self.class_of(*entry), self.class_of(by));
         let is_public =
             after.and_then(|class| self.classes.audience(class)) == Some(&Audience::Public);
-        // What it replaced itself must not come back when it is passed over.
+        // An item that replaced another one for some readers only must stay: without it, those
+        // readers would see the older item again.
         let earlier = item.supersedes.and_then(|earlier| self.item(earlier));
-        let is_last = earlier.is_none_or(|earlier| earlier.over <= *entry);
+        let is_last = earlier.is_none_or(|earlier| earlier.replaced_at <= *entry);
         let for_all = before == after || is_public;
         if let Some(row) = self.items.get_mut(old).filter(|_| for_all && is_last) {
-            row.over = by;
+            row.replaced_at = by;
             self.open_items.remove(&old);
         }
         for_all && is_last
     }
 
     fn close_bundle(&mut self, commit: BundleCommit) {
+        // A bundle commit comes directly behind its entries.
         let first = self.position().saturating_sub(commit.entries);
         self.bundles.insert(commit.id, Bundle { commit, first });
     }
 
-    fn give(&mut self, token: Token) {
+    fn add_token(&mut self, token: Token) {
         self.secrets.insert(token.secret, token.id);
         self.tokens.insert(token.id, token);
     }
 
-    /// Of all lines of audit only those about rehydrations are shown with the world.
-    fn note(&mut self, line: &AuditLine) {
-        if let Some(carried) = Carried::read(line) {
+    /// Keeps the figures of rehydrations. Other audit lines stay in the log only.
+    fn record_audit_line(&mut self, line: &AuditLine) {
+        if let Some(carried) = RehydrationCounts::from_line(line) {
             self.rehydrations = Rehydrations {
                 count: self.rehydrations.count + 1,
                 last: Some(carried),
@@ -234,7 +252,8 @@ impl World {
         }
     }
 
-    fn remember(&mut self, outcome: Outcome) {
+    fn record_outcome(&mut self, outcome: Outcome) {
+        // A rejected proposal without operator input must not move the clock.
         if !outcome.leaves_reality_alone() {
             self.clock = outcome.clock.clone();
         }
@@ -242,7 +261,7 @@ impl World {
             .insert(Arc::clone(&outcome.request), Arc::new(outcome));
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn position(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
@@ -257,23 +276,23 @@ impl World {
         View::new(self, viewer, position.min(self.position()))
     }
 
-    /// How a request ended.
+    /// The recorded outcome of a request.
     pub fn outcome(&self, request: &str) -> Option<&Arc<Outcome>> {
         self.outcomes.get(request)
     }
 
-    /// Everything, whoever may see it: for the audit and for verification, never for an answer to a
-    /// reader.
+    /// All entries, whoever may see them. For the audit and for verification, never for an answer
+    /// to a reader.
     pub fn all_entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// An entry, whoever may see it: for the audit, never for an answer to a reader.
+    /// An entry, whoever may see it. For the audit, never for an answer to a reader.
     pub fn any_entry(&self, id: EntryId) -> Option<&Entry> {
         self.entry(self.number_of(id)?)
     }
 
-    /// The tokens that count, in no order.
+    /// The tokens that are not revoked, in no order.
     pub fn tokens(&self) -> impl Iterator<Item = &Token> {
         self.tokens.values()
     }
@@ -288,21 +307,23 @@ impl World {
         self.tokens.get(self.secrets.get(secret)?)
     }
 
-    /// The token whose secret has this hash, if it counts at this time.
+    /// The token whose secret has this hash, if it has not expired.
     pub fn token_at(&self, secret: &[u8; 32], now: Timestamp) -> Option<&Token> {
         self.token_of_secret(secret)
             .filter(|token| token.expires_at.is_none_or(|end| now < end))
     }
 
-    /// Somebody whose name is this one in another spelling, as far as the owner knows without the
-    /// audit: who has a token, or wrote or was written to in what the operator may see.
-    pub fn spelt_otherwise(&self, id: &Name) -> Option<Name> {
+    /// Finds a person whose name differs from this one only in upper and lower case. It considers
+    /// token holders, and authors and readers of entries that the operator may see; hidden names
+    /// stay hidden.
+    pub fn find_other_spelling(&self, id: &Name) -> Option<Name> {
+        // Names that occur only in entries hidden from the operator must stay unknown to the owner.
         let operator = self.view(Viewer::operator());
         let holders = self.tokens.values().map(|token| &token.person);
         let authors = self
             .authored
             .iter()
-            .filter(|(_, written)| written.iter().any(|n| operator.sees(*n)));
+            .filter(|(_, written)| written.iter().any(|n| operator.is_visible(*n)));
         let audiences =
             operator
                 .classes()
@@ -318,17 +339,17 @@ impl World {
             .cloned()
     }
 
-    /// The attached writer's present life.
+    /// The current epoch of the attached writer.
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
     }
 
-    /// How often the attached writer began anew because it was full: for the owner.
+    /// How often the attached writer was rehydrated, for the owner.
     pub fn rehydrations(&self) -> Rehydrations {
         self.rehydrations
     }
 
-    /// What an author is called, as it is fixed in an entry.
+    /// The label that a new entry of this author gets.
     pub fn label_of(&self, class: AuthorClass, id: &str) -> Arc<str> {
         match class {
             AuthorClass::Operator => self.config.operator_label.as_str().into(),
@@ -358,7 +379,7 @@ impl World {
         self.authored.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// Everyone who wrote, with the numbers of their entries, whoever may see them.
+    /// All authors with the numbers of their entries, whoever may see them.
     pub(crate) fn authors(&self) -> impl Iterator<Item = (&Name, &[u32])> {
         self.authored
             .iter()
@@ -377,10 +398,10 @@ impl World {
         &self.index
     }
 
-    /// The pocket items that may be shown to somebody in a world with so many entries, or that keep
-    /// others from being shown. Their entries ascend.
-    pub(crate) fn items(&self, at: u32) -> Box<dyn Iterator<Item = &Pocketed> + '_> {
-        // What is over is so by an entry that is there: it is looked at only for the past.
+    /// The pocket items that a view at this position may show, or that hide others. Their entries
+    /// ascend.
+    pub(crate) fn items(&self, at: u32) -> Box<dyn Iterator<Item = &PocketRow> + '_> {
+        // Only a view of the past can still show an item that was replaced since.
         if at >= self.position() {
             return Box::new(
                 self.open_items
@@ -388,25 +409,26 @@ impl World {
                     .filter_map(|&number| self.items.get(number)),
             );
         }
+        // Items are in the order of their entries.
         let before = self.items.partition_point(|row| row.entry < at);
         Box::new(
             self.items
                 .get(..before)
                 .unwrap_or_default()
                 .iter()
-                .filter(move |row| row.over >= at),
+                .filter(move |row| row.replaced_at >= at),
         )
     }
 
     /// All pocket items from this entry on.
-    pub(crate) fn items_from(&self, entry: u32) -> impl Iterator<Item = &Pocketed> {
+    pub(crate) fn items_from(&self, entry: u32) -> impl Iterator<Item = &PocketRow> {
         self.items
             .get(self.items.partition_point(|row| row.entry < entry)..)
             .unwrap_or_default()
             .iter()
     }
 
-    pub(crate) fn item(&self, id: ItemId) -> Option<&Pocketed> {
+    pub(crate) fn item(&self, id: ItemId) -> Option<&PocketRow> {
         self.items.get(*self.item_numbers.get(&id)? as usize)
     }
 
@@ -414,7 +436,7 @@ impl World {
         &self.scenes
     }
 
-    /// What was noted about a person, the newest last, whoever may know of it.
+    /// The notes about a person, the newest last, whoever may see them.
     pub(crate) fn notes_on(&self, person: &str) -> &[Note] {
         self.notes.get(person).map_or(&[], Vec::as_slice)
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use turnkeep_ledger::Principal;
 use turnkeep_ledger::ids::TokenId;
 
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 
 /// Who a request is from.
 #[derive(Clone)]
 pub(crate) enum Caller {
-    /// Whoever has the owner's token: every room is open.
+    /// The holder of the owner's token, who may use every world.
     Owner,
     /// A person of one world, by a token of that world.
     Person(PersonCaller),
@@ -20,7 +20,7 @@ pub(crate) enum Caller {
 #[derive(Clone)]
 pub(crate) struct PersonCaller {
     /// The world.
-    pub(crate) room: Arc<Room>,
+    pub(crate) handle: Arc<WorldHandle>,
     /// Who, and whether it may write.
     pub(crate) who: Principal,
     /// By which token.

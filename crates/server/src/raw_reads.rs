@@ -12,19 +12,20 @@ use std::sync::Arc;
 
 use serde_json::json;
 use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::log::FoundWorld;
 use turnkeep_ledger::{Code, Principal, log, record};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::ErrorCode;
 
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
 impl Shared {
     /// Refuses to write to a world's context past its ledger.
     pub(crate) fn refuse_world(&self, context: ContextId) -> Result<(), ApiError> {
-        let Some(name) = self.worlds.name_of(context) else {
+        let Some(name) = self.worlds.context_owner(context) else {
             return Ok(());
         };
         let message =
@@ -40,41 +41,44 @@ impl Shared {
     }
 
     /// The worlds in whose contexts something was written.
-    pub(crate) fn worlds_of(&self, contexts: impl Iterator<Item = ContextId>) -> Vec<Arc<Room>> {
-        let (mut rooms, mut last): (Vec<Arc<Room>>, _) = (Vec::new(), None);
+    pub(crate) fn worlds_of(
+        &self,
+        contexts: impl Iterator<Item = ContextId>,
+    ) -> Vec<Arc<WorldHandle>> {
+        let (mut handles, mut last): (Vec<Arc<WorldHandle>>, _) = (Vec::new(), None);
         for context in contexts {
             if last.replace(context) == Some(context) {
                 continue;
             }
-            let new = self.worlds.owner_of(context);
-            let new = new.filter(|new| !rooms.iter().any(|known| known.name() == new.name()));
-            rooms.extend(new);
+            let new = self.worlds.world_of_context(context);
+            let new = new.filter(|new| !handles.iter().any(|known| known.name() == new.name()));
+            handles.extend(new);
         }
-        rooms
+        handles
     }
 
     /// Leaves a line in each of these worlds: its records were read as they are.
     pub(crate) async fn note_raw_read(
         &self,
-        rooms: &[Arc<Room>],
+        handles: &[Arc<WorldHandle>],
         how: &str,
     ) -> Result<(), ApiError> {
-        for room in rooms {
+        for handle in handles {
             let line = AuditLine {
-                at: room.now(),
+                at: handle.now(),
                 principal: Principal::Owner.key(),
                 what: "store-read".to_owned(),
                 request: None,
                 details: json!({ "how": how }).to_string(),
             };
-            room.record(vec![Fact::Line(line)]).await?;
+            handle.record(vec![Fact::AuditLine(line)]).await?;
         }
         Ok(())
     }
 
     /// Whether a blob of so many bytes may be a world's record; a large one is not looked at yet.
     pub(crate) fn may_be_a_record(&self, hash: BlobHash, len: u32) -> bool {
-        self.worlds.own_any() && (len as usize >= LARGE_FROM_BYTES || self.is_record(hash))
+        self.worlds.owns_any_context() && (len as usize >= LARGE_FROM_BYTES || self.is_record(hash))
     }
 
     fn is_record(&self, hash: BlobHash) -> bool {
@@ -99,15 +103,15 @@ impl Shared {
             .await
     }
 
-    fn worlds_of_blob(&self, hash: BlobHash) -> Result<Vec<Arc<Room>>, ApiError> {
+    fn worlds_of_blob(&self, hash: BlobHash) -> Result<Vec<Arc<WorldHandle>>, ApiError> {
         if !self.is_record(hash) {
             return Ok(Vec::new());
         }
         let store = self.store.store();
         let mut written = Vec::new();
-        for (_, contexts) in log::find_worlds(store) {
-            for context in contexts {
-                written.extend(log::written_in(store, context, hash)?);
+        for FoundWorld { contexts, .. } in log::find_worlds(store) {
+            for context in contexts.all() {
+                written.extend(log::find_writing_context(store, context, hash)?);
             }
         }
         Ok(self.worlds_of(written.into_iter()))
@@ -116,8 +120,8 @@ impl Shared {
     /// Whether whoever follows a context, or all of them, follows a world's.
     pub(crate) fn reaches_worlds(&self, context: Option<ContextId>) -> bool {
         context.map_or_else(
-            || self.worlds.own_any(),
-            |context| self.worlds.name_of(context).is_some(),
+            || self.worlds.owns_any_context(),
+            |context| self.worlds.context_owner(context).is_some(),
         )
     }
 
@@ -137,9 +141,9 @@ impl Shared {
 
     /// Leaves a line in every world that has written anything.
     pub(crate) async fn note_raw_read_of_all(&self, how: &str) -> Result<(), ApiError> {
-        for room in self.worlds.list() {
-            if room.contexts().await.is_some() {
-                self.note_raw_read(&[room], how).await?;
+        for handle in self.worlds.list() {
+            if handle.contexts().await.is_some() {
+                self.note_raw_read(&[handle], how).await?;
             }
         }
         Ok(())

@@ -232,6 +232,6 @@ impl Running {
             abandoned.cancel();
             tasks.wait().await;
         }
-        self.shared.worlds.keep();
+        self.shared.worlds.write_checkpoints();
     }
 }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use turnkeep_journal::{FileStorage, Storage};
-use turnkeep_ledger::ids::Name;
-use turnkeep_ledger::log::{Place, find_worlds};
+use turnkeep_ledger::log::{FoundWorld, WorldLog, find_worlds};
 use turnkeep_store::{Options, salvage};
-use turnkeep_types::ContextId;
 
 use super::{App, verify};
 use crate::config::{Config, ServeFlags};
@@ -69,23 +67,22 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         args.to.display(),
         from.path().display()
     ))?;
-    broken?.iter().try_for_each(|(world, contexts)| {
-        let [reality, ..] = contexts;
+    broken?.iter().try_for_each(|FoundWorld { name, contexts }| {
+        let reality = contexts.reality;
         app.out.line(format!(
-            "The world {world} stays closed, because a part of it is lost: `turnkeep log {reality}` reads the entries that are left; a backup of the data directory has it whole."
+            "The world {name} stays closed, because a part of it is lost: `turnkeep log {reality}` reads the entries that are left; a backup of the data directory has it whole."
         ))
     })
 }
 
 /// The worlds that cannot be opened in the new directory: each is read whole or not at all.
-fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<(Name, [ContextId; 3])>> {
+fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<FoundWorld>> {
     let store = local::open(config, dir)?;
-    let is_broken =
-        |contexts: &[ContextId; 3]| Place::new(*contexts).catch_up(&store, |_, _| {}).is_err();
-    let broken = find_worlds(&store)
-        .into_iter()
-        .filter(|(_, contexts)| is_broken(contexts))
-        .collect();
+    let mut broken = find_worlds(&store);
+    broken.retain(|world| {
+        let mut log = WorldLog::new(world.contexts);
+        log.read_new_facts(&store, |_, _| {}).is_err()
+    });
     store.close();
     Ok(broken)
 }

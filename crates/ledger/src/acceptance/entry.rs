@@ -1,8 +1,13 @@
-//! The checks of one entry, in their order.
+//! The checks of one entry, in order.
 //!
-//! Times of a bundle hang together: none before the world's, none before the one above it, none far
-//! ahead, and a private one not ahead of what the public ones do to the clock, so that nothing
-//! hidden moves it.
+//! The times of a bundle are checked together: none is before the world's time or before the
+//! previous entry, and none is far ahead of the commit. A private entry must not be later than the
+//! clock will be after the public ones, so that a hidden entry never moves the clock.
+//!
+//! Worked example: the commit's time is 12:00:00 and entries may be 60 seconds ahead. A bundle with
+//! a public entry at 12:00:30 and then a private one at 12:00:20 fails, because times go back. With
+//! the private one at 12:00:40 it fails too: the public clock stops at 12:00:30, and a later
+//! private entry would push all following times beyond it. At 12:00:30 it is accepted.
 
 use std::collections::HashSet;
 
@@ -23,33 +28,33 @@ pub(super) fn accept_all(
     drafts: &[EntryDraft<'_>],
     terms: &Terms<'_>,
 ) -> Result<Vec<ProposedEntry>, Fault> {
-    let mut course = Course::of(drafts, terms);
+    let mut bounds = TimeBounds::new(drafts, terms);
     drafts
         .iter()
-        .map(|draft| accept(draft, &mut course, terms))
+        .map(|draft| accept(draft, &mut bounds, terms))
         .collect()
 }
 
-/// The checks of an entry: the order of these lines is the order of its faults.
+/// Accepts one entry. The order of these lines is the order of its faults.
 fn accept(
     draft: &EntryDraft<'_>,
-    course: &mut Course,
+    bounds: &mut TimeBounds,
     terms: &Terms<'_>,
 ) -> Result<ProposedEntry, Fault> {
-    without_ids(draft)?;
-    draft.unknown_field()?;
-    let claimed = known_author(draft, terms)?;
-    let author = granted_author(draft, claimed, terms)?;
-    let channel = channel_of(draft, author.class)?;
-    let visible_to = readers(draft, terms)?;
-    let time = time_of(draft, terms)?;
-    course.go_on(
+    check_no_preset_ids(draft)?;
+    draft.check_fields()?;
+    let claimed = resolve_author(draft, terms)?;
+    let author = check_grant(draft, claimed, terms)?;
+    let channel = check_channel(draft, author.class)?;
+    let visible_to = accept_readers(draft, terms)?;
+    let time = parse_time(draft, terms)?;
+    bounds.advance(
         draft,
         time.as_ref().unwrap_or(terms.commit),
         visible_to.is_some(),
     )?;
-    not_empty(draft)?;
-    not_too_large(draft)?;
+    check_not_empty(draft)?;
+    check_size(draft)?;
     Ok(ProposedEntry {
         author,
         visible_to,
@@ -60,8 +65,8 @@ fn accept(
     })
 }
 
-/// The entry that an entry answers. An unknown one and a hidden one get the same refusal.
-pub(super) fn answered(
+/// Accepts the entry that an entry replies to. An unknown and a hidden one get the same fault.
+pub(super) fn accept_reply(
     draft: &EntryDraft<'_>,
     terms: &Terms<'_>,
 ) -> Result<Option<EntryId>, Fault> {
@@ -75,7 +80,7 @@ pub(super) fn answered(
         .ok_or_else(|| draft.fault(Code::ProvenanceInvalid, "reply_to", message))
 }
 
-fn without_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
+fn check_no_preset_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     for key in ["entry_id", "bundle_id"] {
         if draft.node.optional(key)?.is_some() {
             return Err(draft.fault(Code::IdPreset, key, "is given by the commit: leave it null"));
@@ -84,10 +89,12 @@ fn without_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The author whom the entry names; none is a seat that no writer may take.
-fn known_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Author>, Fault> {
+/// Resolves the author that the entry names. Returns `None` for the operator and the system, as
+/// whom no writer may write; `check_grant` rejects these.
+fn resolve_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Author>, Fault> {
     let unknown = |field, message: &str| Err(draft.fault(Code::AuthorUnknown, field, message));
     let class = AuthorClass::from_word(draft.author_class);
+    // A class of PERSON with a reserved name is as forbidden as the reserved class itself.
     let reserved = [OPERATOR, SYSTEM].contains(&draft.author_id);
     match class {
         None => unknown("author.author_class", "must be PERSON or WORLD"),
@@ -108,13 +115,13 @@ fn known_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Auth
                     class: AuthorClass::Person,
                     id,
                 })),
-                Err(stranger) => unknown("author.author_id", why_not_known(stranger)),
+                Err(stranger) => unknown("author.author_id", stranger_message(stranger)),
             }
         }
     }
 }
 
-fn why_not_known(stranger: Stranger) -> &'static str {
+fn stranger_message(stranger: Stranger) -> &'static str {
     match stranger {
         Stranger::Illegal => "is no legal id of a person",
         Stranger::Unknown => "is nobody of this world: add the person first",
@@ -122,7 +129,7 @@ fn why_not_known(stranger: Stranger) -> &'static str {
     }
 }
 
-fn granted_author(
+fn check_grant(
     draft: &EntryDraft<'_>,
     claimed: Option<Author>,
     terms: &Terms<'_>,
@@ -136,8 +143,8 @@ fn granted_author(
     granted.ok_or_else(|| draft.fault(Code::AuthorForbidden, "author.author_id", message))
 }
 
-fn channel_of(draft: &EntryDraft<'_>, class: AuthorClass) -> Result<Channel, Fault> {
-    let wanted = Channel::of(class);
+fn check_channel(draft: &EntryDraft<'_>, class: AuthorClass) -> Result<Channel, Fault> {
+    let wanted = Channel::for_class(class);
     let given = Channel::from_word(draft.channel).filter(|&channel| channel == wanted);
     given.ok_or_else(|| {
         let message = format!("must be {} for the class {}", wanted.word(), class.word());
@@ -145,8 +152,8 @@ fn channel_of(draft: &EntryDraft<'_>, class: AuthorClass) -> Result<Channel, Fau
     })
 }
 
-/// The readers of a private entry; none for a public one.
-fn readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Box<[Name]>>, Fault> {
+/// The readers of a private entry; `None` for a public one.
+fn accept_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Box<[Name]>>, Fault> {
     let invalid =
         |field: &str, message: &str| Err(draft.fault(Code::VisibilityInvalid, field, message));
     match draft.scope {
@@ -161,12 +168,12 @@ fn readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Box<[Name
                 "must name 1 to 256 readers where the scope is PRIVATE",
             )
         }
-        PRIVATE_SCOPE => named_readers(draft, terms).map(Some),
+        PRIVATE_SCOPE => resolve_readers(draft, terms).map(Some),
         _ => invalid("visibility.scope", "must be PUBLIC or PRIVATE"),
     }
 }
 
-fn named_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]>, Fault> {
+fn resolve_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]>, Fault> {
     let mut seen = HashSet::new();
     let reader = |(index, id): (usize, &&str)| {
         let invalid = |message: &str| {
@@ -176,6 +183,7 @@ fn named_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]
                 message,
             )
         };
+        // Ids that differ only in case mean the same person.
         if !seen.insert(id.to_ascii_lowercase()) {
             return Err(invalid("is there twice"));
         }
@@ -185,12 +193,12 @@ fn named_readers(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Box<[Name]
         terms
             .people
             .resolve(id, terms.config.registry)
-            .map_err(|stranger| invalid(why_not_known(stranger)))
+            .map_err(|stranger| invalid(stranger_message(stranger)))
     };
     draft.visible_to.iter().enumerate().map(reader).collect()
 }
 
-fn time_of(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, Fault> {
+fn parse_time(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, Fault> {
     let Some(given) = draft.time else {
         return Ok(None);
     };
@@ -207,45 +215,45 @@ fn time_of(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime
 
 const TIME: &str = "created_at_world";
 
-/// How far the times of a bundle have come, and how far they may go.
-struct Course {
-    /// No entry is earlier.
-    reached: WorldTime,
+/// The allowed times for the next entry of a bundle.
+struct TimeBounds {
+    /// The time of the previous entry; no entry is earlier.
+    earliest: WorldTime,
     /// No entry is later.
     end: WorldTime,
-    /// No private entry is later: where the clock will stand.
+    /// No private entry is later: the time that the clock will show.
     private_end: WorldTime,
 }
 
-impl Course {
-    fn of(drafts: &[EntryDraft<'_>], terms: &Terms<'_>) -> Self {
+impl TimeBounds {
+    fn new(drafts: &[EntryDraft<'_>], terms: &Terms<'_>) -> Self {
         let end = terms.commit.plus_seconds(terms.ahead_seconds);
         let last_public = drafts
             .iter()
             .rev()
             .find(|draft| draft.scope == PUBLIC_SCOPE);
-        // A time that is none is a fault of its entry, found when its turn comes; until then it
-        // bounds nothing.
-        let led = last_public
-            .and_then(|draft| time_of(draft, terms).unwrap_or_else(|_| Some(end.clone())));
-        let private_end = led
+        // An invalid time is a fault of its own entry, found when that entry is checked. Until then
+        // it does not limit the others.
+        let last_public_time = last_public
+            .and_then(|draft| parse_time(draft, terms).unwrap_or_else(|_| Some(end.clone())));
+        let private_end = last_public_time
             .unwrap_or_else(|| terms.commit.clone())
             .max(terms.commit.clone());
         Self {
-            reached: terms.earliest.clone(),
+            earliest: terms.earliest.clone(),
             end,
             private_end,
         }
     }
 
-    fn go_on(
+    fn advance(
         &mut self,
         draft: &EntryDraft<'_>,
         time: &WorldTime,
         private: bool,
     ) -> Result<(), Fault> {
         let message = match time {
-            _ if *time < self.reached => {
+            _ if *time < self.earliest => {
                 "is before the world's time or long before the commit's, or before the entry above it"
             }
             _ if *time > self.end => "is more than 60 seconds after the commit's time",
@@ -253,7 +261,7 @@ impl Course {
                 "is private and later than the last public entry: what is hidden moves no clock"
             }
             _ => {
-                self.reached = time.clone();
+                self.earliest = time.clone();
                 return Ok(());
             }
         };
@@ -261,14 +269,14 @@ impl Course {
     }
 }
 
-fn not_empty(draft: &EntryDraft<'_>) -> Result<(), Fault> {
+fn check_not_empty(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     if draft.text.trim().is_empty() {
         return Err(draft.fault(Code::TextEmpty, "text", "must hold more than white space"));
     }
     Ok(())
 }
 
-fn not_too_large(draft: &EntryDraft<'_>) -> Result<(), Fault> {
+fn check_size(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     if draft.text.len() > TEXT_BYTES_MAX {
         let message = format!(
             "has {} bytes; at most {TEXT_BYTES_MAX} fit",

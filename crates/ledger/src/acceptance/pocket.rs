@@ -1,4 +1,7 @@
-//! The check of pocket items: every word of an item is a part of its entry's text.
+//! The check of pocket items: every text of an item is a part of its entry's text.
+//!
+//! So a calendar or message can never say what no entry says, and is visible exactly where its
+//! entry is.
 
 use super::Terms;
 use crate::draft::{EntryDraft, ItemDraft, RangeDraft};
@@ -8,22 +11,22 @@ use crate::ids::ItemId;
 use crate::proposal::ProposedItem;
 use crate::time::WorldTime;
 
-/// Accepts an item of a bundle with these entries.
+/// Accepts one item of a bundle with these entries.
 pub(super) fn accept(
     draft: &ItemDraft<'_>,
     entries: &[EntryDraft<'_>],
     terms: &Terms<'_>,
 ) -> Result<ProposedItem, Fault> {
-    let kind = kind(draft)?;
-    let (entry_index, source) = source(draft, entries)?;
+    let kind = parse_kind(draft)?;
+    let (entry_index, source) = find_source(draft, entries)?;
     let item = ProposedItem {
         entry_index,
         kind,
-        title: span(draft, "title", draft.title, source)?,
-        time: time(draft, terms)?,
-        location: span(draft, "location", draft.location, source)?,
-        notes: span(draft, "notes", draft.notes, source)?,
-        supersedes: supersedes(draft, terms)?,
+        title: accept_span(draft, "title", draft.title, source)?,
+        time: parse_time(draft, terms)?,
+        location: accept_span(draft, "location", draft.location, source)?,
+        notes: accept_span(draft, "notes", draft.notes, source)?,
+        supersedes: accept_supersedes(draft, terms)?,
     };
     if kind == ItemKind::Calendar && item.title.is_none() && item.supersedes.is_none() {
         return Err(invalid(
@@ -43,7 +46,7 @@ fn invalid(draft: &ItemDraft<'_>, field: &str, message: &'static str) -> Fault {
     )
 }
 
-fn kind(draft: &ItemDraft<'_>) -> Result<ItemKind, Fault> {
+fn parse_kind(draft: &ItemDraft<'_>) -> Result<ItemKind, Fault> {
     match draft.kind {
         "CALENDAR" => Ok(ItemKind::Calendar),
         "MESSAGE" => Ok(ItemKind::Message),
@@ -51,7 +54,7 @@ fn kind(draft: &ItemDraft<'_>) -> Result<ItemKind, Fault> {
     }
 }
 
-fn source<'a>(
+fn find_source<'a>(
     draft: &ItemDraft<'_>,
     entries: &[EntryDraft<'a>],
 ) -> Result<(usize, &'a str), Fault> {
@@ -60,18 +63,19 @@ fn source<'a>(
     found.ok_or_else(|| invalid(draft, "entry_index", "is no entry of this bundle"))
 }
 
-/// A part of the text: inside it, not empty, on character boundaries.
-fn span(
+/// Accepts a part of the text: inside it, not empty, on character boundaries.
+fn accept_span(
     draft: &ItemDraft<'_>,
     field: &str,
     given: Option<RangeDraft>,
     text: &str,
 ) -> Result<Option<Span>, Fault> {
-    let Some((start, end)) = given else {
+    let Some(RangeDraft { start, end }) = given else {
         return Ok(None);
     };
     let part = || {
         let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
+        // `get` fails outside the text and inside a character.
         let words = text.get(start as usize..end as usize)?;
         (!words.is_empty()).then_some(start..end)
     };
@@ -81,7 +85,7 @@ fn span(
         .ok_or_else(|| invalid(draft, field, message))
 }
 
-fn time(draft: &ItemDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, Fault> {
+fn parse_time(draft: &ItemDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, Fault> {
     let Some(given) = draft.time else {
         return Ok(None);
     };
@@ -94,8 +98,8 @@ fn time(draft: &ItemDraft<'_>, terms: &Terms<'_>) -> Result<Option<WorldTime>, F
         .ok_or_else(|| invalid(draft, "time", message))
 }
 
-/// The item that is replaced. One that is unknown and one that is hidden get the same answer.
-fn supersedes(draft: &ItemDraft<'_>, terms: &Terms<'_>) -> Result<Option<ItemId>, Fault> {
+/// Accepts the item that is replaced. An unknown and a hidden one get the same fault.
+fn accept_supersedes(draft: &ItemDraft<'_>, terms: &Terms<'_>) -> Result<Option<ItemId>, Fault> {
     let Some(given) = draft.supersedes else {
         return Ok(None);
     };

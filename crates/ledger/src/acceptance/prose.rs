@@ -1,17 +1,18 @@
-//! The checks of offered prose: the scene and the notes about persons.
+//! The checks of a scene and of notes about persons.
 //!
-//! Who may offer it is asked before anything is looked up; what it cites is asked last. An entry
-//! that is unknown, one that is hidden and one that is yet to come get the same answer.
+//! The permission is checked before anything is looked up, and the citations last. An unknown, a
+//! hidden and a future entry get the same fault.
 
 use super::Terms;
-use crate::draft::{Draft, NoteDraft, ProseDraft};
+use crate::draft::{BundleDraft, NoteDraft, ProseDraft};
 use crate::fault::{Code, Fault};
 use crate::ids::{EntryId, Name};
 use crate::proposal::{ProposedNote, ProposedScene};
 
-/// Whether the writer may offer this prose at all, and whether it is any.
-pub(super) fn may_be_offered(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
+/// Rejects a scene or notes that this writer may not offer, and empty ones.
+pub(super) fn check_permission(draft: &BundleDraft<'_>, terms: &Terms<'_>) -> Result<(), Fault> {
     if let Some(scene) = &draft.scene {
+        // A person's scene would change what other writers are sent.
         if !terms.may_set_scene {
             let message = "the scene is set by the attached writer and by the operator";
             return Err(Fault::new(
@@ -20,17 +21,18 @@ pub(super) fn may_be_offered(draft: &Draft<'_>, terms: &Terms<'_>) -> Result<(),
                 message,
             ));
         }
-        not_empty(scene)?;
+        check_not_empty(scene)?;
     }
-    draft.notes.iter().try_for_each(|note| {
-        person(note, terms)?;
-        not_empty(&note.prose)
-    })
+    for note in &draft.notes {
+        resolve_person(note, terms)?;
+        check_not_empty(&note.prose)?;
+    }
+    Ok(())
 }
 
 /// Accepts the scene and the notes.
 pub(super) fn accept(
-    draft: &Draft<'_>,
+    draft: &BundleDraft<'_>,
     terms: &Terms<'_>,
 ) -> Result<(Option<ProposedScene>, Vec<ProposedNote>), Fault> {
     let scene = draft
@@ -49,20 +51,20 @@ pub(super) fn accept(
 fn accept_scene(scene: &ProseDraft<'_>, terms: &Terms<'_>) -> Result<ProposedScene, Fault> {
     Ok(ProposedScene {
         text: scene.text.to_owned(),
-        cited: cited(scene, terms)?,
+        cited: resolve_citations(scene, terms)?,
     })
 }
 
 fn accept_note(note: &NoteDraft<'_>, terms: &Terms<'_>) -> Result<ProposedNote, Fault> {
-    let cited = cited(&note.prose, terms)?;
+    let cited = resolve_citations(&note.prose, terms)?;
     Ok(ProposedNote {
-        person: person(note, terms)?,
+        person: resolve_person(note, terms)?,
         text: note.prose.text.to_owned(),
         cited,
     })
 }
 
-fn not_empty(prose: &ProseDraft<'_>) -> Result<(), Fault> {
+fn check_not_empty(prose: &ProseDraft<'_>) -> Result<(), Fault> {
     if prose.text.trim().is_empty() {
         let path = format!("{}.text", prose.node.path);
         return Err(Fault::new(
@@ -74,8 +76,8 @@ fn not_empty(prose: &ProseDraft<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A person whom the writer may author.
-fn person(note: &NoteDraft<'_>, terms: &Terms<'_>) -> Result<Name, Fault> {
+/// The person of a note, if the writer may write as that person.
+fn resolve_person(note: &NoteDraft<'_>, terms: &Terms<'_>) -> Result<Name, Fault> {
     let known = terms
         .people
         .resolve(note.person, terms.config.registry)
@@ -92,7 +94,7 @@ fn person(note: &NoteDraft<'_>, terms: &Terms<'_>) -> Result<Name, Fault> {
         })
 }
 
-fn cited(prose: &ProseDraft<'_>, terms: &Terms<'_>) -> Result<Vec<EntryId>, Fault> {
+fn resolve_citations(prose: &ProseDraft<'_>, terms: &Terms<'_>) -> Result<Vec<EntryId>, Fault> {
     let invalid = |at: &str, message: &'static str| {
         Fault::new(
             Code::ProvenanceInvalid,

@@ -6,7 +6,7 @@ use turnkeep_types::Timestamp;
 use super::*;
 use crate::config::{Config, Person, Profile, Registry};
 use crate::envelope;
-use crate::outcome::{Gate, gate, replay};
+use crate::outcome::{RequestLookup, look_up_request, replay};
 
 const NINE: Timestamp = Timestamp(1_763_197_200_000);
 
@@ -27,9 +27,13 @@ impl Stage {
     /// The world of the worked beat.
     fn payments() -> Self {
         let name = Name::new("payments").unwrap();
-        let mut world = World::new(Config::new(name, Profile::Workspace, WorldTime::at(NINE)));
+        let mut world = World::new(Config::new(
+            name,
+            Profile::Workspace,
+            WorldTime::from_timestamp(NINE),
+        ));
         for id in ["PLANNER", "CODER", "REVIEWER"] {
-            world.apply(Fact::Person(Person::met(Name::new(id).unwrap())));
+            world.apply(Fact::Person(Person::with_id(Name::new(id).unwrap())));
         }
         Self {
             world,
@@ -40,7 +44,11 @@ impl Stage {
 
     fn narrative() -> Self {
         let name = Name::new("story").unwrap();
-        let world = World::new(Config::new(name, Profile::Narrative, WorldTime::at(NINE)));
+        let world = World::new(Config::new(
+            name,
+            Profile::Narrative,
+            WorldTime::from_timestamp(NINE),
+        ));
         assert_eq!(world.config.registry, Registry::Open);
         Self {
             world,
@@ -58,21 +66,21 @@ impl Stage {
     ) -> Result<Done, Fault> {
         let parsed = Envelope::parse(envelope)?;
         let fingerprint = envelope::fingerprint(envelope, bundle);
-        let door = if bundle.is_some() {
-            Door::Beat
+        let kind = if bundle.is_some() {
+            RequestKind::Beat
         } else {
-            Door::Invocation
+            RequestKind::Invocation
         };
         let offer = bundle.map(|bundle| Offer {
             bundle,
             actor: Actor::AnyName,
-            grant: Grant::of(who),
-            sight: Sight::Viewer(who.viewer()),
+            grant: Grant::of_caller(who),
+            citable: CitableEntries::VisibleTo(who.viewer()),
             may_set_scene: *who == Principal::Owner,
         });
         let beat = Beat {
             principal: who,
-            door,
+            kind,
             envelope: &parsed,
             fingerprint,
             offer,
@@ -85,7 +93,8 @@ impl Stage {
             .into_iter()
             .for_each(|fact| self.world.apply(fact));
         // What was answered can be answered again, at once and for ever.
-        let Ok(Gate::Again(outcome)) = gate(&self.world, who, &parsed.request_id, &fingerprint)
+        let Ok(RequestLookup::Repeated(outcome)) =
+            look_up_request(&self.world, who, &parsed.request_id, &fingerprint)
         else {
             panic!("no outcome")
         };
@@ -119,7 +128,7 @@ impl Stage {
 
     fn texts(&self, who: &str) -> Vec<String> {
         let view = self.world.view(person(who).viewer());
-        view.from(0)
+        view.entries_from(0)
             .map(|(_, entry)| entry.text.to_string())
             .collect()
     }
@@ -222,13 +231,13 @@ fn n34_the_same_id_for_other_words_or_by_another_is_refused() {
     let mut stage = Stage::payments();
     stage.say("r-17", "Ship it.");
     let other = envelope::fingerprint(&envelope("r-17", "Do not ship it."), None);
-    let fault = gate(&stage.world, &Principal::Owner, "r-17", &other).unwrap_err();
+    let fault = look_up_request(&stage.world, &Principal::Owner, "r-17", &other).unwrap_err();
     assert_eq!(fault.code, Code::RequestIdReused);
-    let fault = gate(&stage.world, &person("CODER"), "r-17", &other).unwrap_err();
+    let fault = look_up_request(&stage.world, &person("CODER"), "r-17", &other).unwrap_err();
     assert_eq!(fault.code, Code::RequestIdForeign);
     assert!(matches!(
-        gate(&stage.world, &person("CODER"), "r-18", &other),
-        Ok(Gate::Fresh)
+        look_up_request(&stage.world, &person("CODER"), "r-18", &other),
+        Ok(RequestLookup::New)
     ));
 }
 
@@ -239,7 +248,7 @@ fn ui_and_notes_do_not_make_another_request() {
     let mut again = envelope("r-1", "Hello.");
     again["ui"] = json!({ "stream_cursor": null, "client_timestamp_utc": "2099-01-01T00:00:00Z" });
     again["invoker"]["notes"] = "again".into();
-    let Ok(Gate::Again(outcome)) = gate(
+    let Ok(RequestLookup::Repeated(outcome)) = look_up_request(
         &stage.world,
         &Principal::Owner,
         "r-1",
@@ -265,7 +274,7 @@ fn p02_an_answer_stays_the_same_whatever_is_written_later() {
     stage.say("r-3", "Later.");
     stage.world.apply(Fact::Person(Person {
         label: "Renamed".into(),
-        ..Person::met(Name::new("PLANNER").unwrap())
+        ..Person::with_id(Name::new("PLANNER").unwrap())
     }));
     let outcome = Arc::clone(stage.world.outcome("r-2").unwrap());
     assert_eq!(replay(&stage.world, &outcome, Some(&plan)), Ok(first.bytes));
@@ -465,7 +474,7 @@ fn n15_a_declared_time_is_one_record_and_no_entry() {
     let parsed = Envelope::parse(&declared).unwrap();
     let beat = Beat {
         principal: &Principal::Owner,
-        door: Door::Invocation,
+        kind: RequestKind::Invocation,
         envelope: &parsed,
         fingerprint: envelope::fingerprint(&declared, None),
         offer: None,
@@ -649,7 +658,7 @@ fn p10_pages_join_to_the_visible_stream_whatever_their_size() {
             let view = stage.world.view(person(who).viewer());
             let (mut joined, mut cursor) = (Vec::new(), None);
             loop {
-                let page = projection::read(&view, "n", cursor.as_deref(), size).unwrap();
+                let page = projection::read_page(&view, "n", cursor.as_deref(), size).unwrap();
                 let entries = page.value["stream"]["entries"].as_array().unwrap().clone();
                 joined.extend(
                     entries
@@ -668,14 +677,14 @@ fn p10_pages_join_to_the_visible_stream_whatever_their_size() {
     let coder = stage.world.view(person("CODER").viewer());
     let foreign = stage.cursor("REVIEWER");
     assert_eq!(
-        projection::read(&coder, "n", Some(&foreign), 5)
+        projection::read_page(&coder, "n", Some(&foreign), 5)
             .unwrap_err()
             .code,
         Code::BadCursor
     );
     for bad in ["", "x", "cGF5bWVudHMvQ09ERVIvOTk5"] {
         assert_eq!(
-            projection::read(&coder, "n", Some(bad), 5)
+            projection::read_page(&coder, "n", Some(bad), 5)
                 .unwrap_err()
                 .code,
             Code::BadCursor,
@@ -695,7 +704,7 @@ fn p10_a_large_entry_has_a_page_of_its_own() {
     let mut sizes = Vec::new();
     let mut cursor = None;
     loop {
-        let page = projection::read(&view, "n", cursor.as_deref(), 500).unwrap();
+        let page = projection::read_page(&view, "n", cursor.as_deref(), 500).unwrap();
         let count = page.value["stream"]["entries"].as_array().unwrap().len();
         if count == 0 {
             break;
@@ -735,7 +744,8 @@ fn p15_a_hidden_change_leaves_the_others_calendar_alone() {
         )
         .unwrap();
     let titles = |who: &str| {
-        let page = projection::read(&stage.world.view(person(who).viewer()), "n", None, 5).unwrap();
+        let page =
+            projection::read_page(&stage.world.view(person(who).viewer()), "n", None, 5).unwrap();
         let items = page.value["pocket"]["calendar"]["items"]
             .as_array()
             .unwrap()

@@ -1,6 +1,9 @@
-//! A payload: a msgpack map of numeric tags to texts, numbers, flags, bytes and lists of texts.
+//! The payload of a record: a msgpack map from numeric tags to texts, numbers, flags, bytes and
+//! lists of texts.
 //!
-//! Tags ascend, absent values are left out, so equal facts have equal bytes.
+//! Encoding writes tags in ascending order and leaves missing values out, so equal facts have equal
+//! bytes. Decoding returns `None` for damaged bytes, and never allocates by a declared length
+//! alone.
 
 use std::borrow::Cow;
 
@@ -8,7 +11,7 @@ use bytes::Bytes;
 use rmp::decode::{read_array_len, read_map_len, read_marker};
 use rmp::{Marker, encode};
 
-/// A value of a payload; one that is read lies where it lay.
+/// A value of a payload. A decoded text or binary borrows from the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field<'a> {
     Text(Cow<'a, str>),
@@ -18,16 +21,16 @@ pub(super) enum Field<'a> {
     Texts(Vec<Cow<'a, str>>),
 }
 
-/// A payload's values by tag.
+/// The values of a payload by tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields<'a>(Vec<(u64, Field<'a>)>);
 
-/// Lists in a record are bounded by what a bundle may hold.
+/// The limit of a list; a bundle has fewer items.
 const LIST_MAX: u32 = 65_536;
 const FIELDS_MAX: u32 = 64;
 
 impl<'a> Fields<'a> {
-    /// Adds a value; tags ascend.
+    /// Adds a value. Callers add tags in ascending order.
     pub(super) fn with(mut self, tag: u64, field: Field<'a>) -> Self {
         self.0.push((tag, field));
         self
@@ -52,7 +55,7 @@ impl<'a> Fields<'a> {
         )
     }
 
-    /// Adds a flag where it is set.
+    /// Adds a flag if it is set.
     pub(super) fn flag(self, tag: u64, set: bool) -> Self {
         if set {
             self.with(tag, Field::Flag(true))
@@ -61,8 +64,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Adds a text where there is one.
-    pub(super) fn maybe(self, tag: u64, text: Option<impl Into<Cow<'a, str>>>) -> Self {
+    /// Adds a text if there is one.
+    pub(super) fn optional_text(self, tag: u64, text: Option<impl Into<Cow<'a, str>>>) -> Self {
         match text {
             Some(text) => self.text(tag, text),
             None => self,
@@ -112,7 +115,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The payload's bytes.
+    /// Encodes the payload.
     pub(super) fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(256);
         self.write(&mut out)
@@ -143,7 +146,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// Reads a payload back; none if it is not one.
+    /// Decodes a payload; `None` if it is damaged.
     pub(super) fn decode(mut bytes: &'a [u8]) -> Option<Self> {
         let count = read_map_len(&mut bytes)
             .ok()
@@ -153,6 +156,7 @@ impl<'a> Fields<'a> {
             let tag = rmp::decode::read_int(&mut bytes).ok()?;
             fields.push((tag, read_field(&mut bytes)?));
         }
+        // Trailing bytes mean damage.
         bytes.is_empty().then_some(Self(fields))
     }
 }
@@ -169,7 +173,7 @@ fn read_field<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
         }
         Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
             let len = rmp::decode::read_bin_len(bytes).ok()?;
-            Field::Binary(take(bytes, len)?.into())
+            Field::Binary(split_bytes(bytes, len)?.into())
         }
         Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => {
             let count = read_array_len(bytes)
@@ -187,10 +191,10 @@ fn read_field<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
 
 fn read_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     let len = rmp::decode::read_str_len(bytes).ok()?;
-    std::str::from_utf8(take(bytes, len)?).ok()
+    std::str::from_utf8(split_bytes(bytes, len)?).ok()
 }
 
-fn take<'a>(bytes: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {
+fn split_bytes<'a>(bytes: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(len as usize)?;
     *bytes = rest;
     Some(taken)

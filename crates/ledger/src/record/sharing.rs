@@ -1,10 +1,10 @@
-//! Texts that many records repeat, each kept once.
+//! Shares texts that many records repeat.
 //!
-//! The records of a world name the same people, labels, requests and times again and again.
-//! Allocating each of them anew takes much of the time and memory of a start. So each decoding
-//! thread remembers the texts that it met last, and returns the one that it has.
+//! The records of a world repeat the same people, labels, requests and times. Allocating each of
+//! them again takes much of the time and memory of a start. So each decoding thread remembers the
+//! texts that it met last and returns the one it has.
 //!
-//! Memory is bounded: the table has [`SLOTS`] places, and a text replaces another one with the same
+//! Memory is bounded: the table has [`SLOTS`] slots, and a text replaces another one with the same
 //! hash. The returned text always equals the given one.
 
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::time::{WorldTime, Zone};
 
-/// Places in the table of a thread; a power of two.
+/// Slots in the table of a thread; a power of two.
 const SLOTS: usize = 1024;
 
 /// Longer texts are rarely repeated.
@@ -24,8 +24,8 @@ thread_local! {
     static ZONE: RefCell<Option<Zone>> = const { RefCell::new(None) };
 }
 
-/// The text, shared with earlier records of this thread where they have it.
-pub(super) fn shared(text: &str) -> Arc<str> {
+/// Returns the text, shared with earlier records of this thread if possible.
+pub(super) fn share_text(text: &str) -> Arc<str> {
     if text.len() > SHARED_BYTES_MAX {
         return text.into();
     }
@@ -33,7 +33,7 @@ pub(super) fn shared(text: &str) -> Arc<str> {
         if texts.is_empty() {
             texts.resize(SLOTS, None);
         }
-        let Some(slot) = texts.get_mut(place(text)) else {
+        let Some(slot) = texts.get_mut(slot_of(text)) else {
             return text.into();
         };
         match slot {
@@ -43,8 +43,8 @@ pub(super) fn shared(text: &str) -> Arc<str> {
     })
 }
 
-/// The time of a text. Records of one beat have the same, so the last one is remembered.
-pub(super) fn shared_time(text: &str) -> Option<WorldTime> {
+/// Parses a time. The records of one beat have the same time, so the last one is remembered.
+pub(super) fn share_time(text: &str) -> Option<WorldTime> {
     TIME.with_borrow_mut(|last| match last {
         Some(known) if known.as_str() == text => Some(known.clone()),
         _ => {
@@ -54,21 +54,21 @@ pub(super) fn shared_time(text: &str) -> Option<WorldTime> {
     })
 }
 
-/// The zone of a name. A world seldom changes it, so the last one is remembered.
-pub(super) fn shared_zone(name: &str) -> Zone {
+/// Parses a zone. A world seldom changes it, so the last one is remembered.
+pub(super) fn share_zone(name: &str) -> Zone {
     ZONE.with_borrow_mut(|last| match last {
         Some(known) if known.as_str() == name => known.clone(),
         _ => last.insert(Zone::recorded(name)).clone(),
     })
 }
 
-/// The place of a text: FNV-1a. Texts that were made to collide cost an allocation each, as without
-/// a table.
+/// The slot of a text, by FNV-1a. An attacker who makes texts collide only costs an allocation
+/// each, as without a table.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the mask keeps the lowest bits only"
 )]
-fn place(text: &str) -> usize {
+fn slot_of(text: &str) -> usize {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     let hash = text.bytes().fold(OFFSET, |hash, byte| {
@@ -88,12 +88,12 @@ mod tests {
             .collect();
         for round in 0..2 {
             for text in &texts {
-                let one = shared(text);
+                let one = share_text(text);
                 assert_eq!(*one, **text, "round {round}");
-                assert!(Arc::ptr_eq(&one, &shared(text)));
+                assert!(Arc::ptr_eq(&one, &share_text(text)));
             }
         }
         let long = "x".repeat(SHARED_BYTES_MAX + 1);
-        assert_eq!(*shared(&long), *long);
+        assert_eq!(*share_text(&long), *long);
     }
 }

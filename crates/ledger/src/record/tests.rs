@@ -74,7 +74,7 @@ fn outcome() -> Outcome {
         request: "r-1".into(),
         principal: "person:PLANNER".into(),
         fingerprint: [3; 32],
-        door: Door::Beat,
+        kind: RequestKind::Beat,
         rejection: Some("SHAPE: entries".into()),
         viewer: "PLANNER".into(),
         cursor_before: None,
@@ -134,7 +134,7 @@ fn every_kind() -> Vec<Fact> {
         Fact::Person(Person {
             aliases: vec!["Rev".into()],
             human: true,
-            ..Person::met(name("REVIEWER"))
+            ..Person::with_id(name("REVIEWER"))
         }),
         Fact::Token(Token {
             id: TokenId(5),
@@ -145,7 +145,7 @@ fn every_kind() -> Vec<Fact> {
             secret: [9; 32],
         }),
         Fact::Revoked(TokenId(5)),
-        Fact::Line(AuditLine {
+        Fact::AuditLine(AuditLine {
             at: Timestamp(3),
             principal: "owner".into(),
             what: "acting-as".into(),

@@ -1,22 +1,22 @@
-//! Under which name an entry was written: the author's id with the label that it had then.
+//! Bylines: the author id of an entry together with the author's label at that time.
 //!
-//! A label may change, and each entry keeps the one that it was written under. So a column of
-//! entries holds the number of a pair, and pairs are few. Whether a query names an author is
-//! decided by the entry's own byline: another entry of the same author, which a reader may not see,
-//! has no say in it.
+//! A label may change, and each entry keeps the label that it was written under. The entry column
+//! holds the number of an (author, label) pair; there are few pairs. Whether a query names an
+//! author depends on the entry's own byline, so another entry of the same author that is hidden
+//! from the reader has no influence.
 
 use std::collections::HashMap;
 
 use super::lexicon::Lexicon;
 
-/// An author's id and label, by their numbers.
+/// An author and a label, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Byline {
     pub(super) author: u32,
     pub(super) label: u32,
 }
 
-/// All bylines, each with a number that it keeps.
+/// All bylines, numbered densely.
 #[derive(Debug, Clone)]
 pub(super) struct Bylines {
     pub(super) authors: Lexicon,
@@ -26,13 +26,13 @@ pub(super) struct Bylines {
 }
 
 impl Bylines {
-    /// Without any.
+    /// Makes an empty set.
     pub(super) fn new() -> Self {
-        Self::of(Lexicon::new(), Lexicon::new())
+        Self::with_names(Lexicon::new(), Lexicon::new())
     }
 
-    /// Without any, of these authors and labels.
-    pub(super) fn of(authors: Lexicon, labels: Lexicon) -> Self {
+    /// Makes an empty set over these authors and labels.
+    pub(super) fn with_names(authors: Lexicon, labels: Lexicon) -> Self {
         Self {
             authors,
             labels,
@@ -41,16 +41,16 @@ impl Bylines {
         }
     }
 
-    /// The number of a byline, which gets one if it has none.
+    /// The number of a byline. A new byline gets the next number.
     pub(super) fn intern(&mut self, author: &str, label: &str) -> u32 {
         let pair = Byline {
             author: self.authors.intern(author),
             label: self.labels.intern(label),
         };
-        self.number(pair)
+        self.intern_pair(pair)
     }
 
-    fn number(&mut self, pair: Byline) -> u32 {
+    fn intern_pair(&mut self, pair: Byline) -> u32 {
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(pair).or_insert(next);
         if number == next {
@@ -59,23 +59,24 @@ impl Bylines {
         number
     }
 
-    /// Adds a byline that was read; tells whether it is new and names an author and a label.
+    /// Adds a byline from a checkpoint. Returns false if it is a duplicate or its author or label
+    /// is unknown.
     pub(super) fn add(&mut self, pair: Byline) -> bool {
         let has_author = (pair.author as usize) < self.authors.len();
         let has_label = (pair.label as usize) < self.labels.len();
         if !has_author || !has_label || self.numbers.contains_key(&pair) {
             return false;
         }
-        self.number(pair);
+        self.intern_pair(pair);
         true
     }
 
-    /// All of them, by number.
+    /// All bylines, by number.
     pub(super) fn pairs(&self) -> &[Byline] {
         &self.pairs
     }
 
-    /// The number of the author of a byline.
+    /// The author number of a byline.
     #[inline]
     pub(super) fn author(&self, byline: u32) -> u32 {
         self.pairs
@@ -89,7 +90,7 @@ impl Bylines {
         Some([self.labels.get(pair.label), self.authors.get(pair.author)])
     }
 
-    /// Bytes on the heap.
+    /// Estimates the heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         let pair = size_of::<Byline>();
         self.authors.heap_bytes()

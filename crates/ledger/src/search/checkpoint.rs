@@ -1,4 +1,4 @@
-//! The index as bytes, so that a start need not read every entry again.
+//! Encodes the index as bytes, so that a start need not read every entry again.
 //!
 //! Little-endian; `n` is a varint (seven bits a byte, the lowest first).
 //!
@@ -15,19 +15,19 @@
 //! | per term: n, n and its bytes | postings, their bytes |
 //! | 2 | its peak: the highest count, the least length |
 //! | with 256 postings or more: n, then n each | how many each class has, by number |
-//! | n, then n and 8 each | words that say nothing: their blocks, 64 at a time |
+//! | n, then n and 8 each | stop words: their blocks, 64 per number |
 //! | 32 | BLAKE3 of all before |
 //!
-//! A checkpoint that is damaged anywhere is refused; bytes that were made up with a right hash are
-//! checked too, so that an index that was read never panics.
+//! Decoding rejects a checkpoint with any damage. It also validates the content behind a correct
+//! hash, so that an index from forged bytes never panics.
 
 use super::ClassId;
 use super::bylines::{Byline, Bylines};
-use super::columns::Entry;
-use super::index::{Index, Peak, TALLIED};
+use super::columns::EntryFigures;
+use super::index::{Index, TALLIED_POSTINGS_MIN, TermPeak};
 use super::lexicon::Lexicon;
-use super::postings::List;
-use super::stops::Stops;
+use super::postings::PostingList;
+use super::stops::StopBlocks;
 
 const MAGIC: &[u8; 8] = b"TKSEARCH";
 const VERSION: u32 = 4;
@@ -35,77 +35,74 @@ const BYLINE_BYTES: usize = 8;
 const HASH_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 20;
 
-/// Why bytes are no checkpoint of an index.
+/// Why bytes are not a checkpoint of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
-    /// They do not begin like one.
+    /// The magic bytes are missing.
     #[error("these bytes are no checkpoint of a search index")]
     Foreign,
-    /// They were written by another version.
+    /// Another version wrote them.
     #[error("a checkpoint of version {0}, not {VERSION}")]
     Version(u32),
-    /// Their checksum is wrong.
+    /// The checksum does not match.
     #[error("the checkpoint's checksum does not match")]
     Checksum,
-    /// They contradict themselves.
+    /// The content contradicts itself.
     #[error("the checkpoint is damaged at byte {offset}: {what}")]
     Corrupt {
-        /// Where.
+        /// The position of the fault in the bytes.
         offset: usize,
-        /// What is wrong there.
+        /// A description of the fault.
         what: &'static str,
     },
 }
 
 impl Index {
-    /// The index as bytes.
+    /// Encodes the index.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.len() as usize * 64 + 1024);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         put_strings(&mut out, &self.bylines.authors);
         put_strings(&mut out, &self.bylines.labels);
-        put(&mut out, self.bylines.pairs().len());
-        self.bylines
-            .pairs()
-            .iter()
-            .for_each(|pair| put_byline(&mut out, *pair));
-        put_strings(&mut out, &self.terms);
-        put(&mut out, self.classes.len());
-        self.classes
-            .iter()
-            .for_each(|class| out.extend_from_slice(&class.0.to_le_bytes()));
-        put(&mut out, self.len() as usize);
-        self.entries
-            .iter()
-            .for_each(|entry| put_entry(&mut out, &entry));
-        for (term, list) in (0..).zip(&self.lists) {
-            put_list(&mut out, list);
-            put_figures(&mut out, self, term);
+        put_varint(&mut out, self.bylines.pairs().len());
+        for byline in self.bylines.pairs() {
+            put_byline(&mut out, *byline);
         }
-        put(&mut out, self.stops.rows().len());
-        self.stops
-            .rows()
-            .iter()
-            .for_each(|row| put_row(&mut out, row));
+        put_strings(&mut out, &self.terms);
+        put_varint(&mut out, self.classes.len());
+        for class in &self.classes {
+            out.extend_from_slice(&class.0.to_le_bytes());
+        }
+        put_varint(&mut out, self.len() as usize);
+        for entry in self.entries.iter() {
+            put_entry(&mut out, &entry);
+        }
+        for (term, list) in (0..).zip(&self.lists) {
+            put_posting_list(&mut out, list);
+            put_term_figures(&mut out, self, term);
+        }
+        put_varint(&mut out, self.stops.rows().len());
+        for row in self.stops.rows() {
+            put_row(&mut out, row);
+        }
         let hash = blake3::hash(&out);
         out.extend_from_slice(hash.as_bytes());
         out
     }
 
-    /// Whether these bytes are what [`Self::encode`] made: ours, of this version, with the right
-    /// hash.
-    pub fn is_whole(bytes: &[u8]) -> bool {
-        checked(bytes).is_ok()
+    /// Whether [`Self::encode`] of this version made these bytes and their hash matches.
+    pub fn is_intact(bytes: &[u8]) -> bool {
+        check_envelope(bytes).is_ok()
     }
 
-    /// The index that these bytes were made from.
+    /// Decodes an index and checks its hash.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
-        Self::decode_body(checked(bytes)?)
+        Self::decode_body(check_envelope(bytes)?)
     }
 
-    /// The same for bytes that [`Self::is_whole`] has found to be whole: they are not hashed again.
-    pub fn decode_whole(bytes: &[u8]) -> Result<Self, CheckpointError> {
+    /// Decodes bytes that [`Self::is_intact`] accepted, without hashing them again.
+    pub fn decode_intact(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let end = bytes
             .len()
             .checked_sub(HASH_BYTES)
@@ -114,12 +111,12 @@ impl Index {
     }
 
     fn decode_body(body: &[u8]) -> Result<Self, CheckpointError> {
-        let mut reader = Reader {
+        let mut reader = ByteReader {
             bytes: body,
             offset: MAGIC.len() + 4,
         };
         let bylines = read_bylines(&mut reader)?;
-        let terms = reader.strings()?;
+        let terms = reader.read_strings()?;
         let mut index = Self {
             bylines,
             terms,
@@ -128,11 +125,12 @@ impl Index {
         read_classes(&mut reader, &mut index)?;
         read_entries(&mut reader, &mut index)?;
         for term in 0..index.terms.len() {
-            let list = read_list(&mut reader, index.len())?;
-            read_figures(&mut reader, &mut index, index_number(term), &list)?;
+            let list = read_posting_list(&mut reader, index.len())?;
+            read_term_figures(&mut reader, &mut index, to_u32(term), &list)?;
             index.lists.push(list);
         }
         index.stops = read_stops(&mut reader)?;
+        // Trailing bytes mean that something was read wrongly.
         if reader.offset != reader.bytes.len() {
             return Err(reader.corrupt("bytes after the end"));
         }
@@ -140,7 +138,7 @@ impl Index {
     }
 }
 
-fn put(out: &mut Vec<u8>, number: usize) {
+fn put_varint(out: &mut Vec<u8>, number: usize) {
     let mut rest = number;
     while rest >= 0x80 {
         out.push(u8::try_from(rest & 0x7f).unwrap_or(0) | 0x80);
@@ -150,21 +148,22 @@ fn put(out: &mut Vec<u8>, number: usize) {
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len());
+    put_varint(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
 fn put_strings(out: &mut Vec<u8>, strings: &Lexicon) {
-    put(out, strings.len());
-    (0..strings.len())
-        .for_each(|number| put_bytes(out, strings.get(index_number(number)).as_bytes()));
+    put_varint(out, strings.len());
+    for number in 0..strings.len() {
+        put_bytes(out, strings.get(to_u32(number)).as_bytes());
+    }
 }
 
-fn index_number(number: usize) -> u32 {
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
+fn put_entry(out: &mut Vec<u8>, entry: &EntryFigures) {
     out.extend_from_slice(&entry.time.to_le_bytes());
     for field in [entry.class, entry.byline, entry.length] {
         out.extend_from_slice(&field.to_le_bytes());
@@ -176,35 +175,35 @@ fn put_byline(out: &mut Vec<u8>, pair: Byline) {
     out.extend_from_slice(&pair.label.to_le_bytes());
 }
 
-fn put_list(out: &mut Vec<u8>, list: &List) {
-    put(out, list.len() as usize);
+fn put_posting_list(out: &mut Vec<u8>, list: &PostingList) {
+    put_varint(out, list.len() as usize);
     put_bytes(out, list.bytes());
 }
 
-fn put_figures(out: &mut Vec<u8>, index: &Index, term: u32) {
+fn put_term_figures(out: &mut Vec<u8>, index: &Index, term: u32) {
     let peak = index
         .peaks
         .get(term as usize)
         .copied()
-        .unwrap_or(Peak::NONE);
+        .unwrap_or(TermPeak::NONE);
     out.extend_from_slice(&[peak.count, peak.length]);
-    if let Some(tally) = index.tallies.get(&term) {
-        put(out, tally.len());
+    if let Some(tally) = index.class_tallies.get(&term) {
+        put_varint(out, tally.len());
         for count in tally {
-            put(out, *count as usize);
+            put_varint(out, *count as usize);
         }
     }
 }
 
 fn put_row(out: &mut Vec<u8>, row: &[u64]) {
-    put(out, row.len());
+    put_varint(out, row.len());
     for bits in row {
         out.extend_from_slice(&bits.to_le_bytes());
     }
 }
 
-/// What lies before the hash, if the hash is right and the rest is ours.
-fn checked(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
+/// Checks magic bytes, version and hash, and returns the bytes before the hash.
+fn check_envelope(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     let body = bytes
         .len()
         .checked_sub(HASH_BYTES)
@@ -225,12 +224,13 @@ fn checked(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     Ok(body)
 }
 
-fn read_bylines(reader: &mut Reader<'_>) -> Result<Bylines, CheckpointError> {
-    let authors = reader.strings()?;
-    let mut bylines = Bylines::of(authors, reader.strings()?);
-    for _ in 0..reader.count(BYLINE_BYTES)? {
-        let author = u32::from_le_bytes(reader.array()?);
-        let label = u32::from_le_bytes(reader.array()?);
+fn read_bylines(reader: &mut ByteReader<'_>) -> Result<Bylines, CheckpointError> {
+    let authors = reader.read_strings()?;
+    let mut bylines = Bylines::with_names(authors, reader.read_strings()?);
+    for _ in 0..reader.read_count(BYLINE_BYTES)? {
+        let author = u32::from_le_bytes(reader.read_array()?);
+        let label = u32::from_le_bytes(reader.read_array()?);
+        // A duplicate would shift the numbers of all later bylines.
         if !bylines.add(Byline { author, label }) {
             return Err(reader.corrupt("a byline twice, or of nobody"));
         }
@@ -238,14 +238,10 @@ fn read_bylines(reader: &mut Reader<'_>) -> Result<Bylines, CheckpointError> {
     Ok(bylines)
 }
 
-fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
-    for number in 0..reader.count(4)? {
-        let id = ClassId(u32::from_le_bytes(reader.array()?));
-        if index
-            .class_numbers
-            .insert(id, index_number(number))
-            .is_some()
-        {
+fn read_classes(reader: &mut ByteReader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
+    for number in 0..reader.read_count(4)? {
+        let id = ClassId(u32::from_le_bytes(reader.read_array()?));
+        if index.class_numbers.insert(id, to_u32(number)).is_some() {
             return Err(reader.corrupt("a class twice"));
         }
         index.classes.push(id);
@@ -253,20 +249,22 @@ fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
     Ok(())
 }
 
-fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
-    let count = reader.count(ENTRY_BYTES)?;
+fn read_entries(reader: &mut ByteReader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
+    let count = reader.read_count(ENTRY_BYTES)?;
     for _ in 0..count {
-        let time = i64::from_le_bytes(reader.array()?);
-        let mut field = || Ok(u32::from_le_bytes(reader.array()?));
-        let entry = Entry {
+        let time = i64::from_le_bytes(reader.read_array()?);
+        let mut field = || Ok(u32::from_le_bytes(reader.read_array()?));
+        let entry = EntryFigures {
             time,
             class: field()?,
             byline: field()?,
             length: field()?,
         };
+        // These numbers are used as indexes without further checks.
         if entry.class as usize >= index.classes.len() {
             return Err(reader.corrupt("an entry of no class"));
         }
+        // Time windows are found by binary search, which needs ascending times.
         if index.entries.times.last().is_some_and(|last| *last > time) {
             return Err(reader.corrupt("an entry before the one before it"));
         }
@@ -278,10 +276,13 @@ fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
     Ok(())
 }
 
-fn read_list(reader: &mut Reader<'_>, entries: u32) -> Result<List, CheckpointError> {
-    let len = index_number(reader.number()?);
-    let size = reader.count(1)?;
-    let list = List::decode(reader.take(size)?, len, |entry| entry < entries);
+fn read_posting_list(
+    reader: &mut ByteReader<'_>,
+    entries: u32,
+) -> Result<PostingList, CheckpointError> {
+    let len = to_u32(reader.read_varint()?);
+    let size = reader.read_count(1)?;
+    let list = PostingList::decode(reader.read_bytes(size)?, len, |entry| entry < entries);
     let list = list.ok_or_else(|| reader.corrupt("no postings"))?;
     if len == 0 {
         Err(reader.corrupt("a term that does not occur"))
@@ -290,43 +291,45 @@ fn read_list(reader: &mut Reader<'_>, entries: u32) -> Result<List, CheckpointEr
     }
 }
 
-fn read_figures(
-    reader: &mut Reader<'_>,
+fn read_term_figures(
+    reader: &mut ByteReader<'_>,
     index: &mut Index,
     term: u32,
-    list: &List,
+    list: &PostingList,
 ) -> Result<(), CheckpointError> {
-    let [count, length] = reader.array()?;
-    index.peaks.push(Peak { count, length });
-    if list.len() >= TALLIED {
-        let classes = reader.count(1)?;
-        let tally = (0..classes).map(|_| Ok(index_number(reader.number()?)));
+    // Wrong bounds could hide hits; the hash protects them like everything else.
+    let [count, length] = reader.read_array()?;
+    index.peaks.push(TermPeak { count, length });
+    if list.len() >= TALLIED_POSTINGS_MIN {
+        let classes = reader.read_count(1)?;
+        let tally = (0..classes).map(|_| Ok(to_u32(reader.read_varint()?)));
         let tally = tally.collect::<Result<Vec<_>, _>>()?;
         let sum: u64 = tally.iter().map(|count| u64::from(*count)).sum();
+        // Frequencies are computed from the tally alone, so it must agree with the list.
         if sum != u64::from(list.len()) {
             return Err(reader.corrupt("classes that do not add up to the postings"));
         }
-        index.tallies.insert(term, tally);
+        index.class_tallies.insert(term, tally);
     }
     Ok(())
 }
 
-fn read_stops(reader: &mut Reader<'_>) -> Result<Stops, CheckpointError> {
+fn read_stops(reader: &mut ByteReader<'_>) -> Result<StopBlocks, CheckpointError> {
     let mut rows = Vec::new();
-    for _ in 0..reader.count(1)? {
-        let count = reader.count(8)?;
-        let row = (0..count).map(|_| Ok(u64::from_le_bytes(reader.array()?)));
+    for _ in 0..reader.read_count(1)? {
+        let count = reader.read_count(8)?;
+        let row = (0..count).map(|_| Ok(u64::from_le_bytes(reader.read_array()?)));
         rows.push(row.collect::<Result<Vec<_>, _>>()?);
     }
-    Stops::of_rows(rows).ok_or_else(|| reader.corrupt("other words that say nothing"))
+    StopBlocks::from_rows(rows).ok_or_else(|| reader.corrupt("other words that say nothing"))
 }
 
-struct Reader<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn corrupt(&self, what: &'static str) -> CheckpointError {
         CheckpointError::Corrupt {
             offset: self.offset,
@@ -334,7 +337,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, count: usize) -> Result<&'a [u8], CheckpointError> {
+    fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], CheckpointError> {
         let taken = self
             .offset
             .checked_add(count)
@@ -344,17 +347,18 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
-        let taken = self.take(N)?;
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
+        let taken = self.read_bytes(N)?;
         taken
             .try_into()
             .map_err(|_| self.corrupt("it ends too early"))
     }
 
-    fn number(&mut self) -> Result<usize, CheckpointError> {
+    fn read_varint(&mut self) -> Result<usize, CheckpointError> {
         let mut number = 0_u64;
+        // Nine bytes carry 63 bits, more than any count needs.
         for shift in (0..63).step_by(7) {
-            let [byte] = self.array::<1>()?;
+            let [byte] = self.read_array::<1>()?;
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return usize::try_from(number).map_err(|_| self.corrupt("a number too large"));
@@ -363,22 +367,23 @@ impl<'a> Reader<'a> {
         Err(self.corrupt("a number without end"))
     }
 
-    /// A number of things of at least `size` bytes each, so many as can follow.
-    fn count(&mut self, size: usize) -> Result<usize, CheckpointError> {
-        let count = self.number()?;
+    /// Reads a count of items of at least `size` bytes each. Rejects a count that the remaining
+    /// bytes cannot hold, so that no allocation depends on a forged count.
+    fn read_count(&mut self, size: usize) -> Result<usize, CheckpointError> {
+        let count = self.read_varint()?;
         if count > (self.bytes.len() - self.offset) / size {
             return Err(self.corrupt("more than there is room for"));
         }
         Ok(count)
     }
 
-    fn strings(&mut self) -> Result<Lexicon, CheckpointError> {
+    fn read_strings(&mut self) -> Result<Lexicon, CheckpointError> {
         let mut strings = Lexicon::new();
-        for number in 0..self.count(1)? {
-            let size = self.count(1)?;
-            let string =
-                std::str::from_utf8(self.take(size)?).map_err(|_| self.corrupt("no UTF-8"))?;
-            if strings.intern(string) != index_number(number) {
+        for number in 0..self.read_count(1)? {
+            let size = self.read_count(1)?;
+            let string = std::str::from_utf8(self.read_bytes(size)?)
+                .map_err(|_| self.corrupt("no UTF-8"))?;
+            if strings.intern(string) != to_u32(number) {
                 return Err(self.corrupt("a string twice"));
             }
         }

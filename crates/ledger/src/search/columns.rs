@@ -1,45 +1,54 @@
-//! What is known of each entry, a column each.
+//! Per-entry figures, one column per figure.
 //!
-//! A search touches few columns of many entries, so they are kept apart. Lengths that do not fit
-//! into a byte are rare and lie elsewhere.
+//! A search reads few columns of many entries, so each column is contiguous. A length takes one
+//! byte; the rare lengths that do not fit are in a side table.
 
-/// A length of so much or more is among the long ones.
+/// In the length column: the length is in the side table.
 pub(super) const LONG: u8 = u8::MAX;
 
-/// What is known of an entry.
+/// The figures of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct EntryFigures {
     pub(super) time: i64,
-    /// The number of its class.
+    /// Class number.
     pub(super) class: u32,
-    /// The number of its byline.
+    /// Byline number.
     pub(super) byline: u32,
-    /// Its words.
+    /// The number of words.
     pub(super) length: u32,
 }
 
-/// All entries.
+/// The length of an entry whose length does not fit into a byte.
+#[derive(Debug, Clone, Copy)]
+struct LongEntry {
+    entry: u32,
+    length: u32,
+}
+
+/// The figures of all entries.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
     pub(super) times: Vec<i64>,
     pub(super) classes: Vec<u32>,
     pub(super) bylines: Vec<u32>,
     lengths: Vec<u8>,
-    /// The entries that are long, ascending, with their lengths.
-    long: Vec<(u32, u32)>,
+    /// The entries whose length does not fit into the column, ascending.
+    long: Vec<LongEntry>,
 }
 
 impl Columns {
-    /// How many entries there are.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.times.len()).unwrap_or(u32::MAX)
     }
 
-    /// Adds an entry.
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Appends the figures of the next entry.
+    pub(super) fn push(&mut self, entry: EntryFigures) {
         let short = u8::try_from(entry.length).unwrap_or(LONG);
         if short == LONG {
-            self.long.push((self.len(), entry.length));
+            self.long.push(LongEntry {
+                entry: self.len(),
+                length: entry.length,
+            });
         }
         self.times.push(entry.time);
         self.classes.push(entry.class);
@@ -47,7 +56,7 @@ impl Columns {
         self.lengths.push(short);
     }
 
-    /// The words of an entry.
+    /// The number of words of an entry.
     #[inline]
     pub(super) fn length(&self, number: u32) -> u32 {
         match self.lengths[number as usize] {
@@ -56,20 +65,20 @@ impl Columns {
         }
     }
 
-    /// The words of all entries, [`LONG`] where there are as many or more.
+    /// The length column: the number of words, or [`LONG`].
     pub(super) fn short_lengths(&self) -> &[u8] {
         &self.lengths
     }
 
     #[cold]
     fn long_length(&self, number: u32) -> u32 {
-        let place = self.long.binary_search_by_key(&number, |(entry, _)| *entry);
-        place.map_or(u32::from(LONG), |place| self.long[place].1)
+        let found = self.long.binary_search_by_key(&number, |long| long.entry);
+        found.map_or(u32::from(LONG), |place| self.long[place].length)
     }
 
     /// All entries, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
-        (0..self.len()).map(|number| Entry {
+    pub(super) fn iter(&self) -> impl Iterator<Item = EntryFigures> {
+        (0..self.len()).map(|number| EntryFigures {
             time: self.times[number as usize],
             class: self.classes[number as usize],
             byline: self.bylines[number as usize],
@@ -77,11 +86,11 @@ impl Columns {
         })
     }
 
-    /// Bytes on the heap.
+    /// Estimates the heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         self.times.capacity() * size_of::<i64>()
             + (self.classes.capacity() + self.bylines.capacity()) * size_of::<u32>()
             + self.lengths.capacity()
-            + self.long.capacity() * size_of::<(u32, u32)>()
+            + self.long.capacity() * size_of::<LongEntry>()
     }
 }

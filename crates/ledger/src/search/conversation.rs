@@ -1,22 +1,21 @@
-//! The conversation that an entry stands in: which entries around it belong to it.
+//! Finds the conversation around an entry: which nearby entries belong to it.
 //!
-//! Where several conversations run at once, the entry before a reply is often somebody else's.
-//! People who talk to each other write next to each other more often than others do. So of the
-//! authors around an entry the one who most often stands directly beside its author is the partner,
-//! and only what the two of them wrote belongs to the conversation. Where two people talk alone,
-//! that is everything.
+//! Where several conversations run at once, the entry before a reply is often from another
+//! conversation. People who talk to each other write next to each other more often than others do.
+//! So the author who most often writes directly before or after the entry's author is the
+//! *partner*, and the conversation is what the two of them wrote. Where only two people talk, that
+//! is every entry.
 //!
-//! Worked example, one letter an author: `A C B D A B C A`. For the last `A`, the pairs that stand
-//! side by side with an `A` are `A C`, `D A`, `A B` and `C A`: `C` twice, `B` and `D` once, so `C`
-//! is the partner. Of equals the nearest counts.
+//! Worked example, one letter per author: `A C B D A B C A`. For the last `A`, the adjacent pairs
+//! with an `A` are `A C`, `D A`, `A B` and `C A`: `C` occurs twice, `B` and `D` once, so `C` is the
+//! partner. The nearest author wins a tie.
 //!
-//! All of it comes from visible entries: hidden ones are stepped over as if they had never been
-//! written.
+//! Only visible entries count: hidden ones are skipped as if they had never been written.
 
-use super::surroundings::View;
+use super::index_view::IndexView;
 
-/// So many visible entries on each side are looked at for a partner, as long as each is the next
-/// one's neighbour.
+/// How many visible entries on each side are searched for a partner, as long as each is a neighbour
+/// of the one before.
 pub const CONVERSATION_STEPS: usize = 12;
 
 /// The entries of a conversation around one entry, the nearest first.
@@ -27,14 +26,14 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// That of an entry, at most so many steps in each direction.
-    pub(super) fn around(view: &View<'_>, entry: u32, steps: usize) -> Self {
-        let before = chain(view, entry, View::before);
-        let after = chain(view, entry, View::after);
-        let partner = partner(view, entry, &before, &after);
-        let author = view.author(entry);
+    /// Finds the conversation of an entry, at most `steps` entries in each direction.
+    pub(super) fn around(view: &IndexView<'_>, entry: u32, steps: usize) -> Self {
+        let before = neighbour_chain(view, entry, IndexView::neighbour_before);
+        let after = neighbour_chain(view, entry, IndexView::neighbour_after);
+        let partner = find_partner(view, entry, &before, &after);
+        let author = view.author_of(entry);
         let belongs = |other: &u32| {
-            let by = view.author(*other);
+            let by = view.author_of(*other);
             by == author || Some(by) == partner
         };
         let members = |side: &[u32]| {
@@ -49,8 +48,12 @@ impl Conversation {
     }
 }
 
-/// The visible entries on one side, the nearest first.
-fn chain<'a>(view: &View<'a>, entry: u32, step: fn(&View<'a>, u32) -> Option<u32>) -> Vec<u32> {
+/// The chain of neighbours on one side, the nearest first.
+fn neighbour_chain<'a>(
+    view: &IndexView<'a>,
+    entry: u32,
+    step: fn(&IndexView<'a>, u32) -> Option<u32>,
+) -> Vec<u32> {
     let mut chain = Vec::with_capacity(CONVERSATION_STEPS);
     let mut at = entry;
     while let Some(next) = step(view, at).filter(|_| chain.len() < CONVERSATION_STEPS) {
@@ -60,12 +63,12 @@ fn chain<'a>(view: &View<'a>, entry: u32, step: fn(&View<'a>, u32) -> Option<u32
     chain
 }
 
-/// Leaves out what lies behind a gap in time: others may have filled it.
-fn cut_at_gap(view: &View<'_>, entry: u32, members: &mut Vec<u32>) {
+/// Drops the entries behind a gap in time: a different conversation may have filled the gap.
+fn cut_at_gap(view: &IndexView<'_>, entry: u32, members: &mut Vec<u32>) {
     let mut last = entry;
     let mut near = 0;
     for member in &*members {
-        if !view.near(last, *member) {
+        if !view.are_close(last, *member) {
             break;
         }
         last = *member;
@@ -74,23 +77,23 @@ fn cut_at_gap(view: &View<'_>, entry: u32, members: &mut Vec<u32>) {
     members.truncate(near);
 }
 
-/// Somebody who stands beside the author.
+/// An author who may be the partner.
 struct Candidate {
     author: u32,
-    /// How often.
+    /// How often this author writes directly before or after the entry's author.
     count: usize,
 }
 
-/// With whom the author of an entry talks.
-fn partner(view: &View<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option<u32> {
-    let own = view.author(entry);
-    // By distance: of those who stand beside the author equally often the first counts.
+/// Finds the author with whom the author of an entry talks.
+fn find_partner(view: &IndexView<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option<u32> {
+    let own = view.author_of(entry);
+    // Ordered by distance, because the first of several equally frequent candidates wins.
     let mut candidates: Vec<Candidate> = Vec::new();
     for place in 0..before.len().max(after.len()) {
         for side in [before, after] {
             let by = side
                 .get(place)
-                .map(|other| view.author(*other))
+                .map(|other| view.author_of(*other))
                 .filter(|by| *by != own);
             if let Some(author) = by.filter(|by| candidates.iter().all(|known| known.author != *by))
             {
@@ -98,6 +101,7 @@ fn partner(view: &View<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option
             }
         }
     }
+    // A single candidate needs no count.
     if candidates.len() > 1 {
         for side in [before, after] {
             count_pairs(view, entry, side, &mut candidates);
@@ -110,12 +114,13 @@ fn partner(view: &View<'_>, entry: u32, before: &[u32], after: &[u32]) -> Option
         .map(|candidate| candidate.author)
 }
 
-/// Counts who stands directly beside the author on one side of an entry.
-fn count_pairs(view: &View<'_>, entry: u32, side: &[u32], candidates: &mut [Candidate]) {
-    let own = view.author(entry);
+/// Counts the candidates who write directly beside the author, on one side of an entry.
+fn count_pairs(view: &IndexView<'_>, entry: u32, side: &[u32], candidates: &mut [Candidate]) {
+    let own = view.author_of(entry);
     let mut last = own;
     for other in side {
-        let by = view.author(*other);
+        let by = view.author_of(*other);
+        // Only pairs of the author and someone else count, in either order.
         let partner = match (last == own, by == own) {
             (true, false) => Some(by),
             (false, true) => Some(last),

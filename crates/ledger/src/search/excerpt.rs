@@ -1,22 +1,25 @@
-//! Which piece of a text to show for a query: contiguous bytes, on character boundaries.
+//! Selects the piece of a text to show for a query: contiguous bytes on character boundaries.
+//!
+//! A short text is shown whole. Of a longer text, the piece with the first phrase is shown, or the
+//! piece with the most different terms of the query.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::query::Wanted;
-use super::words::words;
+use super::query::ParsedQuery;
+use super::words::for_each_word;
 
-/// A longer text is shown in part.
+/// Longer texts are shown in part.
 pub const EXCERPT_BYTES_MAX: usize = 2048;
 
-/// A place where the query matches.
+/// A place where a term of the query matches.
 struct Match {
-    place: Range<usize>,
-    /// Which of the query's terms or phrases.
+    range: Range<usize>,
+    /// The number of the term.
     what: usize,
 }
 
-/// Shows the pieces of texts that fit one query.
+/// Selects excerpts for one query.
 #[derive(Debug)]
 pub struct Excerpts<'q> {
     phrases: Vec<&'q str>,
@@ -25,23 +28,22 @@ pub struct Excerpts<'q> {
 }
 
 impl<'q> Excerpts<'q> {
-    /// For this query.
-    pub fn of(query: &'q str) -> Self {
-        let wanted = Wanted::of(query);
-        let terms = wanted
+    /// Prepares excerpts for this query.
+    pub fn new(query: &'q str) -> Self {
+        let parsed = ParsedQuery::parse(query);
+        let terms = parsed
             .terms
             .into_iter()
             .enumerate()
-            .map(|(number, wish)| (wish.term, number))
+            .map(|(number, query_term)| (query_term.term, number))
             .collect();
         Self {
-            phrases: wanted.phrases,
+            phrases: parsed.phrases,
             terms,
         }
     }
 
-    /// The bytes of `text` to show: all of a short text; of a longer one the piece with the first
-    /// phrase, or else with the most different words of the query, the earliest of several.
+    /// The byte range of `text` to show. Of several equally good pieces, the earliest.
     pub fn range(&self, text: &str) -> Range<usize> {
         if text.len() <= EXCERPT_BYTES_MAX {
             return 0..text.len();
@@ -51,28 +53,35 @@ impl<'q> Excerpts<'q> {
             Some(start..start + phrase.len())
         });
         let kernel = phrase
-            .or_else(|| densest(&self.matches(text)))
+            .or_else(|| find_densest(&self.find_matches(text)))
             .unwrap_or(0..0);
-        around(text, kernel)
+        widen_range(text, kernel)
     }
 
-    fn matches(&self, text: &str) -> Vec<Match> {
+    fn find_matches(&self, text: &str) -> Vec<Match> {
         let mut found = Vec::new();
-        words(text, |word| {
+        for_each_word(text, |word| {
             if let Some(what) = self.terms.get(word.term) {
                 found.push(Match {
-                    place: word.place.clone(),
+                    range: word.range.clone(),
                     what: *what,
                 });
             }
         });
-        found.sort_by_key(|found| (found.place.start, found.place.end));
+        found.sort_by_key(|found| (found.range.start, found.range.end));
         found
     }
 }
 
-/// The bytes from the first to the last match of the best piece.
-fn densest(matches: &[Match]) -> Option<Range<usize>> {
+/// A piece of a text and how good it is: the number of different terms, then that of all matches.
+struct Piece {
+    rank: (usize, usize),
+    range: Range<usize>,
+}
+
+/// The bytes from the first to the last match of the best piece. A window slides over the matches:
+/// for each first match, it includes all matches that fit into one excerpt.
+fn find_densest(matches: &[Match]) -> Option<Range<usize>> {
     let kinds = matches
         .iter()
         .map(|found| found.what + 1)
@@ -80,32 +89,39 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
         .unwrap_or(0);
     let mut counts = vec![0_usize; kinds];
     let (mut different, mut end) = (0, 0);
-    let mut best: Option<((usize, usize), Range<usize>)> = None;
+    let mut best: Option<Piece> = None;
     for (start, first) in matches.iter().enumerate() {
+        // `end <= start` takes at least one match, even one that is longer than an excerpt.
         while let Some(next) = matches.get(end).filter(|next| {
-            next.place.end.saturating_sub(first.place.start) <= EXCERPT_BYTES_MAX || end <= start
+            next.range.end.saturating_sub(first.range.start) <= EXCERPT_BYTES_MAX || end <= start
         }) {
             counts[next.what] += 1;
             different += usize::from(counts[next.what] == 1);
             end += 1;
         }
+        // More different terms win, then more matches; the earlier window wins a tie.
         let rank = (different, end - start);
-        if best.as_ref().is_none_or(|(best, _)| rank > *best) {
+        if best.as_ref().is_none_or(|best| rank > best.rank) {
+            // Matches overlap, so the last one to start is not always the last one to end.
             let last = matches[start..end]
                 .iter()
-                .map(|found| found.place.end)
+                .map(|found| found.range.end)
                 .max()
                 .unwrap_or(0);
-            best = Some((rank, first.place.start..last));
+            best = Some(Piece {
+                rank,
+                range: first.range.start..last,
+            });
         }
         counts[first.what] -= 1;
         different -= usize::from(counts[first.what] == 0);
     }
-    best.map(|(_, range)| range)
+    best.map(|piece| piece.range)
 }
 
-/// As much of the text as may be shown, with the kernel in the middle.
-pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
+/// Widens the range to the length of an excerpt, with the range in the middle.
+pub(super) fn widen_range(text: &str, kernel: Range<usize>) -> Range<usize> {
+    // A range longer than an excerpt starts the excerpt and is cut at its end.
     let spare = EXCERPT_BYTES_MAX.saturating_sub(kernel.len());
     let start = kernel
         .start
@@ -120,7 +136,7 @@ mod tests {
     use super::*;
 
     fn excerpt(text: &str, query: &str) -> Range<usize> {
-        Excerpts::of(query).range(text)
+        Excerpts::new(query).range(text)
     }
 
     #[test]

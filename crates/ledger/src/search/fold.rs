@@ -1,37 +1,37 @@
-//! What kind of character a character is, and its folded form: lower case, without marks.
+//! Classifies characters and folds them to lower case without accents.
 //!
-//! Folding is by single characters and has no memory, so that a piece of a text folds to a piece of
-//! the folded text.
+//! Folding works on single characters without context, so a piece of a text folds to a piece of the
+//! folded text. Phrase search relies on it.
 
 /// The role of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CharKind {
     /// Part of a word.
     Word,
-    /// Part of a script that does without spaces, or of Korean: pairs of these are the words.
+    /// Part of a script without spaces, or of Korean: pairs of these are the words.
     Dense,
     /// A word by itself, such as an emoji.
     Sign,
-    /// Joins words to an identifier when there are words on both sides, as in `src/pay.rs` and
+    /// Joins words into an identifier when it has words on both sides, as in `src/pay.rs` and
     /// `PAY-142`.
     Joiner,
-    /// Stands inside words: `don't`.
+    /// Occurs inside words: `don't`.
     Apostrophe,
     /// Between words.
     Space,
 }
 
 /// The role of a character.
-pub(super) fn kind(char: char) -> Kind {
+pub(super) fn char_kind(char: char) -> CharKind {
     match char {
-        'a'..='z' | 'A'..='Z' | '0'..='9' => Kind::Word,
-        '/' | '-' | '_' | '.' | ':' | '\\' | '@' => Kind::Joiner,
-        '\'' | '\u{2019}' => Kind::Apostrophe,
-        _ if char.is_ascii() => Kind::Space,
-        _ if is_dense(char) => Kind::Dense,
-        _ if is_mark(char) || char.is_alphanumeric() => Kind::Word,
-        '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}' => Kind::Sign,
-        _ => Kind::Space,
+        'a'..='z' | 'A'..='Z' | '0'..='9' => CharKind::Word,
+        '/' | '-' | '_' | '.' | ':' | '\\' | '@' => CharKind::Joiner,
+        '\'' | '\u{2019}' => CharKind::Apostrophe,
+        _ if char.is_ascii() => CharKind::Space,
+        _ if is_dense(char) => CharKind::Dense,
+        _ if is_mark(char) || char.is_alphanumeric() => CharKind::Word,
+        '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}' => CharKind::Sign,
+        _ => CharKind::Space,
     }
 }
 

@@ -1,28 +1,27 @@
-//! Terms and author names, each with a dense number: one string of all of them and an open hash
-//! table.
+//! Numbers strings densely: one buffer with all strings and an open-addressing hash table.
 //!
-//! A number is given once and stays. The table is seeded at random, so that nobody can write words
-//! that collide; numbers do not depend on it.
+//! A string keeps its number for ever. The hash is seeded at random, so that writers cannot choose
+//! words that collide. The numbers do not depend on the seed.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::words::TERM_BYTES_MAX;
 
-/// A slot of the table: the upper half of a hash, and a number plus one. 0 is empty.
+/// A table slot: the upper half of a hash, and the string's number plus one. 0 is empty.
 type Slot = u64;
 
-/// Strings with numbers.
+/// A set of numbered strings.
 #[derive(Debug, Clone)]
 pub(super) struct Lexicon {
     text: String,
-    /// Where each string ends.
+    /// The end of each string in `text`.
     ends: Vec<usize>,
     slots: Vec<Slot>,
     seed: RandomState,
 }
 
 impl Lexicon {
-    /// With no string.
+    /// Makes an empty lexicon.
     pub(super) fn new() -> Self {
         Self {
             text: String::new(),
@@ -32,12 +31,12 @@ impl Lexicon {
         }
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The string with this number; empty when there is none.
+    /// The string with this number, or an empty one.
     pub(super) fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = if number == 0 {
@@ -55,22 +54,23 @@ impl Lexicon {
         self.probe(string, self.seed.hash_one(string)).ok()
     }
 
-    /// The strings that hold this one, which is not empty, and those that are so long that they may
-    /// have been cut and have held it.
-    pub(super) fn holding(&self, piece: &str) -> Vec<u32> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let long = starts
-            .zip(&self.ends)
-            .map(|(start, end)| end - start + 4 > TERM_BYTES_MAX);
-        let mut found: Vec<u32> = (0..)
-            .zip(long)
-            .filter(|(_, long)| *long)
-            .map(|(number, _)| number)
-            .collect();
+    /// The numbers of the strings that contain `piece`, which must not be empty. Includes all
+    /// strings near the maximal length, because the index may have cut the piece off them.
+    pub(super) fn terms_containing(&self, piece: &str) -> Vec<u32> {
+        let mut found: Vec<u32> = Vec::new();
+        let mut start = 0;
+        for (number, end) in (0..).zip(&self.ends) {
+            // A cut ends on a character boundary, up to three bytes before the limit.
+            if end - start + 4 > TERM_BYTES_MAX {
+                found.push(number);
+            }
+            start = *end;
+        }
         let mut from = 0;
         while let Some(at) = self.text.get(from..).and_then(|rest| rest.find(piece)) {
             let start = from + at;
             let number = self.ends.partition_point(|end| *end <= start);
+            // A match may span two strings of the buffer; it must end within the first one.
             if self
                 .ends
                 .get(number)
@@ -85,7 +85,7 @@ impl Lexicon {
         found
     }
 
-    /// The number of a string, which gets one if it has none.
+    /// The number of a string. A new string gets the next number.
     pub(super) fn intern(&mut self, string: &str) -> u32 {
         let hash = self.seed.hash_one(string);
         match self.probe(string, hash) {
@@ -94,15 +94,16 @@ impl Lexicon {
         }
     }
 
-    /// The number of a string, or else the slot where it belongs.
+    /// The number of a string, or the empty slot where it belongs.
     fn probe(&self, string: &str, hash: u64) -> Result<u32, usize> {
-        let mut at = self.home(hash);
+        let mut at = self.home_slot(hash);
         loop {
             let slot = self.slots[at];
             if slot == 0 {
                 return Err(at);
             }
-            let number = number_of(slot);
+            let number = slot_number(slot);
+            // Half of the hash is stored, so most other strings are never compared.
             if slot >> 32 == hash >> 32 && self.get(number) == string {
                 return Ok(number);
             }
@@ -114,7 +115,8 @@ impl Lexicon {
         let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX - 1);
         self.text.push_str(string);
         self.ends.push(self.text.len());
-        self.slots[slot] = filled(hash, number);
+        self.slots[slot] = make_slot(hash, number);
+        // Beyond three quarters full, probing becomes slow.
         if self.ends.len() * 4 > self.slots.len() * 3 {
             self.grow();
         }
@@ -125,11 +127,11 @@ impl Lexicon {
         self.slots = vec![0; self.slots.len() * 2];
         for number in 0..u32::try_from(self.ends.len()).unwrap_or(u32::MAX) {
             let hash = self.seed.hash_one(self.get(number));
-            let mut at = self.home(hash);
+            let mut at = self.home_slot(hash);
             while self.slots[at] != 0 {
                 at = (at + 1) & (self.slots.len() - 1);
             }
-            self.slots[at] = filled(hash, number);
+            self.slots[at] = make_slot(hash, number);
         }
     }
 
@@ -137,11 +139,11 @@ impl Lexicon {
         clippy::cast_possible_truncation,
         reason = "the mask keeps the lowest bits only"
     )]
-    fn home(&self, hash: u64) -> usize {
+    fn home_slot(&self, hash: u64) -> usize {
         hash as usize & (self.slots.len() - 1)
     }
 
-    /// Bytes on the heap.
+    /// Estimates the heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         self.text.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -149,7 +151,7 @@ impl Lexicon {
     }
 }
 
-fn filled(hash: u64, number: u32) -> Slot {
+fn make_slot(hash: u64, number: u32) -> Slot {
     (hash >> 32) << 32 | (u64::from(number) + 1)
 }
 
@@ -157,7 +159,7 @@ fn filled(hash: u64, number: u32) -> Slot {
     clippy::cast_possible_truncation,
     reason = "the lower half of a slot is the number"
 )]
-fn number_of(slot: Slot) -> u32 {
+fn slot_number(slot: Slot) -> u32 {
     (slot as u32).wrapping_sub(1)
 }
 
@@ -182,9 +184,9 @@ mod tests {
         assert_eq!(lexicon.get(5000), "");
         assert_eq!(lexicon.find("word0"), Some(0));
         assert_eq!(lexicon.find("word5000"), None);
-        assert_eq!(lexicon.holding("4999"), [4999]);
-        assert_eq!(lexicon.holding("999").len(), 5);
-        assert_eq!(lexicon.holding("9word"), [0; 0]);
+        assert_eq!(lexicon.terms_containing("4999"), [4999]);
+        assert_eq!(lexicon.terms_containing("999").len(), 5);
+        assert_eq!(lexicon.terms_containing("9word"), [0; 0]);
         assert_eq!(lexicon.intern(""), 5000);
         assert_eq!(lexicon.find(""), Some(5000));
     }

@@ -1,30 +1,30 @@
-//! Where a text names somebody: a name as whole words, without regard to case and marks.
+//! Finds where a text names a person: the name as whole words, ignoring case and accents.
 //!
-//! Words end where the index ends them, so that an entry that names somebody has the name's own
-//! words as terms; [`Index::naming`] looks only at entries with the rarest of them.
+//! Word boundaries are those of the index. So an entry that names a person has the name's words as
+//! terms, and [`Index::entries_naming`] only visits entries with the rarest of them.
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold, fold_all, is_hangul, kind};
+use super::fold::{CharKind, char_kind, fold, fold_all, is_hangul};
 use super::index::Index;
-use super::stem::stop_number;
-use super::stops::Stops;
-use super::surroundings::View;
-use super::words::{Role, all_words, words};
+use super::index_view::{IndexView, RarestTerm};
+use super::stem::stop_word_number;
+use super::stops::StopBlocks;
+use super::words::{Role, for_each_word, for_each_word_and_stop};
 use super::{Scope, excerpt};
 
-/// A name to look for.
+/// A folded name to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     folded: String,
-    /// Whether a word must begin where it begins, and end where it ends.
+    /// Whether a word must begin or end where the name does: a name may start with punctuation.
     begins: bool,
     ends: bool,
 }
 
 impl Mention {
-    /// Of this name. Nothing names an empty one.
-    pub fn of(name: &str) -> Self {
+    /// Prepares a name. An empty name matches nothing.
+    pub fn new(name: &str) -> Self {
         let mut folded = String::new();
         fold_all(name, &mut folded);
         let in_words =
@@ -36,17 +36,18 @@ impl Mention {
         }
     }
 
-    /// The bytes of the first place where a text has the name as whole words.
+    /// The byte range of the first place where a text has the name as whole words.
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
         let head = *self.folded.as_bytes().first()?;
         let mut letter = String::new();
-        // ASCII folds to its lower case; any other character may fold to anything.
+        // An ASCII letter folds to its lower case. Any other character may fold to anything.
         let may_begin = |byte: u8| byte.to_ascii_lowercase() == head || byte >= 0xc0;
         text.bytes()
             .enumerate()
             .filter(|(_, byte)| may_begin(*byte))
             .find_map(|(start, _)| {
                 let (before, rest) = text.split_at(start);
+                // The cheap tests come first: most positions fail here.
                 if differs_early(rest, &self.folded) || self.begins && !begins_word(before) {
                     return None;
                 }
@@ -56,7 +57,7 @@ impl Mention {
     }
 }
 
-/// The bytes to show of a text for the first of these mentions: all of a short text.
+/// The byte range to show of a text for the first of these mentions: all of a short text.
 pub fn excerpt_naming(text: &str, mentions: &[Mention]) -> Range<usize> {
     if text.len() <= excerpt::EXCERPT_BYTES_MAX {
         return 0..text.len();
@@ -65,11 +66,11 @@ pub fn excerpt_naming(text: &str, mentions: &[Mention]) -> Range<usize> {
         .iter()
         .filter_map(|mention| mention.find(text))
         .min_by_key(|place| place.start);
-    excerpt::around(text, first.unwrap_or(0..0))
+    excerpt::widen_range(text, first.unwrap_or(0..0))
 }
 
-/// Whether the first byte in which two texts differ is ASCII in both: then they are not the same
-/// folded.
+/// Whether the first byte in which the texts differ is ASCII in both, which proves that their
+/// folded forms differ. It is a cheap test before [`match_length`].
 fn differs_early(text: &str, folded: &str) -> bool {
     let pairs = text.bytes().zip(folded.bytes());
     let first = pairs
@@ -78,18 +79,18 @@ fn differs_early(text: &str, folded: &str) -> bool {
     first.is_some_and(|(one, other)| one.is_ascii() && other.is_ascii())
 }
 
-/// How many bytes at the beginning of a text are the folded name; marks behind its last letter
-/// count.
+/// The length of the folded name at the start of a text, including accents behind its last letter.
 fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> {
     let mut rest = folded;
     for (at, char) in text.char_indices() {
         letter.clear();
         fold(char, letter);
+        // The name is complete at the next character that is not a combining accent.
         if rest.is_empty() && !letter.is_empty() {
             return Some(at);
         }
         rest = rest.strip_prefix(letter.as_str())?;
-        // A mark alone is no beginning.
+        // A combining accent alone does not start a name.
         if at == 0 && letter.is_empty() {
             return None;
         }
@@ -98,19 +99,19 @@ fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> 
 }
 
 fn is_apostrophe(char: char) -> bool {
-    kind(char) == Kind::Apostrophe
+    char_kind(char) == CharKind::Apostrophe
 }
 
-/// Whether a character is a part of words with spaces between them.
+/// Whether a character belongs to words that are separated by spaces.
 fn is_word(char: char) -> bool {
-    kind(char) == Kind::Word || is_hangul(char)
+    char_kind(char) == CharKind::Word || is_hangul(char)
 }
 
-/// More apostrophes in a row are signs between words, however many: looking past them takes no
-/// time.
+/// More apostrophes in a row count as punctuation. The limit keeps a text of apostrophes from
+/// taking quadratic time.
 const APOSTROPHES_MAX: usize = 4;
 
-/// Whether a word may begin behind this text: `O'` does not let one begin, `'` does.
+/// Whether a word may begin behind this text: not behind `O'`, but behind a lone `'`.
 fn begins_word(before: &str) -> bool {
     let last = before
         .chars()
@@ -120,19 +121,19 @@ fn begins_word(before: &str) -> bool {
     !last.is_some_and(is_word)
 }
 
-/// Whether a word may end in front of this text: at `'s` and at `'`, not at `'Brien`.
+/// Whether a word may end before this text: before `'s` and `'`, not before `'Brien`.
 fn ends_word(after: &str) -> bool {
-    let tail = past_apostrophes(after);
+    let tail = skip_apostrophes(after);
     let possessive = tail.len() < after.len();
     let tail = tail
         .strip_prefix(['s', 'S'])
         .filter(|_| possessive)
         .unwrap_or(tail);
-    !past_apostrophes(tail).starts_with(is_word)
+    !skip_apostrophes(tail).starts_with(is_word)
 }
 
-/// What follows the apostrophes at the beginning of a text.
-fn past_apostrophes(text: &str) -> &str {
+/// The text behind its leading apostrophes.
+fn skip_apostrophes(text: &str) -> &str {
     let run = text
         .chars()
         .take(APOSTROPHES_MAX)
@@ -141,34 +142,39 @@ fn past_apostrophes(text: &str) -> &str {
 }
 
 impl Index {
-    /// The newest entries that may name somebody so, at most so many, the newest first. Every entry
-    /// that does is among them or older.
-    pub fn naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
-        let view = View::new(self, scope);
-        let Some(term) = rarest_word(&view, name) else {
-            return newest_with_stops(&view, &stops_of(name))
-                .take(count)
-                .collect();
-        };
-        let Some(term) = term else { return Vec::new() };
-        view.newest_with(term, view.at).take(count).collect()
+    /// The newest `count` entries that may name a person so, the newest first. An entry with the
+    /// name is among them or older than all of them; the caller checks the texts.
+    pub fn entries_naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
+        let view = IndexView::new(self, scope);
+        match rarest_word(&view, name) {
+            // The name consists of stop words, which have no postings.
+            None => {
+                let stops = stop_words_of(name);
+                newest_with_stops(&view, &stops).take(count).collect()
+            }
+            Some(RarestTerm::Missing) => Vec::new(),
+            Some(RarestTerm::Known(term)) => view.newest_with(term, view.at).take(count).collect(),
+        }
     }
 }
 
-/// The numbers of a name's words that say nothing.
-fn stops_of(name: &str) -> Vec<usize> {
+/// The numbers of the stop words in a name.
+fn stop_words_of(name: &str) -> Vec<usize> {
     let mut stops = Vec::new();
-    all_words(name, |word| {
+    for_each_word_and_stop(name, |word| {
         if word.role == Role::Stop {
-            stops.extend(stop_number(word.term));
+            stops.extend(stop_word_number(word.term));
         }
     });
     stops
 }
 
-/// The entries that may have all of these words, the newest first. Blocks without them are passed
-/// over.
-fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterator<Item = u32> + 'v {
+/// The visible entries that may have all of these stop words, the newest first. It skips blocks of
+/// entries without them.
+fn newest_with_stops<'v>(
+    view: &'v IndexView<'_>,
+    stops: &'v [usize],
+) -> impl Iterator<Item = u32> + 'v {
     let mut before = view.at;
     std::iter::from_fn(move || {
         loop {
@@ -180,30 +186,28 @@ fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterato
                 before = entry;
                 return Some(entry);
             }
-            before = Stops::block_before(entry);
+            // No entry of this block has all words, so the whole block is skipped.
+            before = StopBlocks::block_before(entry);
         }
     })
 }
 
-/// Of the words that every text with the name has, the one with the fewest entries; `Some(None)`
-/// when there is one that no entry has, `None` when nothing is certain.
-fn rarest_word(view: &View<'_>, name: &str) -> Option<Option<u32>> {
+/// The rarest of the words that every text with the name has; `None` when no word is certain.
+fn rarest_word(view: &IndexView<'_>, name: &str) -> Option<RarestTerm> {
     let mut certain = Vec::new();
-    words(name, |word| {
-        let mut chars = name[word.place.clone()].chars();
-        // A character of a script without spaces makes a pair with what follows the name in the
-        // text.
-        let alone =
-            chars.next().is_some_and(|char| kind(char) == Kind::Dense) && chars.next().is_none();
+    for_each_word(name, |word| {
+        let mut chars = name[word.range.clone()].chars();
+        // In a script without spaces, a single character forms a pair with the next character of
+        // the text, so the character alone may not be a term there.
+        let alone = chars
+            .next()
+            .is_some_and(|char| char_kind(char) == CharKind::Dense)
+            && chars.next().is_none();
         if word.role == Role::Part && !alone {
             certain.push(view.index.terms.find(word.term));
         }
     });
-    certain
-        .into_iter()
-        .map(|term| (term.map_or(0, |term| view.postings(term)), term))
-        .min()
-        .map(|(_, term)| term)
+    view.rarest_term(certain.into_iter())
 }
 
 #[cfg(test)]
@@ -248,7 +252,7 @@ mod tests {
     fn names_are_whole_words_without_case_and_marks() {
         for (text, name, wanted) in CASES {
             assert_eq!(
-                Mention::of(name).find(text).map(|place| &text[place]),
+                Mention::new(name).find(text).map(|place| &text[place]),
                 *wanted,
                 "{name} in {text}"
             );
@@ -273,21 +277,24 @@ mod tests {
         for (_, name, _) in CASES {
             let named: Vec<u32> = (0..index.len())
                 .rev()
-                .filter(|number| Mention::of(name).find(CASES[*number as usize].0).is_some())
+                .filter(|number| Mention::new(name).find(CASES[*number as usize].0).is_some())
                 .collect();
             let scope = Scope {
                 classes: &classes,
                 at: index.len(),
             };
-            let found = index.naming(&scope, name, usize::MAX);
-            assert_eq!(index.naming(&scope, name, 2), found[..found.len().min(2)]);
+            let found = index.entries_naming(&scope, name, usize::MAX);
+            assert_eq!(
+                index.entries_naming(&scope, name, 2),
+                found[..found.len().min(2)]
+            );
             assert!(found.is_sorted_by(|one, other| one > other));
             assert!(
                 named.iter().all(|number| found.contains(number)),
                 "{name}: {named:?} in {found:?}"
             );
         }
-        let half = index.naming(
+        let half = index.entries_naming(
             &Scope {
                 classes: &classes[..1],
                 at: 7,
@@ -304,8 +311,8 @@ mod tests {
     #[test]
     fn a_long_text_is_shown_around_the_mention() {
         let text = format!("{} Annie and Ann {}", "x ".repeat(4000), "y ".repeat(4000));
-        let place = excerpt_naming(&text, &["Bob", "Ann"].map(Mention::of));
+        let place = excerpt_naming(&text, &["Bob", "Ann"].map(Mention::new));
         assert!(text[place].contains("and Ann y"));
-        assert_eq!(excerpt_naming(&text, &[Mention::of("Bob")]), 0..2048);
+        assert_eq!(excerpt_naming(&text, &[Mention::new("Bob")]), 0..2048);
     }
 }

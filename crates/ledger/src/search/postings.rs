@@ -1,32 +1,37 @@
-//! In which entries a term occurs, whoever may read them, and how often: a list that only grows at
-//! its end.
+//! The posting list of one term: which entries have the term, and how often. It only grows at its
+//! end and holds entries of all audience classes.
 //!
-//! A posting is a varint of `delta << 1 | often`, where delta is the distance from the posting
-//! before (of the first, the entry's number), followed by one byte with the count, at least 2, when
-//! `often` is set. Short lists live in place; a long one has a mark every [`BLOCK`] postings, so
-//! that the number of postings before a position is a binary search.
+//! A posting is a varint of `delta << 1 | often`. The delta is the distance from the entry of the
+//! previous posting (for the first posting, the entry number itself). When `often` is set, one byte
+//! with the count follows, at least 2.
+//!
+//! Worked example: the term occurs once in entry 5 and three times in entry 9. The bytes are `0a`
+//! (delta 5, once) and `09 03` (delta 4, often, count 3).
+//!
+//! Short lists are stored inline, without an allocation. A long list has a mark every
+//! [`BLOCK_POSTINGS`] postings, so that a search can skip blocks.
 
 /// Postings between two marks.
-const BLOCK: u32 = 64;
+const BLOCK_POSTINGS: u32 = 64;
 
-/// Bytes of a list that needs no allocation.
+/// Most terms are rare: a list of this many bytes needs no allocation.
 const INLINE_BYTES_MAX: usize = 14;
 
-/// A term in an entry.
+/// One term in one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
     /// The entry's number.
     pub(super) entry: u32,
-    /// How often the term occurs in it; 255 stands for more, too.
+    /// How often the term occurs in the entry, at most 255.
     pub(super) count: u8,
 }
 
-/// Where a block of a long list begins.
+/// The start of a block in a long list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
-    /// The entry of the posting before the block.
+    /// The entry of the last posting before the block; the block's first delta is relative to it.
     before: u32,
-    /// The block's first byte.
+    /// The offset of the block's first byte.
     offset: u32,
 }
 
@@ -39,77 +44,82 @@ impl Mark {
     }
 }
 
+/// The encoded postings, inline or on the heap.
 #[derive(Debug, Clone)]
-enum Bytes {
+enum ListBytes {
     Inline {
         len: u8,
         bytes: [u8; INLINE_BYTES_MAX],
     },
-    Long(Box<Long>),
+    Long(Box<LongBytes>),
 }
 
 #[derive(Debug, Clone)]
-struct Long {
+struct LongBytes {
     bytes: Vec<u8>,
     marks: Vec<Mark>,
 }
 
 /// The postings of one term.
 #[derive(Debug, Clone)]
-pub(super) struct List {
+pub(super) struct PostingList {
     len: u32,
     last: u32,
-    bytes: Bytes,
+    bytes: ListBytes,
 }
 
-impl List {
-    /// Without postings.
+impl PostingList {
+    /// Makes an empty list.
     pub(super) fn new() -> Self {
         Self {
             len: 0,
             last: 0,
-            bytes: Bytes::Inline {
+            bytes: ListBytes::Inline {
                 len: 0,
                 bytes: [0; INLINE_BYTES_MAX],
             },
         }
     }
 
-    /// Adds a posting, which must lie behind all others.
+    /// Appends a posting. Its entry must be greater than all others.
     pub(super) fn push(&mut self, posting: Posting) {
         debug_assert!(
             self.len == 0 || posting.entry > self.last,
             "postings come in order"
         );
         let mut code = [0; 7];
-        let used = encode(
+        // For the first posting `last` is 0, so the delta is the entry number itself.
+        let used = encode_posting(
             posting.entry.wrapping_sub(self.last),
             posting.count,
             &mut code,
         );
-        self.append(&code[..used]);
+        self.append_bytes(&code[..used]);
         self.len += 1;
         self.last = posting.entry;
     }
 
-    fn append(&mut self, code: &[u8]) {
-        if let Bytes::Inline { len, bytes } = &mut self.bytes {
+    fn append_bytes(&mut self, code: &[u8]) {
+        if let ListBytes::Inline { len, bytes } = &mut self.bytes {
             let start = usize::from(*len);
             if let Some(free) = bytes.get_mut(start..start + code.len()) {
                 free.copy_from_slice(code);
                 *len += u8::try_from(code.len()).unwrap_or(u8::MAX);
                 return;
             }
+            // The inline space is full: the list moves to the heap for good.
             let bytes = bytes[..start].to_vec();
-            self.bytes = Bytes::Long(Box::new(Long {
+            self.bytes = ListBytes::Long(Box::new(LongBytes {
                 bytes,
                 marks: Vec::new(),
             }));
         }
-        if let Bytes::Long(long) = &mut self.bytes {
-            if self.len.is_multiple_of(BLOCK) {
+        // The list was inline until the block above moved it, so it is long from here on.
+        if let ListBytes::Long(long) = &mut self.bytes {
+            if self.len.is_multiple_of(BLOCK_POSTINGS) {
                 long.marks.push(Mark::new(self.last, long.bytes.len()));
             }
+            // Grows by a quarter instead of doubling: most of the index's memory is in these lists.
             if long.bytes.capacity() - long.bytes.len() < code.len() {
                 long.bytes.reserve_exact((long.bytes.len() / 4).max(16));
             }
@@ -117,60 +127,60 @@ impl List {
         }
     }
 
-    /// How many postings there are.
+    /// The number of postings.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
     fn marks(&self) -> &[Mark] {
-        if let Bytes::Long(long) = &self.bytes {
+        if let ListBytes::Long(long) = &self.bytes {
             &long.marks
         } else {
             &[]
         }
     }
 
-    /// The postings from a block on; the first one begins the list.
-    fn beginning_with(&self, block: usize) -> Postings<'_> {
+    /// Decodes the postings from a block on. Block 0 is the start of the list and has no mark.
+    fn decode_from_block(&self, block: usize) -> PostingDecoder<'_> {
         let mark = block
             .checked_sub(1)
             .and_then(|index| self.marks().get(index));
         let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset as usize, mark.before));
-        Postings {
+        PostingDecoder {
             bytes: self.bytes().get(offset..).unwrap_or_default(),
             last,
         }
     }
 
-    /// The block that an entry may be in. The posting before a mark is smaller than `at`: the block
-    /// before it is passed as a whole.
-    fn block_of(&self, at: u32) -> usize {
+    /// The block that an entry would be in: the last one whose preceding posting is smaller.
+    fn block_holding(&self, at: u32) -> usize {
         self.marks().partition_point(|mark| mark.before < at)
     }
 
     /// The postings from this entry on.
-    pub(super) fn from(&self, entry: u32) -> impl Iterator<Item = Posting> {
-        self.beginning_with(self.block_of(entry))
+    pub(super) fn postings_from(&self, entry: u32) -> impl Iterator<Item = Posting> {
+        self.decode_from_block(self.block_holding(entry))
             .skip_while(move |posting| posting.entry < entry)
     }
 
-    /// How often the term occurs in an entry, if it does.
-    pub(super) fn find(&self, entry: u32) -> Option<u8> {
-        let first = self.from(entry).next();
+    /// How often the term occurs in an entry, or `None`.
+    pub(super) fn count_in(&self, entry: u32) -> Option<u8> {
+        let first = self.postings_from(entry).next();
         first
             .filter(|posting| posting.entry == entry)
             .map(|posting| posting.count)
     }
 
     /// The entries before `at` that have the term, the last first.
-    pub(super) fn backward(&self, at: u32) -> impl Iterator<Item = u32> {
-        let mut block = Some(self.block_of(at));
+    pub(super) fn entries_before(&self, at: u32) -> impl Iterator<Item = u32> {
+        let mut block = Some(self.block_holding(at));
+        // Deltas can only be decoded forwards, so each block is decoded and then reversed.
         let blocks = std::iter::from_fn(move || {
             let number = block?;
             block = number.checked_sub(1);
             let entries = self
-                .beginning_with(number)
-                .take(BLOCK as usize)
+                .decode_from_block(number)
+                .take(BLOCK_POSTINGS as usize)
                 .map(|posting| posting.entry);
             Some(
                 entries
@@ -181,7 +191,7 @@ impl List {
         blocks.flat_map(|entries| entries.into_iter().rev())
     }
 
-    /// A place at the list's beginning.
+    /// Makes a cursor at the first posting.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         let mut cursor = Cursor {
             marks: self.marks(),
@@ -195,16 +205,16 @@ impl List {
     }
 
     /// All postings, in order.
-    pub(super) fn iter(&self) -> Postings<'_> {
-        Postings {
+    pub(super) fn iter(&self) -> PostingDecoder<'_> {
+        PostingDecoder {
             bytes: self.bytes(),
             last: 0,
         }
     }
 
-    /// Gives the postings of those of these entries, which ascend, that have one, with their places
-    /// among them.
-    pub(super) fn meet(&self, entries: &[u32], mut each: impl FnMut(usize, Posting)) {
+    /// Calls `each` for every entry of `entries` that has the term, with the entry's index in
+    /// `entries`. The entries must ascend.
+    pub(super) fn visit_matches(&self, entries: &[u32], mut each: impl FnMut(usize, Posting)) {
         let mut cursor = self.cursor();
         for (place, entry) in entries.iter().enumerate() {
             cursor.seek(*entry);
@@ -219,23 +229,24 @@ impl List {
     /// The encoded postings.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Inline { len, bytes } => &bytes[..usize::from(*len)],
-            Bytes::Long(long) => &long.bytes,
+            ListBytes::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            ListBytes::Long(long) => &long.bytes,
         }
     }
 
-    /// Reads `len` encoded postings of entries that may be there; `None` when they are damaged.
-    pub(super) fn decode(bytes: &[u8], len: u32, may_be: impl Fn(u32) -> bool) -> Option<Self> {
-        let mut postings = Postings { bytes, last: 0 };
+    /// Decodes `len` postings. Returns `None` if the bytes are damaged or an entry is not
+    /// `allowed`.
+    pub(super) fn decode(bytes: &[u8], len: u32, is_allowed: impl Fn(u32) -> bool) -> Option<Self> {
+        let mut postings = PostingDecoder { bytes, last: 0 };
         let mut marks = Vec::new();
         let mut last = 0;
         for index in 0..len {
             let mark = Mark::new(last, bytes.len() - postings.bytes.len());
             let entry = postings.next()?.entry;
-            if !may_be(entry) || (index > 0 && entry <= last) {
+            if !is_allowed(entry) || (index > 0 && entry <= last) {
                 return None;
             }
-            if index > 0 && index.is_multiple_of(BLOCK) {
+            if index > 0 && index.is_multiple_of(BLOCK_POSTINGS) {
                 marks.push(mark);
             }
             last = entry;
@@ -246,12 +257,12 @@ impl List {
         let bytes = if bytes.len() <= INLINE_BYTES_MAX {
             let mut inline = [0; INLINE_BYTES_MAX];
             inline[..bytes.len()].copy_from_slice(bytes);
-            Bytes::Inline {
+            ListBytes::Inline {
                 len: u8::try_from(bytes.len()).ok()?,
                 bytes: inline,
             }
         } else {
-            Bytes::Long(Box::new(Long {
+            ListBytes::Long(Box::new(LongBytes {
                 bytes: bytes.to_vec(),
                 marks,
             }))
@@ -259,12 +270,12 @@ impl List {
         Some(Self { len, last, bytes })
     }
 
-    /// Bytes on the heap.
+    /// Estimates the heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         match &self.bytes {
-            Bytes::Inline { .. } => 0,
-            Bytes::Long(long) => {
-                size_of::<Long>()
+            ListBytes::Inline { .. } => 0,
+            ListBytes::Long(long) => {
+                size_of::<LongBytes>()
                     + long.bytes.capacity()
                     + long.marks.capacity() * size_of::<Mark>()
             }
@@ -272,9 +283,9 @@ impl List {
     }
 }
 
-/// Writes a posting and returns its length.
+/// Encodes a posting and returns the number of bytes.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-fn encode(delta: u32, count: u8, out: &mut [u8; 7]) -> usize {
+fn encode_posting(delta: u32, count: u8, out: &mut [u8; 7]) -> usize {
     let mut rest = u64::from(delta) << 1 | u64::from(count > 1);
     let mut used = 0;
     while rest >= 0x80 {
@@ -291,20 +302,21 @@ fn encode(delta: u32, count: u8, out: &mut [u8; 7]) -> usize {
     used
 }
 
-/// Decodes postings one after the other. Ends early at bytes that are none.
+/// Decodes postings one after the other. It ends early at damaged bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Postings<'a> {
+pub(super) struct PostingDecoder<'a> {
     bytes: &'a [u8],
     last: u32,
 }
 
-impl Iterator for Postings<'_> {
+impl Iterator for PostingDecoder<'_> {
     type Item = Posting;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call costs as much as what it does")]
     fn next(&mut self) -> Option<Posting> {
-        // The common case, one or two bytes and once, without a branch on how many.
+        // Fast path for one occurrence and a delta of one or two bytes. It computes the length of
+        // the varint instead of branching on it, because the lengths are unpredictable.
         if let Some([first, second]) = self.bytes.first_chunk::<2>() {
             let has_two = first >> 7;
             if first & 1 == 0 && has_two & second >> 7 == 0 {
@@ -322,7 +334,7 @@ impl Iterator for Postings<'_> {
     }
 }
 
-impl Postings<'_> {
+impl PostingDecoder<'_> {
     #[cold]
     fn next_of_any_length(&mut self) -> Option<Posting> {
         let (mut code, mut shift, mut rest) = (0, 0, self.bytes);
@@ -334,6 +346,7 @@ impl Postings<'_> {
             if *byte < 0x80 {
                 break;
             }
+            // No valid posting has a longer varint.
             if shift > 35 {
                 return None;
             }
@@ -352,21 +365,21 @@ impl Postings<'_> {
     }
 }
 
-/// Behind the last posting.
+/// Stands for the end of a list: no entry has this number.
 const END: Posting = Posting {
     entry: u32::MAX,
     count: 0,
 };
 
-/// A place in a list, which only moves on.
+/// A position in a list that only moves forward.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
-    list: &'a List,
+    list: &'a PostingList,
     marks: &'a [Mark],
-    rest: Postings<'a>,
-    /// The last block that was begun.
+    rest: PostingDecoder<'a>,
+    /// The block that was entered last.
     block: usize,
-    /// The posting at this place; behind the last its entry is `u32::MAX`.
+    /// The posting at the cursor; at the end of the list its entry is `u32::MAX`.
     pub(super) next: Posting,
 }
 
@@ -377,9 +390,10 @@ impl Cursor<'_> {
         self.next = self.rest.next().unwrap_or(END);
     }
 
-    /// Moves on to the first posting of this entry or a later one, and gives all that it passes.
+    /// Calls `each` for the postings before entry `end` and moves past them.
     #[inline]
-    pub(super) fn pass(&mut self, end: u32, mut each: impl FnMut(Posting)) {
+    pub(super) fn visit_until(&mut self, end: u32, mut each: impl FnMut(Posting)) {
+        // Local copies stay in registers; the compiler does not keep the fields there.
         let (mut next, mut rest) = (self.next, self.rest.clone());
         while next.entry < end {
             each(next);
@@ -394,13 +408,14 @@ impl Cursor<'_> {
         if self.next.entry >= entry {
             return;
         }
+        // Skips whole blocks if the next mark is still before the entry.
         if self
             .marks
             .get(self.block)
             .is_some_and(|mark| mark.before < entry)
         {
             self.block += self.marks[self.block..].partition_point(|mark| mark.before < entry);
-            self.rest = self.list.beginning_with(self.block);
+            self.rest = self.list.decode_from_block(self.block);
             self.advance();
         }
         while self.next.entry < entry {
@@ -413,8 +428,8 @@ impl Cursor<'_> {
 mod tests {
     use super::*;
 
-    fn list(entries: impl Iterator<Item = u32>) -> List {
-        let mut list = List::new();
+    fn list(entries: impl Iterator<Item = u32>) -> PostingList {
+        let mut list = PostingList::new();
         for entry in entries {
             list.push(Posting {
                 entry,
@@ -441,7 +456,7 @@ mod tests {
                     u32::MAX,
                 ] {
                     let before = numbers.partition_point(|number| *number < at);
-                    let mut found: Vec<u32> = list.backward(at).collect();
+                    let mut found: Vec<u32> = list.entries_before(at).collect();
                     found.reverse();
                     assert_eq!(found, numbers[..before], "{step} {len} {at}");
                 }
@@ -479,11 +494,13 @@ mod tests {
             {
                 let expect = entries.iter().copied().filter(|entry| *entry >= at);
                 assert!(
-                    list.from(at).map(|posting| posting.entry).eq(expect),
+                    list.postings_from(at)
+                        .map(|posting| posting.entry)
+                        .eq(expect),
                     "{count} postings, from {at}"
                 );
                 assert_eq!(
-                    list.find(at).is_some(),
+                    list.count_in(at).is_some(),
                     entries.contains(&at),
                     "{count} postings, at {at}"
                 );
@@ -500,7 +517,7 @@ mod tests {
                     .filter(|entry| entry % every == 0)
                     .collect();
                 let mut met = Vec::new();
-                list.meet(&wanted, |place, posting| {
+                list.visit_matches(&wanted, |place, posting| {
                     assert_eq!(wanted[place], posting.entry);
                     met.push(posting.entry);
                 });
@@ -521,8 +538,8 @@ mod tests {
         for count in [0, 1, 5, 14, 129, 1000] {
             let whole = list((0..count).map(|entry| entry * 3));
             let end = count * 3 + 1;
-            let mut read =
-                List::decode(whole.bytes(), whole.len(), |entry| entry < end).expect("good bytes");
+            let mut read = PostingList::decode(whole.bytes(), whole.len(), |entry| entry < end)
+                .expect("good bytes");
             let mut expect = whole.clone();
             for list in [&mut read, &mut expect] {
                 (0..300).for_each(|index| {
@@ -534,7 +551,7 @@ mod tests {
             }
             assert!(read.iter().eq(expect.iter()));
             for at in 0..end + 300 {
-                assert!(read.from(at).eq(expect.from(at)));
+                assert!(read.postings_from(at).eq(expect.postings_from(at)));
             }
         }
     }
@@ -542,7 +559,7 @@ mod tests {
     #[test]
     fn damaged_postings_are_refused() {
         let good = list([1, 5, 900].into_iter());
-        assert!(List::decode(good.bytes(), 3, |entry| entry < 901).is_some());
+        assert!(PostingList::decode(good.bytes(), 3, |entry| entry < 901).is_some());
         for (what, bytes, len, end) in [
             ("an entry too far", good.bytes().to_vec(), 3, 900),
             ("too few", good.bytes().to_vec(), 4, 901),
@@ -558,7 +575,7 @@ mod tests {
             ),
         ] {
             assert!(
-                List::decode(&bytes, len, |entry| entry < end).is_none(),
+                PostingList::decode(&bytes, len, |entry| entry < end).is_none(),
                 "{what}"
             );
         }

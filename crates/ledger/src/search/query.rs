@@ -1,119 +1,143 @@
-//! A query's text, taken apart: terms to rank by and phrases that must be there.
+//! Parses the text of a query into terms to rank by and phrases that must occur.
+//!
+//! Worked example: `ship "today at 9" PAY-142` has the phrase `today at 9` and the terms `ship`,
+//! `today`, `9`, `pay-142`, `pay` and `142`. `at` is a stop word. `pay` and `142` are parts of
+//! `pay-142`: when the view has `pay-142`, the parts would count the same match twice, so the
+//! ranking drops them ([`QueryTerm::is_covered_by`]).
+//!
+//! A phrase may cut words at its ends: the phrase `fund fix` occurs in `refund fix`. The functions
+//! at the end derive terms that every text with the phrase must have, so that a phrase search need
+//! not read every text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::stem::{is_in_a_stop, kept};
-use super::words::{Role, TERM_BYTES_MAX, words};
+use super::stem::{is_inside_stop_word, stable_prefix};
+use super::words::{Role, TERM_BYTES_MAX, for_each_word};
 
-/// A query's text, taken apart.
+/// The parsed text of a query.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
-    /// In the order in which they first occur, those of the phrases included; each once.
-    pub(super) terms: Vec<Wish>,
-    /// What stood in double quotes, not empty.
+pub(super) struct ParsedQuery<'a> {
+    /// In the order of their first occurrence, each once. Words of phrases are included.
+    pub(super) terms: Vec<QueryTerm>,
+    /// The parts in double quotes, without empty ones.
     pub(super) phrases: Vec<&'a str>,
-    /// Whether nothing is asked for.
+    /// Whether the text is empty or only white space.
     is_blank: bool,
 }
 
-/// A term of a query.
-#[derive(Debug)]
-pub(super) struct Wish {
-    pub(super) term: String,
-    /// For each time that it occurs, the terms that it is a part of there.
-    inside: Vec<Vec<usize>>,
+/// A term of the text that later terms may lie in.
+struct Whole {
+    /// Its number among the terms.
+    number: usize,
+    range: Range<usize>,
 }
 
-impl Wish {
-    /// Whether it only occurs as a part of terms of which one is known each time.
-    pub(super) fn is_said_by(&self, is_known: impl Fn(usize) -> bool) -> bool {
-        self.inside
+/// One term of a query.
+#[derive(Debug)]
+pub(super) struct QueryTerm {
+    pub(super) term: String,
+    /// For each occurrence of the term, the numbers of the terms that enclose it there.
+    enclosing: Vec<Vec<usize>>,
+}
+
+impl QueryTerm {
+    /// Whether every occurrence of the term lies inside another term that is known.
+    pub(super) fn is_covered_by(&self, is_known: impl Fn(usize) -> bool) -> bool {
+        self.enclosing
             .iter()
             .all(|wholes| wholes.iter().any(|whole| is_known(*whole)))
     }
 }
 
-impl<'a> Wanted<'a> {
-    /// Takes a query's text apart. A quote that is never closed is only a sign.
-    pub(super) fn of(text: &'a str) -> Self {
-        let mut terms: Vec<Wish> = Vec::new();
+impl<'a> ParsedQuery<'a> {
+    /// Parses the text of a query. An opening quote that is never closed is ignored.
+    pub(super) fn parse(text: &'a str) -> Self {
+        let mut terms: Vec<QueryTerm> = Vec::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
-        // What may still have parts to come.
-        let mut wholes: Vec<(usize, Range<usize>)> = Vec::new();
-        words(text, |word| {
-            wholes.retain(|(_, place)| place.end > word.place.start);
-            let holds = |place: &Range<usize>| {
-                place.start <= word.place.start && word.place.end <= place.end
-            };
-            let inside = wholes
-                .iter()
-                .filter(|(_, place)| holds(place))
-                .map(|(number, _)| *number)
-                .collect();
+        // Wholes and parts that later words may still lie in.
+        let mut wholes: Vec<Whole> = Vec::new();
+        for_each_word(text, |word| {
+            // Words come in the order of the text, so a whole that ends here encloses no more.
+            wholes.retain(|whole| whole.range.end > word.range.start);
+            let mut enclosing = Vec::new();
+            for Whole { number, range } in &wholes {
+                if range.start <= word.range.start && word.range.end <= range.end {
+                    enclosing.push(*number);
+                }
+            }
+            // A repeated term keeps its first number but records each occurrence.
             let number = *numbers.entry(word.term.to_owned()).or_insert_with(|| {
-                terms.push(Wish {
+                terms.push(QueryTerm {
                     term: word.term.to_owned(),
-                    inside: Vec::new(),
+                    enclosing: Vec::new(),
                 });
                 terms.len() - 1
             });
-            terms[number].inside.push(inside);
+            terms[number].enclosing.push(enclosing);
             if word.role != Role::Piece {
-                wholes.push((number, word.place.clone()));
+                wholes.push(Whole {
+                    number,
+                    range: word.range.clone(),
+                });
             }
         });
         Self {
             terms,
-            phrases: phrases(text),
+            phrases: quoted_parts(text),
             is_blank: text.trim().is_empty(),
         }
     }
 
-    /// Whether something is asked for that no entry can be found by: stop words, or signs between
-    /// words.
-    pub(super) fn is_out_of_reach(&self) -> bool {
+    /// Whether the text is not blank and yet has nothing to search for: only stop words, or only
+    /// punctuation.
+    pub(super) fn is_unsearchable(&self) -> bool {
         self.terms.is_empty() && self.phrases.is_empty() && !self.is_blank
     }
 }
 
-/// Whether a query's text can find anything: it is empty, or has a word that is looked for, or a
-/// phrase.
+/// Whether a query's text can find anything: it is blank, or has a term or a phrase.
 pub fn can_be_searched(text: &str) -> bool {
-    !Wanted::of(text).is_out_of_reach()
+    !ParsedQuery::parse(text).is_unsearchable()
 }
 
-fn phrases(text: &str) -> Vec<&str> {
-    let pieces: Vec<&str> = text.split('"').collect();
-    let closed = (pieces.len() - 1) / 2;
-    pieces
-        .into_iter()
-        .skip(1)
-        .step_by(2)
-        .take(closed)
-        .filter(|phrase| !phrase.is_empty())
-        .collect()
+fn quoted_parts(text: &str) -> Vec<&str> {
+    let mut phrases = Vec::new();
+    let mut rest = text;
+    while let Some((_, after_opening)) = rest.split_once('"') {
+        // An opening quote without a closing one is ignored.
+        let Some((phrase, after_closing)) = after_opening.split_once('"') else {
+            break;
+        };
+        if !phrase.is_empty() {
+            phrases.push(phrase);
+        }
+        rest = after_closing;
+    }
+    phrases
 }
 
-/// Terms that every text with this phrase has: those of the words that the phrase does not cut.
+/// The terms that every text with this phrase has: those of words that the phrase cannot cut.
 pub(super) fn certain_terms(phrase: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    words(phrase, |word| {
-        let inside = word.place.start > 0 && word.place.end < phrase.len();
-        if inside && word.role != Role::Whole {
+    for_each_word(phrase, |word| {
+        // A word at an end of the phrase may be cut there. A whole reaches beyond its parts.
+        let is_inside = word.range.start > 0 && word.range.end < phrase.len();
+        if is_inside && word.role != Role::Whole {
             terms.push(word.term.to_owned());
         }
     });
     terms
 }
 
-/// A piece that a word of every text with this phrase holds: the phrase's longest word with a digit
-/// in it, which has no ending to lose, so that what was cut off at the phrase's ends can be
-/// anything.
-pub(super) fn cut_number(phrase: &str) -> Option<String> {
+/// Returns a piece that some word of every text with this phrase contains: the phrase's longest
+/// word with a digit. Such a word is not stemmed, so it is found inside a longer word even where
+/// the phrase cuts that word.
+pub(super) fn longest_number_piece(phrase: &str) -> Option<String> {
     let mut longest: Option<String> = None;
-    words(phrase, |word| {
-        let plain = !phrase[word.place.clone()].contains(['\'', '\u{2019}']);
+    for_each_word(phrase, |word| {
+        // Indexing removes apostrophes, so a word with one may differ from its term.
+        let plain = !phrase[word.range.clone()].contains(['\'', '\u{2019}']);
         let counts = word.role == Role::Part
             && plain
             && word.term.contains(|char: char| char.is_ascii_digit());
@@ -125,22 +149,24 @@ pub(super) fn cut_number(phrase: &str) -> Option<String> {
             longest = Some(word.term.to_owned());
         }
     });
+    // A long piece may lie beyond the cut of a long term.
     longest.filter(|longest| longest.len() < TERM_BYTES_MAX / 2)
 }
 
-/// A piece that a word of every text with this phrase holds, whatever ending that word has: the
-/// beginning of the phrase's longest run of letters. Nothing is known of one that words which say
-/// nothing may hold.
-pub(super) fn cut_word(phrase: &str) -> Option<String> {
+/// Returns a piece that some word of every text with this phrase contains, whatever ending that
+/// word has: the stable beginning of the phrase's longest run of letters. Returns `None` when a
+/// stop word may contain the run, because stop words have no postings.
+pub(super) fn longest_word_piece(phrase: &str) -> Option<String> {
     let runs = phrase.split(|char: char| !char.is_ascii_alphabetic());
     let longest = runs.max_by_key(|run| run.len())?.to_ascii_lowercase();
-    let piece = kept(&longest);
-    let is_telling = piece.len() >= CUT_WORD_BYTES_MIN && longest.len() < TERM_BYTES_MAX / 2;
-    (is_telling && !is_in_a_stop(&longest)).then(|| piece.to_owned())
+    // The phrase may end inside an ending, so only the stable beginning of the run is certain.
+    let piece = stable_prefix(&longest);
+    let is_telling = piece.len() >= WORD_PIECE_BYTES_MIN && longest.len() < TERM_BYTES_MAX / 2;
+    (is_telling && !is_inside_stop_word(&longest)).then(|| piece.to_owned())
 }
 
-/// A shorter piece is in too many words.
-const CUT_WORD_BYTES_MIN: usize = 3;
+/// A shorter piece occurs in too many words to narrow a search.
+const WORD_PIECE_BYTES_MIN: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -160,13 +186,13 @@ mod tests {
             (r#""" x"#, &["x"], &[]),
             (r#""one""two""#, &["one", "two"], &["one", "two"]),
         ] {
-            let wanted = Wanted::of(text);
+            let wanted = ParsedQuery::parse(text);
             assert_eq!(
                 (
                     wanted
                         .terms
                         .iter()
-                        .map(|wish| wish.term.as_str())
+                        .map(|query_term| query_term.term.as_str())
                         .collect::<Vec<_>>(),
                     &wanted.phrases[..]
                 ),
@@ -207,16 +233,16 @@ mod tests {
             ("東京", "東京", "東京"),
             ("東京", "", "東京 東 京"),
         ] {
-            let wanted = Wanted::of(text);
+            let wanted = ParsedQuery::parse(text);
             let is_known = |number: usize| {
                 wanted.terms[number].term == known || known == "readline" && number == 0
             };
             let left = wanted
                 .terms
                 .iter()
-                .filter(|wish| !wish.is_said_by(is_known));
+                .filter(|query_term| !query_term.is_covered_by(is_known));
             assert_eq!(
-                left.map(|wish| wish.term.as_str())
+                left.map(|query_term| query_term.term.as_str())
                     .collect::<Vec<_>>()
                     .join(" "),
                 expect,

@@ -1,109 +1,124 @@
-//! The second look at the best: what their conversations, and the names in the query, say about
-//! them.
+//! Scores the best entries again, with their conversations and the names in the query.
 //!
-//! The sweep finds the entries that match best by a score that is cheap for all entries. The first
-//! [`RERANKED`] of these, and the entries beside them in their conversations, are scored anew: their own
-//! words, what two neighbours on each side lend, the terms that the conversation around them speaks
-//! of, and whether the query names their author. An entry that has none of the query's terms is
-//! context; it can only come in beside one that has.
+//! The sweep uses a score that is cheap for all entries. This step takes the first [`RERANKED`]
+//! entries and those beside them in their conversations. It adds up their own score, what two
+//! neighbours on each side lend, a bonus for terms that occur in the conversation around them, and
+//! a bonus if the query names their author. An entry with none of the query's terms is context; it
+//! can only come in beside a match.
+//!
+//! Worked example: the query is `refund port`. Entry 7, "Which port does the refund service use?",
+//! has both terms. Entry 8, "8443, as before.", is the reply and has none. The sweep finds only 7.
+//! Here 8 comes in beside it: it gains half of 7's score ([`PREVIOUS`]) and [`SESSION`] of the
+//! weight of both terms, and is marked as context.
+
+use std::collections::HashMap;
 
 use super::Hit;
 use super::conversation::Conversation;
 use super::filter::Filter;
-use super::query::Wanted;
-use super::rank::{Ranked, sort};
-use super::scoring::{Known, Scoring};
-use super::words::words;
+use super::query::ParsedQuery;
+use super::rank::{RankedHits, sort_hits};
+use super::scoring::{ScoreTable, Scoring};
+use super::words::for_each_word;
 
-/// So many of the best are looked at again; those behind them keep their places.
+/// How many of the best entries are scored again. The others keep their order.
 pub const RERANKED: usize = 20;
 
-/// What the first and the second entry before an entry lend of their scores. A question tells more
-/// about its answer than the answer about its question, so these are more than [`NEXT`].
+/// What the first and second entry before an entry lend of their scores. A question says more about
+/// its answer than the answer about the question, so these are greater than [`NEXT`].
 pub const PREVIOUS: [f32; 2] = [0.5, 0.25];
 
-/// What the first and the second entry after an entry lend.
+/// What the first and second entry after an entry lend of their scores.
 pub const NEXT: [f32; 2] = [0.3, 0.15];
 
-/// The part of a term's weight that an entry gets when it or its surroundings have the term.
+/// The part of a term's weight that an entry gains when the entry or its conversation has the term.
 pub const SESSION: f32 = 0.3;
 
-/// So many entries of the conversation on each side are an entry's surroundings.
+/// How many entries of the conversation on each side count for [`SESSION`].
 pub const SESSION_STEPS: usize = 6;
 
-/// The part of the whole query's weight that an entry gets when the query names its author. An
-/// entry that has every term of the query gets it too: somebody who quotes an entry that mentions a
-/// person does not mean what that person wrote.
+/// The part of the query's total weight that an entry gains when the query names its author. An
+/// entry with every term of the query gains it too. Otherwise a query that quotes an entry about a
+/// person would prefer entries by that person.
 pub const AUTHOR: f32 = 0.3;
 
 /// An entry with its conversation.
 struct Candidate {
     entry: u32,
     conversation: Conversation,
-    /// Whether it was found; else it only stands beside one that was.
-    was_found: bool,
+    origin: CandidateOrigin,
 }
 
-/// Scores the first of these anew together with what stands beside them, and puts them in order
-/// again. Without a filter nothing beside them is looked at: whatever has the phrases was found.
+/// How an entry became a candidate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CandidateOrigin {
+    /// The sweep or the phrases found it.
+    Found,
+    /// It stands beside a found entry in a conversation.
+    Beside,
+}
+
+/// Scores the first hits again together with the entries beside them, and sorts them. Without a
+/// filter no entries beside them are added: a phrase search has found every match already.
 pub(super) fn rerank(
     scoring: &Scoring<'_>,
-    wanted: &Wanted<'_>,
+    parsed: &ParsedQuery<'_>,
     filter: Option<&Filter>,
     mut hits: Vec<Hit>,
-) -> Ranked {
+) -> RankedHits {
+    // Later hits keep the sweep's order: their conversations are not worth the cost.
     let mut rest = hits.split_off(hits.len().min(RERANKED));
-    let mut candidates: Vec<Candidate> = hits
-        .iter()
-        .map(|hit| candidate(scoring, hit.entry, true))
-        .collect();
+    let mut candidates = Vec::new();
+    for hit in &hits {
+        candidates.push(make_candidate(scoring, hit.entry, CandidateOrigin::Found));
+    }
     if let Some(filter) = filter {
         let beside = entries_beside(scoring, filter, &candidates);
+        // An entry that is scored again must not appear a second time among the others.
         rest.retain(|hit| beside.binary_search(&hit.entry).is_err());
-        candidates.extend(
-            beside
-                .into_iter()
-                .map(|entry| candidate(scoring, entry, false)),
-        );
+        for entry in beside {
+            candidates.push(make_candidate(scoring, entry, CandidateOrigin::Beside));
+        }
     }
-    let known = Known::new(scoring, entries_of(&candidates));
-    let mut names = Names::of(wanted);
+    let scores = ScoreTable::new(scoring, entries_to_score(&candidates));
+    let mut names = AuthorNameCheck::new(parsed);
     let mut first = Vec::with_capacity(candidates.len());
     for Candidate {
         entry,
         conversation,
-        was_found,
+        origin,
     } in &candidates
     {
-        let terms = known.slot(*entry).terms;
-        let is_meant = terms == scoring.all_terms() || names.name(scoring, *entry);
+        let terms = scores.get(*entry).terms;
+        // An entry that has all terms gets the author's bonus too; see `AUTHOR`.
+        let is_meant = terms == scoring.all_terms() || names.is_author_named(scoring, *entry);
         let bonus = if is_meant {
-            scoring.whole_weight()
+            scoring.total_weight()
         } else {
             0.0
         };
-        let score = score(scoring, &known, *entry, conversation) + AUTHOR * bonus;
+        let score = score_in_conversation(scoring, &scores, *entry, conversation) + AUTHOR * bonus;
         first.push(Hit {
             entry: *entry,
             score,
-            context: terms == 0 && !was_found,
+            context: terms == 0 && *origin == CandidateOrigin::Beside,
         });
     }
-    sort(&mut first);
-    Ranked { first, rest }
+    sort_hits(&mut first);
+    RankedHits { first, rest }
 }
 
-fn candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
+fn make_candidate(scoring: &Scoring<'_>, entry: u32, origin: CandidateOrigin) -> Candidate {
     let conversation = Conversation::around(scoring.view, entry, SESSION_STEPS);
     Candidate {
         entry,
         conversation,
-        was_found,
+        origin,
     }
 }
 
-/// The entries that stand beside the candidates in their conversations and pass the filter,
-/// ascending, without the candidates themselves.
+/// The entries beside the candidates in their conversations that pass the filter, ascending,
+/// without the candidates themselves.
 fn entries_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &[Candidate]) -> Vec<u32> {
     let mut found: Vec<u32> = candidates.iter().map(|candidate| candidate.entry).collect();
     found.sort_unstable();
@@ -119,8 +134,8 @@ fn entries_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &[Candidat
     beside
 }
 
-/// All entries whose own scores matter, ascending.
-fn entries_of(candidates: &[Candidate]) -> Vec<u32> {
+/// All entries whose own scores are needed, ascending.
+fn entries_to_score(candidates: &[Candidate]) -> Vec<u32> {
     let mut entries = Vec::new();
     for Candidate {
         entry,
@@ -137,92 +152,96 @@ fn entries_of(candidates: &[Candidate]) -> Vec<u32> {
     entries
 }
 
-/// What an entry scores with its conversation.
-fn score(scoring: &Scoring<'_>, known: &Known, entry: u32, conversation: &Conversation) -> f32 {
-    let own = known.slot(entry);
+/// The score of an entry with its conversation.
+fn score_in_conversation(
+    scoring: &Scoring<'_>,
+    scores: &ScoreTable,
+    entry: u32,
+    conversation: &Conversation,
+) -> f32 {
+    let own = scores.get(entry);
     let (mut score, mut terms) = (own.score, own.terms);
     for (side, factors) in [
         (&conversation.before, PREVIOUS),
         (&conversation.after, NEXT),
     ] {
+        // `zip` stops after two neighbours; the other members only add their terms below.
         for (neighbour, factor) in side.iter().zip(factors) {
-            score += factor * scoring.lent(Some(known.slot(*neighbour)), own.terms);
+            score += factor * scoring.lent_score(Some(scores.get(*neighbour)), own.terms);
         }
         terms = side
             .iter()
-            .fold(terms, |terms, entry| terms | known.slot(*entry).terms);
+            .fold(terms, |terms, entry| terms | scores.get(*entry).terms);
     }
-    score + SESSION * scoring.weight(terms)
+    score + SESSION * scoring.weight_of(terms)
 }
 
-/// Which authors a query names: those all of whose label's words, or all of whose id's, are in it.
-struct Names<'w> {
-    wanted: &'w Wanted<'w>,
-    /// The bylines that were looked at, sorted, each with the answer.
-    known: Vec<(u32, bool)>,
+/// Answers whether the query names an author: it has all words of the author's label or id.
+struct AuthorNameCheck<'w> {
+    query: &'w ParsedQuery<'w>,
+    /// The answers so far. Few authors occur among the candidates.
+    answers: HashMap<u32, bool>,
 }
 
-impl<'w> Names<'w> {
-    fn of(wanted: &'w Wanted<'w>) -> Self {
+impl<'w> AuthorNameCheck<'w> {
+    fn new(query: &'w ParsedQuery<'w>) -> Self {
         Self {
-            wanted,
-            known: Vec::new(),
+            query,
+            answers: HashMap::new(),
         }
     }
 
     /// Whether the query names the author of an entry.
-    fn name(&mut self, scoring: &Scoring<'_>, entry: u32) -> bool {
+    fn is_author_named(&mut self, scoring: &Scoring<'_>, entry: u32) -> bool {
         let index = scoring.view.index;
         let byline = index.entries.bylines[entry as usize];
-        match self
-            .known
-            .binary_search_by_key(&byline, |(byline, _)| *byline)
-        {
-            Ok(place) => self.known[place].1,
-            Err(place) => {
-                let names = index.bylines.names(byline).unwrap_or_default();
-                let is_named = names.iter().any(|name| self.wanted.names(name));
-                self.known.insert(place, (byline, is_named));
-                is_named
-            }
-        }
+        *self.answers.entry(byline).or_insert_with(|| {
+            let names = index.bylines.names(byline).unwrap_or_default();
+            names.iter().any(|name| self.query.has_all_words_of(name))
+        })
     }
 }
 
-impl Wanted<'_> {
-    /// Whether all words of a name are wanted. A name without words is never named.
-    pub(super) fn names(&self, name: &str) -> bool {
+impl ParsedQuery<'_> {
+    /// Whether all words of a name are terms of the query. A name without words never matches.
+    pub(super) fn has_all_words_of(&self, name: &str) -> bool {
         let (mut all, mut some) = (true, false);
-        words(name, |word| {
+        for_each_word(name, |word| {
             some = true;
-            all = all && self.terms.iter().any(|wish| wish.term == word.term);
+            all = all
+                && self
+                    .terms
+                    .iter()
+                    .any(|query_term| query_term.term == word.term);
         });
         all && some
     }
 }
 
-impl Ranked {
-    /// The best, at most so many in all and so many of them context. Context that scores less than
-    /// all that was looked at again comes last.
-    pub(super) fn take(self, limit: usize, context_max: usize) -> Vec<Hit> {
+impl RankedHits {
+    /// Returns at most `limit` hits, of which at most `context_max` are context.
+    pub(super) fn into_page(self, limit: usize, context_max: usize) -> Vec<Hit> {
         let Self { mut first, rest } = self;
+        // Context that scores below every match goes behind the remaining matches as well.
         let matches = first
             .iter()
             .rposition(|hit| !hit.context)
             .map_or(0, |last| last + 1);
         let trailing = first.split_off(matches);
-        let mut left = context_max;
-        let mut may_stay = |hit: &Hit| {
-            let stays = !hit.context || left > 0;
-            left -= usize::from(hit.context && stays);
-            stays
-        };
-        first
-            .into_iter()
-            .chain(rest)
-            .chain(trailing)
-            .filter(|hit| may_stay(hit))
-            .take(limit)
-            .collect()
+        let mut page = Vec::new();
+        let mut context_left = context_max;
+        for hit in first.into_iter().chain(rest).chain(trailing) {
+            if page.len() >= limit {
+                break;
+            }
+            if hit.context {
+                if context_left == 0 {
+                    continue;
+                }
+                context_left -= 1;
+            }
+            page.push(hit);
+        }
+        page
     }
 }

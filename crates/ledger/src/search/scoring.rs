@@ -1,24 +1,24 @@
-//! What an entry scores by its own words, and with what its neighbours lend it.
+//! Scores an entry by its own words, and by what its neighbours lend to it.
 //!
-//! Scores are sums over the terms, the rarest first, of numbers that depend on the view's figures
-//! and on the entry alone, so they are the same bits however and in whatever order entries are
-//! looked at.
+//! A score is a sum over the terms, the rarest first. Each addend depends on the view's totals and
+//! on the entry alone. The order of the additions is fixed, so the bits of a score are the same
+//! whichever code path computes it.
 
+use super::index_view::IndexView;
 use super::rank::NEIGHBOUR;
-use super::surroundings::View;
-use super::terms::{Curve, Term};
+use super::terms::{LengthCurve, ScoredTerm};
 
-/// What an entry scored.
+/// The score of an entry from its own words.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Slot {
+pub(super) struct OwnScore {
     /// The sum over the terms.
     pub(super) score: f32,
-    /// Which of the query's terms it has, by bit.
+    /// A mask of the query terms that the entry has.
     pub(super) terms: u32,
 }
 
-impl Slot {
-    /// Adds a term's part.
+impl OwnScore {
+    /// Adds the score of one term.
     #[inline]
     pub(super) fn add(&mut self, score: f32, term: u32) {
         self.score += score;
@@ -26,85 +26,98 @@ impl Slot {
     }
 }
 
-/// A query's terms in a view.
+/// The terms of a query with their weights in a view.
 pub(super) struct Scoring<'a> {
-    pub(super) view: &'a View<'a>,
-    pub(super) terms: &'a [Term],
-    pub(super) curve: Curve,
+    pub(super) view: &'a IndexView<'a>,
+    pub(super) terms: &'a [ScoredTerm],
+    pub(super) curve: LengthCurve,
 }
 
 impl<'a> Scoring<'a> {
-    /// Of these terms in this view.
-    pub(super) fn new(view: &'a View<'a>, terms: &'a [Term]) -> Self {
+    /// Prepares scoring for these terms in this view.
+    pub(super) fn new(view: &'a IndexView<'a>, terms: &'a [ScoredTerm]) -> Self {
         Self {
             view,
             terms,
-            curve: Curve::of(view),
+            curve: LengthCurve::for_view(view),
         }
     }
 
-    /// What one entry scores by itself.
-    pub(super) fn slot(&self, entry: u32) -> Slot {
-        let mut slot = Slot::default();
+    /// Scores one entry.
+    pub(super) fn score_entry(&self, entry: u32) -> OwnScore {
+        let mut own = OwnScore::default();
         let length = self.view.index.entries.length(entry);
         for term in self.terms {
             let count = self
                 .view
-                .list(term.number)
-                .and_then(|list| list.find(entry));
+                .posting_list(term.number)
+                .and_then(|list| list.count_in(entry));
             if let Some(count) = count {
-                slot.add(self.curve.score(term, count, length), term.bit);
+                own.add(self.curve.posting_score(term, count, length), term.bit);
             }
         }
-        slot
+        own
     }
 
-    /// What these entries, which ascend and are visible, score by themselves.
-    pub(super) fn slots(&self, entries: &[u32]) -> Vec<Slot> {
-        let mut slots = vec![Slot::default(); entries.len()];
+    /// Scores these visible entries, which must ascend.
+    pub(super) fn score_entries(&self, entries: &[u32]) -> Vec<OwnScore> {
+        let mut scores = vec![OwnScore::default(); entries.len()];
         for term in self.terms {
-            let Some(list) = self.view.list(term.number) else {
+            let Some(list) = self.view.posting_list(term.number) else {
                 continue;
             };
-            list.meet(entries, |place, posting| {
+            list.visit_matches(entries, |place, posting| {
                 let length = self.view.index.entries.length(posting.entry);
-                slots[place].add(self.curve.score(term, posting.count, length), term.bit);
+                scores[place].add(
+                    self.curve.posting_score(term, posting.count, length),
+                    term.bit,
+                );
             });
         }
-        slots
+        scores
     }
 
-    /// The score with what the neighbours lend.
+    /// The score of an entry together with what its two neighbours lend.
     #[inline]
-    pub(super) fn joint(&self, own: Slot, before: Option<Slot>, after: Option<Slot>) -> f32 {
-        own.score + NEIGHBOUR * (self.lent(before, own.terms) + self.lent(after, own.terms))
+    pub(super) fn score_with_neighbours(
+        &self,
+        own: OwnScore,
+        before: Option<OwnScore>,
+        after: Option<OwnScore>,
+    ) -> f32 {
+        own.score
+            + NEIGHBOUR * (self.lent_score(before, own.terms) + self.lent_score(after, own.terms))
     }
 
-    /// The share of a neighbour's score that is due, by weight, to terms which are not among these.
+    /// The part of a neighbour's score that comes from terms the entry itself lacks. A term that
+    /// both have is lent nothing, so that long talk about one word does not outrank a rare match.
     #[inline]
-    pub(super) fn lent(&self, neighbour: Option<Slot>, terms: u32) -> f32 {
-        let Some(slot) = neighbour else { return 0.0 };
-        match slot.terms & !terms {
+    pub(super) fn lent_score(&self, neighbour: Option<OwnScore>, terms: u32) -> f32 {
+        let Some(own) = neighbour else { return 0.0 };
+        match own.terms & !terms {
             0 => 0.0,
-            all if all == slot.terms => slot.score,
-            some => slot.score * (self.weight(some) / self.weight(slot.terms)),
+            all if all == own.terms => own.score,
+            // The neighbour's score is divided among its terms by weight. The exact parts are not
+            // stored.
+            some => own.score * (self.weight_of(some) / self.weight_of(own.terms)),
         }
     }
 
-    /// All terms, by bit.
+    /// The mask of all terms.
     pub(super) fn all_terms(&self) -> u32 {
         self.terms.iter().fold(0, |all, term| all | term.bit)
     }
 
-    /// The weight of all terms.
-    pub(super) fn whole_weight(&self) -> f32 {
+    /// The weight of all terms together.
+    pub(super) fn total_weight(&self) -> f32 {
         self.terms.iter().map(|term| term.weight).sum()
     }
 
-    /// The weight of all these terms.
+    /// The weight of the terms in a mask.
     #[inline]
-    pub(super) fn weight(&self, terms: u32) -> f32 {
+    pub(super) fn weight_of(&self, terms: u32) -> f32 {
         let (mut rest, mut sum) = (terms, 0.0);
+        // Bit numbers are indexes into the terms. Of an empty mask it is 32, which is no term.
         while let Some(term) = self.terms.get(rest.trailing_zeros() as usize) {
             sum += term.weight;
             rest &= rest - 1;
@@ -113,25 +126,25 @@ impl<'a> Scoring<'a> {
     }
 }
 
-/// What some entries score by themselves.
-pub(super) struct Known {
+/// The scores of a set of entries.
+pub(super) struct ScoreTable {
     entries: Vec<u32>,
-    slots: Vec<Slot>,
+    scores: Vec<OwnScore>,
 }
 
-impl Known {
-    /// Of these entries, which ascend and are visible.
+impl ScoreTable {
+    /// Scores these visible entries, which must ascend.
     pub(super) fn new(scoring: &Scoring<'_>, entries: Vec<u32>) -> Self {
         Self {
-            slots: scoring.slots(&entries),
+            scores: scoring.score_entries(&entries),
             entries,
         }
     }
 
-    /// That of an entry; nothing if it is not among them.
-    pub(super) fn slot(&self, entry: u32) -> Slot {
+    /// The score of an entry, or zero if the table does not have it.
+    pub(super) fn get(&self, entry: u32) -> OwnScore {
         self.entries
             .binary_search(&entry)
-            .map_or_else(|_| Slot::default(), |place| self.slots[place])
+            .map_or_else(|_| OwnScore::default(), |place| self.scores[place])
     }
 }

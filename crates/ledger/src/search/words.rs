@@ -1,87 +1,90 @@
-//! From a text to its terms, with the place of each.
+//! Splits a text into its terms and gives the byte range of each.
 //!
-//! A run of letters, digits and joiners is an identifier: `src/pay/refund.rs` gives the whole, each
-//! segment between slashes that has parts of its own (`refund.rs`), and the parts `src`, `pay`,
-//! `refund`, `rs`; `parseHeader` gives the whole, `parse` and `header`. Parts are stemmed, wholes
-//! are not. Scripts without spaces, and Korean, whose words take endings of every kind, give each
-//! pair of neighbouring characters, and each character as a piece of its pairs. Stop words give
-//! nothing, and letters that are only hyphenated, as in `well-known`, have no whole: people write
-//! them either way.
+//! A run of letters, digits and joiners is an identifier. `src/pay/refund.rs` gives the whole, the
+//! path segment `refund.rs` because it has parts of its own, and the parts `src`, `pay`, `refund`
+//! and `rs`. `parseHeader` gives the whole and the pieces `parse` and `header`. Parts are stemmed,
+//! wholes are not. Words that are only hyphenated, such as `well-known`, have no whole, because
+//! people write them either way. Stop words give no term.
 //!
-//! Invariant: a part that lies strictly inside a piece of a text, with a character on both sides,
-//! is a part of the whole text too, with the same terms. Phrases rely on it.
+//! Scripts without spaces give each pair of adjacent characters as a word, and each character as a
+//! piece of its pairs. Korean has spaces but too many endings to stem, so it is treated the same.
+//!
+//! Invariant: a part strictly inside a piece of a text, with a character on both sides, has the
+//! same terms in the piece as in the text. Phrase search relies on it.
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold_all, kind};
-use super::stem::{is_stop, stem};
+use super::fold::{CharKind, char_kind, fold_all};
+use super::stem::{is_stop_word, stem};
 
-/// A longer term is cut, in texts and in queries alike.
+/// Longer terms are cut to this length, in texts and in queries.
 pub(super) const TERM_BYTES_MAX: usize = 64;
 
-/// What part of an identifier a term is.
+/// How a term relates to its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A word, or a word between two joiners.
     Part,
-    /// A piece of a part: `header` of `parseHeader`, whose place is that of the part, or a
-    /// character of a pair.
+    /// A piece of a part: `header` in `parseHeader`, or one character of a pair. The range is that
+    /// of the part.
     Piece,
     /// Several parts together.
     Whole,
-    /// A part that says nothing. Only [`all_words`] gives these.
+    /// A stop word. Only [`for_each_word_and_stop`] gives these.
     Stop,
 }
 
-/// A term at its place.
+/// A term and its byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     /// Folded, and stemmed unless it is a whole.
     pub(super) term: &'a str,
-    /// Its bytes in the text.
-    pub(super) place: Range<usize>,
-    /// What it is.
+    pub(super) range: Range<usize>,
     pub(super) role: Role,
 }
 
-/// Gives each term of a text to `each`, in the order of the text.
-pub(super) fn words(text: &str, mut each: impl FnMut(&Word<'_>)) {
-    all_words(text, |word| {
+/// Calls `each` for every term of a text, in the order of the text.
+pub(super) fn for_each_word(text: &str, mut each: impl FnMut(&Word<'_>)) {
+    for_each_word_and_stop(text, |word| {
         if word.role != Role::Stop {
             each(word);
         }
     });
 }
 
-/// The same with the words that say nothing.
-pub(super) fn all_words(text: &str, mut each: impl FnMut(&Word<'_>)) {
+/// Like [`for_each_word`], with stop words.
+pub(super) fn for_each_word_and_stop(text: &str, mut each: impl FnMut(&Word<'_>)) {
     let mut scanner = Scanner {
         text,
         term: String::new(),
         each: &mut each,
     };
+    // The start of the current run of word characters, joiners and apostrophes.
     let mut run: Option<usize> = None;
     let mut after_dense = false;
     for (at, char) in text.char_indices() {
-        let kind = kind(char);
-        if matches!(kind, Kind::Word | Kind::Joiner | Kind::Apostrophe) {
+        let kind = char_kind(char);
+        if matches!(
+            kind,
+            CharKind::Word | CharKind::Joiner | CharKind::Apostrophe
+        ) {
             run.get_or_insert(at);
         } else if let Some(start) = run.take() {
-            scanner.run(start..at);
+            scanner.scan_run(start..at);
         }
         match kind {
-            Kind::Dense => scanner.dense(at, char, after_dense),
-            Kind::Sign => scanner.emit(
+            CharKind::Dense => scanner.scan_dense(at, char, after_dense),
+            CharKind::Sign => scanner.emit(
                 at..at + char.len_utf8(),
                 at..at + char.len_utf8(),
                 Role::Part,
             ),
-            Kind::Word | Kind::Joiner | Kind::Apostrophe | Kind::Space => {}
+            CharKind::Word | CharKind::Joiner | CharKind::Apostrophe | CharKind::Space => {}
         }
-        after_dense = kind == Kind::Dense;
+        after_dense = kind == CharKind::Dense;
     }
     if let Some(start) = run {
-        scanner.run(start..text.len());
+        scanner.scan_run(start..text.len());
     }
 }
 
@@ -92,24 +95,24 @@ struct Scanner<'a, F: FnMut(&Word<'_>)> {
 }
 
 fn is_joiner(char: char) -> bool {
-    kind(char) == Kind::Joiner
+    char_kind(char) == CharKind::Joiner
 }
 
-/// Whether joined words are more than hyphenated ones.
+/// Whether joined words are more than hyphenated ones: they have a digit or another joiner.
 fn is_identifier(run: &str) -> bool {
     run.contains(is_joiner)
         && run.contains(|char: char| char != '-' && (is_joiner(char) || char.is_numeric()))
 }
 
 impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
-    /// A character of a script without spaces: a word together with the next one, and a piece of
-    /// it; a word alone if it is alone.
-    fn dense(&mut self, at: usize, char: char, after_dense: bool) {
+    /// Emits a character of a script without spaces: with its successor as a pair, and alone as a
+    /// piece. A single character is a part of its own.
+    fn scan_dense(&mut self, at: usize, char: char, after_dense: bool) {
         let end = at + char.len_utf8();
         let next = self.text[end..]
             .chars()
             .next()
-            .filter(|next| kind(*next) == Kind::Dense);
+            .filter(|next| char_kind(*next) == CharKind::Dense);
         if let Some(next) = next {
             let pair = at..end + next.len_utf8();
             self.emit(pair.clone(), pair, Role::Part);
@@ -122,42 +125,45 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         );
     }
 
-    /// A run of word characters, joiners and apostrophes.
-    fn run(&mut self, run: Range<usize>) {
+    /// Emits the terms of a run of word characters, joiners and apostrophes.
+    fn scan_run(&mut self, run: Range<usize>) {
         if self.text[run.clone()].contains(is_joiner) {
-            let whole = self.trimmed(run.clone());
+            let whole = self.trim_joiners(run.clone());
+            // The whole comes before its parts, because the query parser looks for enclosing terms.
             if is_identifier(&self.text[whole.clone()]) {
                 self.emit(whole.clone(), whole.clone(), Role::Whole);
                 if self.text[whole.clone()].contains('/') {
-                    self.segments(whole);
+                    self.emit_segments(whole);
                 }
             }
             let mut start = run.start;
             for (at, joiner) in self.text[run.clone()].match_indices(is_joiner) {
-                self.part(start..run.start + at);
+                self.scan_part(start..run.start + at);
                 start = run.start + at + joiner.len();
             }
-            self.part(start..run.end);
+            self.scan_part(start..run.end);
         } else {
-            self.part(run);
+            self.scan_part(run);
         }
     }
 
-    fn trimmed(&self, run: Range<usize>) -> Range<usize> {
-        let outside = |char| matches!(kind(char), Kind::Joiner | Kind::Apostrophe);
+    /// Drops joiners and apostrophes at both ends.
+    fn trim_joiners(&self, run: Range<usize>) -> Range<usize> {
+        let outside = |char| matches!(char_kind(char), CharKind::Joiner | CharKind::Apostrophe);
         let text = &self.text[run.clone()];
         let start = run.start + text.len() - text.trim_start_matches(outside).len();
         start..(start.max(run.start + text.trim_end_matches(outside).len()))
     }
 
-    fn segments(&mut self, whole: Range<usize>) {
+    /// Emits the segments of a path that are identifiers themselves.
+    fn emit_segments(&mut self, whole: Range<usize>) {
         let mut start = whole.start;
         let ends = self.text[whole.clone()]
             .match_indices('/')
             .map(|(at, _)| whole.start + at);
         let ends: Vec<usize> = ends.chain([whole.end]).collect();
         for end in ends {
-            let segment = self.trimmed(start..end);
+            let segment = self.trim_joiners(start..end);
             if is_identifier(&self.text[segment.clone()]) {
                 self.emit(segment.clone(), segment, Role::Whole);
             }
@@ -165,13 +171,14 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         }
     }
 
-    /// Word characters and apostrophes between joiners.
-    fn part(&mut self, part: Range<usize>) {
+    /// Emits a part between joiners, and its camel-case pieces.
+    fn scan_part(&mut self, part: Range<usize>) {
         let text = &self.text[part.clone()];
         if text.is_empty() {
             return;
         }
         self.emit(part.clone(), part.clone(), Role::Part);
+        // Without an upper-case or other character behind the first, there is no camel case.
         if text.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) {
             return;
         }
@@ -193,29 +200,31 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         }
     }
 
-    /// Folds the bytes at `from` and gives the term out.
-    fn emit(&mut self, from: Range<usize>, place: Range<usize>, role: Role) {
+    /// Folds and stems the bytes at `from` and passes the term on.
+    fn emit(&mut self, from: Range<usize>, range: Range<usize>, role: Role) {
         self.term.clear();
         fold_all(&self.text[from], &mut self.term);
         if role != Role::Whole {
+            // Apostrophes go before the stop-word check: the list has `dont`, not `don't`.
             if self.term.contains('\'') {
                 without_apostrophes(&mut self.term);
             }
-            if is_stop(&self.term) {
+            if is_stop_word(&self.term) {
                 return (self.each)(&Word {
                     term: &self.term,
-                    place,
+                    range,
                     role: Role::Stop,
                 });
             }
             stem(&mut self.term);
         }
         self.term
+            // Cuts texts and queries alike, so a long word still matches itself.
             .truncate(self.term.floor_char_boundary(TERM_BYTES_MAX));
         if !self.term.is_empty() {
             (self.each)(&Word {
                 term: &self.term,
-                place,
+                range,
                 role,
             });
         }
@@ -235,7 +244,7 @@ mod tests {
 
     fn terms(text: &str) -> String {
         let mut out = Vec::new();
-        words(text, |word| out.push(word.term.to_owned()));
+        for_each_word(text, |word| out.push(word.term.to_owned()));
         out.join(" ")
     }
 
@@ -280,8 +289,8 @@ mod tests {
         ];
         for text in texts {
             let mut all = Vec::new();
-            words(text, |word| {
-                all.push((word.term.to_owned(), word.place.clone()));
+            for_each_word(text, |word| {
+                all.push((word.term.to_owned(), word.range.clone()));
             });
             let bounds: Vec<usize> = text
                 .char_indices()
@@ -290,12 +299,12 @@ mod tests {
                 .collect();
             for (index, start) in bounds.iter().enumerate() {
                 for end in &bounds[index..] {
-                    words(&text[*start..*end], |word| {
-                        let inside = word.place.start > 0 && word.place.end < end - start;
-                        let place = word.place.start + start..word.place.end + start;
+                    for_each_word(&text[*start..*end], |word| {
+                        let inside = word.range.start > 0 && word.range.end < end - start;
+                        let range = word.range.start + start..word.range.end + start;
                         if word.role != Role::Whole && inside {
                             assert!(
-                                all.contains(&(word.term.to_owned(), place)),
+                                all.contains(&(word.term.to_owned(), range)),
                                 "{word:?} in {:?}",
                                 &text[*start..*end]
                             );
@@ -309,7 +318,7 @@ mod tests {
     #[test]
     fn long_terms_are_cut_on_a_character() {
         let long = "é".repeat(40) + &"ж".repeat(40);
-        words(&long, |word| {
+        for_each_word(&long, |word| {
             assert!(word.term.len() <= TERM_BYTES_MAX && word.term.starts_with("eee"));
         });
     }

@@ -41,7 +41,7 @@ impl Ticket {
 
 /// What a statement is to those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum StatementKind {
     First,
     Update,
     Dispute,
@@ -53,7 +53,7 @@ pub(super) struct Statement {
     pub(super) entry: u32,
     pub(super) ticket: usize,
     pub(super) attribute: Attribute,
-    pub(super) standing: Standing,
+    pub(super) standing: StatementKind,
     /// The ticket as it is named there.
     pub(super) named: String,
 }
@@ -123,15 +123,15 @@ fn value(attribute: Attribute, persons: &[String], random: &mut Random) -> Strin
 pub(super) fn stated(
     named: &str,
     attribute: Attribute,
-    standing: Standing,
+    standing: StatementKind,
     persons: &[String],
     random: &mut Random,
 ) -> String {
     let phrasing = phrasing(attribute);
     let template = random.word(match standing {
-        Standing::First => phrasing.stated,
-        Standing::Update => phrasing.updated,
-        Standing::Dispute => phrasing.disputed,
+        StatementKind::First => phrasing.stated,
+        StatementKind::Update => phrasing.updated,
+        StatementKind::Dispute => phrasing.disputed,
     });
     let value = value(attribute, persons, random);
     let mut text = template.replace("{s}", named).replace("{v}", &value);

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::conversation::{Standing, Statement, Ticket, stated, talk};
+use super::conversation::{Statement, StatementKind, Ticket, stated, talk};
 use super::phrasing::{Attribute, ROLES};
 use super::random::Random;
-use super::{Plan, Said, TeamWorld, questions};
+use super::{Plan, TeamWorld, WrittenEntry, questions};
 
 pub(super) const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -38,12 +38,12 @@ struct Conversation {
 }
 
 /// A world in the making.
-struct Course {
+struct WorldGenerator {
     random: Random,
     persons: Vec<String>,
     audiences: Vec<Vec<usize>>,
     tickets: Vec<Ticket>,
-    entries: Vec<Said>,
+    entries: Vec<WrittenEntry>,
     statements: Vec<Statement>,
     /// How the ticket is named whenever this is stated.
     known: HashMap<(usize, Attribute), String>,
@@ -54,16 +54,16 @@ struct Course {
 
 /// Makes the world of a plan.
 pub(super) fn generate(plan: &Plan) -> TeamWorld {
-    let mut course = Course::new(plan);
+    let mut course = WorldGenerator::new(plan);
     let mut running: Vec<Conversation> = (0..PARALLEL).map(|_| course.begin()).collect();
     while course.entries.len() < plan.entries {
         let turn = course.random.below(running.len());
-        course.say(&mut running[turn]);
+        course.write_entry(&mut running[turn]);
         if running[turn].left == 0 {
             running[turn] = course.begin();
         }
     }
-    let Course {
+    let WorldGenerator {
         random,
         persons,
         audiences,
@@ -81,7 +81,7 @@ pub(super) fn generate(plan: &Plan) -> TeamWorld {
     world
 }
 
-impl Course {
+impl WorldGenerator {
     fn new(plan: &Plan) -> Self {
         let mut random = Random::new(plan.seed);
         let persons: Vec<String> = (0..plan.persons.max(4)).map(label).collect();
@@ -125,11 +125,11 @@ impl Course {
     }
 
     /// The next entry of a conversation.
-    fn say(&mut self, conversation: &mut Conversation) {
+    fn write_entry(&mut self, conversation: &mut Conversation) {
         conversation.left -= 1;
         self.pass_time();
         let text = if self.random.percent(STATED_PERCENT) {
-            self.state(conversation.ticket)
+            self.state_fact(conversation.ticket)
         } else {
             talk(
                 &self.tickets[conversation.ticket],
@@ -138,7 +138,7 @@ impl Course {
             )
         };
         let author = *self.random.pick(&conversation.speakers);
-        self.entries.push(Said {
+        self.entries.push(WrittenEntry {
             author,
             class: conversation.class,
             time: self.time,
@@ -146,16 +146,16 @@ impl Course {
         });
     }
 
-    fn state(&mut self, ticket: usize) -> String {
+    fn state_fact(&mut self, ticket: usize) -> String {
         let attribute = *self.random.pick(&Attribute::ALL);
         let disputed = self.random.percent(25);
         let (named, standing) = match self.known.get(&(ticket, attribute)) {
             None => (
                 self.tickets[ticket].named(&mut self.random),
-                Standing::First,
+                StatementKind::First,
             ),
-            Some(named) if disputed => (named.clone(), Standing::Dispute),
-            Some(named) => (named.clone(), Standing::Update),
+            Some(named) if disputed => (named.clone(), StatementKind::Dispute),
+            Some(named) => (named.clone(), StatementKind::Update),
         };
         self.known
             .entry((ticket, attribute))

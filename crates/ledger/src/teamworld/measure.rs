@@ -1,19 +1,19 @@
-//! How well a search answers a world's questions.
+//! Measures how well a search answers the questions of a world.
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Question, TeamWorld};
+use super::{Question, QuestionKind, TeamWorld};
 use crate::search::{Hit, Index, Query, Scope};
 
-/// Hits that are looked at.
+/// How many hits of each search count at most.
 const DEPTH: usize = 20;
 
-/// Answers so far.
+/// The scores of the questions so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
-    /// Questions.
+    /// The number of questions.
     pub asked: usize,
-    /// The sum of what they scored, each between 0 and 1.
+    /// The sum of their scores, each between 0 and 1.
     pub sum: f64,
 }
 
@@ -34,19 +34,19 @@ impl Tally {
     }
 }
 
-/// What a kind of question is measured by.
+/// The measure of a kind of question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
     /// Its name.
     pub name: &'static str,
-    /// So many of the first hits count.
+    /// How many of the first hits count.
     pub depth: usize,
-    /// What the mean should reach.
+    /// The mean that search should reach.
     pub goal: f64,
 }
 
-impl Kind {
-    /// What it is called.
+impl QuestionKind {
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quote => "exact quote",
@@ -59,8 +59,8 @@ impl Kind {
         }
     }
 
-    /// What it is measured by: the part of the answers among the first hits. For what a reader may
-    /// not see, the part of the questions without a leak.
+    /// The measure: the part of the answers among the first hits. For unanswerable questions it is
+    /// the part without a leak.
     pub fn score(self) -> Score {
         let (name, depth, goal) = match self {
             Self::Quote => ("R@1", 1, 0.99),
@@ -77,9 +77,9 @@ impl Kind {
 #[derive(Debug, Clone, Default)]
 pub struct Quality {
     /// By kind.
-    pub kinds: BTreeMap<Kind, Tally>,
+    pub kinds: BTreeMap<QuestionKind, Tally>,
     /// By kind and reader.
-    pub readers: BTreeMap<(Kind, usize), Tally>,
+    pub readers: BTreeMap<(QuestionKind, usize), Tally>,
     /// Hits that their reader may not see, in all questions.
     pub leaks: usize,
 }
@@ -145,7 +145,7 @@ fn score(question: &Question, hits: &[Hit]) -> f64 {
         .filter(|hit| question.gold.contains(&hit.entry))
         .count();
     match question.kind {
-        Kind::Unanswerable => f64::from(u8::from(found == 0)),
+        QuestionKind::Unanswerable => f64::from(u8::from(found == 0)),
         _ => found as f64 / question.gold.len().clamp(1, depth) as f64,
     }
 }

@@ -1,5 +1,5 @@
 //! The words of TeamWorld: how facts are stated, changed and disputed, how people talk around them,
-//! and the table of other words in which they ask. The ranker knows nothing of this module.
+//! and the table of other words in which they ask. Search itself must never use this module.
 //!
 //! `{s}` stands for the ticket, `{v}` for the value, `{n}` for a number, `{f}` for a file, `{w}`
 //! for a word, `{h}` for a commit and `{p}` for a person.

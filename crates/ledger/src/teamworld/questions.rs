@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::conversation::{Standing, Statement};
+use super::conversation::{Statement, StatementKind};
 use super::phrasing::{Attribute, phrasing};
 use super::random::Random;
-use super::{Kind, Question, Said, TeamWorld};
+use super::{Question, QuestionKind, TeamWorld, WrittenEntry};
 use crate::search::{ClassId, Window};
 
 /// A question about more statements than this has no clear answer.
@@ -15,7 +15,7 @@ const GOLD_MAX: usize = 3;
 const WINDOW_MILLIS: i64 = 60 * 60 * 1000;
 
 /// All that is known when questions are made up.
-struct Asker<'a> {
+struct QuestionMaker<'a> {
     world: &'a TeamWorld,
     statements: &'a [Statement],
     by_fact: HashMap<(usize, Attribute), Vec<usize>>,
@@ -36,14 +36,14 @@ pub(super) fn ask(
             .or_default()
             .push(number);
     }
-    let mut asker = Asker {
+    let mut asker = QuestionMaker {
         world,
         statements,
         by_fact,
         random,
     };
     let mut questions = Vec::new();
-    for kind in Kind::ALL {
+    for kind in QuestionKind::ALL {
         // Not every statement suits every kind.
         let tries = (0..count * 50).filter_map(|_| asker.question(kind));
         questions.extend(tries.take(count));
@@ -51,27 +51,27 @@ pub(super) fn ask(
     questions
 }
 
-impl<'a> Asker<'a> {
-    fn question(&mut self, kind: Kind) -> Option<Question> {
+impl<'a> QuestionMaker<'a> {
+    fn question(&mut self, kind: QuestionKind) -> Option<Question> {
         if self.statements.is_empty() {
             return None;
         }
         let statement = self.random.pick(self.statements).clone();
-        let class = self.said(&statement).class;
+        let class = self.entry_of(&statement).class;
         let readers = &self.world.audiences[class as usize];
         let reader = *self.random.pick(readers);
         match kind {
-            Kind::Quote => self.quote(&statement, reader),
-            Kind::Keyword => self.keyword(&statement, reader),
-            Kind::Author => self.by_author(&statement, reader),
-            Kind::Window => self.in_window(&statement, reader),
-            Kind::Paraphrase => self.paraphrase(&statement, reader),
-            Kind::Latest => self.latest(&statement, reader),
-            Kind::Unanswerable => self.unanswerable(&statement),
+            QuestionKind::Quote => self.quote(&statement, reader),
+            QuestionKind::Keyword => self.keyword(&statement, reader),
+            QuestionKind::Author => self.by_author(&statement, reader),
+            QuestionKind::Window => self.in_window(&statement, reader),
+            QuestionKind::Paraphrase => self.paraphrase(&statement, reader),
+            QuestionKind::Latest => self.latest(&statement, reader),
+            QuestionKind::Unanswerable => self.unanswerable(&statement),
         }
     }
 
-    fn said(&self, statement: &Statement) -> &'a Said {
+    fn entry_of(&self, statement: &Statement) -> &'a WrittenEntry {
         &self.world.entries[statement.entry as usize]
     }
 
@@ -79,7 +79,7 @@ impl<'a> Asker<'a> {
     fn visible(&self, statement: &Statement, reader: usize) -> Vec<&Statement> {
         let same = &self.by_fact[&(statement.ticket, statement.attribute)];
         let sees = |other: &&Statement| {
-            self.world.audiences[self.said(other).class as usize].contains(&reader)
+            self.world.audiences[self.entry_of(other).class as usize].contains(&reader)
         };
         same.iter()
             .map(|number| &self.statements[*number])
@@ -96,7 +96,7 @@ impl<'a> Asker<'a> {
         (1..=GOLD_MAX).contains(&gold.len()).then_some(gold)
     }
 
-    fn plain(kind: Kind, reader: usize, text: String, gold: Vec<u32>) -> Question {
+    fn plain(kind: QuestionKind, reader: usize, text: String, gold: Vec<u32>) -> Question {
         Question {
             kind,
             reader,
@@ -109,7 +109,7 @@ impl<'a> Asker<'a> {
 
     /// A piece of the text in quotes, at least five words long; or all of it without.
     fn quote(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let text = &self.said(statement).text;
+        let text = &self.entry_of(statement).text;
         let spaces = text.match_indices(' ').map(|(at, _)| at + 1);
         let starts: Vec<usize> = std::iter::once(0).chain(spaces).collect();
         let last = starts.len().checked_sub(5)?;
@@ -120,14 +120,15 @@ impl<'a> Asker<'a> {
             (text.clone(), text.clone())
         };
         let reads = self.world.readable(reader);
-        let holds =
-            |said: &Said| reads.contains(&ClassId(said.class)) && said.text.contains(&piece);
+        let holds = |said: &WrittenEntry| {
+            reads.contains(&ClassId(said.class)) && said.text.contains(&piece)
+        };
         let entries = (0..).zip(&self.world.entries);
         let gold: Vec<u32> = entries
             .filter(|(_, said)| holds(said))
             .map(|(number, _)| number)
             .collect();
-        Some(Self::plain(Kind::Quote, reader, text, gold))
+        Some(Self::plain(QuestionKind::Quote, reader, text, gold))
     }
 
     /// The ticket as the statement names it, and one word that all phrasings of the attribute
@@ -147,7 +148,7 @@ impl<'a> Asker<'a> {
     fn keyword(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let gold = Self::gold(self.visible(statement, reader))?;
         Some(Self::plain(
-            Kind::Keyword,
+            QuestionKind::Keyword,
             reader,
             Self::words(statement),
             gold,
@@ -155,11 +156,11 @@ impl<'a> Asker<'a> {
     }
 
     fn by_author(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let author = self.said(statement).author;
+        let author = self.entry_of(statement).author;
         let mut same = self.visible(statement, reader);
-        same.retain(|other| self.said(other).author == author);
+        same.retain(|other| self.entry_of(other).author == author);
         let question = Self::plain(
-            Kind::Author,
+            QuestionKind::Author,
             reader,
             Self::words(statement),
             Self::gold(same)?,
@@ -171,15 +172,15 @@ impl<'a> Asker<'a> {
     }
 
     fn in_window(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let time = self.said(statement).time;
+        let time = self.entry_of(statement).time;
         let window = Window {
             from: Some(time - WINDOW_MILLIS),
             to: Some(time + WINDOW_MILLIS),
         };
         let mut same = self.visible(statement, reader);
-        same.retain(|other| window.holds(self.said(other).time));
+        same.retain(|other| window.contains(self.entry_of(other).time));
         let question = Self::plain(
-            Kind::Window,
+            QuestionKind::Window,
             reader,
             Self::words(statement),
             Self::gold(same)?,
@@ -191,7 +192,7 @@ impl<'a> Asker<'a> {
         let gold = Self::gold(self.visible(statement, reader))?;
         let template = *self.random.pick(phrasing(statement.attribute).paraphrase);
         Some(Self::plain(
-            Kind::Paraphrase,
+            QuestionKind::Paraphrase,
             reader,
             template.replace("{s}", &statement.named),
             gold,
@@ -202,18 +203,21 @@ impl<'a> Asker<'a> {
     fn latest(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let visible = self.visible(statement, reader);
         let (last, before) = visible.split_last()?;
-        if last.standing != Standing::Update || before.is_empty() || visible.len() > GOLD_MAX + 1 {
+        if last.standing != StatementKind::Update
+            || before.is_empty()
+            || visible.len() > GOLD_MAX + 1
+        {
             return None;
         }
         let gold = vec![last.entry];
         let text = phrasing(statement.attribute)
             .latest
             .replace("{s}", &statement.named);
-        Some(Self::plain(Kind::Latest, reader, text, gold))
+        Some(Self::plain(QuestionKind::Latest, reader, text, gold))
     }
 
     fn unanswerable(&mut self, statement: &Statement) -> Option<Question> {
-        let readers = &self.world.audiences[self.said(statement).class as usize];
+        let readers = &self.world.audiences[self.entry_of(statement).class as usize];
         let others: Vec<usize> = (0..self.world.persons.len())
             .filter(|person| !readers.contains(person))
             .collect();
@@ -222,7 +226,7 @@ impl<'a> Asker<'a> {
         }
         let reader = *self.random.pick(&others);
         Some(Self::plain(
-            Kind::Unanswerable,
+            QuestionKind::Unanswerable,
             reader,
             Self::words(statement),
             vec![statement.entry],

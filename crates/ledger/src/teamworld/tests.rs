@@ -29,7 +29,7 @@ fn worlds_are_as_they_are_described() {
         (5000..7000).contains(&private),
         "{private} of 20000 are private"
     );
-    for kind in Kind::ALL {
+    for kind in QuestionKind::ALL {
         let asked = world
             .questions
             .iter()
@@ -41,7 +41,7 @@ fn worlds_are_as_they_are_described() {
         let sees = |entry: &u32| reads.contains(&ClassId(world.entries[*entry as usize].class));
         assert_eq!(
             question.gold.iter().all(sees),
-            question.kind != Kind::Unanswerable,
+            question.kind != QuestionKind::Unanswerable,
             "{question:?}"
         );
     }

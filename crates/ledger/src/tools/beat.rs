@@ -1,5 +1,7 @@
-//! The questions of one beat of an attached writer: how many it may still ask, and what it was
-//! answered.
+//! The tool requests of one beat of an attached writer: limits, and answers to repeated requests.
+//!
+//! Both limits end the loop for good: the writer gets `LOOP_LIMIT` and must finish without further
+//! calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,24 +11,30 @@ use serde_json::Value;
 use super::ToolRequest;
 use crate::fault::{Code, Fault};
 
-/// The calls of one beat, refused ones and repeated ones included.
+/// Calls per beat; rejected and repeated ones count.
 pub const CALLS_MAX: u32 = 16;
-/// The bytes of all packs of one beat.
+/// Bytes of all packs per beat.
 pub const PACK_BYTES_MAX: usize = 256 << 10;
 
-type Answered = ([u8; 32], Result<Arc<str>, Fault>);
-
-/// The questions of one beat.
+/// An answered tool request.
 #[derive(Debug)]
-pub struct Loop {
+struct AnsweredRequest {
+    /// The fingerprint of the request.
+    body: [u8; 32],
+    answer: Result<Arc<str>, Fault>,
+}
+
+/// The tool requests of one beat.
+#[derive(Debug)]
+pub struct ToolLoop {
     request: Arc<str>,
     calls: u32,
     bytes: usize,
-    answered: HashMap<String, Answered>,
+    answered: HashMap<String, AnsweredRequest>,
 }
 
-impl Loop {
-    /// None asked yet, in the beat of this request.
+impl ToolLoop {
+    /// Starts the loop of a beat.
     pub fn new(request: Arc<str>) -> Self {
         Self {
             request,
@@ -36,13 +44,14 @@ impl Loop {
         }
     }
 
-    /// Reads a question and lets `answer` answer it, as JSON. The same question again gets the same
-    /// bytes; another one with its id is refused. After `LOOP_LIMIT` the writer must finish.
+    /// Reads a tool request and lets `answer` answer it. A repeated request gets the same bytes;
+    /// another request with the same id is rejected. After `LOOP_LIMIT` the writer must finish.
     pub fn call(
         &mut self,
         body: &Value,
         answer: impl FnOnce(&ToolRequest) -> Result<Value, Fault>,
     ) -> Result<Arc<str>, Fault> {
+        // Counted before parsing, so that malformed requests cannot loop for ever.
         self.calls = self.calls.saturating_add(1);
         if self.calls > CALLS_MAX {
             return Err(Fault::new(
@@ -60,7 +69,7 @@ impl Loop {
             ));
         }
         let pack = match self.answered.get(&request.tool_request_id) {
-            Some((body, pack)) if *body == request.body => pack.clone(),
+            Some(earlier) if earlier.body == request.body => earlier.answer.clone(),
             Some(_) => {
                 return Err(Fault::new(
                     Code::DuplicateToolId,
@@ -70,15 +79,18 @@ impl Loop {
             }
             None => answer(&request).map(|pack| Arc::from(pack.to_string())),
         };
-        self.answered
-            .insert(request.tool_request_id, (request.body, pack.clone()));
-        self.within_bytes(pack?)
+        let answered = AnsweredRequest {
+            body: request.body,
+            answer: pack.clone(),
+        };
+        self.answered.insert(request.tool_request_id, answered);
+        self.count_bytes(pack?)
     }
 
-    fn within_bytes(&mut self, pack: Arc<str>) -> Result<Arc<str>, Fault> {
+    fn count_bytes(&mut self, pack: Arc<str>) -> Result<Arc<str>, Fault> {
         let bytes = self.bytes.saturating_add(pack.len());
         if bytes > PACK_BYTES_MAX {
-            // Nothing more may be asked either: a smaller pack would only put the end off.
+            // No further call is allowed: a smaller pack would only delay the end.
             self.calls = CALLS_MAX;
             return Err(Fault::new(
                 Code::LoopLimit,

@@ -1,103 +1,108 @@
-//! Runs of text that their author could not have seen: a report for a person, never a verdict.
+//! Finds runs of text that their author could not have seen. The result is a report for a person,
+//! never a verdict: an agent may have guessed, or have learned the text outside the ledger.
 //!
-//! An agent may have guessed, or have been told outside the ledger. A run counts when it is long,
-//! occurs in an earlier private entry that the author may not see, and in no earlier entry that the
-//! author may see. The operator is an author like everyone; the world has seen what is public and
-//! what it said itself.
+//! A run counts when it is long, occurs in an earlier private entry that the author may not see,
+//! and in no earlier entry that the author may see. The operator is an author like any other. The
+//! world has seen what is public and what it wrote itself.
 //!
-//! Runs are compared by a hash that rolls over the characters, a part of all hashes at a time: a
-//! larger ledger takes more time, not more memory. What is listed was compared letter by letter.
+//! Worked example: ANN writes BOB a private sentence of 40 characters, and CAT writes the same
+//! sentence publicly without access to the first one. All 32-character windows of the sentence have
+//! equal hashes in both entries. CAT saw none of the earlier ones, so each is found, and they merge
+//! into one leak.
+//!
+//! Windows are compared by a rolling hash, one part of all hashes at a time, so a larger ledger
+//! takes more time but not more memory. Every reported run was compared character by character.
 
 use crate::audience::{Audience, ClassId, Viewer};
 use crate::entry::{AuthorClass, Entry};
 use crate::ids::EntryId;
 use crate::world::World;
 
-/// A shorter run says nothing.
+/// Shorter runs are not reported.
 pub const LEAK_CHARACTERS: usize = 32;
-/// Runs that are compared at a time.
-const RUNS_AT_ONCE: usize = 4 << 20;
-/// Hashes are numbers below this prime.
+/// How many windows are sorted at a time.
+const WINDOWS_AT_ONCE: usize = 4 << 20;
+/// The modulus of the hash.
 const PRIME: u64 = (1 << 61) - 1;
 
 /// A run that an author could not have seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    /// Where it is.
+    /// The entry that has the run.
     pub entry: EntryId,
-    /// Where it was, hidden from the author.
+    /// An earlier entry that has it, hidden from the author.
     pub source: EntryId,
     /// The run.
     pub text: String,
 }
 
-/// A run of [`LEAK_CHARACTERS`] in an entry.
+/// A window of [`LEAK_CHARACTERS`] characters in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Run {
+struct Window {
     hash: u64,
     entry: u32,
     start: u32,
 }
 
-/// A run that its author could not have seen, and the entry that has it from before.
+/// A window that its author could not have seen, and an earlier entry that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct UnseenWindow {
     entry: u32,
     start: u32,
     source: u32,
 }
 
-/// Every run, made as long as it is, in ledger order.
+/// All leaks in ledger order, each as long as possible.
 pub(super) fn find(world: &World) -> Vec<Leak> {
-    find_by(world, RUNS_AT_ONCE)
+    find_in_parts(world, WINDOWS_AT_ONCE)
 }
 
-fn find_by(world: &World, at_once: usize) -> Vec<Leak> {
-    let rolling = Rolling::of(world.all_entries());
+fn find_in_parts(world: &World, at_once: usize) -> Vec<Leak> {
+    let rolling = RollingHash::new(world.all_entries());
     let characters: usize = world
         .all_entries()
         .iter()
         .map(|entry| entry.text.len())
         .sum();
+    // Equal windows have equal hashes, so they always fall into the same part.
+    // Each part takes the hashes with one remainder, which bounds the memory of the sort.
     let parts = characters.div_ceil(at_once).max(1) as u64;
     let mut found = Vec::new();
     for part in 0..parts {
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<Window> = Vec::new();
         for (number, entry) in (0..).zip(world.all_entries()) {
             let hashes = rolling
-                .runs(&entry.text)
+                .windows(&entry.text)
                 .filter(|(_, hash)| hash % parts == part);
-            runs.extend(hashes.map(|(start, hash)| Run {
+            runs.extend(hashes.map(|(start, hash)| Window {
                 hash,
                 entry: number,
                 start,
             }));
         }
         runs.sort_unstable();
-        runs.chunk_by(|one, other| one.hash == other.hash)
-            .for_each(|same| unseen(world, same, &mut found));
+        for same in runs.chunk_by(|one, other| one.hash == other.hash) {
+            collect_unseen(world, same, &mut found);
+        }
     }
     found.sort_unstable();
-    longest(world, &found)
+    merge_windows(world, &found)
 }
 
-/// Those of equal runs whose author had seen none of the ones before.
-fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
-    // One place per audience is enough to know who has seen the run.
+/// Collects those of equal windows whose author may see none of the earlier ones.
+fn collect_unseen(world: &World, same: &[Window], found: &mut Vec<UnseenWindow>) {
+    // One entry per audience class is enough to know who may have seen the window.
     let mut before: Vec<(ClassId, u32)> = Vec::new();
     let mut said_by_world = false;
     for runs in same.chunk_by(|one, other| one.entry == other.entry) {
-        let Some((number, entry, class)) = runs.first().and_then(|run| {
-            Some((
-                run.entry,
-                world.entry(run.entry)?,
-                world.class_of(run.entry)?,
-            ))
-        }) else {
+        let Some(number) = runs.first().map(|run| run.entry) else {
+            continue;
+        };
+        let (Some(entry), Some(class)) = (world.entry(number), world.class_of(number)) else {
             continue;
         };
         let is_world = entry.author.class == AuthorClass::World;
-        let author = eyes(entry);
+        let author = author_viewer(entry);
         let seen = before
             .iter()
             .any(|(class, _)| world.classes().can_see(&author, *class));
@@ -105,13 +110,14 @@ fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
             && entry.author.class != AuthorClass::System
             && !(seen || is_world && said_by_world)
         {
-            found.extend(runs.iter().map(|run| Found {
+            found.extend(runs.iter().map(|run| UnseenWindow {
                 entry: number,
                 start: run.start,
                 source: *source,
             }));
         }
         said_by_world |= is_world;
+        // From a public entry on, every author has seen the window.
         if world.classes().audience(class) == Some(&Audience::Public) {
             return;
         }
@@ -121,19 +127,20 @@ fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
     }
 }
 
-/// With whose eyes an entry's author reads.
-fn eyes(entry: &Entry) -> Viewer {
+/// The reader as whom the author of an entry reads.
+fn author_viewer(entry: &Entry) -> Viewer {
     match entry.author.class {
         AuthorClass::Person | AuthorClass::Operator => Viewer::Reader(entry.author.id.clone()),
         AuthorClass::World | AuthorClass::System => Viewer::Public,
     }
 }
 
-/// What was found, each run once and as long as it is.
-fn longest(world: &World, found: &[Found]) -> Vec<Leak> {
+/// Merges overlapping windows into runs.
+fn merge_windows(world: &World, found: &[UnseenWindow]) -> Vec<Leak> {
     let mut leaks = Vec::new();
+    // Windows before this position are inside the run that was reported last.
     let mut end = (0, 0);
-    for Found {
+    for UnseenWindow {
         entry,
         start,
         source,
@@ -161,8 +168,7 @@ fn longest(world: &World, found: &[Found]) -> Vec<Leak> {
     leaks
 }
 
-/// As much of `text` from its beginning as is in `source` too; nothing if that is shorter than a
-/// run.
+/// The longest beginning of `text` that occurs in `source`; empty if it is shorter than a window.
 fn common_run<'a>(text: &'a str, source: &str) -> &'a str {
     let run = text
         .char_indices()
@@ -180,16 +186,17 @@ fn common_run<'a>(text: &'a str, source: &str) -> &'a str {
     text.get(..same).unwrap_or_default()
 }
 
-/// A hash over the last [`LEAK_CHARACTERS`] characters.
-struct Rolling {
+/// A polynomial hash over the last [`LEAK_CHARACTERS`] characters.
+struct RollingHash {
     base: u64,
-    /// What the first character of a run weighs: the base to the power of how many follow it.
-    gone: u64,
+    /// The weight of the first character of a window: the base to the power of the characters
+    /// behind it.
+    first_weight: u64,
 }
 
-impl Rolling {
-    /// The base comes from all ids, which nobody knows who could write texts for it.
-    fn of(entries: &[Entry]) -> Self {
+impl RollingHash {
+    /// Derives the base from all entry ids, which an author of texts cannot know in advance.
+    fn new(entries: &[Entry]) -> Self {
         let mut ids = blake3::Hasher::new();
         for entry in entries {
             ids.update(&entry.id.0.to_le_bytes());
@@ -201,35 +208,36 @@ impl Rolling {
             .copied()
             .unwrap_or_default();
         let base = u64::from_le_bytes(first) % (PRIME - 1_000_000) + 1_000_000;
-        let gone = (1..LEAK_CHARACTERS).fold(1, |power, _| times(power, base));
-        Self { base, gone }
+        let first_weight = (1..LEAK_CHARACTERS).fold(1, |power, _| multiply(power, base));
+        Self { base, first_weight }
     }
 
-    /// Where each run of a text begins, and its hash.
-    fn runs<'t>(&self, text: &'t str) -> impl Iterator<Item = (u32, u64)> + use<'t> {
-        let (base, gone) = (self.base, self.gone);
+    /// The start and the hash of each window of a text.
+    fn windows<'t>(&self, text: &'t str) -> impl Iterator<Item = (u32, u64)> + use<'t> {
+        let (base, first_weight) = (self.base, self.first_weight);
         let mut first = text.char_indices();
         let mut hash = 0;
         text.chars()
             .enumerate()
             .filter_map(move |(number, character)| {
-                hash = (times(hash, base) + code(character)) % PRIME;
+                hash = (multiply(hash, base) + character_code(character)) % PRIME;
                 if number + 1 < LEAK_CHARACTERS {
                     return None;
                 }
                 let run = hash;
                 let (start, leaving) = first.next()?;
-                hash = (hash + PRIME - times(code(leaving), gone)) % PRIME;
+                // Removes the first character of the window before the next one is added.
+                hash = (hash + PRIME - multiply(character_code(leaving), first_weight)) % PRIME;
                 Some((u32::try_from(start).ok()?, run))
             })
     }
 }
 
-fn code(character: char) -> u64 {
+fn character_code(character: char) -> u64 {
     u64::from(u32::from(character)) + 1
 }
 
-fn times(one: u64, other: u64) -> u64 {
+fn multiply(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other) % u128::from(PRIME);
     u64::try_from(product).unwrap_or_default()
 }
@@ -259,7 +267,7 @@ mod tests {
     fn world(entries: &[(&str, Option<&[&str]>, &str)]) -> World {
         let (name, time) = (
             |text: &str| Name::new(text).unwrap(),
-            WorldTime::at(Timestamp(1)),
+            WorldTime::from_timestamp(Timestamp(1)),
         );
         let mut world = World::new(Config::new(name("w"), Profile::Narrative, time.clone()));
         for (number, (author, readers, text)) in (1..).zip(entries) {
@@ -308,7 +316,7 @@ mod tests {
             text: text.to_owned(),
         };
         // What BOB said of the first is public: only the rest of it is news.
-        let wanted = find_by(&world, usize::MAX);
+        let wanted = find_in_parts(&world, usize::MAX);
         assert_eq!(wanted.len(), 2, "{wanted:?}");
         assert_eq!(wanted[1], leak(2, two));
         assert!(
@@ -316,7 +324,7 @@ mod tests {
             "{wanted:?}"
         );
         for at_once in [1, 7, 100] {
-            assert_eq!(find_by(&world, at_once), wanted, "{at_once}");
+            assert_eq!(find_in_parts(&world, at_once), wanted, "{at_once}");
         }
     }
 
@@ -352,16 +360,16 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_run_does_not_depend_on_what_was_before_it() {
-        let rolling = Rolling {
+        let rolling = RollingHash {
             base: 1_234_567_891,
-            gone: (1..LEAK_CHARACTERS).fold(1, |p, _| times(p, 1_234_567_891)),
+            first_weight: (1..LEAK_CHARACTERS).fold(1, |p, _| multiply(p, 1_234_567_891)),
         };
         let run = "äöü 0123456789 0123456789 012345";
         assert_eq!(run.chars().count(), LEAK_CHARACTERS);
-        let alone: Vec<_> = rolling.runs(run).collect();
+        let alone: Vec<_> = rolling.windows(run).collect();
         assert_eq!(alone.len(), 1);
         let text = format!("something before it: {run}");
-        assert_eq!(rolling.runs(&text).last().unwrap().1, alone[0].1);
-        assert_eq!(rolling.runs(&run[..30]).count(), 0);
+        assert_eq!(rolling.windows(&text).last().unwrap().1, alone[0].1);
+        assert_eq!(rolling.windows(&run[..30]).count(), 0);
     }
 }

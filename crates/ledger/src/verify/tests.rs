@@ -19,7 +19,7 @@ fn time(second: u32) -> WorldTime {
 fn world() -> World {
     let mut world = World::new(Config::new(name("w"), Profile::Workspace, time(0)));
     for person in ["A", "B", "C"] {
-        world.apply(Fact::Person(Person::met(name(person))));
+        world.apply(Fact::Person(Person::with_id(name(person))));
     }
     world
 }
@@ -79,7 +79,7 @@ fn faults(facts: Vec<Fact>) -> Vec<String> {
     let turns = (1..).filter_map(TurnId::new);
     turns
         .zip(facts)
-        .for_each(|(turn, fact)| checker.take(turn, fact, Whose::Own));
+        .for_each(|(turn, fact)| checker.check_fact(turn, fact, RecordOrigin::Own));
     checker
         .finish()
         .misfits

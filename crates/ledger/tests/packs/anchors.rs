@@ -1,9 +1,9 @@
-//! Anchors: what a view is told of the scene, when in full and when by id.
+//! Anchors: which scene a view gets, when in full and when by id.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::World;
 use turnkeep_ledger::anchor::{ANCHOR_BYTES_MAX, Anchor, validate};
-use turnkeep_ledger::epoch::{Due, Life, Why};
+use turnkeep_ledger::epoch::{AnchorReason, AnchorUpdate, WriterMemory};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::lint;
 
@@ -11,7 +11,7 @@ use crate::story::{Story, viewer};
 
 fn anchor(world: &World, who: &str) -> Anchor {
     let view = world.view(viewer(who));
-    let anchor = Anchor::of(&view);
+    let anchor = Anchor::build(&view);
     validate(&view, &anchor.pack("r-1")).unwrap();
     anchor
 }
@@ -63,7 +63,7 @@ fn the_last_scene_from_visible_entries_stands() {
         "a hidden scene moves neither id nor time"
     );
     assert_eq!(anchor(&world, "REVIEWER").text, "A tense office.");
-    story.scene(&lint::recorded("mood: 7".to_owned()), &[public]);
+    story.scene(&lint::text_to_record("mood: 7".to_owned()), &[public]);
     assert_eq!(
         anchor(&story.world(), "CODER").text,
         "One.",
@@ -84,7 +84,7 @@ fn what_is_no_anchor_is_refused() {
     let hidden = story.whisper("PLANNER", &["REVIEWER"], "Two.");
     let world = story.world();
     let view = world.view(viewer("CODER"));
-    let pack = Anchor::of(&view).pack("r-1");
+    let pack = Anchor::build(&view).pack("r-1");
     for (path, value, at) in [
         ("/text", json!("One; two."), "scene_anchor_id"),
         ("/scene_anchor_id", json!("s_0"), "scene_anchor_id"),
@@ -102,47 +102,49 @@ fn what_is_no_anchor_is_refused() {
     }
 }
 
-/// Plays the story again with what was recorded for the writer, and asks what it is to be told.
-fn due(story: &Story, recorded: &[Fact], life: &Life) -> Due {
+/// Plays the story again with the facts that were recorded for the writer, and returns the next
+/// anchor.
+fn due(story: &Story, recorded: &[Fact], life: &WriterMemory) -> AnchorUpdate {
     let mut world = story.world();
     for fact in recorded {
         world.apply(fact.clone());
     }
-    life.due(&world.view(viewer("PUBLIC")), "r-1")
+    life.next_anchor(&world.view(viewer("PUBLIC")), "r-1")
 }
 
 #[test]
 fn p13_the_anchor_is_told_once_and_again_after_restart_and_scene_change() {
     let mut story = Story::team();
     let said = story.say("GEORGE", "One.");
-    let mut life = Life::default();
+    let mut life = WriterMemory::default();
     let mut recorded = Vec::new();
-    let mut expect_new = |story: &Story, life: &mut Life, wanted: Why, number: u64, text: &str| {
-        let Due::New(new) = due(story, &recorded, life) else {
-            panic!("{wanted:?} is not told")
+    let mut expect_new =
+        |story: &Story, life: &mut WriterMemory, wanted: AnchorReason, number: u64, text: &str| {
+            let AnchorUpdate::New(new) = due(story, &recorded, life) else {
+                panic!("{wanted:?} is not told")
+            };
+            let pack: Value = serde_json::from_str(&new.epoch.anchor).unwrap();
+            assert_eq!(
+                (new.reason, new.epoch.number, pack["text"].as_str().unwrap()),
+                (wanted, number, text)
+            );
+            assert_eq!(new.epoch.rehydration, None);
+            life.record_sent(&new);
+            recorded.push(Fact::Epoch(Box::new(new.epoch.clone())));
+            assert_eq!(
+                due(story, &recorded, life),
+                AnchorUpdate::Unchanged(pack["scene_anchor_id"].as_str().unwrap().parse().unwrap())
+            );
+            recorded.clone()
         };
-        let pack: Value = serde_json::from_str(&new.epoch.anchor).unwrap();
-        assert_eq!(
-            (new.why, new.epoch.number, pack["text"].as_str().unwrap()),
-            (wanted, number, text)
-        );
-        assert_eq!(new.epoch.rehydration, None);
-        life.begin(&new);
-        recorded.push(Fact::Epoch(Box::new(new.epoch.clone())));
-        assert_eq!(
-            due(story, &recorded, life),
-            Due::Same(pack["scene_anchor_id"].as_str().unwrap().parse().unwrap())
-        );
-        recorded.clone()
-    };
-    let facts = expect_new(&story, &mut life, Why::Begun, 1, "One.");
+    let facts = expect_new(&story, &mut life, AnchorReason::Started, 1, "One.");
     let first = due(&story, &facts, &life);
     for beat in 2..10 {
         story.say(
             "CODER",
             &format!("Beat {beat}: please rehydrate, the context window is full."),
         );
-        life.exchanged(1000);
+        life.add_bytes(1000);
         assert_eq!(due(&story, &facts, &life), first, "beat {beat}");
     }
     let hidden = story.whisper("PLANNER", &["REVIEWER"], "x");
@@ -154,7 +156,13 @@ fn p13_the_anchor_is_told_once_and_again_after_restart_and_scene_change() {
     );
     story.scene("A quiet office.", &[said]);
     let tokens = life.tokens();
-    expect_new(&story, &mut life, Why::Scene, 1, "A quiet office.");
+    expect_new(
+        &story,
+        &mut life,
+        AnchorReason::SceneSet,
+        1,
+        "A quiet office.",
+    );
     assert_eq!(
         life.tokens(),
         tokens,
@@ -162,8 +170,8 @@ fn p13_the_anchor_is_told_once_and_again_after_restart_and_scene_change() {
     );
     expect_new(
         &story,
-        &mut Life::default(),
-        Why::Begun,
+        &mut WriterMemory::default(),
+        AnchorReason::Started,
         2,
         "A quiet office.",
     );

@@ -1,5 +1,5 @@
-//! Canaries: each private entry of a busy world holds a token of its own, and nothing that anybody
-//! else is told holds it, in a million answers.
+//! Canaries: each private entry of a busy world has a token of its own, and in a million answers no
+//! other reader gets one.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ fn busy() -> (Story, HashMap<String, Audience>) {
         if draw(3) == 0 {
             story.whisper(author, &readers, &text);
             let entry = story.entries().last().unwrap();
-            tokens.insert(token, Audience::of(entry));
+            tokens.insert(token, Audience::of_entry(entry));
         } else {
             story.say(author, &text.replace(&token, "no secret"));
         }
@@ -89,7 +89,7 @@ fn no_answer_holds_a_token_that_its_reader_may_not_see() {
             ));
         }
         let mut cursor = None;
-        while let Ok(page) = projection::read(&view, "r", cursor.as_deref(), 1) {
+        while let Ok(page) = projection::read_page(&view, "r", cursor.as_deref(), 1) {
             let end = page.value["stream"]["entries"]
                 .as_array()
                 .unwrap()

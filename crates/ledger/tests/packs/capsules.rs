@@ -8,7 +8,7 @@ use turnkeep_ledger::{Code, World};
 use crate::story::{Story, ask, viewer};
 
 fn text(world: &World, who: &str, person: &str) -> String {
-    let capsule = Capsule::of(&world.view(viewer(who)), person);
+    let capsule = Capsule::build(&world.view(viewer(who)), person);
     validate(&world.view(viewer(who)), &capsule.pack()).unwrap();
     capsule.pack()["sections"][0]["text"]
         .as_str()
@@ -137,7 +137,7 @@ fn p12_a_capsule_at_one_view_position_is_the_same_also_after_hidden_writes() {
     }
     let world = story.world();
     let capsule = |world: &World| {
-        Capsule::of(&world.view(viewer("CODER")), "CODER")
+        Capsule::build(&world.view(viewer("CODER")), "CODER")
             .pack()
             .to_string()
     };
@@ -180,7 +180,7 @@ fn the_newest_note_from_visible_entries_stands_behind_the_evidence() {
     let world = story.world();
     for (who, wanted) in [("CODER", "Public note."), ("REVIEWER", "Hidden note.")] {
         let view = world.view(viewer(who));
-        let pack = Capsule::of(&view, "CODER").pack();
+        let pack = Capsule::build(&view, "CODER").pack();
         validate(&view, &pack).unwrap();
         assert_eq!(
             pack["sections"][1]["text"],
@@ -198,17 +198,25 @@ fn the_newest_note_from_visible_entries_stands_behind_the_evidence() {
 fn n24_a_note_that_a_lint_fires_at_is_left_out() {
     let mut story = Story::team();
     let said = story.say("CODER", "Done.");
-    story.note("CODER", &lint::recorded("Works fast.".to_owned()), &[said]);
+    story.note(
+        "CODER",
+        &lint::text_to_record("Works fast.".to_owned()),
+        &[said],
+    );
     assert_eq!(
-        Capsule::of(&story.world().view(viewer("CODER")), "CODER")
+        Capsule::build(&story.world().view(viewer("CODER")), "CODER")
             .note
             .unwrap()
             .text,
         "Works fast."
     );
-    story.note("CODER", &lint::recorded("trust: 7".to_owned()), &[said]);
+    story.note(
+        "CODER",
+        &lint::text_to_record("trust: 7".to_owned()),
+        &[said],
+    );
     assert_eq!(
-        Capsule::of(&story.world().view(viewer("CODER")), "CODER").note,
+        Capsule::build(&story.world().view(viewer("CODER")), "CODER").note,
         None
     );
 }
@@ -222,7 +230,7 @@ fn n24_what_is_no_capsule_is_refused() {
     story.note("CODER", "Works fast.", &[said]);
     let world = story.world();
     let view = world.view(viewer("CODER"));
-    let pack = Capsule::of(&view, "CODER").pack();
+    let pack = Capsule::build(&view, "CODER").pack();
     validate(&view, &pack).unwrap();
     let sections = pack["sections"].as_array().unwrap();
     let source = |path: &str, value: Value| {

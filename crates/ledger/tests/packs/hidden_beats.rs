@@ -28,7 +28,7 @@ struct Line {
     text: String,
 }
 
-/// Something planned or told in a line; what it replaces is counted over the whole story.
+/// A pocket item in a line. The item that it replaces is counted over the whole story.
 #[derive(Clone)]
 struct Item {
     line: usize,
@@ -75,10 +75,10 @@ struct Stage {
 
 impl Stage {
     fn new(profile: Profile, seed: u8) -> Self {
-        let start = WorldTime::at(Timestamp(START_MS));
+        let start = WorldTime::from_timestamp(Timestamp(START_MS));
         let mut world = World::new(Config::new(name("payments"), profile, start));
         for id in PEOPLE {
-            world.apply(Fact::Person(Person::met(name(id))));
+            world.apply(Fact::Person(Person::with_id(name(id))));
         }
         let ids = Ids::from_seed(&[seed; 32]);
         let (entries, items, own, told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -196,7 +196,7 @@ impl Stage {
         match self.world.config.profile {
             _ if self.world.clock.paused => clock.clone(),
             Profile::Narrative => clock.plus_seconds(1),
-            Profile::Workspace => WorldTime::at(request.now).max(clock.clone()),
+            Profile::Workspace => WorldTime::from_timestamp(request.now).max(clock.clone()),
         }
     }
 
@@ -237,7 +237,7 @@ impl Stage {
         }
     }
 
-    /// Everything that the reader is told at the end, its own requests repeated among it.
+    /// Everything that the reader gets at the end, including answers to its repeated requests.
     fn finish(mut self, reader: &str) -> Vec<String> {
         for (id, bundle, body) in &self.own {
             let recorded = self.world.outcome(id).unwrap();
@@ -284,7 +284,7 @@ impl Stage {
         let mut points: Vec<_> = (0..=view.count())
             .map(|place| cursor::write(&view, place))
             .collect();
-        let start = WorldTime::at(Timestamp(START_MS));
+        let start = WorldTime::from_timestamp(Timestamp(START_MS));
         points.extend(
             [0, 3, 30, 3000].map(|seconds| start.plus_seconds(seconds).as_str().to_owned()),
         );

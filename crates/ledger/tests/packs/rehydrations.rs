@@ -3,29 +3,31 @@
 use serde_json::Value;
 use turnkeep_ledger::World;
 use turnkeep_ledger::config::WRITER_TOKENS_MIN;
-use turnkeep_ledger::epoch::{self, Beginning, Due, Life, TOKEN_BYTES, Why};
+use turnkeep_ledger::epoch::{
+    self, AnchorReason, AnchorUpdate, NewAnchor, TOKEN_BYTES, WriterMemory,
+};
 
 use crate::story::{Story, viewer};
 
 /// A life that has been told and is as full as it may be.
-fn full(world: &World, who: &str) -> Life {
-    let mut life = Life::default();
-    let Due::New(begun) = life.due(&world.view(viewer(who)), "r-0") else {
+fn full(world: &World, who: &str) -> WriterMemory {
+    let mut life = WriterMemory::default();
+    let AnchorUpdate::New(begun) = life.next_anchor(&world.view(viewer(who)), "r-0") else {
         panic!("nothing to begin with")
     };
-    assert_eq!(begun.why, Why::Begun);
-    life.begin(&begun);
+    assert_eq!(begun.reason, AnchorReason::Started);
+    life.record_sent(&begun);
     let bytes = world.config.limits.writer_tokens * TOKEN_BYTES * 8 / 10;
-    life.exchanged(usize::try_from(bytes).unwrap());
+    life.add_bytes(usize::try_from(bytes).unwrap());
     life
 }
 
-fn rehydrated(world: &World, who: &str, request: &str) -> (Box<Beginning>, Value, Value) {
+fn rehydrated(world: &World, who: &str, request: &str) -> (Box<NewAnchor>, Value, Value) {
     let view = world.view(viewer(who));
-    let Due::New(new) = full(world, who).due(&view, request) else {
+    let AnchorUpdate::New(new) = full(world, who).next_anchor(&view, request) else {
         panic!("no rehydration")
     };
-    assert_eq!(new.why, Why::Full);
+    assert_eq!(new.reason, AnchorReason::Full);
     epoch::validate(&view, &new.epoch).unwrap();
     let anchor = serde_json::from_str(&new.epoch.anchor).unwrap();
     let pack = serde_json::from_str(new.epoch.rehydration.as_ref().unwrap()).unwrap();
@@ -42,27 +44,27 @@ fn p14_the_count_alone_decides_and_only_at_the_threshold() {
     );
     let world = story.world();
     let view = world.view(viewer("PUBLIC"));
-    let mut life = Life::default();
-    let Due::New(begun) = life.due(&view, "r") else {
+    let mut life = WriterMemory::default();
+    let AnchorUpdate::New(begun) = life.next_anchor(&view, "r") else {
         panic!()
     };
-    life.begin(&begun);
+    life.record_sent(&begun);
     // 0.80 of 4096 tokens are 3276.8: the next whole token is the threshold.
-    life.exchanged(3 * 3276);
+    life.add_bytes(3 * 3276);
     assert!(
-        matches!(life.due(&view, "r"), Due::Same(_)),
+        matches!(life.next_anchor(&view, "r"), AnchorUpdate::Unchanged(_)),
         "{} tokens",
         life.tokens()
     );
-    life.exchanged(1);
+    life.add_bytes(1);
     assert_eq!(life.tokens(), 3277);
-    let Due::New(new) = life.due(&view, "r") else {
+    let AnchorUpdate::New(new) = life.next_anchor(&view, "r") else {
         panic!("{} tokens", life.tokens())
     };
-    assert_eq!(new.why, Why::Full);
-    life.begin(&new);
+    assert_eq!(new.reason, AnchorReason::Full);
+    life.record_sent(&new);
     assert!(
-        matches!(life.due(&view, "r"), Due::Same(_)),
+        matches!(life.next_anchor(&view, "r"), AnchorUpdate::Unchanged(_)),
         "one rehydration, then beats as usual"
     );
 }
@@ -99,8 +101,8 @@ fn p14_a_rehydration_fits_into_half_of_the_smallest_limit_whatever_was_written()
                 assert!(!words.as_str().unwrap().is_empty(), "{text:?}");
             }
             let mut life = full(&world, "PUBLIC");
-            life.begin(&new);
-            life.exchanged(bytes);
+            life.record_sent(&new);
+            life.add_bytes(bytes);
             assert!(
                 !life.is_full(&world.config.limits),
                 "the next beat is as usual"

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::tools::{
-    self, CALLS_MAX, Caller, EpochAnchor, Eyes, Loop, ToolRequest, knowledge_view,
+    self, AllowedViews, CALLS_MAX, Caller, EpochAnchor, ToolLoop, ToolRequest, knowledge_view,
 };
 use turnkeep_ledger::{Code, Grant, Principal, Viewer};
 
@@ -222,7 +222,7 @@ fn n21_a_view_that_is_not_the_callers_is_forbidden_whether_there_is_such_a_perso
     let world = story.world();
     let attached = |grant| Caller {
         identity: "writer".to_owned(),
-        eyes: Eyes::Attached(grant),
+        views: AllowedViews::OfGrant(grant),
     };
     let all = [
         "REBECCA",
@@ -253,7 +253,10 @@ fn n21_a_view_that_is_not_the_callers_is_forbidden_whether_there_is_such_a_perso
             caller("REBECCA"),
             &["REBECCA", "REBECCA_VIEW", "PUBLIC"][..],
         ),
-        (Caller::of(&Principal::Owner), &["GEORGE", "PUBLIC"]),
+        (
+            Caller::from_principal(&Principal::Owner),
+            &["GEORGE", "PUBLIC"],
+        ),
         (
             attached(Grant::Everyone),
             &["REBECCA", "REBECCA_VIEW", "JOHN", "ANNA", "OTTO", "PUBLIC"],
@@ -293,7 +296,7 @@ fn n28_a_seventeenth_call_and_an_id_with_another_body_are_refused() {
     let mut story = Story::team();
     story.say("CODER", "refund");
     let world = story.world();
-    let mut calls = Loop::new("r-1".into());
+    let mut calls = ToolLoop::new("r-1".into());
     let mut ask = |body: &Value| {
         calls.call(body, |request| {
             tools::answer(&world, world.position(), &caller("CODER"), request, None)
@@ -329,7 +332,7 @@ fn n28_a_beat_gets_no_more_than_its_bytes() {
         story.say("CODER", &format!("refund {number} {}", "x".repeat(1500)));
     }
     let world = story.world();
-    let mut calls = Loop::new("r-1".into());
+    let mut calls = ToolLoop::new("r-1".into());
     let mut total = 0;
     let refused = (1..=CALLS_MAX).find_map(|call| {
         let mut body = question("CODER", "LEDGER_SEARCH", "refund", json!({"limit": 50}));

@@ -11,7 +11,7 @@ use turnkeep_ledger::fact::{
 };
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::tools::{self, Caller, Eyes, ToolRequest};
+use turnkeep_ledger::tools::{self, AllowedViews, Caller, ToolRequest};
 use turnkeep_ledger::{Code, Fault, Viewer, World, can_see};
 
 /// One bundle, or prose that somebody offered.
@@ -50,7 +50,7 @@ impl Story {
         let start = WorldTime::parse("2026-11-15T09:00:00.000Z").unwrap();
         Self {
             config: Config::new(name("payments"), profile, start.clone()),
-            people: people.iter().map(|id| Person::met(name(id))).collect(),
+            people: people.iter().map(|id| Person::with_id(name(id))).collect(),
             acts: Vec::new(),
             ids: Ids::from_seed(&[3; 32]),
             now: start,
@@ -89,7 +89,7 @@ impl Story {
             },
             label: known.map_or(author, |person| &person.label).into(),
             visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
-            channel: Channel::of(class),
+            channel: Channel::for_class(class),
             text: text.into(),
             reply_to: None,
         }
@@ -157,7 +157,7 @@ impl Story {
 
     /// The world without what somebody may not see, as if it had never been written.
     pub(crate) fn world_for(&self, viewer: &Viewer) -> (World, Vec<u32>) {
-        self.play(|entry| can_see(viewer, &Audience::of(entry)))
+        self.play(|entry| can_see(viewer, &Audience::of_entry(entry)))
     }
 
     /// The world of the entries that stay, and its position after each act.
@@ -271,7 +271,7 @@ fn bundle_facts(
 pub(crate) fn caller(identity: &str) -> Caller {
     Caller {
         identity: identity.to_owned(),
-        eyes: Eyes::Viewer(viewer(identity)),
+        views: AllowedViews::Own(viewer(identity)),
     }
 }
 

@@ -8,13 +8,13 @@ use turnkeep_ledger::beat::{self, Beat, Decision, Offer};
 use turnkeep_ledger::capsule::{self, Capsule};
 use turnkeep_ledger::config::{Profile, WRITER_TOKENS_MIN};
 use turnkeep_ledger::envelope::Envelope;
-use turnkeep_ledger::epoch::{self, Due, Life};
-use turnkeep_ledger::fact::Door;
+use turnkeep_ledger::epoch::{self, AnchorUpdate, WriterMemory};
+use turnkeep_ledger::fact::RequestKind;
 use turnkeep_ledger::ids::{EntryId, Ids, ItemId, Name};
 use turnkeep_ledger::retrieval::validate_pack;
 use turnkeep_ledger::tools::{self, ToolRequest};
 use turnkeep_ledger::{
-    Fault, Grant, Principal, Sight, View, Viewer, World, can_see, cursor, projection,
+    CitableEntries, Fault, Grant, Principal, View, Viewer, World, can_see, cursor, projection,
 };
 use turnkeep_types::Timestamp;
 
@@ -186,7 +186,7 @@ fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
     asked
 }
 
-/// Everything that a reader is told when the world has so many entries.
+/// Everything that a reader gets when the world has so many entries.
 pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<String> {
     let view = world.view_at(viewer(who), at);
     let mut told: Vec<String> = asked
@@ -201,9 +201,9 @@ pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<St
         .collect();
     told.push(cursor::write(&view, view.count()));
     told.extend([1, 7, 500].iter().flat_map(|size| pages(&view, *size)));
-    let mut life = Life::default();
+    let mut life = WriterMemory::default();
     for _ in 0..2 {
-        let Due::New(due) = life.due(&view, "r-9") else {
+        let AnchorUpdate::New(due) = life.next_anchor(&view, "r-9") else {
             panic!("nothing to tell")
         };
         epoch::validate(&view, &due.epoch).unwrap();
@@ -211,8 +211,8 @@ pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<St
             "{} {:?} {:?}",
             due.epoch.anchor, due.epoch.rehydration, due.carried
         ));
-        life.begin(&due);
-        life.exchanged(10_000_000);
+        life.record_sent(&due);
+        life.add_bytes(10_000_000);
     }
     told
 }
@@ -222,7 +222,7 @@ fn pages(view: &View<'_>, size: usize) -> Vec<String> {
     let mut cursor = None;
     let mut shown = Vec::new();
     loop {
-        let page = projection::read(view, "r-9", cursor.as_deref(), size).unwrap();
+        let page = projection::read_page(view, "r-9", cursor.as_deref(), size).unwrap();
         let empty = page.value["stream"]["entries"]
             .as_array()
             .unwrap()
@@ -313,19 +313,19 @@ pub(crate) fn decided(
     let offer = bundle.map(|bundle| Offer {
         bundle,
         actor: Actor::AnyName,
-        grant: Grant::of(who),
-        sight: Sight::Viewer(who.viewer()),
+        grant: Grant::of_caller(who),
+        citable: CitableEntries::VisibleTo(who.viewer()),
         may_set_scene: false,
     });
-    let door = if offer.is_some() {
-        Door::Beat
+    let kind = if offer.is_some() {
+        RequestKind::Beat
     } else {
-        Door::Invocation
+        RequestKind::Invocation
     };
     let (principal, envelope, fingerprint) = (who, &envelope, [0; 32]);
     let beat = Beat {
         principal,
-        door,
+        kind,
         envelope,
         fingerprint,
         offer,
@@ -362,11 +362,11 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
     }
 }
 
-/// No token of a hidden entry is in anything that was told.
+/// Checks that no answer has the token of a hidden entry.
 fn no_canary(story: &Story, reader: &Viewer, told: &[String], seed: u64) {
     let hidden = story
         .entries()
-        .filter(|entry| !can_see(reader, &Audience::of(entry)));
+        .filter(|entry| !can_see(reader, &Audience::of_entry(entry)));
     for entry in hidden {
         let canary = entry.text.rsplit(' ').next().unwrap();
         assert!(
@@ -411,7 +411,7 @@ fn every_excerpt_is_the_text_at_its_range() {
                 }
             }
             for person in READERS {
-                let pack = Capsule::of(&view, person).pack();
+                let pack = Capsule::build(&view, person).pack();
                 capsule::validate(&view, &pack)
                     .unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
             }
@@ -427,7 +427,7 @@ fn the_stories_have_secrets() {
         let coder = viewer("CODER");
         let hidden = story
             .entries()
-            .filter(|entry| !can_see(&coder, &Audience::of(entry)))
+            .filter(|entry| !can_see(&coder, &Audience::of_entry(entry)))
             .count();
         (hidden, story.entries().count())
     };

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use turnkeep_ledger::Code;
-use turnkeep_ledger::envelope::{Kind, fingerprint};
+use turnkeep_ledger::envelope::{EnvelopeKind, fingerprint};
 use turnkeep_ledger::time::Zone;
 
 use crate::rig::{Rig, envelope, set, with, without};
@@ -33,7 +33,7 @@ fn a_whole_envelope_is_read() {
     );
     assert_eq!(
         (read.input_text.as_str(), read.kind),
-        ("Ship the refund fix today.", Kind::Beat)
+        ("Ship the refund fix today.", EnvelopeKind::Beat)
     );
     assert_eq!(
         (read.pause, read.cursor.as_deref()),
@@ -81,7 +81,7 @@ fn what_may_be_absent_may_be_null_and_unknown_fields_are_ignored() {
     for given in [least, nulls, inner, deep] {
         let read = Rig::workspace().envelope(&given).unwrap();
         assert!(!read.speaks_as_operator(), "{given}");
-        assert_eq!((read.kind, read.cursor.clone()), (Kind::NoOp, None));
+        assert_eq!((read.kind, read.cursor.clone()), (EnvelopeKind::NoOp, None));
         assert_eq!(read.declared_instant(&Zone::utc()), Ok(None));
     }
 }

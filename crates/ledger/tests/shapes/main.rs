@@ -1,4 +1,5 @@
-//! The shapes of the ledger from outside: what is read, what is refused, with which word and where.
+//! The JSON shapes of the ledger: which ones it accepts, and with which code and path it rejects
+//! the others.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -33,7 +33,7 @@ fn entry(number: u128, (class, id): (AuthorClass, &str), readers: &[&str], text:
         },
         label: id.into(),
         visible_to: (!readers.is_empty()).then(|| readers.iter().map(|id| name(id)).collect()),
-        channel: Channel::of(class),
+        channel: Channel::for_class(class),
         text: text.into(),
         reply_to: None,
     }
@@ -160,7 +160,7 @@ pub(crate) fn asked(request: &Value) -> Result<Value, Fault> {
     answer(
         &world,
         world.position(),
-        &Caller::of(&planner()),
+        &Caller::from_principal(&planner()),
         &ToolRequest::parse(request)?,
         None,
     )
@@ -192,7 +192,7 @@ fn p01_every_answer_to_every_reader_is_of_its_shape() {
             reader("CODER"),
             reader("REVIEWER"),
         ] {
-            let caller = Caller::of(&who);
+            let caller = Caller::from_principal(&who);
             for (tool, view) in TOOLS
                 .iter()
                 .flat_map(|tool| [(tool, "PUBLIC"), (tool, &caller.identity)])
@@ -211,13 +211,15 @@ fn p01_every_answer_to_every_reader_is_of_its_shape() {
             let view = world.view(who.viewer());
             of_shape(
                 "projection_output",
-                &projection::read(&view, "r-2", None, 500).unwrap().value,
+                &projection::read_page(&view, "r-2", None, 500)
+                    .unwrap()
+                    .value,
             );
-            let anchor = Anchor::of(&view);
+            let anchor = Anchor::build(&view);
             of_shape("scene_anchor_pack", &anchor.pack("r-2"));
             of_shape(
                 "rehydration_pack",
-                &Rehydration::of(&view, &anchor, "r-2", 6144).pack("r-2"),
+                &Rehydration::build(&view, &anchor, "r-2", 6144).pack("r-2"),
             );
         }
     }
@@ -245,7 +247,7 @@ fn a_closed_pocket_is_of_its_shape() {
     world.config.pocket_available = false;
     of_shape(
         "projection_output",
-        &projection::read(&world.view(Viewer::operator()), "r", None, 9)
+        &projection::read_page(&world.view(Viewer::operator()), "r", None, 9)
             .unwrap()
             .value,
     );
@@ -278,7 +280,7 @@ fn the_small_world_has_something_to_show() {
             .len(),
         2
     );
-    let shown = projection::read(&full_world().view(Viewer::operator()), "r", None, 9)
+    let shown = projection::read_page(&full_world().view(Viewer::operator()), "r", None, 9)
         .unwrap()
         .value;
     assert_eq!(shown["stream"]["entries"].as_array().unwrap().len(), 5);

@@ -51,9 +51,9 @@ impl Rig {
         let clock = time("2026-11-15T09:00:00.000Z");
         let mut people = People::default();
         for id in ["PLANNER", "CODER", "REVIEWER"] {
-            people.add(Person::met(name(id)));
+            people.add(Person::with_id(name(id)));
         }
-        let helen = Person::met(name("HELEN"));
+        let helen = Person::with_id(name("HELEN"));
         people.add(Person {
             label: "Helen Hunt".into(),
             aliases: vec!["Äbtissin".into()],

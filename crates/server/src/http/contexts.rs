@@ -185,7 +185,7 @@ pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage 
             };
         }
         last = Some(context.id);
-        let is_listed = query.worlds || !shared.worlds.own(context.id);
+        let is_listed = query.worlds || !shared.worlds.owns_context(context.id);
         if is_listed && has_labels(&context.labels, &query.labels) {
             label_bytes += context
                 .labels

@@ -17,7 +17,7 @@ use super::extract::{At, Query};
 use super::query::{EventsQuery, parse_position};
 use super::sse::{self, Sender};
 use crate::error::ApiError;
-use crate::ledger::News;
+use crate::ledger::WorldChanges;
 use crate::shared::Shared;
 
 /// A chunk is sent when it is this long.
@@ -76,7 +76,7 @@ fn stream(
             ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string())
         );
     }
-    let news = context.is_none().then(|| shared.worlds.news());
+    let news = context.is_none().then(|| shared.worlds.subscribe_changes());
     let feed = |sender| {
         Feed {
             shared: Arc::clone(shared),
@@ -108,7 +108,7 @@ struct Feed {
     /// The last event that was looked at.
     position: u64,
     /// Word of worlds, for the feed of all.
-    news: Option<News>,
+    news: Option<WorldChanges>,
     sender: Sender,
 }
 
@@ -152,7 +152,7 @@ impl Feed {
                 .worlds
                 .list()
                 .iter()
-                .for_each(|room| push_world(chunk, room.name())),
+                .for_each(|handle| push_world(chunk, handle.name())),
         }
     }
 
@@ -174,7 +174,7 @@ impl Feed {
 }
 
 /// The next word of a world; never, where nobody listens.
-async fn next_of(news: Option<&mut News>) -> Option<Name> {
+async fn next_of(news: Option<&mut WorldChanges>) -> Option<Name> {
     match news {
         Some(news) => news.next().await,
         None => std::future::pending().await,

@@ -110,8 +110,14 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
 /// The person whose token this is; an error if that cannot be told, because its world cannot be
 /// read.
 fn person_of(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
-    let found = shared.worlds.principal_of(secret, shared.worlds.now())?;
-    Ok(found.map(|(room, who, token)| PersonCaller { room, who, token }))
+    let found = shared
+        .worlds
+        .find_token_holder(secret, shared.worlds.now())?;
+    Ok(found.map(|holder| PersonCaller {
+        handle: holder.world,
+        who: holder.principal,
+        token: holder.token,
+    }))
 }
 
 fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {

@@ -1,7 +1,7 @@
-//! A request of a world, from its envelope to its answer.
+//! Requests that write to a world, from the envelope to the answer.
 //!
-//! The order is: rights, then the id, then the decision, then the log. What is refused before the
-//! log leaves no trace and its id stays free.
+//! The steps are: check the caller's rights, check the request id, decide, append to the log. A
+//! request that is rejected before the append leaves no trace, and its id stays free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,45 +10,45 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
-use turnkeep_ledger::envelope::{self, Envelope, Kind};
-use turnkeep_ledger::fact::{Door, Fact};
+use turnkeep_ledger::envelope::{self, Envelope, EnvelopeKind};
+use turnkeep_ledger::fact::{Fact, RequestKind};
 use turnkeep_ledger::ids::{Ids, Name};
-use turnkeep_ledger::outcome::{self, Gate};
-use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
+use turnkeep_ledger::outcome::{self, RequestLookup};
+use turnkeep_ledger::{CitableEntries, Code, Fault, Grant, Principal, World};
 use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
 
-use super::Answer;
+use super::LedgerAnswer;
 use super::error::LedgerError;
-use super::in_flight::{Entry, Pass};
-use super::room::Room;
-use super::writer::{self, Asked, End};
+use super::in_flight::{Admission, RequestPermit};
+use super::world_handle::WorldHandle;
+use super::writer::{self, WriterAnswer, WriterResult};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::write_rate::{AdmittedWrite, OverRate, WriteAllowance};
 
-/// How long the same request waits for itself.
-const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
-/// What a value takes besides its text, about.
+/// How long a repeated request waits for the first one.
+const REPEAT_WAIT: Duration = Duration::from_secs(30);
+/// Estimated cost of a JSON value besides its text, in bytes.
 const VALUE_BYTES: usize = 8;
-/// How often a beat is decided again when somebody wrote past us.
+/// How often a beat is decided again when another writer appended first.
 const DECISIONS_MAX: usize = 8;
 
-/// A request as it came.
+/// A parsed request.
 struct Request {
     principal: Principal,
-    door: Door,
+    kind: RequestKind,
     envelope: Envelope,
     bundle: Option<Value>,
     expected_cursor: Option<String>,
     fingerprint: [u8; 32],
-    load: Load,
+    workload: Workload,
     /// The limits under which the caller writes; none for the owner.
     allowance: Option<WriteAllowance>,
 }
 
 impl Request {
-    /// Counts the request, or rejects it.
+    /// Counts the request against the caller's limits, or rejects it.
     fn admit(&self, world: &Name) -> Result<Option<AdmittedWrite>, OverRate> {
         let Some(allowance) = &self.allowance else {
             return Ok(None);
@@ -58,18 +58,19 @@ impl Request {
     }
 }
 
-/// How long it takes to look at a request.
+/// How much processor time a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Load {
-    /// Not worth mentioning.
+enum Workload {
+    /// Little: it may run on a thread of the runtime.
     Light,
-    /// So long that it is done beside everything else.
+    /// Much: it runs on a blocking thread, so that other requests do not wait.
     Heavy,
 }
 
-impl Load {
-    /// What a request with these parts takes.
-    fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
+impl Workload {
+    /// Estimates the workload of a request with these parts. It stops counting at the limit.
+    fn estimate<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
+        // An explicit stack instead of recursion: it can stop as soon as the limit is reached.
         let (mut left, mut open): (usize, Vec<&Value>) =
             (LARGE_FROM_BYTES, parts.into_iter().collect());
         while let Some(value) = open.pop() {
@@ -87,49 +88,52 @@ impl Load {
         Self::Light
     }
 
-    /// Looks at the world on the thread of a task.
-    async fn look<T>(self, room: &Room, look: impl FnOnce(&World) -> T) -> T {
+    /// Reads the world from an async task.
+    async fn read_world<T>(self, handle: &WorldHandle, look: impl FnOnce(&World) -> T) -> T {
         match self {
-            Self::Light => room.read(look),
-            Self::Heavy => room.study_here(look).await,
+            Self::Light => handle.read(look),
+            Self::Heavy => handle.read_long_async(look).await,
         }
     }
 
-    /// Does the work, here or beside everything else.
-    async fn carry<T: Send + 'static>(
+    /// Runs work on this thread or on a blocking one.
+    async fn run<T: Send + 'static>(
         self,
-        room: &Room,
+        handle: &WorldHandle,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
         match self {
             Self::Light => Ok(work()),
-            Self::Heavy => room.keeper.blocking(work).await,
+            Self::Heavy => handle.services.run_blocking(work).await,
         }
     }
 }
 
-impl Room {
-    /// Answers an invocation: the world's own writer is asked, if it has one.
+impl WorldHandle {
+    /// Answers an invocation. A BEAT asks the world's attached writer, if there is one.
     pub(crate) async fn invoke(
         self: &Arc<Self>,
         who: &Principal,
         body: Value,
-    ) -> Result<Answer, LedgerError> {
-        let (room, who) = (Arc::clone(self), who.clone());
+    ) -> Result<LedgerAnswer, LedgerError> {
+        let (handle, who) = (Arc::clone(self), who.clone());
         if body
             .pointer("/mode/kind")
             .is_some_and(|kind| kind == "NO_OP")
         {
-            return self.keeper.blocking(move || room.look(&who, &body)).await?;
+            return self
+                .services
+                .run_blocking(move || handle.answer_no_op(&who, &body))
+                .await?;
         }
-        let load = Load::of([&body]);
-        let request = load
-            .carry(self, move || room.invoked(who, &body, load))
+        let workload = Workload::estimate([&body]);
+        let request = workload
+            .run(self, move || handle.parse_invocation(who, &body, workload))
             .await??;
         self.answer(request).await
     }
 
-    /// Answers a beat that brings its own bundle, within the caller's limits if it has any.
+    /// Answers a beat with its own bundle, within the caller's limits if it has any.
     pub(crate) async fn beat(
         self: &Arc<Self>,
         who: &Principal,
@@ -137,75 +141,76 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
         allowance: Option<WriteAllowance>,
-    ) -> Result<Answer, LedgerError> {
-        let (room, who, load) = (
-            Arc::clone(self),
-            who.clone(),
-            Load::of([&envelope, &bundle]),
-        );
-        let read = move || room.brought(&who, &envelope, bundle, expected_cursor, load);
-        let mut request = load.carry(self, read).await??;
+    ) -> Result<LedgerAnswer, LedgerError> {
+        let (handle, who) = (Arc::clone(self), who.clone());
+        let workload = Workload::estimate([&envelope, &bundle]);
+        let parse = move || handle.parse_beat(&who, &envelope, bundle, expected_cursor, workload);
+        let mut request = workload.run(self, parse).await??;
         request.allowance = allowance;
         self.answer(request).await
     }
 
-    /// What would become of such a beat. Nothing happens, and ids that it would get are not told.
-    pub(crate) async fn check(
+    /// Answers what a beat would do, without doing it. The answer has no ids.
+    pub(crate) async fn check_beat(
         self: &Arc<Self>,
         who: &Principal,
         envelope: Value,
         bundle: Value,
         expected_cursor: Option<String>,
-    ) -> Result<Answer, LedgerError> {
-        let (room, who, load) = (
-            Arc::clone(self),
-            who.clone(),
-            Load::of([&envelope, &bundle]),
-        );
+    ) -> Result<LedgerAnswer, LedgerError> {
+        let (handle, who) = (Arc::clone(self), who.clone());
+        let workload = Workload::estimate([&envelope, &bundle]);
         let work = move || {
-            let request = room.brought(&who, &envelope, bundle, expected_cursor, load)?;
-            let would_be = |world: &World| rejection(world, &request, room.now(), &mut room.ids());
-            let reason = match load {
-                Load::Light => room.read(would_be),
-                Load::Heavy => room.study(would_be),
+            let request = handle.parse_beat(&who, &envelope, bundle, expected_cursor, workload)?;
+            let dry_run =
+                |world: &World| find_rejection(world, &request, handle.now(), &mut handle.ids());
+            let reason = match workload {
+                Workload::Light => handle.read(dry_run),
+                Workload::Heavy => handle.read_long(dry_run),
             };
             let reason = reason?;
-            Ok(checked(request, reason.as_deref()))
+            Ok(check_answer(request, reason.as_deref()))
         };
-        load.carry(self, work).await?
+        workload.run(self, work).await?
     }
 
-    /// An envelope as a request of the operator's.
-    fn invoked(&self, who: Principal, body: &Value, load: Load) -> Result<Request, Fault> {
+    /// Parses an envelope as a request of the operator.
+    fn parse_invocation(
+        &self,
+        who: Principal,
+        body: &Value,
+        workload: Workload,
+    ) -> Result<Request, Fault> {
         check_speaker(&who, body)?;
         let envelope = Envelope::parse(body)?;
+        // Only the operator's words make the attached writer answer.
         if who != Principal::Owner {
             let message =
                 "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
         }
         self.check_cursors(&who, &envelope, None)?;
-        let (fingerprint, door) = (envelope::fingerprint(body, None), Door::Invocation);
+        let (fingerprint, kind) = (envelope::fingerprint(body, None), RequestKind::Invocation);
         Ok(Request {
             principal: who,
-            door,
+            kind,
             envelope,
             bundle: None,
             expected_cursor: None,
             fingerprint,
-            load,
+            workload,
             allowance: None,
         })
     }
 
-    /// A beat's parts as a request, if who asks may bring a bundle.
-    fn brought(
+    /// Parses a beat with a bundle, and checks that the caller may write.
+    fn parse_beat(
         &self,
         who: &Principal,
         envelope: &Value,
         bundle: Value,
         expected_cursor: Option<String>,
-        load: Load,
+        workload: Workload,
     ) -> Result<Request, Fault> {
         check_speaker(who, envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
@@ -215,9 +220,10 @@ impl Room {
                 "this token may read, not write",
             ));
         }
+        // The answer repeats the bundle, so the fingerprint covers all of it.
         let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
         let envelope = Envelope::parse(envelope)?;
-        if envelope.kind == Kind::NoOp {
+        if envelope.kind == EnvelopeKind::NoOp {
             return Err(Fault::new(
                 Code::EnvelopeInvalid,
                 "envelope.mode.kind",
@@ -225,20 +231,20 @@ impl Room {
             ));
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
-        let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
+        let (principal, kind, bundle) = (who.clone(), RequestKind::Beat, Some(bundle));
         Ok(Request {
             principal,
-            door,
+            kind,
             envelope,
             bundle,
             expected_cursor,
             fingerprint,
-            load,
+            workload,
             allowance: None,
         })
     }
 
-    /// What is wrong in itself is refused before it is asked whether the id was used.
+    /// Rejects invalid cursors before the request id is looked up.
     fn check_cursors(
         &self,
         who: &Principal,
@@ -249,14 +255,14 @@ impl Room {
     }
 
     /// Answers an envelope that only reads.
-    fn look(&self, who: &Principal, body: &Value) -> Result<Answer, LedgerError> {
+    fn answer_no_op(&self, who: &Principal, body: &Value) -> Result<LedgerAnswer, LedgerError> {
         check_speaker(who, body)?;
         let envelope = Envelope::parse(body)?;
         let cursor = envelope.cursor.as_deref();
         let limit = projection::PAGE_ENTRIES_MAX;
-        let page = self.study(|world| {
+        let page = self.read_long(|world| {
             envelope.check_invoker(&world.config, &world.people)?;
-            projection::read(
+            projection::read_page(
                 &world.view(who.viewer()),
                 &envelope.request_id,
                 cursor,
@@ -264,95 +270,102 @@ impl Room {
             )
         })?;
         let body = page.value.to_string().into();
-        Ok(Answer {
+        Ok(LedgerAnswer {
             input_ignored: envelope.speaks_as_operator(),
-            ..Answer::new(body)
+            ..LedgerAnswer::new(body)
         })
     }
 
-    async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
-        match request.load {
-            Load::Light => self.answer_here(request).await,
-            Load::Heavy => {
-                let (room, runtime) = (Arc::clone(self), Handle::current());
-                self.keeper
-                    .blocking(move || runtime.block_on(room.answer_here(request)))
+    async fn answer(self: &Arc<Self>, request: Request) -> Result<LedgerAnswer, LedgerError> {
+        match request.workload {
+            Workload::Light => self.answer_on_this_thread(request).await,
+            Workload::Heavy => {
+                let (handle, runtime) = (Arc::clone(self), Handle::current());
+                self.services
+                    .run_blocking(move || runtime.block_on(handle.answer_on_this_thread(request)))
                     .await?
             }
         }
     }
 
-    /// Answers on the thread that it is called on, however long that takes.
-    async fn answer_here(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
-        let give_up = tokio::time::Instant::now() + WAIT_FOR_ITSELF;
+    /// Answers a request, or waits for the same request if it is already running.
+    async fn answer_on_this_thread(
+        self: &Arc<Self>,
+        request: Request,
+    ) -> Result<LedgerAnswer, LedgerError> {
+        let deadline = tokio::time::Instant::now() + REPEAT_WAIT;
         loop {
             if let Some(answer) = request
-                .load
-                .look(self, |world| answered_before(world, &request))
+                .workload
+                .read_world(self, |world| repeat_answer(world, &request))
                 .await?
             {
                 return Ok(answer);
             }
-            match self.flights.enter(
+            match self.in_flight.admit(
                 &request.principal,
                 &request.envelope.request_id,
                 &request.fingerprint,
             )? {
-                Entry::Ours(pass) => {
-                    let (room, load) = (Arc::clone(self), request.load);
-                    let work = async move { room.carry_out(request, pass).await };
-                    return match load {
-                        Load::Light => self.keeper.finish(work).await?,
-                        // On a thread of its own it is carried out whoever goes away.
-                        Load::Heavy => work.await,
+                Admission::Run(permit) => {
+                    let (handle, workload) = (Arc::clone(self), request.workload);
+                    let work = async move { handle.execute(request, permit).await };
+                    return match workload {
+                        Workload::Light => self.services.run_to_end(work).await?,
+                        // A blocking thread runs to its end even if the caller is cancelled.
+                        Workload::Heavy => work.await,
                     };
                 }
-                Entry::Wait(mut done) => {
-                    // The channel never carries a word: it closes when the other one ends.
-                    let ended = tokio::time::timeout_at(give_up, async {
+                Admission::Wait(mut done) => {
+                    // The channel never sends a value: it closes when the other request ends.
+                    let ended = tokio::time::timeout_at(deadline, async {
                         while done.changed().await.is_ok() {}
                     });
-                    ended.await.map_err(|_| in_progress())?;
+                    ended.await.map_err(|_| in_progress_fault())?;
                 }
             }
         }
     }
 
-    async fn carry_out(
+    /// Asks the attached writer if needed, decides, and commits.
+    async fn execute(
         self: &Arc<Self>,
         request: Request,
-        _pass: Pass,
-    ) -> Result<Answer, LedgerError> {
+        _permit: RequestPermit,
+    ) -> Result<LedgerAnswer, LedgerError> {
         // A repeated request never comes here, so it is answered however much was written.
         let mut admitted = request.admit(self.name())?;
-        let load = request.load;
-        load.look(self, |world| {
-            beat::check(world, &as_beat(&request, self.now()))
-        })
-        .await?;
-        // The lease is held until the beat is committed.
-        let asked = match request.door {
-            Door::Invocation => self.ask_writer(&request.envelope).await?,
-            Door::Beat => Asked::nobody(),
+        let workload = request.workload;
+        // Rejects what no proposal could change, so that the writer is not asked for nothing.
+        workload
+            .read_world(self, |world| {
+                beat::check_request(world, &as_beat(&request, self.now()))
+            })
+            .await?;
+        // `asked` holds the writer until the beat is committed, so that the next beat sees this
+        // one.
+        let asked = match request.kind {
+            RequestKind::Invocation => self.ask_writer(&request.envelope).await?,
+            RequestKind::Beat => WriterAnswer::not_asked(),
         };
         for _ in 0..DECISIONS_MAX {
-            let mut pen = self.pen().await;
-            // The one that we waited for may have been this very request.
-            if let Some(answer) = load
-                .look(self, |world| answered_before(world, &request))
+            let mut guard = self.lock_for_writing().await;
+            // The write that we waited for may have been this same request.
+            if let Some(answer) = workload
+                .read_world(self, |world| repeat_answer(world, &request))
                 .await?
             {
                 return Ok(answer);
             }
             let decide = |world: &World| {
                 let beat = Beat {
-                    offer: offer(world, &request, &asked.end),
+                    offer: make_offer(world, &request, &asked.result),
                     ..as_beat(&request, self.now())
                 };
                 beat::decide(world, &beat, &mut self.ids())
             };
-            let decision = load.look(self, decide).await?;
-            match self.commit(&mut pen, decision.facts).await {
+            let decision = workload.read_world(self, decide).await?;
+            match self.commit(&mut guard, decision.facts).await {
                 Ok(()) => {
                     if !decision.rejected
                         && let Some(admitted) = admitted.take()
@@ -361,12 +374,13 @@ impl Room {
                     }
                     let (rejected, body, writer_failed) =
                         (decision.rejected, decision.response, asked.failed);
-                    return Ok(Answer {
+                    return Ok(LedgerAnswer {
                         rejected,
                         writer_failed,
-                        ..Answer::new(body)
+                        ..LedgerAnswer::new(body)
                     });
                 }
+                // The commit has applied the other writer's facts: decide again with them.
                 Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -387,8 +401,8 @@ fn text_bytes(bundle: &Value) -> usize {
     texts.map(str::len).sum()
 }
 
-/// The answer that a request got before, if it is one that was made before.
-fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, Fault> {
+/// Makes the answer of a repeated request again; `None` for a new request.
+fn repeat_answer(world: &World, request: &Request) -> Result<Option<LedgerAnswer>, Fault> {
     let Request {
         principal,
         envelope,
@@ -396,28 +410,29 @@ fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, F
         fingerprint,
         ..
     } = request;
-    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
+    let RequestLookup::Repeated(earlier) =
+        outcome::look_up_request(world, principal, &envelope.request_id, fingerprint)?
     else {
         return Ok(None);
     };
     let body = outcome::replay(world, &earlier, bundle.as_ref())?;
-    let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-    Ok(Some(Answer {
+    let rejected = earlier.rejection.is_some() && earlier.kind == RequestKind::Beat;
+    Ok(Some(LedgerAnswer {
         rejected,
         replayed: true,
-        ..Answer::new(body)
+        ..LedgerAnswer::new(body)
     }))
 }
 
-/// Why a bundle would be rejected, if it would be. Whether its id was used before is not looked up:
-/// the answer would tell whoever guesses the ids of others.
-fn rejection(
+/// Decides a beat without committing it, and returns why its bundle would be rejected. It does not
+/// look up the request id, because the answer would reveal the ids of other callers.
+fn find_rejection(
     world: &World,
     request: &Request,
     now: Timestamp,
     ids: &mut Ids,
 ) -> Result<Option<String>, Fault> {
-    let offer = offer(world, request, &End::Silence);
+    let offer = make_offer(world, request, &WriterResult::Silence);
     let decision = beat::decide(
         world,
         &Beat {
@@ -426,27 +441,27 @@ fn rejection(
         },
         ids,
     )?;
-    Ok(rejection_in(&decision.facts))
+    Ok(recorded_rejection(&decision.facts))
 }
 
-/// What is answered to somebody who asks what would become of a bundle.
-fn checked(request: Request, reason: Option<&str>) -> Answer {
+/// The answer to a check of a bundle.
+fn check_answer(request: Request, reason: Option<&str>) -> LedgerAnswer {
     let mut form = request.bundle.unwrap_or_default();
     match reason {
         Some(reason) => form = proposal::rejected_form(&form, reason),
         None => form["rejection"] = json!({ "rejected": false, "reason": null }),
     }
     let body = json!({ "bundle": form }).to_string().into();
-    Answer {
+    LedgerAnswer {
         rejected: reason.is_some(),
-        ..Answer::new(body)
+        ..LedgerAnswer::new(body)
     }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
     Beat {
         principal: &request.principal,
-        door: request.door,
+        kind: request.kind,
         envelope: &request.envelope,
         fingerprint: request.fingerprint,
         offer: None,
@@ -455,37 +470,45 @@ fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
     }
 }
 
-/// What is proposed, by whoever brought a bundle or by the world's own writer.
-fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<Offer<'a>> {
-    if let End::Proposal(bundle) = attached {
-        let grant = Grant::of_attached(&world.config);
-        let (actor, sight) = (Actor::Exactly(writer::ACTOR), Sight::AnyOf(grant.clone()));
+/// The bundle that the attached writer or the caller proposes, with its permissions.
+fn make_offer<'a>(
+    world: &World,
+    request: &'a Request,
+    attached: &'a WriterResult,
+) -> Option<Offer<'a>> {
+    if let WriterResult::Proposal(bundle) = attached {
+        let grant = Grant::of_attached_writer(&world.config);
+        let (actor, citable) = (
+            Actor::Exactly(writer::ACTOR),
+            CitableEntries::VisibleToAnyOf(grant.clone()),
+        );
         return Some(Offer {
             bundle,
             actor,
             grant,
-            sight,
+            citable,
             may_set_scene: true,
         });
     }
     let bundle = request.bundle.as_ref()?;
     let actor = match &request.principal {
+        // The owner may submit the work of any engine; a person only its own.
         Principal::Owner => Actor::AnyName,
         Principal::Person { id, .. } => Actor::Exactly(id.as_str()),
     };
     Some(Offer {
         bundle,
         actor,
-        grant: Grant::of(&request.principal),
-        sight: Sight::Viewer(request.principal.viewer()),
+        grant: Grant::of_caller(&request.principal),
+        citable: CitableEntries::VisibleTo(request.principal.viewer()),
         may_set_scene: request.principal == Principal::Owner,
     })
 }
 
-/// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid
-/// to be refused.
+/// Rejects an envelope in which a person speaks as the operator. It runs before parsing: the
+/// caller's rights come first, even for an invalid envelope.
 fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
-    match envelope::speaks_at(envelope).filter(|_| *who != Principal::Owner) {
+    match envelope::operator_path(envelope).filter(|_| *who != Principal::Owner) {
         Some(path) => Err(Fault::new(
             Code::OperatorForbidden,
             path,
@@ -495,15 +518,15 @@ fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
     }
 }
 
-/// Why a proposal is rejected, if it is, by what would be recorded.
-fn rejection_in(facts: &[Fact]) -> Option<String> {
+/// The reason of the rejection in a decision's facts, if there is one.
+fn recorded_rejection(facts: &[Fact]) -> Option<String> {
     facts.iter().find_map(|fact| match fact {
         Fact::Outcome(outcome) => outcome.rejection.clone(),
         _ => None,
     })
 }
 
-fn in_progress() -> Fault {
+fn in_progress_fault() -> Fault {
     Fault::new(
         Code::InProgress,
         "request_id",
@@ -516,17 +539,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_to_look_at_is_known_by_its_words_or_its_parts() {
-        for (document, load) in [
-            (json!({ "a": "x".repeat(1000) }), Load::Light),
+    fn a_long_text_or_many_values_make_a_heavy_workload() {
+        for (document, workload) in [
+            (json!({ "a": "x".repeat(1000) }), Workload::Light),
             (
                 json!({ "a": [{ "b": "x".repeat(LARGE_FROM_BYTES) }] }),
-                Load::Heavy,
+                Workload::Heavy,
             ),
-            (json!(vec![0; 100]), Load::Light),
-            (json!(vec![0; LARGE_FROM_BYTES / 2]), Load::Heavy),
+            (json!(vec![0; 100]), Workload::Light),
+            (json!(vec![0; LARGE_FROM_BYTES / 2]), Workload::Heavy),
         ] {
-            assert_eq!(Load::of([&Value::Null, &document]), load);
+            assert_eq!(Workload::estimate([&Value::Null, &document]), workload);
         }
     }
 }

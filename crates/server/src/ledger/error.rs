@@ -1,4 +1,4 @@
-//! Why a request of a world failed.
+//! Why a request to a world failed.
 
 use turnkeep_ledger::Fault;
 use turnkeep_ledger::log::{LoadError, Unrecordable};
@@ -6,19 +6,19 @@ use turnkeep_store::Refusal;
 
 use crate::write_rate::OverRate;
 
-/// Why a request of a world failed.
+/// Why a request to a world failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LedgerError {
-    /// The ledger says no.
+    /// The ledger rejects the request.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// The store cannot take it; nothing was written.
+    /// The store rejects the command. Nothing was written.
     #[error(transparent)]
     Refusal(#[from] Refusal),
     /// The world cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It cannot be recorded; nothing was written.
+    /// A fact cannot be recorded. Nothing was written.
     #[error(transparent)]
     Unrecordable(#[from] Unrecordable),
     /// The world could not be read when the server started.
@@ -27,7 +27,7 @@ pub(crate) enum LedgerError {
     /// The caller has written too much in this minute; nothing was written.
     #[error(transparent)]
     OverRate(#[from] OverRate),
-    /// A task of ours ended early.
+    /// A task of the server ended early.
     #[error("the request was abandoned: {0}")]
     Abandoned(String),
 }

@@ -1,4 +1,8 @@
-//! Requests that run now, by id, in memory only: after a crash an id without an outcome is free.
+//! The running requests of a world by id. They are in memory only: after a crash, an id without an
+//! outcome is free again.
+//!
+//! At most one request per id runs. The same request from the same caller waits for it and then
+//! finds its outcome; any other use of the id is rejected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,59 +10,61 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use turnkeep_ledger::{Fault, Principal, outcome};
 
-/// The requests of a world that run now.
+/// The running requests of one world.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<HashMap<Arc<str>, Running>>);
+pub(super) struct InFlight(Mutex<HashMap<Arc<str>, RunningRequest>>);
 
 #[derive(Debug)]
-struct Running {
+struct RunningRequest {
     principal: String,
     fingerprint: [u8; 32],
     done: watch::Receiver<()>,
 }
 
-/// What may be done with an id.
-pub(super) enum Entry {
-    /// It is ours until the pass is dropped.
-    Ours(Pass),
-    /// The same request runs; when it ends, this channel closes.
+/// What a request with an id may do.
+pub(super) enum Admission {
+    /// Run. The id is reserved until the permit is dropped.
+    Run(RequestPermit),
+    /// Wait: the same request is running. This channel closes when it ends.
     Wait(watch::Receiver<()>),
 }
 
-/// The right to use an id; given back when dropped.
-pub(super) struct Pass {
-    flights: Arc<InFlight>,
+/// Reserves a request id until it is dropped.
+pub(super) struct RequestPermit {
+    in_flight: Arc<InFlight>,
     request: Arc<str>,
     _done: watch::Sender<()>,
 }
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Running>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, RunningRequest>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for an id. Somebody else's, or one that runs for something else, is refused.
-    pub(super) fn enter(
+    /// Reserves an id, or waits for the same request. Rejects an id that runs for another caller or
+    /// for another request.
+    pub(super) fn admit(
         self: &Arc<Self>,
         principal: &Principal,
         request: &Arc<str>,
         fingerprint: &[u8; 32],
-    ) -> Result<Entry, Fault> {
+    ) -> Result<Admission, Fault> {
+        // One lock for lookup and insert: two equal requests cannot both run.
         let mut running = self.lock();
         match running.get(request) {
-            Some(other) if other.principal != principal.key() => Err(outcome::foreign()),
-            Some(other) if other.fingerprint != *fingerprint => Err(outcome::reused()),
-            Some(same) => Ok(Entry::Wait(same.done.clone())),
+            Some(other) if other.principal != principal.key() => Err(outcome::foreign_id_fault()),
+            Some(other) if other.fingerprint != *fingerprint => Err(outcome::reused_id_fault()),
+            Some(same) => Ok(Admission::Wait(same.done.clone())),
             None => {
                 let (sender, done) = watch::channel(());
-                let row = Running {
+                let row = RunningRequest {
                     principal: principal.key(),
                     fingerprint: *fingerprint,
                     done,
                 };
                 running.insert(Arc::clone(request), row);
-                Ok(Entry::Ours(Pass {
-                    flights: Arc::clone(self),
+                Ok(Admission::Run(RequestPermit {
+                    in_flight: Arc::clone(self),
                     request: Arc::clone(request),
                     _done: sender,
                 }))
@@ -67,8 +73,8 @@ impl InFlight {
     }
 }
 
-impl Drop for Pass {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.flights.lock().remove(&self.request);
+        self.in_flight.lock().remove(&self.request);
     }
 }

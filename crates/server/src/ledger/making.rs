@@ -9,16 +9,16 @@ use std::sync::Arc;
 use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::Fact;
-use turnkeep_ledger::fork::Past;
+use turnkeep_ledger::fork::{Origin, SharedPast};
 use turnkeep_ledger::ids::Name;
-use turnkeep_ledger::log::{self, Base, Place};
+use turnkeep_ledger::log::{self, ForkBase, LoadedWorld, WorldContexts, WorldLog};
 use turnkeep_ledger::{Code, Config, Fault, World};
 use turnkeep_store::{Command, Outcome};
 use turnkeep_types::ContextId;
 
 use super::error::LedgerError;
-use super::room::Room;
-use super::worlds::{Keeper, Worlds};
+use super::world_handle::WorldHandle;
+use super::worlds::{LedgerServices, Worlds};
 
 /// What a world's audit begins with.
 pub(super) fn beginning(world: &World) -> Vec<Fact> {
@@ -35,7 +35,7 @@ impl Worlds {
         self: &Arc<Self>,
         config: Config,
         persons: Vec<Person>,
-    ) -> Result<Arc<Room>, LedgerError> {
+    ) -> Result<Arc<WorldHandle>, LedgerError> {
         let mut world = World::new(config);
         for person in persons {
             world.apply(Fact::Person(person));
@@ -46,21 +46,21 @@ impl Worlds {
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
             let place = worlds
-                .keeper
-                .found(&name, Base::default(), beginning(&world))
+                .services
+                .found(&name, ForkBase::default(), beginning(&world))
                 .await?;
             Ok(worlds.open_to_all(world, place))
         };
-        self.keeper.finish(make).await?
+        self.services.run_to_end(make).await?
     }
 
     /// Makes a world that shares the past of another, up to the last beat that a point covers.
     pub(crate) async fn fork(
         self: &Arc<Self>,
-        origin: &Room,
+        origin: &WorldHandle,
         name: Name,
         point: impl FnOnce(&World) -> Result<Option<Point>, Fault>,
-    ) -> Result<Arc<Room>, LedgerError> {
+    ) -> Result<Arc<WorldHandle>, LedgerError> {
         let (place, point) = origin.between_commits(point).await;
         let place =
             place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
@@ -69,22 +69,29 @@ impl Worlds {
         let make = async move {
             let _one = worlds.making.lock().await;
             worlds.check_free(&name)?;
-            let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
-            let past = move || Past::of(&store, (&from, &place), &fork, point.as_ref());
-            let past = worlds.keeper.blocking(past).await??;
+            let (store, fork) = (worlds.services.store.store().clone(), name.clone());
+            let past = move || {
+                let origin = Origin {
+                    name: &from,
+                    log: &place,
+                };
+                SharedPast::collect(&store, origin, &fork, point.as_ref())
+            };
+            let past = worlds.services.run_blocking(past).await??;
             let place = worlds
-                .keeper
+                .services
                 .found(&name, past.base, past.beginning)
                 .await?;
-            let (store, contexts) = (worlds.keeper.store.store().clone(), place.contexts());
+            let (store, contexts) = (worlds.services.store.store().clone(), place.contexts());
             let world = worlds
-                .keeper
-                .blocking(move || log::load(&store, contexts))
+                .services
+                .run_blocking(move || log::load(&store, contexts))
                 .await??;
-            let (world, place) = world.ok_or(log::LoadError::NoConfiguration(name))?;
+            let LoadedWorld { world, log: place } =
+                world.ok_or(log::LoadError::NoConfiguration(name))?;
             Ok(worlds.open_to_all(world, place))
         };
-        self.keeper.finish(make).await?
+        self.services.run_to_end(make).await?
     }
 
     /// Refuses a name that a world has, in this or another spelling: people would take one for the
@@ -94,7 +101,7 @@ impl Worlds {
             Ok(None) => {}
             Ok(Some(_)) | Err(_) => return Err(taken()),
         }
-        match self.spelt_otherwise(name) {
+        match self.find_other_spelling(name) {
             None => Ok(()),
             Some(other) => {
                 let message = format!(
@@ -105,9 +112,9 @@ impl Worlds {
         }
     }
 
-    fn open_to_all(&self, world: World, place: Place) -> Arc<Room> {
+    fn open_to_all(&self, world: World, place: WorldLog) -> Arc<WorldHandle> {
         let room = self.add(world, Some(place));
-        self.keeper.teller.tell_of(room.name());
+        self.services.changes.notify(room.name());
         room
     }
 }
@@ -120,31 +127,37 @@ fn taken() -> Fault {
     )
 }
 
-impl Keeper {
+impl LedgerServices {
     /// Makes a world's contexts and records its beginning. Repeatable after a crash in between.
     pub(super) async fn found(
         &self,
         name: &Name,
-        base: Base,
+        base: ForkBase,
         beginning: Vec<Fact>,
-    ) -> Result<Place, LedgerError> {
-        self.publish().await?;
+    ) -> Result<WorldLog, LedgerError> {
+        self.publish_record_types().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
         let audit = self.create_context(audit).await?;
-        if log::has_begun(self.store.store(), audit)? {
+        if log::is_configured(self.store.store(), audit)? {
             return Err(taken().into());
         }
         let derived = self.create_context(derived).await?;
-        let mut place = Place::new([self.create_context(reality).await?, audit, derived]);
+        let mut place = WorldLog::new(WorldContexts {
+            reality: self.create_context(reality).await?,
+            audit,
+            derived,
+        });
         // A fork's contexts have its origin's past in them already.
-        place.skip(self.store.store())?;
+        place.skip_to_end(self.store.store())?;
         let here = place.clone();
-        let append = self.blocking(move || here.append(&beginning)).await??;
+        let append = self
+            .run_blocking(move || here.append_command(&beginning))
+            .await??;
         let Some(command) = append else {
             return Ok(place);
         };
         match self.store.run(command).await? {
-            Outcome::Appended(appended) => place.advance(&appended),
+            Outcome::Appended(appended) => place.record_appended(&appended),
             other => {
                 return Err(LedgerError::Abandoned(format!(
                     "an append ended as {other:?}"

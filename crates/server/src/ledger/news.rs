@@ -1,52 +1,53 @@
-//! Word of worlds that changed, for the owner: which, never what.
+//! Notifies the owner which worlds changed, but not what changed in them.
 //!
-//! A world changed when something was recorded in it, except that somebody looked: a line of audit
-//! alone is no news, or whoever looks again on news would never come to rest. Who is slow misses
-//! word of single changes and is told of every world instead.
+//! An audit line alone is not a change: a client that reads again after each notification, and is
+//! audited for it, would never stop. A slow subscriber misses single notifications and learns
+//! instead that any world may have changed.
 
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::Name;
 
-/// Changes that may wait for whoever listens.
+/// How many notifications may wait for a subscriber.
 const CHANGES_MAX: usize = 256;
 
-/// Where worlds say that they changed.
+/// Sends the names of worlds that changed.
 #[derive(Debug)]
-pub(super) struct Teller(Sender<Name>);
+pub(super) struct WorldChangeNotifier(Sender<Name>);
 
-impl Default for Teller {
+impl Default for WorldChangeNotifier {
     fn default() -> Self {
         Self(Sender::new(CHANGES_MAX))
     }
 }
 
-impl Teller {
-    /// Whether what was recorded in a world is worth telling.
-    pub(super) fn is_news(recorded: &[Fact]) -> bool {
-        recorded.iter().any(|fact| !matches!(fact, Fact::Line(_)))
+impl WorldChangeNotifier {
+    /// Whether these facts change a world visibly for its owner.
+    pub(super) fn is_change(recorded: &[Fact]) -> bool {
+        recorded
+            .iter()
+            .any(|fact| !matches!(fact, Fact::AuditLine(_)))
     }
 
-    /// Tells whoever listens that a world is there or changed.
-    pub(super) fn tell_of(&self, world: &Name) {
-        // An error says that nobody listens.
+    /// Notifies all subscribers that a world was created or changed.
+    pub(super) fn notify(&self, world: &Name) {
+        // An error means that there is no subscriber.
         self.0.send(world.clone()).ok();
     }
 
-    /// Begins to listen.
-    pub(super) fn listen(&self) -> News {
-        News(self.0.subscribe())
+    pub(super) fn subscribe(&self) -> WorldChanges {
+        WorldChanges(self.0.subscribe())
     }
 }
 
-/// Word of worlds, from now on.
+/// A subscription to changes of worlds.
 #[derive(Debug)]
-pub(crate) struct News(Receiver<Name>);
+pub(crate) struct WorldChanges(Receiver<Name>);
 
-impl News {
-    /// The next world that changed; none when word of some was missed. Never, once there are no
-    /// more worlds.
+impl WorldChanges {
+    /// The next world that changed, or `None` if notifications were missed. It never returns once
+    /// the server has no worlds any more.
     pub(crate) async fn next(&mut self) -> Option<Name> {
         match self.0.recv().await {
             Ok(world) => Some(world),

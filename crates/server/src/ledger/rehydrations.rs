@@ -1,13 +1,13 @@
-//! What the rehydrations of all worlds took along since the server started, for its counters.
+//! Counters of the rehydrations of all worlds since the server started.
 //!
-//! The counters have no labels: how many there are does not grow with worlds or people, and none is
-//! named.
+//! The counters have no labels, so their number does not grow with worlds or people, and they name
+//! none.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
-use turnkeep_ledger::epoch::Carried;
+use turnkeep_ledger::epoch::RehydrationCounts;
 
-/// What rehydrations took along.
+/// The counters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rehydrations {
     count: Counter,
@@ -16,14 +16,14 @@ pub(crate) struct Rehydrations {
 }
 
 impl Rehydrations {
-    /// Counts one that was recorded.
-    pub(super) fn count(&self, carried: Carried) {
+    /// Counts a recorded rehydration.
+    pub(super) fn add(&self, carried: RehydrationCounts) {
         self.count.inc();
         self.carried.inc_by(carried.entries);
         self.dropped.inc_by(carried.dropped);
     }
 
-    /// Shows the counters among the others.
+    /// Adds the counters to the registry.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for (name, help, counter) in [
             (

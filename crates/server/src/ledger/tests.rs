@@ -1,5 +1,4 @@
-//! Worlds over a store: what survives, what is answered again, what is refused, and what a writer
-//! may do.
+//! Worlds over a store: recovery, repeated requests, rejections, and the permissions of a writer.
 
 mod checkpoints;
 mod crowd;
@@ -27,7 +26,7 @@ use turnkeep_ledger::{Code, Config, Fault, Principal, Viewer, World, verify};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{ManualClock, Timestamp};
 
-use super::{Answer, LedgerError, Room, Worlds};
+use super::{LedgerAnswer, LedgerError, WorldHandle, Worlds};
 use crate::handle::StoreHandle;
 
 const NOW: Timestamp = Timestamp(1_763_197_200_000);
@@ -71,13 +70,13 @@ impl House {
         }
     }
 
-    async fn world(&self, body: Value) -> Arc<Room> {
+    async fn world(&self, body: Value) -> Arc<WorldHandle> {
         let node = Node::root(&body, Code::ConfigInvalid);
-        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        let (config, persons) = Config::from_json(&node, WorldTime::from_timestamp(NOW)).unwrap();
         self.worlds.create(config, persons).await.unwrap()
     }
 
-    async fn payments(&self) -> Arc<Room> {
+    async fn payments(&self) -> Arc<WorldHandle> {
         let persons = ["PLANNER", "CODER", "REVIEWER"].map(|id| json!({ "person_id": id }));
         self.world(json!({ "world_id": "payments", "profile": "WORKSPACE", "persons": persons }))
             .await
@@ -117,39 +116,40 @@ fn bundle(id: &str, who: &str, to: &[&str], text: &str) -> Value {
     })
 }
 
-async fn say(room: &Arc<Room>, id: &str, text: &str) -> Result<Answer, LedgerError> {
-    room.invoke(&Principal::Owner, envelope(id, text)).await
+async fn say(handle: &Arc<WorldHandle>, id: &str, text: &str) -> Result<LedgerAnswer, LedgerError> {
+    handle.invoke(&Principal::Owner, envelope(id, text)).await
 }
 
 async fn write(
-    room: &Arc<Room>,
+    handle: &Arc<WorldHandle>,
     who: &str,
     id: &str,
     to: &[&str],
     text: &str,
-) -> Result<Answer, LedgerError> {
-    room.beat(
-        &person(who),
-        envelope(id, ""),
-        bundle(id, who, to, text),
-        None,
-        None,
-    )
-    .await
+) -> Result<LedgerAnswer, LedgerError> {
+    handle
+        .beat(
+            &person(who),
+            envelope(id, ""),
+            bundle(id, who, to, text),
+            None,
+            None,
+        )
+        .await
 }
 
-fn texts(room: &Room, viewer: Viewer) -> Vec<String> {
-    room.read(|world: &World| {
+fn texts(handle: &WorldHandle, viewer: Viewer) -> Vec<String> {
+    handle.read(|world: &World| {
         world
             .view(viewer)
-            .from(0)
+            .entries_from(0)
             .map(|(_, entry)| entry.text.to_string())
             .collect()
     })
 }
 
-fn all(room: &Room) -> Vec<String> {
-    room.read(|world| {
+fn all(handle: &WorldHandle) -> Vec<String> {
+    handle.read(|world| {
         world
             .all_entries()
             .iter()
@@ -165,8 +165,8 @@ fn code(error: LedgerError) -> Code {
     }
 }
 
-async fn is_sound(house: &House, room: &Room) {
-    let contexts = room.contexts().await.unwrap();
+async fn is_sound(house: &House, handle: &WorldHandle) {
+    let contexts = handle.contexts().await.unwrap();
     let report = verify::verify(&house.store, contexts).unwrap().unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
@@ -174,11 +174,11 @@ async fn is_sound(house: &House, room: &Room) {
 #[tokio::test]
 async fn the_default_world_is_there_from_the_start_and_writes_nothing_until_it_is_written_to() {
     let house = House::open(MemoryStorage::new());
-    let room = house.worlds.get("default").unwrap();
+    let handle = house.worlds.get("default").unwrap();
     assert_eq!(house.store.stats().contexts, 0, "watching is inert");
-    say(&room, "r-1", "Hello.").await.unwrap();
+    say(&handle, "r-1", "Hello.").await.unwrap();
     assert_eq!(house.store.stats().contexts, 3);
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]
@@ -187,11 +187,11 @@ async fn p02_the_same_request_is_answered_the_same_in_sequence_in_parallel_and_a
     let (first, second);
     {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
+        let handle = house.payments().await;
         let asked = (0..50).map(|_| {
-            let room = Arc::clone(&room);
+            let handle = Arc::clone(&handle);
             tokio::spawn(async move {
-                write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+                write(&handle, "PLANNER", "r-1", &["CODER"], "psst")
                     .await
                     .unwrap()
                     .body
@@ -206,42 +206,50 @@ async fn p02_the_same_request_is_answered_the_same_in_sequence_in_parallel_and_a
             bodies.iter().all(|body| *body == first),
             "fifty at once, one answer"
         );
-        second = say(&room, "r-2", "Go on.").await.unwrap().body;
-        assert_eq!(all(&room), ["psst", "Go on."]);
-        is_sound(&house, &room).await;
+        second = say(&handle, "r-2", "Go on.").await.unwrap().body;
+        assert_eq!(all(&handle), ["psst", "Go on."]);
+        is_sound(&house, &handle).await;
     }
     let house = House::open(disk);
-    let room = house.worlds.get("payments").unwrap();
+    let handle = house.worlds.get("payments").unwrap();
     house.clock.set(Timestamp(NOW.0 + 3_600_000));
-    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+    let again = write(&handle, "PLANNER", "r-1", &["CODER"], "psst")
         .await
         .unwrap();
     assert!(again.replayed);
     assert_eq!(again.body, first);
-    assert_eq!(say(&room, "r-2", "Go on.").await.unwrap().body, second);
-    assert_eq!(all(&room), ["psst", "Go on."], "nothing was written twice");
+    assert_eq!(say(&handle, "r-2", "Go on.").await.unwrap().body, second);
+    assert_eq!(
+        all(&handle),
+        ["psst", "Go on."],
+        "nothing was written twice"
+    );
 }
 
 #[tokio::test]
 async fn n34_an_id_that_is_used_is_refused_to_others_and_for_other_words() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
-    say(&room, "r-1", "Ship it.").await.unwrap();
+    let handle = house.payments().await;
+    say(&handle, "r-1", "Ship it.").await.unwrap();
     assert_eq!(
-        code(say(&room, "r-1", "Do not.").await.unwrap_err()),
+        code(say(&handle, "r-1", "Do not.").await.unwrap_err()),
         Code::RequestIdReused
     );
     assert_eq!(
-        code(write(&room, "CODER", "r-1", &[], "mine").await.unwrap_err()),
+        code(
+            write(&handle, "CODER", "r-1", &[], "mine")
+                .await
+                .unwrap_err()
+        ),
         Code::RequestIdForeign
     );
-    assert_eq!(all(&room), ["Ship it."]);
+    assert_eq!(all(&handle), ["Ship it."]);
 }
 
 #[tokio::test]
 async fn n33_only_the_operator_speaks_as_the_operator() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
+    let handle = house.payments().await;
     let times = [
         json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } }),
         json!({ "time": { "timezone": "Europe/Berlin" } }),
@@ -257,13 +265,13 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
         for kind in ["BEAT", "NO_OP"] {
             let mut body = body.clone();
             body["mode"]["kind"] = kind.into();
-            let refused = room
+            let refused = handle
                 .invoke(&person("CODER"), body.clone())
                 .await
                 .unwrap_err();
             assert_eq!(code(refused), Code::OperatorForbidden, "{body}");
         }
-        let refused = room
+        let refused = handle
             .beat(
                 &person("CODER"),
                 body,
@@ -274,7 +282,7 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
             .await;
         assert_eq!(code(refused.unwrap_err()), Code::OperatorForbidden);
     }
-    let silent = room
+    let silent = handle
         .invoke(&person("CODER"), envelope("r-1", ""))
         .await
         .unwrap_err();
@@ -287,7 +295,7 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
         id: Name::new("CODER").unwrap(),
         write: false,
     };
-    let refused = room
+    let refused = handle
         .beat(
             &reader,
             envelope("r-1", ""),
@@ -297,22 +305,22 @@ async fn n33_only_the_operator_speaks_as_the_operator() {
         )
         .await;
     assert_eq!(code(refused.unwrap_err()), Code::Forbidden);
-    assert_eq!(all(&room), Vec::<String>::new());
-    assert!(room.read(|world| world.outcome("r-1").is_none()));
+    assert_eq!(all(&handle), Vec::<String>::new());
+    assert!(handle.read(|world| world.outcome("r-1").is_none()));
 }
 
 #[tokio::test]
 async fn n06_a_no_op_reads_and_leaves_its_id_free() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
+    let handle = house.payments().await;
     let before = house.store.stats().turns;
     let mut body = envelope("r-1", "not heard");
     body["mode"]["kind"] = "NO_OP".into();
-    let answer = room.invoke(&Principal::Owner, body).await.unwrap();
+    let answer = handle.invoke(&Principal::Owner, body).await.unwrap();
     assert!(answer.input_ignored);
     assert_eq!(house.store.stats().turns, before);
-    say(&room, "r-1", "heard").await.unwrap();
-    assert_eq!(all(&room), ["heard"]);
+    say(&handle, "r-1", "heard").await.unwrap();
+    assert_eq!(all(&handle), ["heard"]);
 }
 
 #[tokio::test]
@@ -321,15 +329,15 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
     let body;
     {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
-        body = say(&room, "r-1", "one").await.unwrap().body;
-        write(&room, "PLANNER", "r-2", &["CODER"], "two")
+        let handle = house.payments().await;
+        body = say(&handle, "r-1", "one").await.unwrap().body;
+        write(&handle, "PLANNER", "r-2", &["CODER"], "two")
             .await
             .unwrap();
-        say(&room, "r-3", "three").await.unwrap();
+        say(&handle, "r-3", "three").await.unwrap();
         let fork = house
             .worlds
-            .fork(&room, Name::new("other").unwrap(), |_| {
+            .fork(&handle, Name::new("other").unwrap(), |_| {
                 Ok(Some(Point::Entries(2)))
             })
             .await
@@ -342,10 +350,10 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
         );
         say(&fork, "r-3", "another three").await.unwrap();
         assert_eq!(all(&fork), ["one", "two", "another three"]);
-        assert_eq!(all(&room), ["one", "two", "three"]);
+        assert_eq!(all(&handle), ["one", "two", "three"]);
         let taken = house
             .worlds
-            .fork(&room, Name::new("other").unwrap(), |_| Ok(None))
+            .fork(&handle, Name::new("other").unwrap(), |_| Ok(None))
             .await;
         assert_eq!(code(taken.err().unwrap()), Code::NameTaken);
     }
@@ -361,47 +369,47 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
 async fn p18_many_write_at_once_and_no_bundle_is_torn_or_lost() {
     let house = House::open(MemoryStorage::new());
     let mut tasks = Vec::new();
-    let mut rooms = Vec::new();
+    let mut handles = Vec::new();
     for world in 0..4 {
         let persons: Vec<_> = (0..8)
             .map(|n| json!({ "person_id": format!("P{n}") }))
             .collect();
         let body =
             json!({ "world_id": format!("w{world}"), "profile": "WORKSPACE", "persons": persons });
-        let room = house.world(body).await;
+        let handle = house.world(body).await;
         for agent in 0..8 {
-            let room = Arc::clone(&room);
+            let handle = Arc::clone(&handle);
             tasks.push(tokio::spawn(async move {
                 for beat in 0..10 {
                     let (who, id) = (format!("P{agent}"), format!("{agent}-{beat}"));
-                    write(&room, &who, &id, &[], &id).await.unwrap();
+                    write(&handle, &who, &id, &[], &id).await.unwrap();
                 }
             }));
         }
-        rooms.push(room);
+        handles.push(handle);
     }
     for task in tasks {
         task.await.unwrap();
     }
-    for room in rooms {
-        let mut found = texts(&room, Viewer::Public);
+    for handle in handles {
+        let mut found = texts(&handle, Viewer::Public);
         found.sort();
         let mut wanted: Vec<_> = (0..8)
             .flat_map(|a| (0..10).map(move |b| format!("{a}-{b}")))
             .collect();
         wanted.sort();
         assert_eq!(found, wanted);
-        is_sound(&house, &room).await;
+        is_sound(&house, &handle).await;
     }
 }
 
 /// One beat of a team at work: public words, whispers, dates, notes and scenes, in turns.
-async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
+async fn work(handle: &Arc<WorldHandle>, beat: usize, last: &mut Option<Value>) {
     let team = ["PLANNER", "CODER", "REVIEWER", "TESTER"];
     let (who, to) = (team[beat % 4], team[(beat / 4 + beat + 1) % 4]);
     let id = format!("r-{beat}");
     if beat.is_multiple_of(25) {
-        say(room, &id, &format!("Ship ticket T-{beat} today."))
+        say(handle, &id, &format!("Ship ticket T-{beat} today."))
             .await
             .unwrap();
         return;
@@ -426,7 +434,7 @@ async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
         brought["capsule_notes"] =
             json!([{ "person_id": who, "text": "Works on tickets.", "used_entry_ids": [cited] }]);
     }
-    let answer = room
+    let answer = handle
         .beat(&person(who), envelope(&id, ""), brought, None, None)
         .await
         .unwrap();
@@ -442,15 +450,15 @@ async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
     let persons = ["PLANNER", "CODER", "REVIEWER", "TESTER"].map(|id| json!({ "person_id": id }));
     let body = json!({ "world_id": "code", "profile": "WORKSPACE", "persons": persons });
     let house = House::open(disk.clone());
-    let room = house.world(body).await;
+    let handle = house.world(body).await;
     let mut last = None;
     for beat in 0..500 {
         house.clock.set(Timestamp(NOW.0 + 60_000 * beat as u64));
-        work(&room, beat, &mut last).await;
+        work(&handle, beat, &mut last).await;
     }
-    assert_eq!(all(&room).len(), 500);
-    is_sound(&house, &room).await;
-    let report = verify::verify(&house.store, room.contexts().await.unwrap())
+    assert_eq!(all(&handle).len(), 500);
+    is_sound(&house, &handle).await;
+    let report = verify::verify(&house.store, handle.contexts().await.unwrap())
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -458,10 +466,10 @@ async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
         (500, 500, 500)
     );
     let seen: Vec<_> = ["CODER", "GEORGE"]
-        .map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len())
+        .map(|who| texts(&handle, Viewer::Reader(Name::new(who).unwrap())).len())
         .into();
     assert!(seen[0] > seen[1] && seen[0] < 500, "{seen:?}");
-    drop((room, house));
+    drop((handle, house));
     let house = House::open(disk);
     is_sound(&house, &house.worlds.get("code").unwrap()).await;
 }
@@ -469,32 +477,33 @@ async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
 #[tokio::test]
 async fn a_repeated_request_is_answered_whatever_the_world_became() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
-    let first = say(&room, "r-1", "Ship it.").await.unwrap().body;
+    let handle = house.payments().await;
+    let first = say(&handle, "r-1", "Ship it.").await.unwrap().body;
     let change = json!({ "operator_label": "test-client", "pocket_available": false });
-    let changed = room.read(|world| {
+    let changed = handle.read(|world| {
         world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap()
     });
-    room.record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))])
+    handle
+        .record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))])
         .await
         .unwrap();
     let mut again = envelope("r-1", "Ship it.");
     again["declared_overrides"] = Value::Null;
     again["since_version_9"] = json!({ "mood": 7 });
-    let again = room.invoke(&Principal::Owner, again).await.unwrap();
+    let again = handle.invoke(&Principal::Owner, again).await.unwrap();
     assert_eq!((again.replayed, again.body), (true, first));
     assert_eq!(
-        code(say(&room, "r-2", "More.").await.unwrap_err()),
+        code(say(&handle, "r-2", "More.").await.unwrap_err()),
         Code::InvokerForbidden
     );
-    // What is wrong in itself is refused before the id is looked at.
+    // An invalid request is rejected before its id is looked up.
     let mut bad = envelope("r-1", "Ship it.");
     bad["ui"] = json!({ "stream_cursor": "x" });
     assert_eq!(
-        code(room.invoke(&Principal::Owner, bad).await.unwrap_err()),
+        code(handle.invoke(&Principal::Owner, bad).await.unwrap_err()),
         Code::BadCursor
     );
 }
@@ -509,7 +518,7 @@ async fn a_token_counts_until_it_ends_or_is_revoked() {
     let expires_at = Some(Timestamp(NOW.0 + 1000));
     {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
+        let handle = house.payments().await;
         let person = Name::new("CODER").unwrap();
         let token = Token {
             id: TokenId(9),
@@ -519,10 +528,10 @@ async fn a_token_counts_until_it_ends_or_is_revoked() {
             expires_at,
             secret: hash,
         };
-        room.record(vec![Fact::Token(token)]).await.unwrap();
+        handle.record(vec![Fact::Token(token)]).await.unwrap();
     }
     let house = House::open(disk);
-    let holder = |text: &str, now| house.worlds.principal_of(text, now).unwrap();
+    let holder = |text: &str, now| house.worlds.find_token_holder(text, now).unwrap();
     assert!(holder(secret, NOW).is_some());
     for (text, now) in [
         (secret, NOW.0 + 1000),
@@ -532,8 +541,11 @@ async fn a_token_counts_until_it_ends_or_is_revoked() {
     ] {
         assert!(holder(text, Timestamp(now)).is_none(), "{text} {now}");
     }
-    let room = house.worlds.get("payments").unwrap();
-    room.record(vec![Fact::Revoked(TokenId(9))]).await.unwrap();
+    let handle = house.worlds.get("payments").unwrap();
+    handle
+        .record(vec![Fact::Revoked(TokenId(9))])
+        .await
+        .unwrap();
     assert!(holder(secret, NOW).is_none());
 }
 
@@ -541,16 +553,17 @@ async fn a_token_counts_until_it_ends_or_is_revoked() {
 async fn people_can_be_added_while_the_world_lives() {
     use turnkeep_ledger::fact::Fact;
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
-    let refused = write(&room, "TESTER", "r-1", &[], "hi").await.unwrap();
+    let handle = house.payments().await;
+    let refused = write(&handle, "TESTER", "r-1", &[], "hi").await.unwrap();
     assert!(refused.rejected);
-    room.record(vec![Fact::Person(Person::met(
-        Name::new("TESTER").unwrap(),
-    ))])
-    .await
-    .unwrap();
+    handle
+        .record(vec![Fact::Person(Person::with_id(
+            Name::new("TESTER").unwrap(),
+        ))])
+        .await
+        .unwrap();
     assert!(
-        !write(&room, "TESTER", "r-2", &[], "hi")
+        !write(&handle, "TESTER", "r-2", &[], "hi")
             .await
             .unwrap()
             .rejected

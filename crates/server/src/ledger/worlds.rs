@@ -1,9 +1,9 @@
-//! All worlds: found in the store at start, and those that were made since.
+//! All worlds of the server: those found in the store at the start, and those created since.
 //!
-//! A world that cannot be read is kept by its name with the reason: its routes say so, its name
-//! stays taken, and the others work. The search index of a world with many entries is kept in a
-//! checkpoint, written at the start after a long tail and when the server stops; without it the
-//! start only takes longer.
+//! A world that cannot be read keeps its name and the error. Its routes return the error, and the
+//! other worlds work. The search index of a world with many entries is stored in a checkpoint.
+//! Checkpoints are written at the start, if many entries had to be indexed, and when the server
+//! stops. Without a checkpoint the start only takes longer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -14,23 +14,23 @@ use tokio_util::task::TaskTracker;
 use turnkeep_ledger::checkpoint::{self, Checkpoint};
 use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
-use turnkeep_ledger::log::{self, LoadError, Place};
+use turnkeep_ledger::log::{self, FoundWorld, LoadError, LoadedWorld, WorldContexts, WorldLog};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
 use turnkeep_types::{Clock, ContextId, Timestamp};
 
 use super::error::LedgerError;
-use super::news::{News, Teller};
+use super::news::{WorldChangeNotifier, WorldChanges};
 use super::rehydrations::Rehydrations;
-use super::room::Room;
+use super::world_handle::WorldHandle;
 use crate::handle::StoreHandle;
 
-/// The world that is there from the first start, and whose envelopes `POST /invocations` takes.
+/// The world that exists from the first start. `POST /invocations` sends envelopes to it.
 pub(crate) const DEFAULT_WORLD: &str = "default";
 
-/// What every room needs of the server.
-pub(super) struct Keeper {
+/// What every world needs from the server.
+pub(super) struct LedgerServices {
     pub(super) store: StoreHandle,
     pub(super) clock: Arc<dyn Clock>,
     tasks: TaskTracker,
@@ -38,13 +38,13 @@ pub(super) struct Keeper {
     published: OnceCell<()>,
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
-    pub(super) teller: Teller,
+    pub(super) changes: WorldChangeNotifier,
     pub(super) rehydrations: Rehydrations,
 }
 
-impl Keeper {
-    /// Runs work to its end even if whoever waits for it goes away.
-    pub(super) async fn finish<T: Send + 'static>(
+impl LedgerServices {
+    /// Runs work to its end, even if the caller is cancelled.
+    pub(super) async fn run_to_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, LedgerError> {
@@ -54,13 +54,13 @@ impl Keeper {
             .map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
-    /// Lets work go on that nobody waits for.
-    pub(super) fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// Runs work that no caller waits for.
+    pub(super) fn spawn_background(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.tasks.spawn(work));
     }
 
-    /// Runs work that takes long on a thread of its own.
-    pub(super) async fn blocking<T: Send + 'static>(
+    /// Runs long work on a thread that may block.
+    pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
@@ -70,10 +70,10 @@ impl Keeper {
             .map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
-    /// Publishes the types of records, once.
-    pub(super) async fn publish(&self) -> Result<(), LedgerError> {
+    /// Publishes the types of records, once per start.
+    pub(super) async fn publish_record_types(&self) -> Result<(), LedgerError> {
         let put = async || {
-            for bundle in Room::bundles() {
+            for bundle in WorldHandle::record_type_commands() {
                 self.store.run(bundle).await?;
             }
             Ok::<(), LedgerError>(())
@@ -81,9 +81,11 @@ impl Keeper {
         self.published.get_or_try_init(put).await.copied()
     }
 
-    /// New random ids, from the server's own source.
-    pub(super) fn ids(&self) -> Ids {
+    /// Makes a source of random ids, seeded from the server's own source.
+    pub(super) fn new_ids(&self) -> Ids {
         let mut source = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each request gets a source of its own, so that requests do not share a lock while they
+        // draw.
         let mut seed = [0; 32];
         let (low, high) = seed.split_at_mut(16);
         low.copy_from_slice(&source.draw().to_le_bytes());
@@ -92,34 +94,41 @@ impl Keeper {
     }
 }
 
-/// Where checkpoints are, in the data directory.
+/// The directory of checkpoints in the data directory.
 const CHECKPOINTS: &str = "worlds";
-/// Entries that are indexed again at a start rather than kept in a checkpoint.
+/// With fewer new entries than this, a checkpoint is not written again.
 const TAIL_ENTRIES_MAX: usize = 4096;
-/// Bytes of their texts.
+/// With less new text than this, a checkpoint is not written again.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 
 /// A world that could not be read.
 struct Unreadable {
     error: LoadError,
-    contexts: [ContextId; 3],
-    /// What its audit says, if that could be read: whose tokens count.
+    contexts: WorldContexts,
+    /// The audit, if it could be read. It tells which tokens are valid.
     audit: Option<World>,
+}
+
+/// The holder of a valid token.
+pub(crate) struct TokenHolder {
+    pub(crate) world: Arc<WorldHandle>,
+    pub(crate) principal: Principal,
+    pub(crate) token: TokenId,
 }
 
 /// All worlds of the server.
 pub(crate) struct Worlds {
-    rooms: RwLock<BTreeMap<Name, Arc<Room>>>,
+    handles: RwLock<BTreeMap<Name, Arc<WorldHandle>>>,
     unreadable: BTreeMap<Name, Unreadable>,
-    /// How many entries the checkpoint of a world has.
-    kept: Mutex<BTreeMap<Name, u32>>,
-    /// One world is made at a time.
+    /// The number of entries in the checkpoint of each world.
+    checkpointed: Mutex<BTreeMap<Name, u32>>,
+    /// Held while a world is created: one at a time.
     pub(super) making: tokio::sync::Mutex<()>,
-    pub(super) keeper: Arc<Keeper>,
+    pub(super) services: Arc<LedgerServices>,
 }
 
 impl Worlds {
-    /// Reads every world from the store.
+    /// Loads all worlds from the store.
     pub(crate) fn open(
         store: StoreHandle,
         clock: Arc<dyn Clock>,
@@ -127,7 +136,7 @@ impl Worlds {
         seed: &[u8; 32],
     ) -> Arc<Self> {
         let ids = Mutex::new(Ids::from_seed(seed));
-        let keeper = Keeper {
+        let services = LedgerServices {
             store,
             clock,
             tasks,
@@ -135,23 +144,25 @@ impl Worlds {
             published: OnceCell::new(),
             ids,
             contexts: RwLock::default(),
-            teller: Teller::default(),
+            changes: WorldChangeNotifier::default(),
             rehydrations: Rehydrations::default(),
         };
         let mut worlds = Self {
-            rooms: RwLock::default(),
+            handles: RwLock::default(),
             unreadable: BTreeMap::new(),
-            kept: Mutex::default(),
+            checkpointed: Mutex::default(),
             making: tokio::sync::Mutex::default(),
-            keeper: Arc::new(keeper),
+            services: Arc::new(services),
         };
-        for (name, contexts) in log::find_worlds(worlds.keeper.store.store()) {
+        for FoundWorld { name, contexts } in log::find_worlds(worlds.services.store.store()) {
             if let Err(error) = worlds.load(&name, contexts) {
                 tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
-                for context in contexts {
-                    worlds.keeper.own(context, &name);
+                for context in contexts.all() {
+                    worlds.services.claim_context(context, &name);
                 }
-                let audit = log::load_audit(worlds.keeper.store.store(), contexts)
+                // Tokens of an unreadable world are checked against its audit: a valid one gets the
+                // error, an invalid one is unauthorized.
+                let audit = log::load_audit(worlds.services.store.store(), contexts)
                     .ok()
                     .flatten();
                 worlds.unreadable.insert(
@@ -164,29 +175,32 @@ impl Worlds {
                 );
             }
         }
+        // An unreadable `default` must not be replaced by an empty one.
         if let Ok(None) = worlds.find(DEFAULT_WORLD)
             && let Some(name) = Name::new(DEFAULT_WORLD)
         {
-            let start = WorldTime::at(worlds.keeper.clock.now());
+            let start = WorldTime::from_timestamp(worlds.services.clock.now());
             worlds.add(
                 World::new(Config::new(name, Profile::Narrative, start)),
                 None,
             );
         }
-        worlds.keep();
+        worlds.write_checkpoints();
         Arc::new(worlds)
     }
 
-    fn load(&self, name: &Name, contexts: [ContextId; 3]) -> Result<(), LoadError> {
-        let store = self.keeper.store.store();
+    fn load(&self, name: &Name, contexts: WorldContexts) -> Result<(), LoadError> {
+        let store = self.services.store.store();
         let checkpoint = read_checkpoint(store, name);
         let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
-        let Some((world, place)) = checkpoint::load(store, contexts, checkpoint)? else {
+        let Some(LoadedWorld { world, log: place }) =
+            checkpoint::load(store, contexts, checkpoint)?
+        else {
             return Ok(());
         };
-        // A checkpoint of more entries than there are was not used.
+        // A checkpoint with more entries than the world has was not used.
         let kept = if kept <= world.position() { kept } else { 0 };
-        self.kept
+        self.checkpointed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name.clone(), kept);
@@ -194,68 +208,73 @@ impl Worlds {
         Ok(())
     }
 
-    /// Writes the checkpoints of worlds whose tail is long. What cannot be written is read from the
-    /// log.
-    pub(crate) fn keep(&self) {
-        let store = self.keeper.store.store();
-        for room in self.list() {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = kept.entry(room.name().clone()).or_default();
-            let position = room.read(World::position);
-            if !room.read(|world| is_long(world, *kept)) {
+    /// Writes the checkpoints of worlds with many new entries. A failure is logged; the next start
+    /// then reads the log.
+    pub(crate) fn write_checkpoints(&self) {
+        let store = self.services.store.store();
+        for handle in self.list() {
+            let mut kept = self
+                .checkpointed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let kept = kept.entry(handle.name().clone()).or_default();
+            let position = handle.read(World::position);
+            // Indexing a short tail again is cheaper than writing the whole index.
+            if !handle.read(|world| has_long_tail(world, *kept)) {
                 continue;
             }
-            let Some(bytes) = room.read(|world| checkpoint::encode(world, store.id())) else {
+            let Some(bytes) = handle.read(|world| checkpoint::encode(world, store.id())) else {
                 continue;
             };
-            match write_checkpoint(store, room.name(), &bytes) {
+            match write_checkpoint(store, handle.name(), &bytes) {
                 Ok(()) => *kept = position,
                 Err(error) => {
-                    tracing::warn!(world = %room.name(), %error, "no checkpoint was written");
+                    tracing::warn!(world = %handle.name(), %error, "no checkpoint was written");
                 }
             }
         }
     }
 
-    pub(super) fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
-        let contexts = place.as_ref().map(Place::contexts);
-        let room = Room::new(world, place, Arc::clone(&self.keeper));
-        for context in contexts.into_iter().flatten() {
-            self.keeper.own(context, room.name());
+    pub(super) fn add(&self, world: World, place: Option<WorldLog>) -> Arc<WorldHandle> {
+        let contexts = place.as_ref().map(WorldLog::contexts);
+        let handle = WorldHandle::new(world, place, Arc::clone(&self.services));
+        for context in contexts.into_iter().flat_map(WorldContexts::all) {
+            self.services.claim_context(context, handle.name());
         }
-        let mut rooms = self.rooms.write().unwrap_or_else(PoisonError::into_inner);
-        rooms.insert(room.name().clone(), Arc::clone(&room));
-        room
+        let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
+        handles.insert(handle.name().clone(), Arc::clone(&handle));
+        handle
     }
 
-    /// The world of this name.
-    pub(crate) fn get(&self, world: &str) -> Option<Arc<Room>> {
-        self.rooms
+    /// The world of this name, if it can be read.
+    pub(crate) fn get(&self, world: &str) -> Option<Arc<WorldHandle>> {
+        self.handles
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(world)
             .cloned()
     }
 
-    /// The world of this name, if there is one; an error if it is there and cannot be read.
-    pub(crate) fn find(&self, world: &str) -> Result<Option<Arc<Room>>, LedgerError> {
+    /// The world of this name; an error if it exists and cannot be read.
+    pub(crate) fn find(&self, world: &str) -> Result<Option<Arc<WorldHandle>>, LedgerError> {
         match self.unreadable.get(world) {
             Some(unreadable) => Err(LedgerError::Unreadable(unreadable.error.clone())),
             None => Ok(self.get(world)),
         }
     }
 
-    /// The name of another world that differs from this one by upper and lower case only.
-    pub(super) fn spelt_otherwise(&self, name: &Name) -> Option<Name> {
-        let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all = rooms.keys().chain(self.unreadable.keys());
+    /// The name of another world that differs from this one only in upper and lower case.
+    pub(super) fn find_other_spelling(&self, name: &Name) -> Option<Name> {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        // The names of unreadable worlds stay taken.
+        let mut all = handles.keys().chain(self.unreadable.keys());
         all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str()))
             .cloned()
     }
 
-    /// Every world that can be read, by name.
-    pub(crate) fn list(&self) -> Vec<Arc<Room>> {
-        self.rooms
+    /// All worlds that can be read, by name.
+    pub(crate) fn list(&self) -> Vec<Arc<WorldHandle>> {
+        self.handles
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .values()
@@ -263,74 +282,74 @@ impl Worlds {
             .collect()
     }
 
-    /// Word of every world that changes from now on.
-    pub(crate) fn news(&self) -> News {
-        self.keeper.teller.listen()
+    /// Subscribes to changes of all worlds.
+    pub(crate) fn subscribe_changes(&self) -> WorldChanges {
+        self.services.changes.subscribe()
     }
 
-    /// What rehydrations took along since the start.
+    /// The counters of rehydrations.
     pub(crate) fn rehydrations(&self) -> &Rehydrations {
-        &self.keeper.rehydrations
+        &self.services.rehydrations
     }
 
     /// The server's clock.
     pub(crate) fn now(&self) -> Timestamp {
-        self.keeper.clock.now()
+        self.services.clock.now()
     }
 
     /// The contexts of a world that cannot be read.
-    pub(crate) fn unreadable(&self, world: &str) -> Option<[ContextId; 3]> {
+    pub(crate) fn unreadable_contexts(&self, world: &str) -> Option<WorldContexts> {
         self.unreadable
             .get(world)
             .map(|unreadable| unreadable.contexts)
     }
 
-    /// The name of the world whose context this is, whether it can be read or not.
-    pub(crate) fn name_of(&self, context: ContextId) -> Option<Name> {
-        self.keeper.owner_of(context)
+    /// The name of the world that owns a context, whether it can be read or not.
+    pub(crate) fn context_owner(&self, context: ContextId) -> Option<Name> {
+        self.services.context_owner(context)
     }
 
-    /// The world whose context this is, if it can be read.
-    pub(crate) fn owner_of(&self, context: ContextId) -> Option<Arc<Room>> {
-        self.get(self.name_of(context)?.as_str())
+    /// The world that owns a context, if it can be read.
+    pub(crate) fn world_of_context(&self, context: ContextId) -> Option<Arc<WorldHandle>> {
+        self.get(self.context_owner(context)?.as_str())
     }
 
-    /// Whether this context is a world's.
-    pub(crate) fn own(&self, context: ContextId) -> bool {
+    /// Whether a world owns this context.
+    pub(crate) fn owns_context(&self, context: ContextId) -> bool {
         let contexts = self
-            .keeper
+            .services
             .contexts
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         contexts.contains_key(&context)
     }
 
-    /// How many contexts are those of worlds.
+    /// The number of contexts that worlds own.
     pub(crate) fn context_count(&self) -> u64 {
-        self.keeper
+        self.services
             .contexts
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .len() as u64
     }
 
-    /// Whether any context is a world's.
-    pub(crate) fn own_any(&self) -> bool {
+    /// Whether worlds own any context.
+    pub(crate) fn owns_any_context(&self) -> bool {
         !self
-            .keeper
+            .services
             .contexts
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .is_empty()
     }
 
-    /// Whose token this is, if it counts now; an error if it counts in a world that cannot
-    /// be read, or if nobody can tell because its audit is damaged.
-    pub(crate) fn principal_of(
+    /// Finds the holder of a valid token. Returns an error if the token's world cannot be read,
+    /// unless its audit shows that the token is not valid.
+    pub(crate) fn find_token_holder(
         &self,
         secret: &str,
         now: Timestamp,
-    ) -> Result<Option<(Arc<Room>, Principal, TokenId)>, LedgerError> {
+    ) -> Result<Option<TokenHolder>, LedgerError> {
         let Some(world) = token_world(secret) else {
             return Ok(None);
         };
@@ -345,10 +364,10 @@ impl Worlds {
                 Ok(None)
             };
         }
-        let Some(room) = self.get(world) else {
+        let Some(handle) = self.get(world) else {
             return Ok(None);
         };
-        let found = room.read(|world| {
+        let found = handle.read(|world| {
             let token = world.token_at(&hash, now)?;
             Some((
                 Principal::Person {
@@ -358,13 +377,17 @@ impl Worlds {
                 token.id,
             ))
         });
-        Ok(found.map(|(principal, id)| (room, principal, id)))
+        Ok(found.map(|(principal, token)| TokenHolder {
+            world: handle,
+            principal,
+            token,
+        }))
     }
 }
 
-impl Keeper {
-    /// Notes whose context this is.
-    pub(super) fn own(&self, context: ContextId, world: &Name) {
+impl LedgerServices {
+    /// Records which world owns a context.
+    pub(super) fn claim_context(&self, context: ContextId, world: &Name) {
         let mut contexts = self
             .contexts
             .write()
@@ -372,7 +395,7 @@ impl Keeper {
         contexts.insert(context, world.clone());
     }
 
-    fn owner_of(&self, context: ContextId) -> Option<Name> {
+    fn context_owner(&self, context: ContextId) -> Option<Name> {
         self.contexts
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -385,14 +408,14 @@ pub(super) fn checkpoint_name(world: &Name) -> String {
     format!("{CHECKPOINTS}/{world}.ckpt")
 }
 
-/// Whether a world has many entries behind so many, or much text in them.
-fn is_long(world: &World, kept: u32) -> bool {
+/// Whether a world has many entries, or much text, behind its checkpoint.
+fn has_long_tail(world: &World, kept: u32) -> bool {
     let tail = world.all_entries().get(kept as usize..).unwrap_or_default();
     tail.len() >= TAIL_ENTRIES_MAX
         || tail.iter().map(|entry| entry.text.len()).sum::<usize>() > TAIL_BYTES_MAX
 }
 
-/// The checkpoint of a world, if there is one that is whole and its own.
+/// Reads the checkpoint of a world, if it is intact.
 pub(super) fn read_checkpoint(store: &Store, world: &Name) -> Option<Checkpoint> {
     let file = store.storage().open(&checkpoint_name(world)).ok()?;
     let bytes = file.read(0..file.len()).ok()?;
@@ -403,19 +426,20 @@ pub(super) fn read_checkpoint(store: &Store, world: &Name) -> Option<Checkpoint>
     checkpoint
 }
 
-/// Writes beside the name, then renames: a crash leaves the old one or the new one.
+/// Writes a new file, then renames it, so that a crash leaves the old checkpoint or the new one.
 fn write_checkpoint(store: &Store, world: &Name, bytes: &[u8]) -> std::io::Result<()> {
-    let (name, beside) = (checkpoint_name(world), format!("{CHECKPOINTS}/{world}.new"));
-    let file = store.storage().create(&beside, 0)?;
+    let (name, temporary) = (checkpoint_name(world), format!("{CHECKPOINTS}/{world}.new"));
+    let file = store.storage().create(&temporary, 0)?;
     file.write_at(0, bytes)?;
+    // The rename must not become durable before the content.
     file.sync()?;
-    store.storage().rename(&beside, &name)
+    store.storage().rename(&temporary, &name)
 }
 
-/// What a person's token begins with.
+/// The prefix of a person's token.
 const TOKEN_PREFIX: &str = "tkp.";
 
-/// The text of a new token: it names its world, so that it is found without a search.
+/// Makes the text of a new token. It names its world, so that no search is needed to check it.
 pub(crate) fn token_text(world: &Name, ids: &mut Ids) -> String {
     format!(
         "{TOKEN_PREFIX}{world}.{:032x}{:032x}",
@@ -424,7 +448,7 @@ pub(crate) fn token_text(world: &Name, ids: &mut Ids) -> String {
     )
 }
 
-/// The world that a token's text names.
+/// The world that a token names.
 fn token_world(secret: &str) -> Option<&str> {
     secret
         .strip_prefix(TOKEN_PREFIX)?

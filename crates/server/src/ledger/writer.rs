@@ -1,14 +1,13 @@
-//! The attached writer: a program of the user's that is asked what happens when the operator has
-//! spoken.
+//! The attached writer: a user's program that is asked what happens after the operator has spoken.
 //!
-//! One long-lived process per world; its life is the epoch. It reads and writes JSON lines.
-//! Whatever it does, it ends with a proposal, with silence or as a failure, within its time; a
-//! failure ends the process and adds nothing. Ledger text reaches it as data in fields. Whoever
-//! holds the lease asks; others wait in order.
+//! Each world has at most one long-lived process; its lifetime is an epoch. It reads and writes
+//! JSON lines. A request to it ends with a proposal, with silence, or with a failure, and always
+//! within its time limit. A failure ends the process and adds nothing to the world. Texts of the
+//! ledger reach it only as data in JSON fields. One beat asks at a time; others wait in order.
 //!
-//! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When
-//! that closes, because the writer's time is over or because the server is gone, however it went,
-//! the guard ends the group.
+//! In the writer's process group, a guard process waits at a pipe that only this server holds open.
+//! The pipe closes when the server drops the process or ends, however it ends. Then the guard kills
+//! the group.
 
 use std::io::{ErrorKind, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
@@ -23,62 +22,65 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use turnkeep_ledger::beat;
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
-use turnkeep_ledger::epoch::{Beginning, Carried, Due, Life, Why};
+use turnkeep_ledger::epoch::{
+    AnchorReason, AnchorUpdate, NewAnchor, RehydrationCounts, WriterMemory,
+};
 use turnkeep_ledger::fact::{AuditLine, ClockState, Fact};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
-use turnkeep_ledger::tools::{self, Caller, EpochAnchor, Eyes, Loop};
+use turnkeep_ledger::tools::{self, AllowedViews, Caller, EpochAnchor, ToolLoop};
 use turnkeep_ledger::{Code, Fault, Grant, Viewer, World};
 
 use super::error::LedgerError;
-use super::room::Room;
+use super::world_handle::WorldHandle;
 
-/// What the attached writer calls itself in proposals and questions.
+/// The writer's actor name in proposals and tool requests.
 pub(super) const ACTOR: &str = "writer";
-/// Beats that may wait for the writer.
+/// How many beats may wait for the writer.
 const WAITING_MAX: usize = 16;
-/// One line from the writer: a bundle of the largest texts, escaped.
+/// The longest line from the writer: a bundle of the largest texts, escaped.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-/// How long a writer that has closed a pipe is waited for, to tell how it ended.
-const ENDING: Duration = Duration::from_millis(200);
-/// A question that is recorded whole; none that a tool takes is longer.
-const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
+/// How long to wait for the exit status of a writer that has closed a pipe.
+const EXIT_WAIT: Duration = Duration::from_millis(200);
+/// Longer tool requests are audited by their size only; no tool accepts one.
+const AUDITED_REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// Starts a guard that ends its process group when the pipe given as standard error closes, then
-/// becomes the writer. The guard keeps none of the writer's own pipes, and is no child of the
-/// writer's.
-const GUARDED: &str = r#"exec 3<&2 2>/dev/null
+/// A shell script that starts the guard and then becomes the writer. The guard kills its process
+/// group when the pipe that it got as standard error closes. It holds none of the writer's own
+/// pipes and is not a child of the writer.
+const GUARD_SCRIPT: &str = r#"exec 3<&2 2>/dev/null
 ( { read -r end <&3; kill -s KILL 0; } </dev/null >/dev/null & )
 exec 3<&-
 exec sh -c "$0""#;
 
-/// The seat of a world's writer.
-pub(super) struct Seat {
-    process: Mutex<Option<Process>>,
-    /// One that asks and those that wait.
-    places: Semaphore,
+/// The writer of a world: its process, if one runs, and the queue for it.
+pub(super) struct WriterSlot {
+    process: Mutex<Option<WriterProcess>>,
+    /// Permits for the beat that asks and for those that wait.
+    queue: Semaphore,
 }
 
-impl Default for Seat {
+impl Default for WriterSlot {
     fn default() -> Self {
         Self {
             process: Mutex::default(),
-            places: Semaphore::new(WAITING_MAX + 1),
+            queue: Semaphore::new(WAITING_MAX + 1),
         }
     }
 }
 
-/// What a writer is started for: a program, and in whose names it may write. What one was told as
-/// one person is never another's, so a writer with another charge is another process.
+/// The program of a writer, and the persons in whose names it may write. A process that was started
+/// for one assignment is never used for another: it knows what those persons may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Charge {
+struct WriterAssignment {
+    /// The command line.
     line: String,
     persons: Option<Vec<Name>>,
 }
 
-impl Charge {
-    /// The charge of a world's writer, if it has one that is to be asked now.
-    fn of(world: &World) -> Option<Self> {
+impl WriterAssignment {
+    /// The assignment of a world's writer, if the writer is to be asked now.
+    fn current(world: &World) -> Option<Self> {
         match &world.config.writer {
             Writer::Command(line) if !world.clock.paused => Some(Self {
                 line: line.clone(),
@@ -88,14 +90,13 @@ impl Charge {
         }
     }
 
-    /// Whether the world has this writer still; a pause changes nothing.
-    fn is_still(&self, world: &World) -> bool {
+    /// Whether the world still has this writer. A paused clock makes no difference.
+    fn is_current(&self, world: &World) -> bool {
         matches!(&world.config.writer, Writer::Command(line) if *line == self.line)
             && world.config.writer_persons == self.persons
     }
 
-    /// A writer of one person looks with that person's eyes; one of several with those of the
-    /// public.
+    /// The reader as whom the writer reads: its person if there is exactly one, else the public.
     fn viewer(&self) -> Viewer {
         match self.persons.as_deref() {
             Some([one]) if one.may_be_a_person() => Viewer::Reader(one.clone()),
@@ -108,55 +109,60 @@ impl Charge {
     }
 }
 
-/// A running writer.
-struct Process {
-    charge: Charge,
+/// A running writer process.
+struct WriterProcess {
+    assignment: WriterAssignment,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    life: Life,
-    /// Closes when the process is dropped or the server ends; then the guard ends all that was
-    /// started.
+    memory: WriterMemory,
+    /// Closes when this struct is dropped or the server ends. Then the guard kills the group.
     _lifeline: PipeWriter,
 }
 
-/// What came of asking a writer, and the lease: until it is dropped nobody else asks, so that
-/// whoever is next finds what this one wrote.
-pub(super) struct Asked<'a> {
-    /// How its turn ended.
-    pub(super) end: End,
-    /// Why it failed, in words for the operator.
+/// What a writer answered. Until it is dropped, no other beat can ask the writer, so that the next
+/// beat sees what this one wrote.
+pub(super) struct WriterAnswer<'a> {
+    /// What the writer adds.
+    pub(super) result: WriterResult,
+    /// Why it failed, for the operator.
     pub(super) failed: Option<String>,
-    _lease: Option<(SemaphorePermit<'a>, MutexGuard<'a, Option<Process>>)>,
+    _lease: Option<WriterLease<'a>>,
 }
 
-impl Asked<'_> {
-    /// Nobody was asked.
-    pub(super) fn nobody() -> Self {
+/// Keeps other beats from asking the writer.
+struct WriterLease<'a> {
+    _queued: SemaphorePermit<'a>,
+    _process: MutexGuard<'a, Option<WriterProcess>>,
+}
+
+impl WriterAnswer<'_> {
+    /// The answer if no writer is asked.
+    pub(super) fn not_asked() -> Self {
         Self {
-            end: End::Silence,
+            result: WriterResult::Silence,
             failed: None,
             _lease: None,
         }
     }
 }
 
-/// How a writer's turn ended.
-pub(super) enum End {
-    /// It proposes this bundle.
+/// What a writer adds to a beat.
+pub(super) enum WriterResult {
+    /// This bundle.
     Proposal(Value),
-    /// It adds nothing.
+    /// Nothing.
     Silence,
 }
 
-/// Why a writer adds nothing.
+/// Why a writer failed.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum WriterFailure {
     #[error("it cannot be started: {0}")]
     Start(std::io::Error),
     #[error("it cannot be written to or read from: {0}")]
     Io(#[from] std::io::Error),
-    #[error("{}", ended(*.0))]
+    #[error("{}", describe_exit(*.0))]
     Ended(Option<ExitStatus>),
     #[error("a line is longer than {LINE_BYTES_MAX} bytes")]
     Flood,
@@ -174,17 +180,17 @@ enum Failure {
     Stopping,
 }
 
-impl Failure {
-    /// A writer that asked too much was told so and has finished; every other failure leaves it in
-    /// an unknown state.
-    fn ends_the_process(&self) -> bool {
+impl WriterFailure {
+    /// Whether the process must end. At the loop limit the writer got an error and finished;
+    /// every other failure leaves it in an unknown state.
+    fn ends_process(&self) -> bool {
         !matches!(self, Self::LoopLimit)
     }
 
-    /// What the operator is told at once. What the writer said, and may have from somebody's
-    /// private entries, is for the audit alone.
-    fn told(&self) -> String {
-        let told = match self {
+    /// The message for the operator. The writer's own words may come from private entries, so only
+    /// the audit gets them.
+    fn public_message(&self) -> String {
+        let message = match self {
             Self::Garbage(_) => {
                 "it printed a line that is no tool request, proposal or no_write".to_owned()
             }
@@ -198,13 +204,13 @@ impl Failure {
             | Self::OutOfStep
             | Self::Stopping => self.to_string(),
         };
-        told.replace(|c: char| !(' '..='~').contains(&c), "?")
+        // The message goes into an HTTP header, which allows printable ASCII only.
+        message.replace(|c: char| !(' '..='~').contains(&c), "?")
     }
 }
 
-/// How a program ended, as far as that is known. A shell has its own numbers for one that it cannot
-/// start.
-fn ended(status: Option<ExitStatus>) -> String {
+/// Describes how a program ended. A shell exits with 127 or 126 if it cannot start a program.
+fn describe_exit(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
         return "it closed its pipes".to_owned();
     };
@@ -219,161 +225,180 @@ fn ended(status: Option<ExitStatus>) -> String {
     }
 }
 
-impl Room {
-    /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
+impl WorldHandle {
+    /// Asks the world's writer, if it has one. A failing writer adds nothing; only storage faults
+    /// are errors.
     pub(super) async fn ask_writer(
         self: &Arc<Self>,
         envelope: &Envelope,
-    ) -> Result<Asked<'_>, LedgerError> {
-        if self.read(Charge::of).is_none() {
-            return Ok(Asked::nobody());
+    ) -> Result<WriterAnswer<'_>, LedgerError> {
+        if self.read(WriterAssignment::current).is_none() {
+            return Ok(WriterAnswer::not_asked());
         }
-        let place = self.seat.places.try_acquire().map_err(|_| too_many())?;
-        let mut process = self.seat.process.lock().await;
-        // It may have changed while others were asked.
-        let Some(charge) = self.read(Charge::of) else {
-            return Ok(Asked::nobody());
+        // Fails at once when the queue is full: an unbounded queue would outlive its callers.
+        let queued = self
+            .writer
+            .queue
+            .try_acquire()
+            .map_err(|_| queue_full_fault())?;
+        let mut process = self.writer.process.lock().await;
+        // The configuration may have changed while this beat waited.
+        let Some(assignment) = self.read(WriterAssignment::current) else {
+            return Ok(WriterAnswer::not_asked());
         };
-        let mut tools = Tools::new(self, envelope, charge);
-        let end = match self.begin(&mut process, envelope, &tools.charge).await? {
-            Ok(due) => self.talk(&mut process, &due, envelope, &mut tools).await,
+        let mut tools = ToolSession::new(self, envelope, assignment);
+        let prepared = self
+            .prepare_writer(&mut process, envelope, &tools.assignment)
+            .await?;
+        let result = match prepared {
+            Ok(update) => {
+                self.converse_in_time(&mut process, &update, envelope, &mut tools)
+                    .await
+            }
             Err(failure) => Err(failure),
         };
         let (mut lines, mut failed) = (tools.lines, None);
-        let end = end.unwrap_or_else(|failure| {
-            if failure.ends_the_process() {
+        let result = result.unwrap_or_else(|failure| {
+            if failure.ends_process() {
                 *process = None;
             }
-            tracing::warn!(world = %self.name(), why = failure.told(), "the attached writer failed");
-            failed = Some(failure.told());
-            lines.push(self.line(envelope, "writer-failed", &json!({ "why": failure.to_string() })));
-            End::Silence
+            let message = failure.public_message();
+            tracing::warn!(world = %self.name(), why = message, "the attached writer failed");
+            failed = Some(message);
+            let details = json!({ "why": failure.to_string() });
+            lines.push(self.writer_audit_line(envelope, "writer-failed", &details));
+            WriterResult::Silence
         });
+        // Audit lines are recorded even if the writer failed and even if the beat is rejected
+        // later.
         if !lines.is_empty() {
-            self.commit(&mut self.pen().await, lines).await?;
+            self.commit(&mut self.lock_for_writing().await, lines)
+                .await?;
         }
-        Ok(Asked {
-            end,
+        Ok(WriterAnswer {
+            result,
             failed,
-            _lease: Some((place, process)),
+            _lease: Some(WriterLease {
+                _queued: queued,
+                _process: process,
+            }),
         })
     }
 
-    /// Ends a writer that is not the world's any more. One that is being asked is ended when its
-    /// beat is over.
-    pub(super) async fn dismiss_writer(&self) {
-        let mut process = self.seat.process.lock().await;
+    /// Ends a writer that is no longer the world's. It waits until the current beat is over.
+    pub(super) async fn end_outdated_writer(&self) {
+        let mut process = self.writer.process.lock().await;
         if process
             .as_ref()
-            .is_some_and(|process| !self.read(|world| process.charge.is_still(world)))
+            .is_some_and(|process| !self.read(|world| process.assignment.is_current(world)))
         {
             *process = None;
         }
     }
 
-    /// Tells the beat and hears the writer out, within its time and while the server goes on.
-    async fn talk(
+    /// Sends the beat to the writer and waits for its result, within its time limit and until the
+    /// server stops.
+    async fn converse_in_time(
         &self,
-        seat: &mut MutexGuard<'_, Option<Process>>,
-        due: &Due,
+        slot: &mut MutexGuard<'_, Option<WriterProcess>>,
+        update: &AnchorUpdate,
         envelope: &Envelope,
-        tools: &mut Tools<'_>,
-    ) -> Result<End, Failure> {
-        let process = seat.as_mut().ok_or(Failure::Ended(None))?;
+        tools: &mut ToolSession<'_>,
+    ) -> Result<WriterResult, WriterFailure> {
+        let process = slot.as_mut().ok_or(WriterFailure::Ended(None))?;
         let now = self.now();
         let message = self.read(|world| {
             let clock =
                 beat::clock_at(world, envelope, now).unwrap_or_else(|_| world.clock.clone());
-            beat_message(&clock, envelope, &tools.charge, due)
+            beat_message(&clock, envelope, &tools.assignment, update)
         });
         let seconds = self.read(|world| world.config.limits.writer_seconds);
-        let talk = process.converse(message, tools);
+        let conversation = process.converse(message, tools);
         tokio::select! {
-            end = tokio::time::timeout(Duration::from_secs(seconds), talk) => {
-                end.unwrap_or(Err(Failure::TimeOut(seconds)))
+            result = tokio::time::timeout(Duration::from_secs(seconds), conversation) => {
+                result.unwrap_or(Err(WriterFailure::TimeOut(seconds)))
             }
-            () = self.keeper.stopping.cancelled() => Err(Failure::Stopping),
+            () = self.services.stopping.cancelled() => Err(WriterFailure::Stopping),
         }
     }
 
-    /// Brings the writer to the boundary of a beat: running, and what it must know recorded. No
-    /// time-out ends this: what is on its way to the log must be taken over.
-    async fn begin(
+    /// Starts the writer if needed, and records the anchor that it must be sent. No time limit
+    /// applies here: facts that may already be durable must be applied.
+    async fn prepare_writer(
         self: &Arc<Self>,
-        seat: &mut MutexGuard<'_, Option<Process>>,
+        slot: &mut MutexGuard<'_, Option<WriterProcess>>,
         envelope: &Envelope,
-        charge: &Charge,
-    ) -> Result<Result<Due, Failure>, LedgerError> {
-        let serves = match seat.as_mut() {
-            Some(process) => process.serves(charge).await,
+        assignment: &WriterAssignment,
+    ) -> Result<Result<AnchorUpdate, WriterFailure>, LedgerError> {
+        let is_ready = match slot.as_mut() {
+            Some(process) => process.is_ready_for(assignment).await,
             None => false,
         };
-        if !serves {
-            **seat = match Process::start(charge) {
+        if !is_ready {
+            **slot = match WriterProcess::start(assignment) {
                 Ok(process) => Some(process),
                 Err(failure) => return Ok(Err(failure)),
             };
         }
-        let Some(process) = seat.as_mut() else {
-            return Ok(Err(Failure::Ended(None)));
+        let Some(process) = slot.as_mut() else {
+            return Ok(Err(WriterFailure::Ended(None)));
         };
-        let due = self
-            .due(
-                process.life.clone(),
-                charge.viewer(),
+        let update = self
+            .next_anchor(
+                process.memory.clone(),
+                assignment.viewer(),
                 Arc::clone(&envelope.request_id),
             )
             .await?;
-        if let Due::New(beginning) = &due {
-            self.record_epoch(envelope, beginning).await?;
-            if beginning.why == Why::Full {
-                // The old one is told to end, and nobody waits until it has.
-                *process = match Process::start(charge) {
+        if let AnchorUpdate::New(new) = &update {
+            self.record_epoch(envelope, new).await?;
+            if new.reason == AnchorReason::Full {
+                // Dropping the old process ends it; no one waits until it has ended.
+                *process = match WriterProcess::start(assignment) {
                     Ok(process) => process,
                     Err(failure) => return Ok(Err(failure)),
                 };
             }
-            process.life.begin(beginning);
+            process.memory.record_sent(new);
         }
-        Ok(Ok(due))
+        Ok(Ok(update))
     }
 
-    /// What the writer is to be told. Making packs takes a while, so it is done beside everything
-    /// else.
-    async fn due(
+    /// Decides what the writer is sent. Building packs takes a while, so it runs on a blocking
+    /// thread.
+    async fn next_anchor(
         self: &Arc<Self>,
-        life: Life,
+        memory: WriterMemory,
         viewer: Viewer,
         request: Arc<str>,
-    ) -> Result<Due, LedgerError> {
-        let room = Arc::clone(self);
-        let look = move || room.study(|world| life.due(&world.view(viewer), &request));
-        self.keeper.blocking(look).await
+    ) -> Result<AnchorUpdate, LedgerError> {
+        let handle = Arc::clone(self);
+        let build =
+            move || handle.read_long(|world| memory.next_anchor(&world.view(viewer), &request));
+        self.services.run_blocking(build).await
     }
 
-    /// Pack, anchor and epoch are one append; if it fails, the beat fails like any storage fault.
-    async fn record_epoch(
-        &self,
-        envelope: &Envelope,
-        beginning: &Beginning,
-    ) -> Result<(), LedgerError> {
-        let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
-        if let Some(carried) = beginning.carried {
-            facts.push(self.line(
+    /// Records the anchor, the rehydration and the epoch in one append. If it fails, the beat
+    /// fails.
+    async fn record_epoch(&self, envelope: &Envelope, new: &NewAnchor) -> Result<(), LedgerError> {
+        let mut facts = vec![Fact::Epoch(Box::new(new.epoch.clone()))];
+        if let Some(carried) = new.carried {
+            facts.push(self.writer_audit_line(
                 envelope,
-                Carried::LINE,
-                &carried.to_json(beginning.epoch.number),
+                RehydrationCounts::LINE,
+                &carried.to_json(new.epoch.number),
             ));
         }
-        self.commit(&mut self.pen().await, facts).await?;
-        if let Some(carried) = beginning.carried {
-            self.keeper.rehydrations.count(carried);
+        self.commit(&mut self.lock_for_writing().await, facts)
+            .await?;
+        if let Some(carried) = new.carried {
+            self.services.rehydrations.add(carried);
         }
         Ok(())
     }
 
-    fn line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {
-        Fact::Line(AuditLine {
+    fn writer_audit_line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {
+        Fact::AuditLine(AuditLine {
             at: self.now(),
             principal: ACTOR.to_owned(),
             what: what.to_owned(),
@@ -383,7 +408,7 @@ impl Room {
     }
 }
 
-fn too_many() -> Fault {
+fn queue_full_fault() -> Fault {
     Fault::new(
         Code::TooManyRequests,
         "",
@@ -391,16 +416,23 @@ fn too_many() -> Fault {
     )
 }
 
-/// A question as its line of audit shows it; of one that no tool takes, only its size.
-fn shown(request: &Value) -> Value {
+/// The form of a tool request in its audit line. Of a request that is too long for any tool, only
+/// the size.
+fn audited_request(request: &Value) -> Value {
     match request.to_string().len() {
-        ..=REQUEST_SHOWN_BYTES_MAX => request.clone(),
+        ..=AUDITED_REQUEST_BYTES_MAX => request.clone(),
         bytes => json!({ "bytes": bytes }),
     }
 }
 
-fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
-    let persons = charge.persons.as_ref();
+/// The first line that the writer gets for a beat.
+fn beat_message(
+    clock: &ClockState,
+    envelope: &Envelope,
+    assignment: &WriterAssignment,
+    update: &AnchorUpdate,
+) -> Value {
+    let persons = assignment.persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
     let mut message = json!({
         "type": "beat",
@@ -410,19 +442,19 @@ fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &
         "operator_text": envelope.input_text,
         "actor": ACTOR,
         "may_author": persons,
-        "view": charge.viewer().as_str(),
+        "view": assignment.viewer().as_str(),
     });
     let mut add = |key: &str, value: Value| {
         message
             .as_object_mut()
             .map(|fields| fields.insert(key.to_owned(), value))
     };
-    match due {
-        Due::Same(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
-        Due::New(beginning) => {
+    match update {
+        AnchorUpdate::Unchanged(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
+        AnchorUpdate::New(new) => {
             let pack = |text: &str| json::parse(text.as_bytes()).unwrap_or_default();
-            add("scene_anchor", pack(&beginning.epoch.anchor));
-            if let Some(rehydration) = &beginning.epoch.rehydration {
+            add("scene_anchor", pack(&new.epoch.anchor));
+            if let Some(rehydration) = &new.epoch.rehydration {
                 add("rehydration", pack(rehydration));
             }
         }
@@ -430,79 +462,60 @@ fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &
     message
 }
 
-/// The questions of one beat.
-struct Tools<'a> {
-    room: &'a Arc<Room>,
+/// The tool requests of one beat.
+struct ToolSession<'a> {
+    handle: &'a Arc<WorldHandle>,
     envelope: &'a Envelope,
-    charge: Charge,
+    assignment: WriterAssignment,
+    /// The number of entries when the beat began. All answers are from this position.
     position: u32,
-    asked: Arc<std::sync::Mutex<Loop>>,
-    /// It was told to finish: what it says now adds nothing.
+    tool_loop: Arc<std::sync::Mutex<ToolLoop>>,
+    /// Whether the loop limit was reached. Then the writer must finish, and its result adds
+    /// nothing.
     exhausted: bool,
     lines: Vec<Fact>,
 }
 
-impl<'a> Tools<'a> {
-    fn new(room: &'a Arc<Room>, envelope: &'a Envelope, charge: Charge) -> Self {
-        let asked = Arc::new(std::sync::Mutex::new(Loop::new(Arc::clone(
-            &envelope.request_id,
-        ))));
-        let position = room.read(World::position);
+impl<'a> ToolSession<'a> {
+    fn new(
+        handle: &'a Arc<WorldHandle>,
+        envelope: &'a Envelope,
+        assignment: WriterAssignment,
+    ) -> Self {
+        let tool_loop = ToolLoop::new(Arc::clone(&envelope.request_id));
         Self {
-            room,
+            handle,
             envelope,
-            charge,
-            position,
-            asked,
+            assignment,
+            position: handle.read(World::position),
+            tool_loop: Arc::new(std::sync::Mutex::new(tool_loop)),
             exhausted: false,
             lines: Vec::new(),
         }
     }
 
-    /// Takes a proposal. One for another request is an answer to an earlier beat.
-    fn proposed(&self, bundle: Value) -> Result<End, Failure> {
+    /// Accepts a proposal. One for another request belongs to an earlier beat.
+    fn accept_proposal(&self, bundle: Value) -> Result<WriterResult, WriterFailure> {
         let request = bundle.get("request_id").and_then(Value::as_str);
         match request {
-            _ if self.exhausted => Err(Failure::LoopLimit),
-            Some(request) if *request != *self.envelope.request_id => Err(Failure::OutOfStep),
-            _ => Ok(End::Proposal(bundle)),
+            _ if self.exhausted => Err(WriterFailure::LoopLimit),
+            Some(request) if *request != *self.envelope.request_id => Err(WriterFailure::OutOfStep),
+            _ => Ok(WriterResult::Proposal(bundle)),
         }
     }
 
-    /// Answers a question; the ledger is as it was when the beat began.
-    async fn answer(&mut self, request: Value) -> Result<String, Failure> {
-        let (room, position, asked) = (
-            Arc::clone(self.room),
-            self.position,
-            Arc::clone(&self.asked),
-        );
-        let (viewer, grant) = (self.charge.viewer(), self.charge.grant());
-        let answer = move || {
-            let caller = Caller {
-                identity: ACTOR.to_owned(),
-                eyes: Eyes::Attached(grant),
-            };
-            let answered = room.study(|world| {
-                let epoch = world.epoch().map(|epoch| EpochAnchor {
-                    viewer: &viewer,
-                    pack: &epoch.anchor,
-                });
-                let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-                asked.call(&request, |request| {
-                    tools::answer(world, position, &caller, request, epoch)
-                })
-            });
-            (answered, request)
-        };
-        let answered = self.room.keeper.blocking(answer).await;
-        let (answered, request) = answered.map_err(|error| Failure::Tool(error.to_string()))?;
+    /// Answers a tool request from the ledger as it was when the beat began.
+    async fn answer(&mut self, request: Value) -> Result<String, WriterFailure> {
+        let request = Arc::new(request);
+        let answered = self.run_tool(Arc::clone(&request)).await?;
         let fault = answered.as_ref().err().map(|fault| fault.code.word());
-        self.lines.push(self.room.line(
+        self.lines.push(self.handle.writer_audit_line(
             self.envelope,
             "tool",
-            &json!({ "request": shown(&request), "fault": fault }),
+            &json!({ "request": audited_request(&request), "fault": fault }),
         ));
         Ok(match answered {
+            // The pack is JSON already; parsing it again would only cost time.
             Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
             Err(fault) => {
                 self.exhausted |= fault.code == Code::LoopLimit;
@@ -511,65 +524,103 @@ impl<'a> Tools<'a> {
             }
         })
     }
+
+    /// Runs a tool on a blocking thread, because a search may take long.
+    async fn run_tool(
+        &self,
+        request: Arc<Value>,
+    ) -> Result<Result<Arc<str>, Fault>, WriterFailure> {
+        let (handle, position) = (Arc::clone(self.handle), self.position);
+        let tool_loop = Arc::clone(&self.tool_loop);
+        let viewer = self.assignment.viewer();
+        let caller = Caller {
+            identity: ACTOR.to_owned(),
+            views: AllowedViews::OfGrant(self.assignment.grant()),
+        };
+        let work = move || {
+            handle.read_long(|world| {
+                let epoch = world.epoch().map(|epoch| EpochAnchor {
+                    viewer: &viewer,
+                    pack: &epoch.anchor,
+                });
+                let mut tool_loop = tool_loop.lock().unwrap_or_else(PoisonError::into_inner);
+                tool_loop.call(&request, |request| {
+                    tools::answer(world, position, &caller, request, epoch)
+                })
+            })
+        };
+        let answered = self.handle.services.run_blocking(work).await;
+        answered.map_err(|error| WriterFailure::Tool(error.to_string()))
+    }
 }
 
-impl Process {
-    fn start(charge: &Charge) -> Result<Self, Failure> {
-        let (held, lifeline) = std::io::pipe().map_err(Failure::Start)?;
+impl WriterProcess {
+    fn start(assignment: &WriterAssignment) -> Result<Self, WriterFailure> {
+        // The guard holds the read end. It reads end-of-file when this process drops or loses the
+        // write end.
+        let (held, lifeline) = std::io::pipe().map_err(WriterFailure::Start)?;
         let mut command = Command::new("sh");
         command
-            .args(["-c", GUARDED, &charge.line])
+            .args(["-c", GUARD_SCRIPT, &assignment.line])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(held);
         let mut child = command
+            // A group of its own, so that the guard kills the writer and its children, but not the
+            // server.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map_err(Failure::Start)?;
+            .map_err(WriterFailure::Start)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Ended(None));
+            return Err(WriterFailure::Ended(None));
         };
         Ok(Self {
-            charge: charge.clone(),
+            assignment: assignment.clone(),
             child,
             input,
             output: BufReader::new(output),
-            life: Life::default(),
+            memory: WriterMemory::default(),
             _lifeline: lifeline,
         })
     }
 
-    /// Whether this process runs, was started for this, and has nothing left to say: words that
-    /// nobody asked for would be taken for the answer to the next beat.
-    async fn serves(&mut self, charge: &Charge) -> bool {
-        let runs = self.charge == *charge && matches!(self.child.try_wait(), Ok(None));
+    /// Whether this process runs, has this assignment, and has no unread output. Output that was
+    /// not asked for would be taken for the answer to the next beat.
+    async fn is_ready_for(&mut self, assignment: &WriterAssignment) -> bool {
+        let runs = self.assignment == *assignment && matches!(self.child.try_wait(), Ok(None));
+        // A zero timeout only polls: any data or end-of-file makes the process unusable.
         runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf())
             .await
             .is_err()
     }
 
-    /// How it ended: it has closed a pipe, which it mostly does by ending.
-    async fn status(&mut self) -> Option<ExitStatus> {
-        tokio::time::timeout(ENDING, self.child.wait())
+    /// The exit status of a process that has closed a pipe, usually by ending.
+    async fn exit_status(&mut self) -> Option<ExitStatus> {
+        tokio::time::timeout(EXIT_WAIT, self.child.wait())
             .await
             .ok()
             .and_then(Result::ok)
     }
 
-    /// Tells the beat and answers questions until the writer is done.
-    async fn converse(&mut self, message: Value, tools: &mut Tools<'_>) -> Result<End, Failure> {
+    /// Sends the beat and answers tool requests until the writer is done.
+    async fn converse(
+        &mut self,
+        message: Value,
+        tools: &mut ToolSession<'_>,
+    ) -> Result<WriterResult, WriterFailure> {
         self.send(message.to_string()).await?;
         loop {
-            let said = self.receive().await?;
-            let garbage = || Failure::Garbage(said.chars().take(200).collect());
-            let mut value = json::parse(said.as_bytes()).map_err(|_| garbage())?;
+            let line = self.receive().await?;
+            let garbage = || WriterFailure::Garbage(line.chars().take(200).collect());
+            let mut value = json::parse(line.as_bytes()).map_err(|_| garbage())?;
             match value.get("type").and_then(Value::as_str) {
                 Some("tool") => {
                     let request = value
                         .get_mut("request")
                         .map(Value::take)
                         .ok_or_else(garbage)?;
+                    // Behind the loop limit, a further tool request breaks the protocol.
                     if tools.exhausted {
                         return Err(garbage());
                     }
@@ -581,19 +632,20 @@ impl Process {
                         .get_mut("bundle")
                         .map(Value::take)
                         .ok_or_else(garbage)?;
-                    return tools.proposed(bundle);
+                    return tools.accept_proposal(bundle);
                 }
-                Some("no_write") if tools.exhausted => return Err(Failure::LoopLimit),
-                Some("no_write") => return Ok(End::Silence),
+                Some("no_write") if tools.exhausted => return Err(WriterFailure::LoopLimit),
+                Some("no_write") => return Ok(WriterResult::Silence),
                 _ => return Err(garbage()),
             }
         }
     }
 
-    /// Sends a line. A writer that has ended reads no more, even if another process holds its pipe.
-    async fn send(&mut self, mut line: String) -> Result<(), Failure> {
+    /// Sends a line. It also waits for the process to end, because another process may hold the
+    /// pipe open after that, and a full pipe would block for ever.
+    async fn send(&mut self, mut line: String) -> Result<(), WriterFailure> {
         line.push('\n');
-        self.life.exchanged(line.len());
+        self.memory.add_bytes(line.len());
         let Self { input, child, .. } = self;
         let send = async {
             input.write_all(line.as_bytes()).await?;
@@ -602,41 +654,42 @@ impl Process {
         let sent = tokio::select! {
             biased;
             sent = send => sent,
-            status = child.wait() => return Err(Failure::Ended(status.ok())),
+            status = child.wait() => return Err(WriterFailure::Ended(status.ok())),
         };
         match sent {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                Err(Failure::Ended(self.status().await))
+                Err(WriterFailure::Ended(self.exit_status().await))
             }
             sent => Ok(sent?),
         }
     }
 
-    async fn receive(&mut self) -> Result<String, Failure> {
+    async fn receive(&mut self) -> Result<String, WriterFailure> {
         let mut line = Vec::new();
         let Self { output, child, .. } = self;
+        // The limit keeps a writer without line ends from filling the memory.
         let mut bounded = output.take(LINE_BYTES_MAX);
         tokio::select! {
             biased;
             read = bounded.read_until(b'\n', &mut line) => drop(read?),
-            _ = child.wait() => last_words(self.output.get_ref(), &mut line)?,
+            _ = child.wait() => read_remaining(self.output.get_ref(), &mut line)?,
         }
-        self.life.exchanged(line.len());
+        self.memory.add_bytes(line.len());
         if line.len() as u64 >= LINE_BYTES_MAX {
-            return Err(Failure::Flood);
+            return Err(WriterFailure::Flood);
         }
         match line.pop() {
             Some(b'\n') => {
-                String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned()))
+                String::from_utf8(line).map_err(|_| WriterFailure::Garbage("no UTF-8".to_owned()))
             }
-            Some(_) | None => Err(Failure::Ended(self.status().await)),
+            Some(_) | None => Err(WriterFailure::Ended(self.exit_status().await)),
         }
     }
 }
 
-/// What a writer that has ended said before: it is in the pipe already. Another process that holds
-/// the pipe is not waited for.
-fn last_words(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
+/// Reads the rest of a line that an ended writer left in the pipe. It does not wait for another
+/// process that may hold the pipe open.
+fn read_remaining(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
     let mut piece = [0; 4096];
     while line.last() != Some(&b'\n') && (line.len() as u64) < LINE_BYTES_MAX {
         match rustix::io::read(output, &mut piece) {

@@ -1,4 +1,5 @@
-//! The arguments of a tool: known by name, or the call is refused.
+//! The arguments of a tool call. An unknown argument is rejected, so that a misspelt one is not
+//! silently ignored.
 
 use serde_json::{Map, Value};
 use turnkeep_ledger::json::Node;
@@ -8,7 +9,7 @@ use turnkeep_ledger::{Code, Fault};
 pub(super) struct Arguments<'a>(Node<'a>);
 
 impl<'a> Arguments<'a> {
-    /// These arguments, if each of them is one of the tool's.
+    /// Checks that the tool has all of these arguments.
     pub(super) fn new(value: &'a Value, schema: &Value) -> Result<Self, Fault> {
         let node = Node::root(value, Code::ToolRequestInvalid);
         let known = schema.get("properties").and_then(Value::as_object);
@@ -30,17 +31,17 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub(super) fn text(&self, name: &str) -> Result<&'a str, Fault> {
         self.0.field(name)?.text()
     }
 
-    /// A text that may be there.
+    /// An optional text.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
         self.0.optional(name)?.map(|node| node.text()).transpose()
     }
 
-    /// A number that may be there.
+    /// An optional number.
     pub(super) fn optional_count(&self, name: &str) -> Result<Option<usize>, Fault> {
         let count = self
             .0
@@ -50,7 +51,7 @@ impl<'a> Arguments<'a> {
         Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
-    /// Texts that may be there.
+    /// Optional texts.
     pub(super) fn optional_texts(&self, name: &str) -> Result<Option<Vec<&'a str>>, Fault> {
         let Some(node) = self.0.optional(name)? else {
             return Ok(None);
@@ -62,13 +63,13 @@ impl<'a> Arguments<'a> {
             .map(Some)
     }
 
-    /// All of them.
+    /// All arguments.
     pub(super) fn root(&self) -> &Node<'a> {
         &self.0
     }
 
-    /// The value of an argument; null where it is absent.
-    pub(super) fn given(&self, name: &str) -> Value {
+    /// The value of an argument, or null if it is missing.
+    pub(super) fn value(&self, name: &str) -> Value {
         self.0.value.get(name).cloned().unwrap_or_default()
     }
 }

@@ -1,35 +1,36 @@
-//! How many bytes an answer may take.
+//! Limits the bytes of an answer.
 //!
-//! An answer is put together from values that are each taken while they fit. What does not fit is
-//! left for the next call; the first value always gets in, its longest text cut if need be, so that
-//! every call goes on.
+//! An answer adds values one by one while they fit, and leaves the others for the next call. The
+//! first value is always included, with its longest text cut if necessary, so that every call makes
+//! progress.
 
 use serde_json::Value;
 use turnkeep_ledger::{Code, Fault};
 
 use super::arguments::Arguments;
 
-/// An answer's bytes unless the caller says otherwise.
+/// The bytes of an answer unless the caller says otherwise.
 pub(super) const ANSWER_BYTES_DEFAULT: usize = 32 << 10;
-/// What one entry takes with everything but its text, and a little of that.
+/// The bytes of one entry without its text, and a little of the text.
 pub(super) const ANSWER_BYTES_MIN: usize = 4 << 10;
-/// The most that a caller may ask for.
+/// The most bytes that a caller may ask for.
 pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// What cursors and the names of fields take.
+/// The bytes of cursors and field names around the values.
 const FRAME_BYTES: usize = 1 << 10;
 
-/// The bytes that are left.
+/// The remaining bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     left: usize,
 }
 
 impl Budget {
-    /// The budget that a caller asks for with `max_bytes`.
-    pub(super) fn of(arguments: &Arguments<'_>) -> Result<Self, Fault> {
+    /// The budget that the caller asks for with `max_bytes`.
+    pub(super) fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Fault> {
         let asked = arguments
             .optional_count("max_bytes")?
             .unwrap_or(ANSWER_BYTES_DEFAULT);
+        // Below the minimum not even one entry without its text would fit.
         if !(ANSWER_BYTES_MIN..=ANSWER_BYTES_MAX).contains(&asked) {
             let message = format!("must be {ANSWER_BYTES_MIN} to {ANSWER_BYTES_MAX}");
             return Err(Fault::new(Code::BadLimit, "max_bytes", message));
@@ -39,22 +40,22 @@ impl Budget {
         })
     }
 
-    /// Takes a value and the comma behind it, if it fits.
-    pub(super) fn take(&mut self, value: &Value) -> bool {
+    /// Uses up the bytes of a value and a comma, if they fit.
+    pub(super) fn try_take(&mut self, value: &Value) -> bool {
         let left = self.left.checked_sub(value.to_string().len() + 1);
         self.left = left.unwrap_or(self.left);
         left.is_some()
     }
 
-    /// How many bytes of a text fit beside a value that has none of it yet, up to the end of a
-    /// character.
-    pub(super) fn piece_of(self, text: &str, rest: &Value) -> usize {
+    /// How many bytes of a text fit beside `rest`, the value without that text. Ends on a character
+    /// boundary.
+    pub(super) fn text_bytes_beside(self, text: &str, rest: &Value) -> usize {
         let left = self.left.saturating_sub(rest.to_string().len() + 1);
         prefix_within(text, left)
     }
 }
 
-/// The longest beginning of a text that takes no more than so many bytes inside a JSON string.
+/// The longest beginning of a text that takes at most so many bytes in a JSON string.
 fn prefix_within(text: &str, json_bytes_max: usize) -> usize {
     let mut taken = 0;
     for (place, character) in text.char_indices() {
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_takes_nothing() {
         let mut budget = Budget { left: 10 };
-        assert!(!budget.take(&json!("0123456789")) && budget.left == 10);
-        assert!(budget.take(&json!("0123456")) && budget.left == 0);
+        assert!(!budget.try_take(&json!("0123456789")) && budget.left == 10);
+        assert!(budget.try_take(&json!("0123456")) && budget.left == 0);
     }
 }

@@ -1,4 +1,7 @@
-//! The tools that there are, and whose they are.
+//! The list of tools, and which callers have each.
+//!
+//! A caller never sees a tool that it may not use, and calling one is the same error as an unknown
+//! tool. Names, texts and schemas are visible to clients.
 
 use std::sync::LazyLock;
 
@@ -9,10 +12,10 @@ use super::budget::{ANSWER_BYTES_DEFAULT, ANSWER_BYTES_MAX, ANSWER_BYTES_MIN};
 use super::reading::{IDS_MAX, ITEMS_MAX, WAIT_SECONDS_MAX};
 use crate::principal::Caller;
 
-/// Who has a tool.
+/// Which callers have a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// Everyone; the owner says in which world.
+enum ToolAudience {
+    /// Every caller. The owner names the world.
     Reader,
     /// Persons with a write grant.
     Writer,
@@ -23,7 +26,7 @@ enum Whose {
 /// A tool.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    whose: Whose,
+    audience: ToolAudience,
     title: &'static str,
     description: &'static str,
     properties: Value,
@@ -37,23 +40,23 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         .collect()
 });
 
-fn text(description: &str) -> Value {
+fn text_property(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
-fn texts(description: &str) -> Value {
+fn texts_property(description: &str) -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": description })
 }
 
-fn count(description: &str, max: usize) -> Value {
+fn count_property(description: &str, max: usize) -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": max, "description": description })
 }
 
-fn place(description: &str) -> Value {
+fn offset_property(description: &str) -> Value {
     json!({ "type": "integer", "minimum": 0, "description": description })
 }
 
-fn max_bytes() -> Value {
+fn max_bytes_property() -> Value {
     let description = format!("The answer's bytes at most; {ANSWER_BYTES_DEFAULT} unless given");
     json!({
         "type": "integer", "minimum": ANSWER_BYTES_MIN, "maximum": ANSWER_BYTES_MAX, "description": description,
@@ -61,13 +64,13 @@ fn max_bytes() -> Value {
 }
 
 fn reading_tools() -> Vec<Tool> {
-    [tools_to_begin_with(), tools_that_look_up()]
+    [starting_tools(), lookup_tools()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn reader(
+fn reading_tool(
     name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -76,7 +79,7 @@ fn reader(
 ) -> Tool {
     Tool {
         name,
-        whose: Whose::Reader,
+        audience: ToolAudience::Reader,
         title,
         description,
         properties,
@@ -84,18 +87,18 @@ fn reader(
     }
 }
 
-fn tools_to_begin_with() -> Vec<Tool> {
+fn starting_tools() -> Vec<Tool> {
     vec![
-        reader(
+        reading_tool(
             "whoami",
             "Who you are here",
             "Use it when you need to know who you are here, what you may do, or how somebody is called. It gives \
              your person, your world, your rights, everyone else with id and label, the world's time, and \
              `cursor_now` to wait for news from now on.",
-            json!({ "after": text("A former answer's `next_after`, for more persons") }),
+            json!({ "after": text_property("A former answer's `next_after`, for more persons") }),
             &[],
         ),
-        reader(
+        reading_tool(
             "ledger_read",
             "Read the stream",
             "Use it first of all, with `newest`, to learn what is going on; then, with `cursor`, whenever you want \
@@ -103,73 +106,73 @@ fn tools_to_begin_with() -> Vec<Tool> {
              It gives entries in order, each with its audience in words; pass `cursor_after` as `cursor` to go on. \
              An entry with `next_offset` is cut: ledger_get has the rest.",
             json!({
-                "cursor": text("A former answer's `cursor_after`; none starts at the beginning"),
-                "newest": count("The newest so many instead, up to now", projection::PAGE_ENTRIES_MAX),
-                "limit": count("Entries at most; 500 unless given", projection::PAGE_ENTRIES_MAX),
+                "cursor": text_property("A former answer's `cursor_after`; none starts at the beginning"),
+                "newest": count_property("The newest so many instead, up to now", projection::PAGE_ENTRIES_MAX),
+                "limit": count_property("Entries at most; 500 unless given", projection::PAGE_ENTRIES_MAX),
                 "wait_seconds": {
                     "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX,
                     "description": "If there is nothing behind the cursor, wait so long for it; 0 unless given",
                 },
-                "max_bytes": max_bytes(),
+                "max_bytes": max_bytes_property(),
             }),
             &[],
         ),
     ]
 }
 
-fn tools_that_look_up() -> Vec<Tool> {
+fn lookup_tools() -> Vec<Tool> {
     vec![
-        reader(
+        reading_tool(
             "ledger_search",
             "Search the ledger",
             "Use it before you ask somebody, decide something or repeat work: it may have been said. It finds \
              entries by words, best first, as verbatim excerpts with their ids, authors and audiences. Words in \
              double quotes must occur exactly so. No words and a time window: newest first.",
             json!({
-                "query": text("Words to match"),
-                "person_id": text("Only what this person wrote: an id or a label"),
-                "from": text("Not before this time, RFC 3339"),
-                "to": text("Before this time, RFC 3339"),
-                "limit": count("Results at most; 10 unless given", 200),
-                "max_bytes": max_bytes(),
+                "query": text_property("Words to match"),
+                "person_id": text_property("Only what this person wrote: an id or a label"),
+                "from": text_property("Not before this time, RFC 3339"),
+                "to": text_property("Before this time, RFC 3339"),
+                "limit": count_property("Results at most; 10 unless given", 200),
+                "max_bytes": max_bytes_property(),
             }),
             &["query"],
         ),
-        reader(
+        reading_tool(
             "ledger_get",
             "Get entries by id",
             "Use it to read an entry that was cut, or to quote entries whose ids you have. One id gives as much of \
              its text as fits, from `offset` on; `next_offset` says where to go on. Several ids give the beginning \
              of each. What you may not see is absent.",
             json!({
-                "ids": texts("Ids of entries (e_…) or bundles (b_…)"),
-                "offset": place("The first byte of the one entry's text; 0 unless given"),
-                "limit": count("Entries at most", IDS_MAX),
-                "max_bytes": max_bytes(),
+                "ids": texts_property("Ids of entries (e_…) or bundles (b_…)"),
+                "offset": offset_property("The first byte of the one entry's text; 0 unless given"),
+                "limit": count_property("Entries at most", IDS_MAX),
+                "max_bytes": max_bytes_property(),
             }),
             &["ids"],
         ),
-        reader(
+        reading_tool(
             "ledger_pocket",
             "Read the calendar or the messages",
             "Use it when you need to know what is planned, or what was noted as a message. It gives the items that \
              still stand, oldest first, with `item_id` to move or cancel them by ledger_write, and the world's time.",
             json!({
                 "part": { "type": "string", "enum": ["calendar", "messages"], "description": "Which list" },
-                "skip": place("A former answer's `next_skip`"),
-                "limit": count("Items at most", ITEMS_MAX),
-                "max_bytes": max_bytes(),
+                "skip": offset_property("A former answer's `next_skip`"),
+                "limit": count_property("Items at most", ITEMS_MAX),
+                "max_bytes": max_bytes_property(),
             }),
             &["part"],
         ),
-        reader(
+        reading_tool(
             "capsule_get",
             "What is known of a person",
             "Use it before you work with a person or write about one: verbatim excerpts by and about that person.",
-            json!({ "person_id": text("Whom it is about: an id or a label") }),
+            json!({ "person_id": text_property("Whom it is about: an id or a label") }),
             &["person_id"],
         ),
-        reader(
+        reading_tool(
             "scene_pack_build",
             "The scene",
             "Use it to catch up in one call after a long pause: the scene as it was last set, or the newest \
@@ -183,7 +186,7 @@ fn tools_that_look_up() -> Vec<Tool> {
 fn writing_tool() -> Tool {
     Tool {
         name: "ledger_write",
-        whose: Whose::Writer,
+        audience: ToolAudience::Writer,
         title: "Write to the ledger",
         description: "Use it to tell others a result, a decision, a question or an answer. It adds entries in your \
             own name, all of them or none. They stay for ever as they are: a correction is a new entry. Without \
@@ -204,27 +207,28 @@ fn writing_properties() -> Value {
         },
         "description": "Several entries, instead of `text` and its companions",
     });
-    properties["expected_cursor"] = text("The `cursor_after` that you read last");
-    properties["request_id"] = text("Your own key for this write: the same again is written once");
+    properties["expected_cursor"] = text_property("The `cursor_after` that you read last");
+    properties["request_id"] =
+        text_property("Your own key for this write: the same again is written once");
     properties
 }
 
 fn entry_properties() -> Value {
     json!({
-        "text": text("The words, kept to the byte"),
-        "visible_to": texts("Who may see it besides you: ids or labels of persons, or GEORGE for the operator"),
-        "reply_to": text("The entry_id of the entry that this one answers"),
+        "text": text_property("The words, kept to the byte"),
+        "visible_to": texts_property("Who may see it besides you: ids or labels of persons, or GEORGE for the operator"),
+        "reply_to": text_property("The entry_id of the entry that this one answers"),
         "calendar": {
             "type": "array",
             "description": "Dates in this entry. Title, location and notes are words of its text, letter by letter",
             "items": {
                 "type": "object",
                 "properties": {
-                    "title": text("What; without it the item only cancels the one that it supersedes"),
-                    "time": text("When, RFC 3339"),
-                    "location": text("Where"),
-                    "notes": text("More about it"),
-                    "supersedes": text("The item_id that this one replaces or cancels"),
+                    "title": text_property("What; without it the item only cancels the one that it supersedes"),
+                    "time": text_property("When, RFC 3339"),
+                    "location": text_property("Where"),
+                    "notes": text_property("More about it"),
+                    "supersedes": text_property("The item_id that this one replaces or cancels"),
                 },
                 "additionalProperties": false,
             },
@@ -235,7 +239,7 @@ fn entry_properties() -> Value {
 fn store_tools() -> Vec<Tool> {
     let tool = |name, title, description, properties, required| Tool {
         name,
-        whose: Whose::Owner,
+        audience: ToolAudience::Owner,
         title,
         description,
         properties,
@@ -247,9 +251,9 @@ fn store_tools() -> Vec<Tool> {
             "List contexts",
             "Use it to find a conversation in the store: its contexts, newest first.",
             json!({
-                "label": text("Only contexts with this label: `key` or `key=value`"),
-                "cursor": text("A page's `next_cursor`"),
-                "limit": count("At most so many; 64 unless given", 1000),
+                "label": text_property("Only contexts with this label: `key` or `key=value`"),
+                "cursor": text_property("A page's `next_cursor`"),
+                "limit": count_property("At most so many; 64 unless given", 1000),
             }),
             &[],
         ),
@@ -258,9 +262,9 @@ fn store_tools() -> Vec<Tool> {
             "Read turns",
             "Use it to read a context: a page of its turns, oldest first, ending at its head or before a turn.",
             json!({
-                "context_id": text("The context"),
-                "before_turn_id": text("Only ancestors of this turn"),
-                "limit": count("At most so many; 64 unless given", 1000),
+                "context_id": text_property("The context"),
+                "before_turn_id": text_property("Only ancestors of this turn"),
+                "limit": count_property("At most so many; 64 unless given", 1000),
             }),
             &["context_id"],
         ),
@@ -268,7 +272,7 @@ fn store_tools() -> Vec<Tool> {
             "store_turn",
             "Read a turn",
             "Use it to read one turn with its payload.",
-            json!({ "turn_id": text("The turn") }),
+            json!({ "turn_id": text_property("The turn") }),
             &["turn_id"],
         ),
     ]
@@ -276,20 +280,22 @@ fn store_tools() -> Vec<Tool> {
 
 impl Tool {
     fn is_for(&self, caller: &Caller) -> bool {
-        match (self.whose, caller) {
-            (Whose::Reader, _) | (Whose::Owner, Caller::Owner) => true,
-            (Whose::Writer, Caller::Person(person)) => {
+        match (self.audience, caller) {
+            (ToolAudience::Reader, _) | (ToolAudience::Owner, Caller::Owner) => true,
+            (ToolAudience::Writer, Caller::Person(person)) => {
                 matches!(person.who, Principal::Person { write: true, .. })
             }
-            (Whose::Writer, Caller::Owner) | (Whose::Owner, Caller::Person(_)) => false,
+            (ToolAudience::Writer, Caller::Owner) | (ToolAudience::Owner, Caller::Person(_)) => {
+                false
+            }
         }
     }
 
     /// The schema of its arguments.
     pub(super) fn schema(&self, caller: &Caller) -> Value {
         let mut properties = self.properties.clone();
-        if self.whose == Whose::Reader && matches!(caller, Caller::Owner) {
-            properties["world"] = text("The world; `default` unless given");
+        if self.audience == ToolAudience::Reader && matches!(caller, Caller::Owner) {
+            properties["world"] = text_property("The world; `default` unless given");
         }
         json!({
             "type": "object",
@@ -300,7 +306,7 @@ impl Tool {
     }
 
     fn describe(&self, caller: &Caller) -> Value {
-        let reads = self.whose != Whose::Writer;
+        let reads = self.audience != ToolAudience::Writer;
         json!({
             "name": self.name,
             "title": self.title,
@@ -313,8 +319,8 @@ impl Tool {
     }
 }
 
-/// The caller's tools, as a list of tools shows them.
-pub(super) fn of(caller: &Caller) -> Vec<Value> {
+/// The caller's tools, in the form of `tools/list`.
+pub(super) fn list_tools(caller: &Caller) -> Vec<Value> {
     TOOLS
         .iter()
         .filter(|tool| tool.is_for(caller))
@@ -322,8 +328,8 @@ pub(super) fn of(caller: &Caller) -> Vec<Value> {
         .collect()
 }
 
-/// One of the caller's tools.
-pub(super) fn find(caller: &Caller, name: &str) -> Option<&'static Tool> {
+/// A tool of the caller by its name.
+pub(super) fn find_tool(caller: &Caller, name: &str) -> Option<&'static Tool> {
     TOOLS
         .iter()
         .find(|tool| tool.name == name && tool.is_for(caller))

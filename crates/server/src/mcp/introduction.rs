@@ -1,7 +1,7 @@
-//! Who the caller is, in which world, who else is there, and how to begin: in words for a model
-//! that has read nothing yet, and as the answer of `whoami`.
+//! Introduces the caller: who the caller is, in which world, who else is there, and how to begin.
+//! It is a text for a model that has read nothing yet, and the answer of `whoami`.
 //!
-//! Both are made from the caller's own view, so they name only persons whom the caller may know of.
+//! Both are made from the caller's own view, so they name only persons whom the caller may know.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use turnkeep_ledger::known_persons::{KnownPerson, known_persons};
 use turnkeep_ledger::{Principal, World, cursor};
 
 use crate::error::ApiError;
-use crate::http::ledger::tools::Asker;
+use crate::http::ledger::tools::WorldCaller;
 use crate::principal::Caller;
 use crate::shared::Shared;
 
-/// Persons whom the first words name; `whoami` lists the others.
+/// How many persons the instructions name; `whoami` lists the others.
 const INTRODUCED_PERSONS_MAX: usize = 40;
-/// Worlds that the first words to an owner name.
+/// How many worlds the owner's instructions name.
 const INTRODUCED_WORLDS_MAX: usize = 40;
-/// Persons in one answer of `whoami`.
+/// Persons per answer of `whoami`.
 pub(super) const LISTED_PERSONS_MAX: usize = 200;
 
 const WHAT_IT_IS: &str = "Turnkeep keeps one shared history that its people search, read, cite and add to. It is \
@@ -30,20 +30,22 @@ const HOW_TO_READ: &str = "To start, call ledger_read with newest = 20 and keep 
 const HOW_TO_WRITE: &str = "Write with ledger_write what others need to know: results, decisions, questions. \
     Everyone sees it unless you give visible_to. Persons are named by id or label.";
 
-/// The first words to a caller.
+/// The instructions for a caller.
 pub(super) async fn instructions(shared: &Shared, caller: &Caller) -> Result<String, ApiError> {
     match caller {
-        Caller::Owner => Ok(to_the_owner(shared)),
+        Caller::Owner => Ok(instructions_for_owner(shared)),
         Caller::Person(person) => {
-            let (room, who) = (Arc::clone(&person.room), person.who.clone());
+            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
             shared
-                .blocking(move || Ok(room.study(|world| to_a_person(world, &who))))
+                .blocking(
+                    move || Ok(handle.read_long(|world| instructions_for_person(world, &who))),
+                )
                 .await
         }
     }
 }
 
-fn to_a_person(world: &World, who: &Principal) -> String {
+fn instructions_for_person(world: &World, who: &Principal) -> String {
     let view = world.view(who.viewer());
     let persons = known_persons(&view);
     let own = view.viewer.as_str();
@@ -59,17 +61,17 @@ fn to_a_person(world: &World, who: &Principal) -> String {
         _ => format!("You may read, and write as {own}. {HOW_TO_WRITE}"),
     };
     let world = &world.config.world;
-    let others = introduced(&others);
+    let others = list_others(&others);
     format!(
         "{WHAT_IT_IS}\n\nYou are {you} in the world `{world}`. {others} {rights}\n\n{HOW_TO_READ}"
     )
 }
 
-fn introduced(others: &[&KnownPerson]) -> String {
+fn list_others(others: &[&KnownPerson]) -> String {
     let names: Vec<String> = others
         .iter()
         .take(INTRODUCED_PERSONS_MAX)
-        .map(|person| introduce(person))
+        .map(|person| name_with_role(person))
         .collect();
     match others.len().saturating_sub(INTRODUCED_PERSONS_MAX) {
         0 => format!("Others here: {}.", names.join(", ")),
@@ -80,7 +82,7 @@ fn introduced(others: &[&KnownPerson]) -> String {
     }
 }
 
-fn introduce(person: &KnownPerson) -> String {
+fn name_with_role(person: &KnownPerson) -> String {
     let name = person.in_words();
     if person.id.as_str() == turnkeep_ledger::ids::OPERATOR {
         format!("{name}, the operator")
@@ -89,12 +91,12 @@ fn introduce(person: &KnownPerson) -> String {
     }
 }
 
-fn to_the_owner(shared: &Shared) -> String {
+fn instructions_for_owner(shared: &Shared) -> String {
     let worlds = shared.worlds.list();
     let names: Vec<String> = worlds
         .iter()
         .take(INTRODUCED_WORLDS_MAX)
-        .map(|room| format!("`{}`", room.name()))
+        .map(|handle| format!("`{}`", handle.name()))
         .collect();
     let more = match worlds.len().saturating_sub(INTRODUCED_WORLDS_MAX) {
         0 => String::new(),
@@ -107,24 +109,22 @@ fn to_the_owner(shared: &Shared) -> String {
     )
 }
 
-/// What `whoami` answers: persons from one id on, and where the next ones begin.
-pub(super) fn whoami(world: &World, asker: &Asker, after: Option<&str>) -> Value {
-    let view = world.view(asker.who.viewer());
+/// The answer of `whoami`: a page of persons behind the id `after`, and where the next page begins.
+pub(super) fn whoami_json(world: &World, world_caller: &WorldCaller, after: Option<&str>) -> Value {
+    let view = world.view(world_caller.who.viewer());
     let persons = known_persons(&view);
     let own = view.viewer.as_str();
     let label = persons
         .iter()
         .find(|person| person.id.as_str() == own)
         .map_or(own, |person| &person.label);
-    // The operator is the first of them, whatever its id; the others follow by theirs.
-    let passed = |after| {
-        persons
-            .iter()
-            .skip(1)
-            .take_while(|person| person.id.as_str() <= after)
-            .count()
+    // `known_persons` puts the operator first; the others are sorted by id.
+    let begin = match (after, persons.split_first()) {
+        (Some(after), Some((_, others))) => {
+            1 + others.partition_point(|person| person.id.as_str() <= after)
+        }
+        _ => 0,
     };
-    let begin = after.map_or(0, |after| 1 + passed(after));
     let page: Vec<&KnownPerson> = persons
         .iter()
         .skip(begin)
@@ -137,8 +137,8 @@ pub(super) fn whoami(world: &World, asker: &Asker, after: Option<&str>) -> Value
         "person_id": own,
         "label": label,
         "world_id": world.config.world.as_str(),
-        "may_write": matches!(asker.who, Principal::Person { write: true, .. }),
-        "persons": page.iter().map(|person| shape(person)).collect::<Vec<_>>(),
+        "may_write": matches!(world_caller.who, Principal::Person { write: true, .. }),
+        "persons": page.iter().map(|person| person_json(person)).collect::<Vec<_>>(),
         "next_after": last.filter(|_| has_more),
         "world_time": shown.then(|| world.clock.time.as_str()),
         "timezone": shown.then(|| world.clock.timezone.as_str()),
@@ -147,7 +147,7 @@ pub(super) fn whoami(world: &World, asker: &Asker, after: Option<&str>) -> Value
     })
 }
 
-fn shape(person: &KnownPerson) -> Value {
+fn person_json(person: &KnownPerson) -> Value {
     let mut shape = json!({ "person_id": person.id.as_str(), "label": person.label });
     if let Some(identity) = &person.identity {
         shape["identity"] = identity.as_str().into();

@@ -1,9 +1,9 @@
-//! Resources and `subscriptions/listen`: a client learns that there is something new in a stream.
+//! Resources and `subscriptions/listen`: notifies a client when a stream has new entries.
 //!
-//! The one kind of resource is the stream of a world, `turnkeep://worlds/WORLD/stream`, as the
-//! caller may see it. A subscription says that it grew, never what it holds, and only when the
-//! caller may see more than before. It ends with the client, with the token, or with the server,
-//! which then says a last word.
+//! The only resource is the stream of a world, `turnkeep://worlds/WORLD/stream`, as the caller may
+//! see it. A subscription says that the stream grew, not what is in it, and only when the caller
+//! can see more entries than before. It ends when the client disconnects, the token expires or the
+//! server stops. In the last two cases the server sends a final message.
 
 use std::sync::Arc;
 
@@ -16,39 +16,40 @@ use super::arguments::Arguments;
 use super::reading;
 use super::rpc::{Failure, Request};
 use crate::error::ApiError;
-use crate::http::ledger::tools::Asker;
+use crate::http::ledger::tools::WorldCaller;
 use crate::http::sse::{self, Sender};
 use crate::principal::Caller;
 use crate::shared::Shared;
 
-/// Streams that a list of resources names.
+/// How many streams `resources/list` names.
 const LISTED_MAX: usize = 200;
-/// Addresses that a subscription is asked for; the first that is the caller's is followed.
+/// How many addresses of a subscription are considered. Only the first one that the caller may read
+/// is followed.
 const ASKED_MAX: usize = 64;
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn address(world: &str) -> String {
+fn stream_address(world: &str) -> String {
     format!("turnkeep://worlds/{world}/stream")
 }
 
-/// The caller's place in the world whose stream an address names.
-fn asker_at(shared: &Shared, caller: &Caller, address: &str) -> Option<Asker> {
+/// The caller in the world of a stream address; `None` if the caller may not read that stream.
+fn caller_at(shared: &Shared, caller: &Caller, address: &str) -> Option<WorldCaller> {
     let world = address
         .strip_prefix("turnkeep://worlds/")?
         .strip_suffix("/stream")?;
     match caller {
         Caller::Owner => {
-            let room = shared.worlds.get(world)?;
-            Some(Asker {
-                room,
+            let handle = shared.worlds.get(world)?;
+            Some(WorldCaller {
+                handle,
                 who: Principal::Owner,
                 token: None,
             })
         }
-        Caller::Person(person) if person.room.name().as_str() == world => {
-            let (room, who) = (Arc::clone(&person.room), person.who.clone());
-            Some(Asker {
-                room,
+        Caller::Person(person) if person.handle.name().as_str() == world => {
+            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
+            Some(WorldCaller {
+                handle,
                 who,
                 token: Some(person.token),
             })
@@ -58,30 +59,30 @@ fn asker_at(shared: &Shared, caller: &Caller, address: &str) -> Option<Asker> {
 }
 
 /// Answers `resources/list`.
-pub(super) fn list(shared: &Shared, caller: &Caller) -> Value {
-    let rooms = match caller {
+pub(super) fn list_resources(shared: &Shared, caller: &Caller) -> Value {
+    let handles = match caller {
         Caller::Owner => shared.worlds.list(),
-        Caller::Person(person) => vec![Arc::clone(&person.room)],
+        Caller::Person(person) => vec![Arc::clone(&person.handle)],
     };
     let resource = |world: &str| {
         json!({
-            "uri": address(world),
+            "uri": stream_address(world),
             "name": format!("{world}/stream"),
             "title": format!("The stream of {world}"),
             "description": "The newest entries that you may see. Subscribe to learn of new ones.",
             "mimeType": "application/json",
         })
     };
-    let listed: Vec<Value> = rooms
+    let listed: Vec<Value> = handles
         .iter()
         .take(LISTED_MAX)
-        .map(|room| resource(room.name().as_str()))
+        .map(|handle| resource(handle.name().as_str()))
         .collect();
     json!({ "resources": listed })
 }
 
-/// Answers `resources/read`: the newest entries, as `ledger_read` gives them.
-pub(super) async fn read(
+/// Answers `resources/read` with the newest entries, like `ledger_read`.
+pub(super) async fn read_resource(
     shared: &Shared,
     caller: &Caller,
     params: &Value,
@@ -90,7 +91,7 @@ pub(super) async fn read(
         .get("uri")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let asker = asker_at(shared, caller, asked)
+    let world_caller = caller_at(shared, caller, asked)
         .ok_or_else(|| Failure::bad_params("there is no such resource"))?;
     let (given, schema) = (
         json!({ "newest": 50 }),
@@ -98,7 +99,7 @@ pub(super) async fn read(
     );
     let read = async {
         let arguments = Arguments::new(&given, &schema)?;
-        reading::read(shared, asker, &arguments).await
+        reading::read_stream(shared, world_caller, &arguments).await
     };
     let page = read.await.map_err(|error: ApiError| {
         error.log();
@@ -129,14 +130,14 @@ pub(super) fn listen(
         .filter_map(Value::as_str)
         .take(ASKED_MAX);
     let followed = asked.find_map(|address| {
-        let asker = asker_at(shared, caller, address)?;
-        Some(Followed {
-            asker,
+        let world_caller = caller_at(shared, caller, address)?;
+        Some(FollowedStream {
+            world_caller,
             address: address.to_owned(),
         })
     });
     let (shared_too, id) = (Arc::clone(shared), request.id.clone());
-    let token = Token::of(caller);
+    let token = SubscriberToken::new(caller);
     Ok(sse::respond_to_the_end(shared, |sender| {
         Subscription {
             shared: shared_too,
@@ -149,94 +150,102 @@ pub(super) fn listen(
     }))
 }
 
-/// A stream that is followed.
-struct Followed {
-    asker: Asker,
+/// The stream that a subscription follows.
+struct FollowedStream {
+    world_caller: WorldCaller,
     address: String,
 }
 
-/// The token by which a subscription was opened; none of the owner's.
-struct Token(Option<Asker>);
+/// The token that opened a subscription; `None` for the owner's, which never expires.
+struct SubscriberToken(Option<WorldCaller>);
 
-impl Token {
-    fn of(caller: &Caller) -> Self {
-        Self(caller.person().map(|person| Asker {
-            room: Arc::clone(&person.room),
+impl SubscriberToken {
+    fn new(caller: &Caller) -> Self {
+        Self(caller.person().map(|person| WorldCaller {
+            handle: Arc::clone(&person.handle),
             who: person.who.clone(),
             token: Some(person.token),
         }))
     }
 
-    fn counts(&self) -> bool {
+    fn is_valid(&self) -> bool {
         self.0
             .as_ref()
-            .is_none_or(|asker| asker.refuse_ended_token().is_ok())
+            .is_none_or(|world_caller| world_caller.check_token().is_ok())
     }
 }
 
+/// An open subscription.
 struct Subscription {
     shared: Arc<Shared>,
     id: Value,
-    followed: Option<Followed>,
-    token: Token,
+    followed: Option<FollowedStream>,
+    token: SubscriberToken,
     sender: Sender,
 }
 
 impl Subscription {
     async fn run(self) {
-        let place = self.count();
+        // The count is taken before the acknowledgement: an entry that comes after it must notify.
+        let place = self.count_visible();
         if self.send(&self.acknowledgement()).await && self.follow(place).await {
-            self.send(&self.last_word()).await;
+            self.send(&self.final_message()).await;
         }
     }
 
-    /// Follows the stream; says whether the client is still there to hear that it ended.
+    /// Follows the stream until it ends. Returns whether the client is still connected.
     async fn follow(&self, mut place: u64) -> bool {
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick of an interval is immediate.
         ping.tick().await;
         loop {
-            let is_heard = tokio::select! {
+            let is_connected = tokio::select! {
                 () = self.sender.closed() => return false,
                 () = self.shared.stopping.cancelled() => return true,
-                () = self.news(place) => {
-                    place = self.count();
-                    !self.token.counts() || self.send(&self.update()).await
+                () = self.wait_for_entries(place) => {
+                    place = self.count_visible();
+                    !self.token.is_valid() || self.send(&self.update()).await
                 }
                 _ = ping.tick() => self.sender.send(Ok(sse::PING.into())).await.is_ok(),
             };
-            if !is_heard || !self.token.counts() {
-                return is_heard;
+            if !is_connected || !self.token.is_valid() {
+                return is_connected;
             }
         }
     }
 
-    async fn news(&self, place: u64) {
+    async fn wait_for_entries(&self, place: u64) {
         match &self.followed {
-            Some(Followed { asker, .. }) => {
-                asker.room.wait_for_news(&asker.who.viewer(), place).await;
+            Some(FollowedStream { world_caller, .. }) => {
+                world_caller
+                    .handle
+                    .wait_for_entries(&world_caller.who.viewer(), place)
+                    .await;
             }
             None => std::future::pending().await,
         }
     }
 
     /// How many entries the caller may see.
-    fn count(&self) -> u64 {
-        self.followed.as_ref().map_or(0, |Followed { asker, .. }| {
-            asker
-                .room
-                .read(|world| world.view(asker.who.viewer()).count())
-        })
+    fn count_visible(&self) -> u64 {
+        self.followed
+            .as_ref()
+            .map_or(0, |FollowedStream { world_caller, .. }| {
+                world_caller
+                    .handle
+                    .read(|world| world.view(world_caller.who.viewer()).count())
+            })
     }
 
     fn meta(&self) -> Value {
         json!({ SUBSCRIPTION_KEY: self.id })
     }
 
-    /// Says what is followed; what else was asked for is left out.
+    /// Names the stream that is followed. Everything else that was asked for is missing.
     fn acknowledgement(&self) -> Value {
         let followed = match &self.followed {
-            Some(Followed { address, .. }) => json!({ "resourceSubscriptions": [address] }),
+            Some(FollowedStream { address, .. }) => json!({ "resourceSubscriptions": [address] }),
             None => json!({}),
         };
         json!({
@@ -258,7 +267,7 @@ impl Subscription {
         })
     }
 
-    fn last_word(&self) -> Value {
+    fn final_message(&self) -> Value {
         let result = json!({ "resultType": "complete", "_meta": self.meta() });
         json!({ "jsonrpc": "2.0", "id": self.id, "result": result })
     }

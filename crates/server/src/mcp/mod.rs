@@ -1,13 +1,13 @@
-//! The Model Context Protocol, served at `/mcp`: one endpoint whose tools follow the token.
+//! The Model Context Protocol at `/mcp`: one endpoint whose tools depend on the token.
 //!
-//! A person reads and, with a write grant, writes as itself in its own world. The owner reads as
-//! the operator in any world, and reads the store. Nobody speaks as the operator here: no tool has
-//! an argument for it.
+//! A person reads and, with a write grant, writes under its own name in its own world. The owner
+//! reads as the operator in any world, and reads the store. No caller can speak as the operator
+//! here: no tool has an argument for it.
 //!
-//! The transport is streamable HTTP without sessions: each message is one POST, answered by one
-//! JSON document, or by a stream of events where it subscribes. Nothing is remembered between two
-//! of them, so a token that was revoked is refused by the next. `turnkeep mcp` carries the same
-//! messages over standard input and output.
+//! The transport is streamable HTTP without sessions. Each message is one POST. Its answer is one
+//! JSON document, or a stream of events for a subscription. The server keeps nothing between two
+//! messages, so a revoked token fails at the next one. `turnkeep mcp` carries the same messages
+//! over standard input and output.
 
 mod arguments;
 mod budget;
@@ -37,9 +37,9 @@ use crate::shared::Shared;
 use revision::{Era, Freshness};
 use rpc::{Failure, Incoming, Request};
 
-/// The largest message: an entry's text, written with every character escaped.
+/// The largest message: the text of an entry with every character escaped.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
-/// Persons and worlds come and go, tools do not.
+/// Persons and worlds change often; tools only change with the server.
 const FOR_A_MINUTE: Freshness = Freshness { ttl_ms: 60_000 };
 const FOR_AN_HOUR: Freshness = Freshness { ttl_ms: 3_600_000 };
 const NOT_AT_ALL: Freshness = Freshness { ttl_ms: 0 };
@@ -59,7 +59,7 @@ pub(crate) async fn message(
     request: axum::extract::Request,
 ) -> Result<Response, ApiError> {
     let bytes = body_within(request, &shared, MESSAGE_BYTES_MAX).await?;
-    let request = match rpc::read(&bytes) {
+    let request = match rpc::parse_message(&bytes) {
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification) => {
             let checked = revision::check_notification(&headers);
@@ -70,7 +70,7 @@ pub(crate) async fn message(
         }
         Err(failure) => return Ok(respond(&Value::Null, Err(failure))),
     };
-    let era = match revision::era_of(&headers, &request) {
+    let era = match revision::find_era(&headers, &request) {
         Ok(era) => era,
         Err(failure) => return Ok(respond(&request.id, Err(failure))),
     };
@@ -86,7 +86,7 @@ fn respond(id: &Value, answer: Result<Value, Failure>) -> Response {
     let status = answer
         .as_ref()
         .map_or_else(|failure| failure.status, |_| StatusCode::OK);
-    (status, axum::Json(rpc::write(id, answer))).into_response()
+    (status, axum::Json(rpc::encode_answer(id, answer))).into_response()
 }
 
 async fn answer(
@@ -102,18 +102,19 @@ async fn answer(
         (Era::PerRequest, "server/discover") => {
             Ok(era.result(discover(shared, caller).await?, Some(FOR_A_MINUTE)))
         }
-        (_, "tools/list") => {
-            Ok(era.result(json!({ "tools": catalogue::of(caller) }), Some(FOR_AN_HOUR)))
-        }
-        (_, "tools/call") => Ok(era.result(call::run(shared, caller, params).await?, None)),
+        (_, "tools/list") => Ok(era.result(
+            json!({ "tools": catalogue::list_tools(caller) }),
+            Some(FOR_AN_HOUR),
+        )),
+        (_, "tools/call") => Ok(era.result(call::run_call(shared, caller, params).await?, None)),
         (Era::PerRequest, "resources/list") => {
-            Ok(era.result(listen::list(shared, caller), Some(FOR_A_MINUTE)))
+            Ok(era.result(listen::list_resources(shared, caller), Some(FOR_A_MINUTE)))
         }
         (Era::PerRequest, "resources/templates/list") => {
             Ok(era.result(json!({ "resourceTemplates": [] }), Some(FOR_AN_HOUR)))
         }
         (Era::PerRequest, "resources/read") => Ok(era.result(
-            listen::read(shared, caller, params).await?,
+            listen::read_resource(shared, caller, params).await?,
             Some(NOT_AT_ALL),
         )),
         _ => Err(era.no_such_method(method)),
@@ -123,7 +124,7 @@ async fn answer(
 async fn initialize(shared: &Shared, caller: &Caller, params: &Value) -> Result<Value, Failure> {
     let asked = params.get("protocolVersion").and_then(Value::as_str);
     Ok(json!({
-        "protocolVersion": revision::with_handshake(asked),
+        "protocolVersion": revision::choose_handshake_revision(asked),
         "capabilities": { "tools": { "listChanged": false } },
         "serverInfo": revision::server_info(),
         "instructions": instructions(shared, caller).await?,
@@ -132,7 +133,7 @@ async fn initialize(shared: &Shared, caller: &Caller, params: &Value) -> Result<
 
 async fn discover(shared: &Shared, caller: &Caller) -> Result<Value, Failure> {
     Ok(json!({
-        "supportedVersions": revision::SPOKEN,
+        "supportedVersions": revision::SUPPORTED,
         "capabilities": {
             "tools": { "listChanged": false },
             "resources": { "subscribe": true, "listChanged": false },

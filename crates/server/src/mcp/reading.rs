@@ -1,8 +1,8 @@
 //! The tools that read a world.
 //!
-//! Each answer is made from one view at one position and within a budget of bytes. What is hidden
-//! from the caller changes no byte of it, and wakes nobody who waits: a wait ends when something
-//! visible comes, when its time is over, or when the server stops.
+//! Each answer is made from one view at one position, within a byte budget. Entries that are hidden
+//! from the caller change no byte of it and do not end a wait. A wait ends when a visible entry
+//! comes, when its time is over, or when the server stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,30 +19,31 @@ use super::arguments::Arguments;
 use super::budget::Budget;
 use super::{introduction, shown};
 use crate::error::ApiError;
-use crate::http::ledger::tools::Asker;
+use crate::http::ledger::tools::WorldCaller;
 use crate::shared::Shared;
 
-/// The longest wait for news. Clients give up on an answer after a minute.
+/// The longest wait for new entries. Clients give up on an answer after a minute.
 pub(super) const WAIT_SECONDS_MAX: usize = 50;
-/// Pocket items in one answer.
+/// Pocket items per answer.
 pub(super) const ITEMS_MAX: usize = 200;
-/// Entries that may be asked for by id in one call.
+/// Ids per call of `ledger_get`.
 pub(super) const IDS_MAX: usize = 200;
-/// Bytes of an id; those of entries and bundles have 28.
+/// Bytes of an id; ids of entries and bundles have 28.
 const ID_BYTES_MAX: usize = 64;
-/// Bytes of each entry where several are asked for.
+/// Bytes of each entry when several are asked for.
 const PIECE_BYTES_MAX: usize = 2 << 10;
 
-/// Reads a world on a thread of its own.
-async fn look<T: Send + 'static>(
+/// Reads the caller's view on a blocking thread.
+async fn read_view<T: Send + 'static>(
     shared: &Shared,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     look: impl FnOnce(&View<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let (room, viewer) = (Arc::clone(&asker.room), asker.who.viewer());
+    let (handle, viewer) = (Arc::clone(&world_caller.handle), world_caller.who.viewer());
     shared
         .blocking(move || {
-            room.study(|world| look(&world.view(viewer)))
+            handle
+                .read_long(|world| look(&world.view(viewer)))
                 .map_err(ApiError::from)
         })
         .await
@@ -51,14 +52,15 @@ async fn look<T: Send + 'static>(
 /// `whoami`
 pub(super) async fn whoami(
     shared: &Shared,
-    asker: Asker,
+    world_caller: WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    asker.count(shared)?;
+    world_caller.count_call(shared)?;
     let after = arguments.optional_text("after")?.map(str::to_owned);
     let work = move || {
-        let answer = |world: &World| introduction::whoami(world, &asker, after.as_deref());
-        Ok(asker.room.study(answer))
+        let answer =
+            |world: &World| introduction::whoami_json(world, &world_caller, after.as_deref());
+        Ok(world_caller.handle.read_long(answer))
     };
     shared.blocking(work).await
 }
@@ -66,32 +68,33 @@ pub(super) async fn whoami(
 /// `ledger_search`
 pub(super) async fn search(
     shared: &Arc<Shared>,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let budget = Budget::of(arguments)?;
-    let person = person_named(shared, asker, arguments).await?;
+    let budget = Budget::from_arguments(arguments)?;
+    let person = person_named(shared, world_caller, arguments).await?;
     let mut constraints = json!({
-        "time_window": { "from": arguments.given("from"), "to": arguments.given("to") },
+        "time_window": { "from": arguments.value("from"), "to": arguments.value("to") },
         "person_id": person,
     });
     if let Some(limit) = arguments.optional_count("limit")? {
         constraints["limit"] = limit.into();
     }
-    let request = asker.request("LEDGER_SEARCH", arguments.text("query")?, &constraints);
-    let mut pack = asker.ask(shared, request).await?;
-    look(shared, asker, move |view| {
-        shown::with_audiences(view, &mut pack);
-        keep_what_fits(&mut pack, budget);
+    let request =
+        world_caller.tool_request("LEDGER_SEARCH", arguments.text("query")?, &constraints);
+    let mut pack = world_caller.ask_tool(shared, request).await?;
+    read_view(shared, world_caller, move |view| {
+        shown::add_audiences(view, &mut pack);
+        drop_excess_results(&mut pack, budget);
         Ok(pack)
     })
     .await
 }
 
-/// The person whom an argument names, if it names one.
+/// The person that the argument `person_id` names, if it is given.
 async fn person_named(
     shared: &Shared,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Option<String>, ApiError> {
     let Some(given) = arguments.optional_text("person_id")?.map(str::to_owned) else {
@@ -101,22 +104,23 @@ async fn person_named(
         code: Code::NotFound,
         path: "person_id",
     };
-    look(shared, asker, move |view| {
+    read_view(shared, world_caller, move |view| {
         find_person(view, &given, refusal).map(|id| Some(id.to_string()))
     })
     .await
 }
 
-/// Leaves out the last results that are too much, and says so.
-fn keep_what_fits(pack: &mut Value, mut budget: Budget) {
+/// Drops the last results that do not fit, and adds a note about it.
+fn drop_excess_results(pack: &mut Value, mut budget: Budget) {
     let Some(results) = pack.get_mut("results").and_then(Value::as_array_mut) else {
         return;
     };
     let fit = results
         .iter()
-        .take_while(|result| budget.take(result))
+        .take_while(|result| budget.try_take(result))
         .count();
     let all = results.len();
+    // One result always stays, so that the caller makes progress.
     results.truncate(fit.max(1));
     let kept = results.len();
     if kept < all {
@@ -126,12 +130,12 @@ fn keep_what_fits(pack: &mut Value, mut budget: Budget) {
 }
 
 /// `ledger_get`
-pub(super) async fn get(
+pub(super) async fn get_entries(
     shared: &Arc<Shared>,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    asker.count(shared)?;
+    world_caller.count_call(shared)?;
     let ids = arguments.optional_texts("ids")?;
     let ids = ids.ok_or_else(|| Fault::new(Code::ToolRequestInvalid, "ids", "is missing"))?;
     if ids.is_empty() || ids.len() > IDS_MAX || ids.iter().any(|id| id.len() > ID_BYTES_MAX) {
@@ -142,26 +146,26 @@ pub(super) async fn get(
     if !(1..=IDS_MAX).contains(&limit) {
         return Err(Fault::new(Code::BadLimit, "limit", format!("must be 1 to {IDS_MAX}")).into());
     }
-    let wanted = Wanted {
+    let request = GetRequest {
         ids: ids.into_iter().map(str::to_owned).collect(),
         limit,
         offset: arguments.optional_count("offset")?,
-        budget: Budget::of(arguments)?,
+        budget: Budget::from_arguments(arguments)?,
     };
-    look(shared, asker, move |view| wanted.pack(view)).await
+    read_view(shared, world_caller, move |view| request.pack(view)).await
 }
 
-/// Entries that are asked for by id.
-struct Wanted {
+/// The parameters of `ledger_get`.
+struct GetRequest {
     ids: Vec<String>,
     limit: usize,
     offset: Option<usize>,
     budget: Budget,
 }
 
-impl Wanted {
+impl GetRequest {
     fn pack(mut self, view: &View<'_>) -> Result<Value, Fault> {
-        let found = self.found(view);
+        let found = self.find_entries(view);
         if self.offset.is_some() && (self.ids.len() != 1 || found.len() > 1) {
             return Err(Fault::new(
                 Code::ToolRequestInvalid,
@@ -169,11 +173,12 @@ impl Wanted {
                 "needs the id of one entry",
             ));
         }
+        // A single entry may use the whole budget; several entries share it.
         let is_alone = found.len() == 1;
         let mut results = Vec::new();
         for entry in found.iter().take(self.limit) {
-            let result = self.piece(view, entry, is_alone)?;
-            if !self.budget.take(&result) && !results.is_empty() {
+            let result = self.entry_part(view, entry, is_alone)?;
+            if !self.budget.try_take(&result) && !results.is_empty() {
                 break;
             }
             results.push(result);
@@ -189,23 +194,27 @@ impl Wanted {
         Ok(json!({ "results": results, "empty": empty, "notes": notes }))
     }
 
-    /// The visible entries of the ids, each once, in the order in which they were asked for. An
-    /// unknown id and a hidden one are both simply absent.
-    fn found<'a>(&self, view: &View<'a>) -> Vec<&'a Entry> {
+    /// The visible entries of the ids, each once, in the order of the request. Unknown and hidden
+    /// ids are both simply missing.
+    fn find_entries<'a>(&self, view: &View<'a>) -> Vec<&'a Entry> {
         let mut met = std::collections::HashSet::new();
-        let entries = self.ids.iter().flat_map(|id| entries_of(view, id.trim()));
+        let entries = self
+            .ids
+            .iter()
+            .flat_map(|id| entries_of_id(view, id.trim()));
         entries.filter(|entry| met.insert(entry.id)).collect()
     }
 
-    /// A part of an entry: from the offset on, as much as fits; of one among several, its
+    /// A part of an entry: from the offset on, as much as fits. Of one entry among several, its
     /// beginning.
-    fn piece(&self, view: &View<'_>, entry: &Entry, is_alone: bool) -> Result<Value, Fault> {
+    fn entry_part(&self, view: &View<'_>, entry: &Entry, is_alone: bool) -> Result<Value, Fault> {
         let text = &*entry.text;
         let start = text.floor_char_boundary(self.offset.unwrap_or(0));
         if self.offset.is_some_and(|offset| offset > text.len()) {
             let message = format!("is behind the end: the text has {} bytes", text.len());
             return Err(Fault::new(Code::BadLimit, "offset", message));
         }
+        // Numbers have their largest values first, so that the measured size is an upper bound.
         let mut result = json!({
             "entry_id": entry.id.to_string(),
             "bundle_id": entry.bundle.to_string(),
@@ -217,7 +226,7 @@ impl Wanted {
             "text_bytes": text.len(),
             "next_offset": text.len(),
         });
-        shown::describe(view, entry, &mut result);
+        shown::add_description(view, entry, &mut result);
         let rest = text.get(start..).unwrap_or_default();
         let most = if is_alone {
             rest.len()
@@ -225,7 +234,7 @@ impl Wanted {
             rest.floor_char_boundary(PIECE_BYTES_MAX)
         };
         let rest = rest.get(..most).unwrap_or_default();
-        let end = start + self.budget.piece_of(rest, &result);
+        let end = start + self.budget.text_bytes_beside(rest, &result);
         result["verbatim_excerpt"] = text.get(start..end).unwrap_or_default().into();
         result["range"] = json!([start, end]);
         result["next_offset"] = (end < text.len()).then_some(end).into();
@@ -233,7 +242,7 @@ impl Wanted {
     }
 }
 
-fn entries_of<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
+fn entries_of_id<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
     if let Ok(id) = id.parse::<BundleId>() {
         return view.entries_of_bundle(id).map(|(_, entry)| entry).collect();
     }
@@ -245,41 +254,51 @@ fn entries_of<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
 }
 
 /// `capsule_get`
-pub(super) async fn capsule(
+pub(super) async fn get_capsule(
     shared: &Arc<Shared>,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
-    let person = person_named(shared, asker, arguments).await?;
-    let pack = asker
-        .ask(
+    let person = person_named(shared, world_caller, arguments).await?;
+    let pack = world_caller
+        .ask_tool(
             shared,
-            asker.request("CAPSULE_GET", "", &json!({ "person_id": person })),
+            world_caller.tool_request("CAPSULE_GET", "", &json!({ "person_id": person })),
         )
         .await?;
-    with_sources(shared, asker, pack).await
+    with_sources(shared, world_caller, pack).await
 }
 
 /// `scene_pack_build`
-pub(super) async fn scene(shared: &Arc<Shared>, asker: &Asker) -> Result<Value, ApiError> {
-    let pack = asker
-        .ask(shared, asker.request("SCENE_PACK_BUILD", "", &json!({})))
+pub(super) async fn build_scene(
+    shared: &Arc<Shared>,
+    world_caller: &WorldCaller,
+) -> Result<Value, ApiError> {
+    let pack = world_caller
+        .ask_tool(
+            shared,
+            world_caller.tool_request("SCENE_PACK_BUILD", "", &json!({})),
+        )
         .await?;
-    with_sources(shared, asker, pack).await
+    with_sources(shared, world_caller, pack).await
 }
 
-/// A pack with the authors and audiences of what it quotes.
-async fn with_sources(shared: &Shared, asker: &Asker, mut pack: Value) -> Result<Value, ApiError> {
-    look(shared, asker, move |view| {
-        let sources = shown::sources(view, used_entries(&pack));
+/// Adds the authors and audiences of the entries that a pack quotes.
+async fn with_sources(
+    shared: &Shared,
+    world_caller: &WorldCaller,
+    mut pack: Value,
+) -> Result<Value, ApiError> {
+    read_view(shared, world_caller, move |view| {
+        let sources = shown::sources_json(view, used_entries(&pack));
         pack["sources"] = sources;
         Ok(pack)
     })
     .await
 }
 
-/// The entries that a pack, or one of its sections, says that it was made from.
+/// The ids of the entries that a pack or its sections cite.
 fn used_entries(pack: &Value) -> impl Iterator<Item = &str> {
     let sections = pack
         .get("sections")
@@ -296,30 +315,31 @@ fn used_entries(pack: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// `ledger_read`
-pub(super) async fn read(
+pub(super) async fn read_stream(
     shared: &Shared,
-    asker: Asker,
+    world_caller: WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    asker.count(shared)?;
-    let wanted = Page::wanted(arguments)?;
-    if let Some(wait) = wait_of(arguments)? {
-        let viewer = asker.who.viewer();
-        let place = asker
-            .room
-            .read(|world| wanted.place(&world.view(viewer.clone())))?;
+    world_caller.count_call(shared)?;
+    let request = StreamRequest::from_arguments(arguments)?;
+    if let Some(wait) = read_wait(arguments)? {
+        let viewer = world_caller.who.viewer();
+        let place = world_caller
+            .handle
+            .read(|world| request.first_place(&world.view(viewer.clone())))?;
         let end = Instant::now() + wait;
         tokio::select! {
-            () = asker.room.wait_for_news(&viewer, place) => {}
+            () = world_caller.handle.wait_for_entries(&viewer, place) => {}
             () = tokio::time::sleep_until(end) => {}
             () = shared.stopping.cancelled() => {}
         }
-        asker.refuse_ended_token()?;
+        // The token may have been revoked while the call waited.
+        world_caller.check_token()?;
     }
-    look(shared, &asker, move |view| wanted.show(view)).await
+    read_view(shared, &world_caller, move |view| request.show(view)).await
 }
 
-fn wait_of(arguments: &Arguments<'_>) -> Result<Option<Duration>, Fault> {
+fn read_wait(arguments: &Arguments<'_>) -> Result<Option<Duration>, Fault> {
     let seconds = arguments.optional_count("wait_seconds")?.unwrap_or(0);
     if seconds > WAIT_SECONDS_MAX {
         let message = format!("must be 0 to {WAIT_SECONDS_MAX}: call again to wait longer");
@@ -328,16 +348,16 @@ fn wait_of(arguments: &Arguments<'_>) -> Result<Option<Duration>, Fault> {
     Ok((seconds > 0).then(|| Duration::from_secs(seconds as u64)))
 }
 
-/// A page of the stream that is asked for.
-struct Page {
+/// The parameters of `ledger_read`.
+struct StreamRequest {
     cursor: Option<String>,
     newest: Option<usize>,
     limit: usize,
     budget: Budget,
 }
 
-impl Page {
-    fn wanted(arguments: &Arguments<'_>) -> Result<Self, Fault> {
+impl StreamRequest {
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Fault> {
         let cursor = arguments.optional_text("cursor")?.map(str::to_owned);
         let newest = arguments.optional_count("newest")?;
         if newest.is_some() && cursor.is_some() {
@@ -357,12 +377,12 @@ impl Page {
             cursor,
             newest,
             limit,
-            budget: Budget::of(arguments)?,
+            budget: Budget::from_arguments(arguments)?,
         })
     }
 
-    /// How many visible entries lie before the page.
-    fn place(&self, view: &View<'_>) -> Result<u64, Fault> {
+    /// How many visible entries come before the page.
+    fn first_place(&self, view: &View<'_>) -> Result<u64, Fault> {
         self.cursor
             .as_deref()
             .map_or(Ok(0), |given| cursor::read(view, given, "cursor"))
@@ -376,8 +396,8 @@ impl Page {
     }
 
     fn show_from_cursor(&mut self, view: &View<'_>) -> Result<Value, Fault> {
-        let place = self.place(view)?;
-        let entries = self.fill(view, view.after(place).take(self.limit));
+        let place = self.first_place(view)?;
+        let entries = self.fill(view, view.entries_after(place).take(self.limit));
         let end = place + entries.len() as u64;
         Ok(json!({ "stream": {
             "cursor_before": self.cursor,
@@ -387,7 +407,7 @@ impl Page {
         } }))
     }
 
-    /// The newest entries, in ledger order. Where they are too much, the oldest of them are left
+    /// The newest entries, in ledger order. If they do not all fit, the oldest of them are left
     /// out.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
@@ -396,6 +416,7 @@ impl Page {
             view.newest_first().map(|(_, entry)| entry).take(wanted),
         );
         entries.reverse();
+        // How many visible entries come before the first one shown.
         let first = view.count().saturating_sub(entries.len() as u64);
         json!({ "stream": {
             "cursor_before": null,
@@ -413,7 +434,7 @@ impl Page {
     ) -> Vec<Value> {
         let mut shown: Vec<Value> = Vec::new();
         for entry in entries {
-            match shown::entry(view, entry, &mut self.budget, shown.is_empty()) {
+            match shown::stream_entry_within(view, entry, &mut self.budget, shown.is_empty()) {
                 Some(value) => shown.push(value),
                 None => break,
             }
@@ -427,12 +448,12 @@ fn cursor_at(view: &View<'_>, place: u64) -> Option<String> {
 }
 
 /// `ledger_pocket`
-pub(super) async fn pocket(
+pub(super) async fn read_pocket(
     shared: &Shared,
-    asker: &Asker,
+    world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    asker.count(shared)?;
+    world_caller.count_call(shared)?;
     let kind = match arguments.text("part")? {
         "calendar" => ItemKind::Calendar,
         "messages" => ItemKind::Message,
@@ -450,12 +471,12 @@ pub(super) async fn pocket(
         .optional_count("limit")?
         .unwrap_or(ITEMS_MAX)
         .clamp(1, ITEMS_MAX);
-    let budget = Budget::of(arguments)?;
-    look(shared, asker, move |view| {
-        Ok(items(
+    let budget = Budget::from_arguments(arguments)?;
+    read_view(shared, world_caller, move |view| {
+        Ok(pocket_json(
             view,
             kind,
-            Slice {
+            ListRange {
                 skip,
                 limit,
                 budget,
@@ -465,31 +486,32 @@ pub(super) async fn pocket(
     .await
 }
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 #[derive(Clone, Copy)]
-struct Slice {
+struct ListRange {
     skip: usize,
     limit: usize,
     budget: Budget,
 }
 
-fn items(view: &View<'_>, kind: ItemKind, slice: Slice) -> Value {
-    let Slice {
+fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
+    let ListRange {
         skip,
         limit,
         mut budget,
     } = slice;
-    let all = pocket::list(view, kind);
+    let all = pocket::list_items(view, kind);
     let mut shown: Vec<Value> = Vec::new();
     for item in all.iter().skip(skip).take(limit) {
         let mut value = item.value.clone();
-        shown::describe(view, item.source, &mut value);
-        if !budget.take(&value) {
+        shown::add_description(view, item.source, &mut value);
+        if !budget.try_take(&value) {
             if !shown.is_empty() {
                 break;
             }
+            // The first item must be shown, or `skip` could never get past it.
             cut_texts(&mut value);
-            budget.take(&value);
+            budget.try_take(&value);
         }
         shown.push(value);
     }
@@ -506,10 +528,10 @@ fn items(view: &View<'_>, kind: ItemKind, slice: Slice) -> Value {
     })
 }
 
-/// Bytes of a text that is left of an item which is too large for an answer.
+/// Bytes that are kept of each text of an item that is too large for an answer.
 const ITEM_TEXT_BYTES_MAX: usize = 128;
 
-/// Cuts the long texts of an item; its entry has them whole.
+/// Cuts the long texts of an item. The caller can read them in the item's entry.
 fn cut_texts(item: &mut Value) {
     for text in ["title", "location", "notes", "text"] {
         let Some(whole) = item.get(text).and_then(Value::as_str) else {

@@ -1,11 +1,10 @@
-//! The revisions of the protocol that are spoken, and what tells them apart.
+//! The supported revisions of the protocol, and how a request's revision is found.
 //!
-//! Up to 2025-11-25 a client says `initialize` first. From 2026-07-28 on every request names its
-//! revision in `_meta`, and over HTTP its headers repeat the revision, the method and the tool.
-//! Nothing is remembered between two requests in either case, so both are served side by side: a
-//! request is of the newer kind when its `_meta` or its header names that revision. A header that
-//! contradicts the body is refused, because something between client and server may have trusted
-//! it.
+//! Up to 2025-11-25 a client sends `initialize` first. From 2026-07-28 on, every request names its
+//! revision in `_meta`, and over HTTP its headers repeat the revision, the method and the tool. The
+//! server keeps nothing between two requests in either case, so both kinds are served side by side:
+//! a request is of the newer kind when its `_meta` or its header names that revision. A header that
+//! contradicts the body is rejected, because a proxy may have trusted it.
 
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
@@ -14,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::rpc::{Failure, Request};
 
-/// The revisions that are spoken, newest first.
-pub(super) const SPOKEN: [&str; 3] = [PER_REQUEST, "2025-11-25", "2025-06-18"];
-/// The revision whose requests describe themselves.
+/// The supported revisions, newest first.
+pub(super) const SUPPORTED: [&str; 3] = [PER_REQUEST, "2025-11-25", "2025-06-18"];
+/// The first revision in which every request names its revision.
 const PER_REQUEST: &str = "2026-07-28";
 /// The newest revision that begins with `initialize`.
 const NEWEST_WITH_HANDSHAKE: &str = "2025-11-25";
@@ -24,46 +23,47 @@ const NEWEST_WITH_HANDSHAKE: &str = "2025-11-25";
 const REVISION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
-/// How a header begins and ends that holds what no header may hold.
+/// The prefix and suffix of a header value in base64, for text that headers do not allow.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
 const REVISION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// How a request is to be understood and answered.
+/// How a request is interpreted and answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// As up to 2025-11-25: the client began with `initialize`.
+    /// Up to 2025-11-25: the client began with `initialize`.
     Handshake,
-    /// As from 2026-07-28 on: the request describes itself.
+    /// From 2026-07-28 on: the request names its revision.
     PerRequest,
 }
 
-/// How long a client may keep an answer before it asks again.
+/// How long a client may cache an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Freshness {
-    /// In milliseconds.
     pub(super) ttl_ms: u32,
 }
 
-/// The era of a request, unless it contradicts itself.
-pub(super) fn era_of(headers: &HeaderMap, request: &Request) -> Result<Era, Failure> {
+/// Finds the era of a request, or rejects a request that contradicts itself.
+pub(super) fn find_era(headers: &HeaderMap, request: &Request) -> Result<Era, Failure> {
     let meta = request
         .params
         .get("_meta")
         .and_then(|meta| meta.get(REVISION_KEY));
     let in_body = meta.map(|named| named.as_str().unwrap_or_default());
     let in_header = header(headers, REVISION_HEADER);
-    refuse_unspoken(in_body)?;
-    refuse_unspoken(in_header)?;
+    check_supported(in_body)?;
+    check_supported(in_header)?;
     match (in_body, in_header) {
         (Some(PER_REQUEST), Some(PER_REQUEST)) => {
             check_headers(headers, request)?;
             check_capabilities(request)?;
             Ok(Era::PerRequest)
         }
-        (None, Some(PER_REQUEST)) => Err(missing(REVISION_KEY)),
+        // The newer revision requires the body to name it as well.
+        (None, Some(PER_REQUEST)) => Err(missing_meta(REVISION_KEY)),
+        // A missing header counts as a contradiction, because the newer revision requires it.
         (Some(body), header) if header != Some(body) => {
             let header = header.unwrap_or("missing");
             Err(Failure::header_mismatch(format!(
@@ -74,26 +74,26 @@ pub(super) fn era_of(headers: &HeaderMap, request: &Request) -> Result<Era, Fail
     }
 }
 
-/// Refuses a header that names a revision which is not spoken.
+/// Rejects a header that names an unsupported revision.
 pub(super) fn check_notification(headers: &HeaderMap) -> Result<(), Failure> {
-    refuse_unspoken(header(headers, REVISION_HEADER))
+    check_supported(header(headers, REVISION_HEADER))
 }
 
-/// The revision in which `initialize` is answered: the one that is asked for, if it has a
+/// The revision for the answer to `initialize`: the requested one, if it is supported and has a
 /// handshake.
-pub(super) fn with_handshake(asked: Option<&str>) -> &'static str {
-    let mut spoken = SPOKEN
+pub(super) fn choose_handshake_revision(asked: Option<&str>) -> &'static str {
+    let mut supported = SUPPORTED
         .into_iter()
         .filter(|revision| *revision != PER_REQUEST);
-    spoken
+    supported
         .find(|revision| asked == Some(*revision))
         .unwrap_or(NEWEST_WITH_HANDSHAKE)
 }
 
-fn refuse_unspoken(named: Option<&str>) -> Result<(), Failure> {
+fn check_supported(named: Option<&str>) -> Result<(), Failure> {
     match named {
-        Some(revision) if !SPOKEN.contains(&revision) => {
-            Err(Failure::unsupported_revision(revision, &SPOKEN))
+        Some(revision) if !SUPPORTED.contains(&revision) => {
+            Err(Failure::unsupported_revision(revision, &SUPPORTED))
         }
         _ => Ok(()),
     }
@@ -117,7 +117,7 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> 
         _ => return Ok(()),
     };
     let in_body = request.params.get(source).and_then(Value::as_str);
-    let in_header = header(headers, NAME_HEADER).and_then(decoded);
+    let in_header = header(headers, NAME_HEADER).and_then(decode_header);
     if in_body.is_some() && in_header.as_deref() != in_body {
         let message = format!("Mcp-Name must be the `{source}` of the body");
         return Err(Failure::header_mismatch(message));
@@ -125,8 +125,8 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The text of a header that may be encoded; none where it is not what it says.
-fn decoded(text: &str) -> Option<String> {
+/// Decodes a header that may be in base64; `None` if the base64 is not valid.
+fn decode_header(text: &str) -> Option<String> {
     let (begin, end) = ENCODED;
     match text
         .strip_prefix(begin)
@@ -145,23 +145,23 @@ fn check_capabilities(request: &Request) -> Result<(), Failure> {
     if declared.is_some_and(Value::is_object) {
         Ok(())
     } else {
-        Err(missing(CAPABILITIES_KEY))
+        Err(missing_meta(CAPABILITIES_KEY))
     }
 }
 
-fn missing(key: &str) -> Failure {
+fn missing_meta(key: &str) -> Failure {
     let message = format!("params._meta must have `{key}`");
     Failure::bad_params(message).with_status(StatusCode::BAD_REQUEST)
 }
 
-/// Who answers.
+/// The name and version of this server.
 pub(super) fn server_info() -> Value {
     json!({ "name": "turnkeep", "title": "Turnkeep", "version": env!("CARGO_PKG_VERSION") })
 }
 
 impl Era {
-    /// A result as the era has it: the newer one says that it is whole, who made it, and how long
-    /// it stays true.
+    /// Completes a result for the era. The newer one has a result type, the server's name and a
+    /// cache time.
     pub(super) fn result(self, mut result: Value, freshness: Option<Freshness>) -> Value {
         if self == Self::Handshake {
             return result;
@@ -170,13 +170,13 @@ impl Era {
         result["_meta"] = json!({ SERVER_KEY: server_info() });
         if let Some(Freshness { ttl_ms }) = freshness {
             result["ttlMs"] = ttl_ms.into();
-            // Every answer here depends on the token.
+            // Every answer depends on the token, so no shared cache may keep it.
             result["cacheScope"] = "private".into();
         }
         result
     }
 
-    /// A failure as the era has it.
+    /// The failure for an unknown method, with the status of the era.
     pub(super) fn no_such_method(self, method: &str) -> Failure {
         let failure = Failure::no_such_method(method);
         match self {
@@ -215,9 +215,10 @@ mod tests {
                      method: &str,
                      params: Value,
                      expect: Result<Era, i32>| {
-            let got = era_of(&headers(pairs), &request(method, params.clone()));
+            let got = find_era(&headers(pairs), &request(method, params.clone()));
             let code = |failure| {
-                super::super::rpc::write(&Value::Null, Err(failure))["error"]["code"].clone()
+                super::super::rpc::encode_answer(&Value::Null, Err(failure))["error"]["code"]
+                    .clone()
             };
             assert_eq!(
                 got.map_err(code),
@@ -281,7 +282,7 @@ mod tests {
                 (METHOD_HEADER, "tools/call"),
                 (NAME_HEADER, name),
             ];
-            let got = era_of(&headers(&pairs), &request("tools/call", call.clone()));
+            let got = find_era(&headers(&pairs), &request("tools/call", call.clone()));
             assert_eq!(got.is_ok(), is_same, "{name}");
         }
     }
@@ -295,7 +296,7 @@ mod tests {
             (Some("2024-11-05"), "2025-11-25"),
             (None, "2025-11-25"),
         ] {
-            assert_eq!(with_handshake(asked), spoken);
+            assert_eq!(choose_handshake_revision(asked), spoken);
         }
     }
 }

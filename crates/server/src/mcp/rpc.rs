@@ -1,36 +1,38 @@
-//! JSON-RPC 2.0, as far as the protocol uses it: one message at a time, parsed strictly.
+//! JSON-RPC 2.0 as far as MCP uses it: one message at a time, parsed strictly.
+//!
+//! Bytes that are no message get an error without an id and HTTP status 400. Failures of a method
+//! keep the id and, up to revision 2025-11-25, status 200.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::json as strict;
 
-/// What came.
+/// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
-    /// Something that wants an answer.
+    /// A message that expects an answer.
     Request(Request),
-    /// Something that wants none: a notification, or an answer to a question that was never asked.
+    /// A message without an answer: a notification, or a response, although this server sends no
+    /// requests.
     Notification,
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Request {
-    /// A text or a number, echoed.
+    /// A text or a number, which the answer repeats.
     pub(super) id: Value,
-    /// What is asked.
     pub(super) method: String,
-    /// With what.
     pub(super) params: Value,
 }
 
-/// A failed request.
+/// A JSON-RPC error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     code: i32,
     message: String,
     data: Option<Value>,
-    /// The status of the HTTP answer.
+    /// The HTTP status of the answer.
     pub(super) status: StatusCode,
 }
 
@@ -44,37 +46,37 @@ impl Failure {
         }
     }
 
-    /// The failure of bytes that are no message, so that no request is named in the answer.
+    /// The bytes are not a message, so the answer cannot name a request.
     fn no_message(code: i32, message: impl Into<String>) -> Self {
         Self::new(code, message).with_status(StatusCode::BAD_REQUEST)
     }
 
-    /// The same with another status of HTTP.
+    /// Changes the HTTP status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    /// There is no such method.
+    /// The method is unknown.
     pub(super) fn no_such_method(method: &str) -> Self {
         Self::new(-32601, format!("there is no method `{method}`"))
     }
 
-    /// The parameters are not what the method takes.
+    /// The parameters do not fit the method.
     pub(super) fn bad_params(message: impl Into<String>) -> Self {
         Self::new(-32602, message)
     }
 
-    /// The server fails; its log says why.
+    /// An internal error. The cause is in the server's log.
     pub(super) fn internal() -> Self {
         Self::new(-32603, "the server failed; its log says why")
     }
 
-    /// The headers of a request do not say what its body says.
+    /// The headers contradict the body.
     pub(super) fn header_mismatch(message: impl Into<String>) -> Self {
         Self::new(-32020, message).with_status(StatusCode::BAD_REQUEST)
     }
 
-    /// A revision of the protocol that is not spoken here.
+    /// The revision of the protocol is not supported.
     pub(super) fn unsupported_revision(requested: &str, supported: &[&str]) -> Self {
         let message = format!(
             "the protocol's revision must be one of {}",
@@ -88,8 +90,8 @@ impl Failure {
     }
 }
 
-/// Reads one message.
-pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
+/// Parses one message.
+pub(super) fn parse_message(bytes: &[u8]) -> Result<Incoming, Failure> {
     let mut message = strict::parse(bytes).map_err(|fault| {
         Failure::no_message(-32700, format!("{} {}", fault.path, fault.message))
     })?;
@@ -116,6 +118,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
             -32600,
             "the id of a request is a text or a number",
         )),
+        // A response has an id and no method; this server sends no requests, so it is ignored.
         (None, Some(_)) | (Some(_), None) => Ok(Incoming::Notification),
         (None, None) => Err(Failure::no_message(
             -32600,
@@ -124,8 +127,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
     }
 }
 
-/// The answer to a request.
-pub(super) fn write(id: &Value, answer: Result<Value, Failure>) -> Value {
+/// Encodes the answer to a request.
+pub(super) fn encode_answer(id: &Value, answer: Result<Value, Failure>) -> Value {
     let Failure {
         code,
         message,
@@ -149,7 +152,7 @@ mod tests {
     #[test]
     fn messages_are_requests_notifications_or_refused() {
         let check = |text: &str, expect: Result<&str, i32>| {
-            let read = read(text.as_bytes());
+            let read = parse_message(text.as_bytes());
             let got = read.as_ref().map(|incoming| match incoming {
                 Incoming::Request(request) => request.method.as_str(),
                 Incoming::Notification => "",

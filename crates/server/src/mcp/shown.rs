@@ -1,5 +1,7 @@
-//! Entries as an agent is shown them: with their author, their audience in words, and what they
-//! answer.
+//! The JSON of entries for agents: with author, audience in words, and the entry that they reply
+//! to.
+//!
+//! Every function takes the caller's view, so that a reply to a hidden entry is left out.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
@@ -9,21 +11,21 @@ use turnkeep_ledger::{View, projection};
 
 use super::budget::Budget;
 
-/// An entry of the stream without its text.
+/// A stream entry without its text.
 fn without_text(view: &View<'_>, entry: &Entry) -> Value {
-    let mut shown = projection::shown(entry);
+    let mut shown = projection::stream_entry(entry);
     shown["text"] = "".into();
     shown["author_id"] = entry.author.id.as_str().into();
     shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.answered_by(entry) {
+    if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();
     }
     shown
 }
 
-/// An entry of the stream, if it fits. The first of an answer always does: its text is cut where it
-/// must be.
-pub(super) fn entry(
+/// A stream entry, if it fits into the budget. The first entry of an answer always fits: its text
+/// is cut if necessary.
+pub(super) fn stream_entry_within(
     view: &View<'_>,
     entry: &Entry,
     budget: &mut Budget,
@@ -32,24 +34,26 @@ pub(super) fn entry(
     let mut shown = without_text(view, entry);
     let whole = entry.text.len();
     shown["text"] = (*entry.text).into();
-    if budget.take(&shown) {
+    if budget.try_take(&shown) {
         return Some(shown);
     }
     if !is_first {
         return None;
     }
+    // `next_offset` gets its largest value while the text is measured, so that the real one fits
+    // too.
     shown["text"] = "".into();
     shown["text_bytes"] = whole.into();
     shown["next_offset"] = whole.into();
-    let end = budget.piece_of(&entry.text, &shown);
+    let end = budget.text_bytes_beside(&entry.text, &shown);
     shown["text"] = entry.text.get(..end).unwrap_or_default().into();
     shown["next_offset"] = end.into();
-    budget.take(&shown);
+    budget.try_take(&shown);
     Some(shown)
 }
 
-/// Adds to the results of a search who wrote them and who can see them.
-pub(super) fn with_audiences(view: &View<'_>, pack: &mut Value) {
+/// Adds authors and audiences to the results of a search.
+pub(super) fn add_audiences(view: &View<'_>, pack: &mut Value) {
     let results = pack.get_mut("results").and_then(Value::as_array_mut);
     for result in results.into_iter().flatten() {
         let id = result
@@ -57,22 +61,22 @@ pub(super) fn with_audiences(view: &View<'_>, pack: &mut Value) {
             .and_then(Value::as_str)
             .and_then(|id| id.parse::<EntryId>().ok());
         if let Some(entry) = id.and_then(|id| view.entry(id)) {
-            describe(view, entry, result);
+            add_description(view, entry, result);
         }
     }
 }
 
-/// Adds to something that was made from an entry who wrote it and who can see it.
-pub(super) fn describe(view: &View<'_>, entry: &Entry, shown: &mut Value) {
+/// Adds author, audience and reply to the JSON of an entry or of a part of it.
+pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value) {
     shown["author_label"] = entry.shown_label().into();
     shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.answered_by(entry) {
+    if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();
     }
 }
 
-/// The entries that a pack quotes, each with its author and audience.
-pub(super) fn sources<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -> Value {
+/// The entries that a pack quotes, each with author and audience.
+pub(super) fn sources_json<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -> Value {
     let entries = ids.filter_map(|id| view.entry(id.parse().ok()?));
     let source = |entry: &Entry| {
         let mut source = json!({
@@ -80,7 +84,7 @@ pub(super) fn sources<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -
             "created_at_world": entry.time.as_str(),
             "author_id": entry.author.id.as_str(),
         });
-        describe(view, entry, &mut source);
+        add_description(view, entry, &mut source);
         source
     };
     entries.map(source).collect::<Vec<_>>().into()

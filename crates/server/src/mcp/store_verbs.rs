@@ -1,4 +1,5 @@
-//! The store's read verbs as tools, for the owner: what the gateway's routes answer.
+//! The store's read operations as tools for the owner. They call the HTTP handlers and parse their
+//! JSON again.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use crate::http::{contexts, turns};
 use crate::shared::Shared;
 
 /// Lists contexts.
-pub(super) async fn contexts(
+pub(super) async fn list_contexts(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let query = query(arguments, &["label", "cursor", "limit"])?;
-    json_of(
+    let query = build_query(arguments, &["label", "cursor", "limit"])?;
+    read_json(
         contexts::list(State(Arc::clone(shared)), query)
             .await?
             .into_response(),
@@ -29,28 +30,32 @@ pub(super) async fn contexts(
     .await
 }
 
-/// Reads turns of a context.
-pub(super) async fn turns(
+/// Reads a page of turns of a context.
+pub(super) async fn read_turns(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let context = At(Segment::parse(arguments.text("context_id")?)?);
-    let query = query(arguments, &["before_turn_id", "limit"])?;
-    json_of(turns::page(State(Arc::clone(shared)), context, query).await?).await
+    let query = build_query(arguments, &["before_turn_id", "limit"])?;
+    read_json(turns::page(State(Arc::clone(shared)), context, query).await?).await
 }
 
-/// Reads a turn.
-pub(super) async fn turn(
+/// Reads one turn.
+pub(super) async fn read_turn(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let turn = At(Segment::parse(arguments.text("turn_id")?)?);
-    json_of(turns::show(State(Arc::clone(shared)), turn, query(arguments, &[])?).await?).await
+    let query = build_query(arguments, &[])?;
+    read_json(turns::show(State(Arc::clone(shared)), turn, query).await?).await
 }
 
-/// The query that a route would have been asked with.
-fn query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result<Query<T>, ApiError> {
-    let pair = |name: &&str| match arguments.given(name) {
+/// Builds the query of the HTTP route from the arguments.
+fn build_query<T: FromQuery>(
+    arguments: &Arguments<'_>,
+    names: &[&str],
+) -> Result<Query<T>, ApiError> {
+    let pair = |name: &&str| match arguments.value(name) {
         Value::Null => None,
         Value::String(text) => Some(format!("{name}={}", percent_encode(&text))),
         other => Some(format!("{name}={}", percent_encode(&other.to_string()))),
@@ -59,7 +64,7 @@ fn query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result<Quer
     Ok(Query(T::from_query(Pairs::parse(&pairs.join("&"))?)?))
 }
 
-async fn json_of(response: Response) -> Result<Value, ApiError> {
+async fn read_json(response: Response) -> Result<Value, ApiError> {
     let body = response
         .into_body()
         .collect()

@@ -18,7 +18,7 @@ use turnkeep_wire::ErrorCode;
 
 use super::arguments::Arguments;
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::principal::Caller;
 use crate::shared::Shared;
 
@@ -33,7 +33,7 @@ const CALENDAR_ARGUMENTS: &[&str] = &["title", "time", "location", "notes", "sup
 
 /// A person who writes.
 struct Author {
-    room: Arc<Room>,
+    handle: Arc<WorldHandle>,
     who: Principal,
     id: Name,
     token: TokenId,
@@ -52,7 +52,7 @@ pub(super) async fn write(
     let given = arguments.optional_text("request_id")?;
     let request = match given {
         Some(given) => own_request_id(&author.id, given)?,
-        None => format!("mcp-{:032x}", author.room.ids().draw()),
+        None => format!("mcp-{:032x}", author.handle.ids().draw()),
     };
     // A draft that names unknown persons is never written, so only this limits how often it is read.
     shared.tool_rate.check(author.token)?;
@@ -66,14 +66,16 @@ pub(super) async fn write(
     let (envelope, bundle) = (envelope(&request), draft.bundle(&request, &author.id));
     let allowance = Some(shared.write_allowance(author.token));
     let beat = author
-        .room
+        .handle
         .beat(&author.who, envelope, bundle, expected_cursor, allowance);
     let answer = beat.await?;
     let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
     if answer.rejected {
         return Err(draft.rejected(&body));
     }
-    let mut written = author.room.read(|world| written(world, &author.who, &body));
+    let mut written = author
+        .handle
+        .read(|world| written(world, &author.who, &body));
     written["request_id"] = given.unwrap_or(&request).into();
     written["replayed"] = answer.replayed.into();
     Ok(written)
@@ -88,7 +90,7 @@ async fn read_draft(
     request: &str,
 ) -> Result<Draft, ApiError> {
     let (room, who, id) = (
-        Arc::clone(&author.room),
+        Arc::clone(&author.handle),
         author.who.clone(),
         author.id.clone(),
     );
@@ -105,7 +107,7 @@ async fn read_draft(
         Draft::read(&reader, &Node::root(&arguments, Code::ToolRequestInvalid))
     };
     shared
-        .blocking(move || room.study(read).map_err(ApiError::from))
+        .blocking(move || room.read_long(read).map_err(ApiError::from))
         .await
 }
 
@@ -116,9 +118,9 @@ fn author(caller: &Caller) -> Result<Author, ApiError> {
     let Principal::Person { id, .. } = &person.who else {
         return Err(ApiError::internal("a person's token without a person"));
     };
-    let (room, who) = (Arc::clone(&person.room), person.who.clone());
+    let (room, who) = (Arc::clone(&person.handle), person.who.clone());
     Ok(Author {
-        room,
+        handle: room,
         who,
         id: id.clone(),
         token: person.token,
@@ -343,7 +345,7 @@ impl EntryReader<'_> {
         let message = "is no entry that you may see: give an entry_id that you were shown";
         let entry = found
             .ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
-        let readers = match Audience::of(entry) {
+        let readers = match Audience::of_entry(entry) {
             Audience::Public => None,
             Audience::Readers(readers) => Some(self.others(&readers)),
         };

@@ -17,7 +17,7 @@ use super::page::{Page, encode_large_blob, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket, tell};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::memory::LARGE_FROM_BYTES;
 
 /// What a connection has to do for a request.
@@ -303,7 +303,7 @@ impl Tcp {
         self: Arc<Self>,
         mut ticket: Ticket,
         page: Page,
-        worlds: Vec<Arc<Room>>,
+        worlds: Vec<Arc<WorldHandle>>,
     ) -> (Ticket, Owed) {
         let made = async {
             self.shared.note_raw_read(&worlds, "turns").await?;

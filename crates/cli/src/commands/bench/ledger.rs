@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
-use turnkeep_ledger::teamworld::{Kind, Plan, Quality, TeamWorld, measure};
+use turnkeep_ledger::teamworld::{Plan, Quality, QuestionKind, TeamWorld, measure};
 
 use super::progress;
 use super::report::machine;
@@ -230,7 +230,7 @@ fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> Report {
 }
 
 fn of_readers<'a>(
-    kind: Kind,
+    kind: QuestionKind,
     world: &'a TeamWorld,
     quality: &'a Quality,
 ) -> impl Iterator<Item = (&'a String, f64)> {
@@ -241,13 +241,13 @@ fn of_readers<'a>(
     of_kind.map(|((_, reader), tally)| (&world.persons[*reader], tally.mean()))
 }
 
-fn by_reader(kind: Kind, world: &TeamWorld, quality: &Quality) -> String {
+fn by_reader(kind: QuestionKind, world: &TeamWorld, quality: &Quality) -> String {
     let readers =
         of_readers(kind, world, quality).map(|(label, mean)| format!("{label} {mean:.2}"));
     readers.collect::<Vec<_>>().join(", ")
 }
 
-fn readers(kind: Kind, world: &TeamWorld, quality: &Quality) -> Value {
+fn readers(kind: QuestionKind, world: &TeamWorld, quality: &Quality) -> Value {
     of_readers(kind, world, quality)
         .map(|(label, mean)| (label.clone(), Value::from(mean)))
         .collect()

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::query::{Wanted, Wish};
-use super::super::words::{Role, words};
+use super::super::query::{ParsedQuery, QueryTerm};
+use super::super::words::{Role, for_each_word};
 use super::super::{
     AUTHOR, CONVERSATION_STEPS, NEIGHBOUR, NEXT, PREVIOUS, REACH_MILLIS, RERANKED, SESSION,
     SESSION_STEPS, Window,
@@ -57,7 +57,7 @@ impl Bag {
             (&entry.text, true),
             (&entry.date, false),
         ] {
-            words(text, |word| {
+            for_each_word(text, |word| {
                 *bag.counts.entry(word.term.to_owned()).or_default() += 1;
                 bag.length += u32::from(counted && word.role == Role::Part);
             });
@@ -83,35 +83,36 @@ impl<'a> Reference<'a> {
 
     /// The hits, the best first.
     pub(super) fn search(&self, asked: &Asked) -> Vec<Expected> {
-        let wanted = Wanted::of(&asked.text);
-        let passes = |place: &usize| self.passes(*place, asked, &wanted);
-        if wanted.is_out_of_reach() {
+        let parsed = ParsedQuery::parse(&asked.text);
+        let passes = |place: &usize| self.passes(*place, asked, &parsed);
+        if parsed.is_unsearchable() {
             return Vec::new();
         }
-        if wanted.terms.is_empty() {
+        if parsed.terms.is_empty() {
             let newest = (0..self.visible.len()).rev().filter(passes);
             return newest
                 .map(|place| expected((place, 0.0), false))
                 .take(asked.limit)
                 .collect();
         }
-        let weights = weights(&self.bags, &wanted.terms);
+        let weights = weights(&self.bags, &parsed.terms);
         let own: Vec<f32> = own(&self.bags, &weights);
-        let is_hit = |place: &usize| own[*place] > 0.0 || !wanted.phrases.is_empty();
-        let joint = |place: usize| (place, self.joint(place, &own, &weights));
+        let is_hit = |place: &usize| own[*place] > 0.0 || !parsed.phrases.is_empty();
+        let score_with_neighbours =
+            |place: usize| (place, self.score_with_neighbours(place, &own, &weights));
         let mut hits: Vec<Scored> = (0..self.visible.len())
             .filter(passes)
             .filter(is_hit)
-            .map(joint)
+            .map(score_with_neighbours)
             .collect();
         sort(&mut hits);
         let mut rest = hits.split_off(hits.len().min(RERANKED));
-        let again = |place: usize| (place, self.score_again(place, &own, &weights, &wanted));
+        let again = |place: usize| (place, self.score_again(place, &own, &weights, &parsed));
         let mut first: Vec<(Scored, bool)> = hits
             .iter()
             .map(|(place, _)| (again(*place), false))
             .collect();
-        if wanted.phrases.is_empty() {
+        if parsed.phrases.is_empty() {
             let mut beside: Vec<usize> = hits
                 .iter()
                 .flat_map(|(place, _)| self.beside(*place))
@@ -144,14 +145,14 @@ impl<'a> Reference<'a> {
         shown
     }
 
-    fn passes(&self, place: usize, asked: &Asked, wanted: &Wanted<'_>) -> bool {
+    fn passes(&self, place: usize, asked: &Asked, parsed: &ParsedQuery<'_>) -> bool {
         let entry = self.visible[place];
         asked
             .author
             .as_ref()
             .is_none_or(|author| *author == entry.author)
-            && asked.window.holds(entry.time)
-            && wanted
+            && asked.window.contains(entry.time)
+            && parsed
                 .phrases
                 .iter()
                 .all(|phrase| entry.text.contains(phrase))
@@ -170,7 +171,7 @@ impl<'a> Reference<'a> {
     }
 
     /// What an entry owes to the terms of another that it has not itself.
-    fn lent(&self, place: usize, from: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
+    fn lent_score(&self, place: usize, from: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
         let all = weights.iter().filter(|(term, _)| self.has(from, term));
         let lacking = all
             .clone()
@@ -184,10 +185,10 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn joint(&self, place: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
+    fn score_with_neighbours(&self, place: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
         let lent = |by: isize| {
             self.step(place, by)
-                .map_or(0.0, |from| self.lent(place, from, own, weights))
+                .map_or(0.0, |from| self.lent_score(place, from, own, weights))
         };
         own[place] + NEIGHBOUR * (lent(-1) + lent(1))
     }
@@ -261,14 +262,14 @@ impl<'a> Reference<'a> {
         place: usize,
         own: &[f32],
         weights: &Weights<'_>,
-        wanted: &Wanted<'_>,
+        parsed: &ParsedQuery<'_>,
     ) -> f32 {
         let mut score = own[place];
         let mut around = vec![place];
         for (by, parts) in [(-1, PREVIOUS), (1, NEXT)] {
             let members = self.conversation(place, by);
             for (from, part) in members.iter().zip(parts) {
-                score += part * self.lent(place, *from, own, weights);
+                score += part * self.lent_score(place, *from, own, weights);
             }
             around.extend(members);
         }
@@ -281,11 +282,14 @@ impl<'a> Reference<'a> {
         let entry = self.visible[place];
         let is_named = |name: &String| {
             let mut terms = Vec::new();
-            words(name, |word| terms.push(word.term.to_owned()));
+            for_each_word(name, |word| terms.push(word.term.to_owned()));
             !terms.is_empty()
-                && terms
-                    .iter()
-                    .all(|term| wanted.terms.iter().any(|wish| wish.term == *term))
+                && terms.iter().all(|term| {
+                    parsed
+                        .terms
+                        .iter()
+                        .any(|query_term| query_term.term == *term)
+                })
         };
         let whole = weights.iter().map(|(_, weight)| weight).sum::<f32>();
         let has_all = weights.iter().all(|(term, _)| self.has(place, term));
@@ -311,7 +315,7 @@ fn sort(hits: &mut [(usize, f32)]) {
     clippy::cast_possible_truncation,
     reason = "small counts"
 )]
-fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Weights<'a> {
+fn weights<'a>(bags: &[Bag], terms: &'a [QueryTerm]) -> Weights<'a> {
     let frequency = |term: &String| {
         bags.iter()
             .filter(|bag| bag.counts.contains_key(term))
@@ -321,9 +325,9 @@ fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Weights<'a> {
     let left = terms
         .iter()
         .enumerate()
-        .filter(|(number, wish)| is_known(*number) && !wish.is_said_by(is_known));
+        .filter(|(number, query_term)| is_known(*number) && !query_term.is_covered_by(is_known));
     let mut found: Vec<(usize, usize, &String)> = left
-        .map(|(place, wish)| (frequency(&wish.term), place, &wish.term))
+        .map(|(place, query_term)| (frequency(&query_term.term), place, &query_term.term))
         .collect();
     found.sort_unstable();
     found.truncate(32);

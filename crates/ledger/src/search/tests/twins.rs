@@ -272,7 +272,7 @@ fn a_large_world_agrees_with_the_reference() {
         questions: 20,
         ..Plan::new(9, 40_000)
     });
-    let owned = |said: &crate::teamworld::Said| Owned {
+    let owned = |said: &crate::teamworld::WrittenEntry| Owned {
         class: said.class,
         author: world.person_id(said.author),
         label: world.persons[said.author].clone(),

@@ -1,6 +1,6 @@
 //! What a person expects of a search, and what damaged checkpoints do.
 
-use super::super::query::Wanted;
+use super::super::query::ParsedQuery;
 use super::super::{CheckpointError, ClassId, Document, Index, Query, Scope, Window, date_words};
 use super::twins::{index, ledger};
 use crate::teamworld::random::Random;
@@ -45,7 +45,7 @@ impl World {
         hits.into_iter().map(|hit| hit.entry).collect()
     }
 
-    fn words(&self, text: &str) -> Vec<u32> {
+    fn search_words(&self, text: &str) -> Vec<u32> {
         self.find(query(text))
     }
 }
@@ -92,7 +92,7 @@ fn identifiers_are_found_whole_and_by_part() {
         ("🎉", 4),
         ("reviewing", 1),
     ] {
-        assert_eq!(world.words(text).first(), Some(&expect), "{text}");
+        assert_eq!(world.search_words(text).first(), Some(&expect), "{text}");
     }
 }
 
@@ -109,7 +109,7 @@ fn parts_of_words_are_found_where_no_space_or_any_ending_ends_them() {
         ("한국어", &[2]),
         ("金", &[]),
     ] {
-        let mut found = world.words(text);
+        let mut found = world.search_words(text);
         found.sort_unstable_by(|one, other| other.cmp(one));
         assert_eq!(found, expect, "{text}");
     }
@@ -119,11 +119,11 @@ fn parts_of_words_are_found_where_no_space_or_any_ending_ends_them() {
 fn words_that_are_not_searched_for_find_nothing_and_no_words_the_newest() {
     let world = apart(&["the end of the day costs 5 €", "of and to ???"]);
     for text in ["the", "of and", "???", "€", "->"] {
-        assert!(world.words(text).is_empty(), "{text}");
+        assert!(world.search_words(text).is_empty(), "{text}");
     }
-    assert_eq!(world.words(" "), [1, 0]);
-    assert_eq!(world.words("the day"), [0]);
-    assert_eq!(world.words("\"of and\""), [1]);
+    assert_eq!(world.search_words(" "), [1, 0]);
+    assert_eq!(world.search_words("the day"), [0]);
+    assert_eq!(world.search_words("\"of and\""), [1]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn authors_and_dates_are_words() {
         ("2027-02-01", &[2]),
         ("sunday", &[1, 0]),
     ] {
-        assert_eq!(world.words(text), expect, "{text}");
+        assert_eq!(world.search_words(text), expect, "{text}");
     }
 }
 
@@ -171,7 +171,7 @@ fn phrases_are_exact_bytes() {
         ("\"no such thing\"", &[]),
         ("\"fix today. \"", &[]),
     ] {
-        let mut found = world.words(text);
+        let mut found = world.search_words(text);
         found.sort_unstable_by(|one, other| other.cmp(one));
         assert_eq!(found, expect, "{text}");
     }
@@ -197,7 +197,7 @@ fn every_piece_of_a_text_in_quotes_finds_every_text_that_has_it() {
         for (index, start) in bounds.iter().enumerate() {
             for end in bounds[index..].iter().skip(1).take(12) {
                 let piece = &text[*start..*end];
-                let mut found = world.words(&format!("\"{piece}\""));
+                let mut found = world.search_words(&format!("\"{piece}\""));
                 found.sort_unstable();
                 let expect = (0..)
                     .zip(&texts)
@@ -230,7 +230,7 @@ fn phrases_may_cut_identifiers_anywhere() {
         ("\"142's\"", &[6]),
         ("\"1 4\"", &[4]),
     ] {
-        let mut found = world.words(text);
+        let mut found = world.search_words(text);
         found.sort_unstable_by(|one, other| other.cmp(one));
         assert_eq!(found, expect, "{text}");
     }
@@ -249,10 +249,10 @@ fn filters_come_first_and_no_words_mean_newest_first() {
         from: Some(from * MINUTE),
         to: Some(to * MINUTE),
     };
-    assert_eq!(world.words("refund"), [3, 1, 0]);
-    assert_eq!(world.words(""), [4, 3, 1, 0]);
-    assert_eq!(world.words("the of"), [0; 0]);
-    assert_eq!(world.words("nothing"), [0; 0]);
+    assert_eq!(world.search_words("refund"), [3, 1, 0]);
+    assert_eq!(world.search_words(""), [4, 3, 1, 0]);
+    assert_eq!(world.search_words("the of"), [0; 0]);
+    assert_eq!(world.search_words("nothing"), [0; 0]);
     assert_eq!(
         world.find(Query {
             author: Some("ANNA"),
@@ -316,7 +316,7 @@ fn neighbours_lend_a_part_of_their_score() {
         (PUBLIC, "BEN", 29, "8443, as before"),
         (PUBLIC, "BEN", 60, "lunch"),
     ]);
-    assert_eq!(world.words("gateway"), [0, 2]);
+    assert_eq!(world.search_words("gateway"), [0, 2]);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn entries_beside_a_hit_are_context_and_never_more_than_asked_for() {
         })
     };
     assert_eq!((by("ANNA"), by("BEN")), (vec![0, 3], vec![]));
-    assert_eq!(world.words("\"gateway\""), [0]);
+    assert_eq!(world.search_words("\"gateway\""), [0]);
 }
 
 #[test]
@@ -412,11 +412,15 @@ fn a_query_that_names_an_author_prefers_what_the_author_wrote() {
         world.texts.push(text.to_owned());
     }
     assert_eq!(
-        world.words("when did the port of Ben Ray move")[0],
+        world.search_words("when did the port of Ben Ray move")[0],
         3,
         "the label that it had then"
     );
-    assert_eq!(world.words("port lunch b7")[..3], [2, 4, 3], "the id");
+    assert_eq!(
+        world.search_words("port lunch b7")[..3],
+        [2, 4, 3],
+        "the id"
+    );
     for (query, name, expect) in [
         ("port ray", "Ben Ray", false),
         ("RAY and ben", "Ben Ray", true),
@@ -424,7 +428,11 @@ fn a_query_that_names_an_author_prefers_what_the_author_wrote() {
         ("the will", "Will", false),
         ("port", "", false),
     ] {
-        assert_eq!(Wanted::of(query).names(name), expect, "{name} in {query}");
+        assert_eq!(
+            ParsedQuery::parse(query).has_all_words_of(name),
+            expect,
+            "{name} in {query}"
+        );
     }
 }
 
@@ -448,7 +456,7 @@ fn neighbours_are_those_of_the_same_conversation() {
         .zip(talk)
         .map(|(minute, (by, text))| (PUBLIC, by, minute, text))
         .collect();
-    assert_eq!(world(&entries).words("gateway"), [0, 3, 4]);
+    assert_eq!(world(&entries).search_words("gateway"), [0, 3, 4]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn check(
     let (Some(person), Some(route)) = (caller.person(), route) else {
         return Ok(());
     };
-    let own = person.room.name().as_str();
+    let own = person.handle.name().as_str();
     let method = if method == Method::HEAD {
         &Method::GET
     } else {

@@ -11,6 +11,7 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::ENTRIES_MAX;
 use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::log::WorldContexts;
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{log, record, verify};
 use turnkeep_store::{Store, Turn};
@@ -39,7 +40,7 @@ pub(crate) async fn lines(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    let context = seat.room.contexts().await.map(|[_, audit, _]| audit);
+    let context = seat.handle.contexts().await.map(|contexts| contexts.audit);
     page(&shared, context, query).await
 }
 
@@ -56,8 +57,12 @@ pub(crate) async fn derived(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<Value>, ApiError> {
-    leave_line(&seat.room, "audit-read", &json!({ "what": "derived" })).await?;
-    let context = seat.room.contexts().await.map(|[_, _, derived]| derived);
+    leave_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
+    let context = seat
+        .handle
+        .contexts()
+        .await
+        .map(|contexts| contexts.derived);
     page(&shared, context, query).await
 }
 
@@ -76,16 +81,16 @@ pub(crate) async fn verify(
 ) -> Result<Json<Value>, ApiError> {
     let unreadable = named
         .get("world")
-        .and_then(|world| shared.worlds.unreadable(world));
+        .and_then(|world| shared.worlds.unreadable_contexts(world));
     let contexts = match (seat, unreadable) {
         (Ok(seat), _) => {
             leave_line(
-                &seat.room,
+                &seat.handle,
                 "audit-read",
                 &json!({ "what": "verify", "leaks": query.leaks }),
             )
             .await?;
-            seat.room.contexts().await
+            seat.handle.contexts().await
         }
         // This is how its owner learns what is damaged; no line can be left there.
         (Err(_), Some(contexts)) => Some(contexts),
@@ -99,7 +104,7 @@ pub(crate) async fn verify(
 
 fn report(
     store: &Store,
-    contexts: Option<[ContextId; 3]>,
+    contexts: Option<WorldContexts>,
     query: VerifyQuery,
 ) -> Result<Value, ApiError> {
     let Some(contexts) = contexts else {
@@ -112,7 +117,7 @@ fn report(
         // leaks but faults.
         let world = log::load(store, contexts).ok().flatten();
         let leaks = world
-            .map(|(world, _)| verify::leaks(&world))
+            .map(|loaded| verify::leaks(&loaded.world))
             .unwrap_or_default();
         let shown = leaks.iter().map(|leak| {
             json!({
@@ -160,7 +165,7 @@ fn line(shared: &Shared, turn: &Turn) -> Result<Value, ApiError> {
     } = as_line(fact, turn.created_at);
     let details: Value = serde_json::from_str(&details).unwrap_or_else(|_| details.into());
     Ok(json!({
-        "at": WorldTime::at(at).as_str(),
+        "at": WorldTime::from_timestamp(at).as_str(),
         "principal": principal,
         "what": what,
         "request_id": request.as_deref(),
@@ -177,7 +182,7 @@ fn as_line(fact: Fact, at: Timestamp) -> AuditLine {
         details: details.to_string(),
     };
     match fact {
-        Fact::Line(line) => line,
+        Fact::AuditLine(line) => line,
         Fact::Config(config) => line("configured", config.to_json()),
         Fact::Forked(fork) => line("forked", json!({ "world_id": fork.from.as_str() })),
         Fact::Person(person) => line("person", person.to_json()),

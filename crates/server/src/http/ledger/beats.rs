@@ -17,7 +17,7 @@ use super::super::query::ActingQuery;
 use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
-use crate::ledger::Answer;
+use crate::ledger::LedgerAnswer;
 use crate::shared::Shared;
 
 /// Says that a request that only reads brought words or a time, which had no effect.
@@ -41,7 +41,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
+    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope for the world `default`.
@@ -59,7 +59,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
+    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.
@@ -85,7 +85,7 @@ pub(crate) async fn beat(
     } = brought(&mut body)?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
     let beat = seat
-        .room
+        .handle
         .beat(&seat.who, envelope, bundle, expected_cursor, allowance);
     Ok(respond(beat.await?))
 }
@@ -109,8 +109,8 @@ pub(crate) async fn check(
         expected_cursor,
     } = brought(&mut body)?;
     Ok(respond(
-        seat.room
-            .check(&seat.who, envelope, bundle, expected_cursor)
+        seat.handle
+            .check_beat(&seat.who, envelope, bundle, expected_cursor)
             .await?,
     ))
 }
@@ -142,7 +142,7 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
     })
 }
 
-fn respond(answer: Answer) -> Response {
+fn respond(answer: LedgerAnswer) -> Response {
     let status = if answer.rejected {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {

@@ -20,7 +20,7 @@ use crate::error::ApiError;
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
     let persons: Vec<_> = seat
-        .room
+        .handle
         .read(|world| world.people.iter().map(Person::to_json).collect());
     Json(json!({ "persons": persons }))
 }
@@ -34,21 +34,23 @@ pub(crate) async fn add(
     seat: Seat,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let id = Person::id_in(&body.root(Code::ConfigInvalid))?;
-    seat.room
-        .record_what(move |world| described(world, &body.root(Code::ConfigInvalid)))
+    let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
+    seat.handle
+        .record_decided(move |world| described(world, &body.root(Code::ConfigInvalid)))
         .await?;
     let shape = seat
-        .room
+        .handle
         .read(|world| world.people.get(id.as_str()).map(Person::to_json));
     Ok((StatusCode::CREATED, Json(shape.unwrap_or_default())))
 }
 
 /// The person as it is to be.
 fn described(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
-    let id = Person::id_in(root)?;
+    let id = Person::read_id(root)?;
     let known = world.people.get(id.as_str()).cloned();
-    let person = known.unwrap_or_else(|| Person::met(id)).changed(root)?;
+    let person = known
+        .unwrap_or_else(|| Person::with_id(id))
+        .with_changes(root)?;
     may_be_added(world, &person)?;
     Ok(vec![Fact::Person(person)])
 }
@@ -66,7 +68,7 @@ fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
         ));
     }
     let is_new = world.people.get(person.id.as_str()).is_none();
-    if let Some(used) = world.spelt_otherwise(&person.id).filter(|_| is_new) {
+    if let Some(used) = world.find_other_spelling(&person.id).filter(|_| is_new) {
         let message = format!(
             "is in use as `{used}`, who could write no more: add that one, or take another name"
         );

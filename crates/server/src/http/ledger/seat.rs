@@ -22,14 +22,14 @@ use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
 use super::access;
 use crate::error::ApiError;
-use crate::ledger::{DEFAULT_WORLD, Room};
+use crate::ledger::{DEFAULT_WORLD, WorldHandle};
 use crate::principal::Caller;
 use crate::shared::Shared;
 
 /// A seat in a world.
 pub(crate) struct Seat {
     /// The world.
-    pub(crate) room: Arc<Room>,
+    pub(crate) handle: Arc<WorldHandle>,
     /// As whom.
     pub(crate) who: Principal,
     /// A person's token, if that is how the request came.
@@ -53,17 +53,17 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let room = shared
+        let handle = shared
             .worlds
             .find(name)?
             .ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
-        let seat = take(caller, room, &query)?;
+        let seat = take(caller, handle, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
         let taken = taken.map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
             let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
-            leave_line(&seat.room, what, &details).await?;
+            leave_line(&seat.handle, what, &details).await?;
         }
         Ok(seat)
     }
@@ -76,7 +76,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
 pub(crate) async fn show(Query(ActingQuery): Query<ActingQuery>, seat: Seat) -> Json<Value> {
     let write = !matches!(seat.who, Principal::Person { write: false, .. });
     let view = seat.viewer();
-    Json(seat.room.read(|world| {
+    Json(seat.handle.read(|world| {
         let person =
             |person: &Person| json!({ "person_id": person.id.as_str(), "display_label": person.label });
         json!({
@@ -103,7 +103,7 @@ impl FromRequestParts<Arc<Shared>> for Named {
     }
 }
 
-fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiError> {
+fn take(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<Seat, ApiError> {
     let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
     match (caller, &query.as_person, query.audit) {
         (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
@@ -111,7 +111,7 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
             Err(forbidden("only the owner may act as somebody else"))
         }
         (Caller::Person(person), _, false) => Ok(Seat {
-            room,
+            handle,
             who: person.who,
             token: Some(person.token),
             audit: false,
@@ -120,16 +120,16 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
             Err(ApiError::bad_request("`as` and `audit` exclude each other"))
         }
         (Caller::Owner, Some(person), false) => {
-            let id = person_named(&room, person)?;
+            let id = person_named(&handle, person)?;
             Ok(Seat {
-                room,
+                handle,
                 who: Principal::Person { id, write: true },
                 token: None,
                 audit: false,
             })
         }
         (Caller::Owner, None, audit) => Ok(Seat {
-            room,
+            handle,
             who: Principal::Owner,
             token: None,
             audit,
@@ -138,21 +138,21 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
 }
 
 /// A person of the world, or, in an open one, whoever may be one.
-pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
-    let found = room.read(|world| world.people.resolve(id, world.config.registry));
+pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
+    let found = handle.read(|world| world.people.resolve(id, world.config.registry));
     found.map_err(|_| {
         let message = format!(
             "there is no person `{id}` in {}{}",
-            room.name(),
-            people_in_words(room)
+            handle.name(),
+            people_in_words(handle)
         );
         Fault::new(Code::NotFound, "", message).into()
     })
 }
 
 /// Who there is instead; the first of many.
-fn people_in_words(room: &Room) -> String {
-    let (names, count) = room.read(|world| {
+fn people_in_words(handle: &WorldHandle) -> String {
+    let (names, count) = handle.read(|world| {
         let names = world
             .people
             .iter()
@@ -175,16 +175,16 @@ const NAMED_MAX: usize = 20;
 
 /// Leaves a line in a world's audit; the owner did something that is worth one.
 pub(crate) async fn leave_line(
-    room: &Arc<Room>,
+    handle: &Arc<WorldHandle>,
     what: &str,
     details: &Value,
 ) -> Result<(), ApiError> {
     let line = AuditLine {
-        at: room.now(),
+        at: handle.now(),
         principal: Principal::Owner.key(),
         what: what.to_owned(),
         request: None,
         details: details.to_string(),
     };
-    Ok(room.record(vec![Fact::Line(line)]).await?)
+    Ok(handle.record(vec![Fact::AuditLine(line)]).await?)
 }

@@ -42,11 +42,12 @@ pub(crate) async fn page(
 
 fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     if seat.audit {
-        return seat.room.study(|world| everything(world, query));
+        return seat.handle.read_long(|world| everything(world, query));
     }
-    seat.room.study(|world| {
+    seat.handle.read_long(|world| {
         let view = world.view(seat.viewer());
-        let page = projection::read(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
+        let page =
+            projection::read_page(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
         let mut page = page.map_err(|fault| at(fault, "cursor"))?;
         if query.audience {
             projection::add_audiences(&view, &mut page.value);
@@ -106,7 +107,7 @@ pub(crate) async fn entry(
         .unwrap_or(text)
         .parse::<EntryId>()
         .ok();
-    let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id)));
+    let found = id.and_then(|id| seat.handle.read(|world| find(world, &seat, id)));
     let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
     found.map(Json).ok_or_else(|| missing().into())
 }
@@ -120,7 +121,7 @@ fn find(world: &World, seat: &Seat, id: EntryId) -> Option<Value> {
     let entry = view.entry(id)?;
     Some(with_reply_to(
         entry,
-        view.answered_by(entry).map(|answered| answered.id),
+        view.replied_to(entry).map(|answered| answered.id),
     ))
 }
 

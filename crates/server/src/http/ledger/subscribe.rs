@@ -43,7 +43,7 @@ pub(crate) async fn subscribe(
     let seen = sse::last_event_id(&headers).map(|seen| String::from_utf8_lossy(seen).into_owned());
     let cursor = seen.or(query.cursor);
     if let Some(cursor) = &cursor {
-        seat.room
+        seat.handle
             .read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
     }
     let audience = query.audience;
@@ -70,7 +70,7 @@ struct Feed {
 
 impl Feed {
     async fn follow(mut self) {
-        let mut news = self.seat.room.changed();
+        let mut news = self.seat.handle.subscribe_position();
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ping.tick().await;
@@ -118,15 +118,15 @@ impl Feed {
     /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets
     /// the same one.
     async fn page(&self) -> Result<Option<HeldPage>, ApiError> {
-        let room = &self.seat.room;
+        let handle = &self.seat.handle;
         let key = PageKey {
             viewer: self.seat.viewer(),
             cursor: self.cursor.clone(),
             audience: self.audience,
         };
         // The version is read first: a page may be newer than its version says, never older.
-        let version = room.version();
-        let has_more = room.read(|world| {
+        let version = handle.version();
+        let has_more = handle.read(|world| {
             let view = world.view(key.viewer.clone());
             let cursor = key.cursor.as_deref();
             let seen = cursor.map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
@@ -136,13 +136,18 @@ impl Feed {
             return Ok(None);
         }
         let make = || self.make_page(key.clone());
-        room.pages().get(version, key.clone(), make).await.map(Some)
+        handle
+            .pages()
+            .get(version, key.clone(), make)
+            .await
+            .map(Some)
     }
 
     async fn make_page(&self, key: PageKey) -> Result<SharedPage, ApiError> {
-        let room = Arc::clone(&self.seat.room);
+        let handle = Arc::clone(&self.seat.handle);
         let read = move || {
-            room.study(|world| event_of(world, &key))
+            handle
+                .read_long(|world| event_of(world, &key))
                 .map_err(|fault| at(fault, "cursor").into())
         };
         self.shared.blocking(read).await
@@ -153,20 +158,20 @@ impl Feed {
         let Some(token) = self.seat.token else {
             return true;
         };
-        let now = self.seat.room.now();
+        let now = self.seat.handle.now();
         let counts = |world: &World| {
             world
                 .token(token)
                 .is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
         };
-        self.seat.room.read(counts)
+        self.seat.handle.read(counts)
     }
 }
 
 /// The event of a page.
 fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
     let view = world.view(key.viewer.clone());
-    let page = projection::read(
+    let page = projection::read_page(
         &view,
         UNNAMED_REQUEST,
         key.cursor.as_deref(),

@@ -25,7 +25,7 @@ use crate::ledger::token_text;
 #[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
     responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    let mut tokens: Vec<Token> = seat.room.read(|world| world.tokens().cloned().collect());
+    let mut tokens: Vec<Token> = seat.handle.read(|world| world.tokens().cloned().collect());
     tokens.sort_by_key(|token| (token.created_at, token.id));
     Json(json!({ "tokens": tokens.iter().map(shape).collect::<Vec<_>>() }))
 }
@@ -39,13 +39,13 @@ pub(crate) async fn mint(
     seat: Seat,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let now = seat.room.now();
+    let now = seat.handle.now();
     let asked = asked(&body.root(Code::ConfigInvalid), now)?;
-    let mut ids = seat.room.ids();
-    let secret = token_text(seat.room.name(), &mut ids);
+    let mut ids = seat.handle.ids();
+    let secret = token_text(seat.handle.name(), &mut ids);
     let token = Token {
         id: TokenId(ids.draw()),
-        person: person_named(&seat.room, asked.person)?,
+        person: person_named(&seat.handle, asked.person)?,
         write: asked.write,
         created_at: now,
         expires_at: asked.expires_at,
@@ -53,7 +53,7 @@ pub(crate) async fn mint(
     };
     let mut minted = shape(&token);
     minted["token"] = secret.into();
-    seat.room.record(vec![Fact::Token(token)]).await?;
+    seat.handle.record(vec![Fact::Token(token)]).await?;
     Ok((StatusCode::CREATED, Json(minted)))
 }
 
@@ -117,18 +117,18 @@ pub(crate) async fn revoke(
     let id = text
         .parse::<TokenId>()
         .ok()
-        .filter(|id| seat.room.read(|world| world.token(*id).is_some()));
+        .filter(|id| seat.handle.read(|world| world.token(*id).is_some()));
     let id = id.ok_or_else(|| {
-        let message = format!("there is no token `{text}` in {}", seat.room.name());
+        let message = format!("there is no token `{text}` in {}", seat.handle.name());
         Fault::new(Code::NotFound, "", message)
     })?;
-    seat.room.record(vec![Fact::Revoked(id)]).await?;
+    seat.handle.record(vec![Fact::Revoked(id)]).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// A token without its secret.
 pub(crate) fn shape(token: &Token) -> Value {
-    let time = |stamp: Timestamp| WorldTime::at(stamp).as_str().to_owned();
+    let time = |stamp: Timestamp| WorldTime::from_timestamp(stamp).as_str().to_owned();
     json!({
         "token_id": token.id.to_string(),
         "person_id": token.person.as_str(),

@@ -18,7 +18,7 @@ use super::super::query::{ActingQuery, ReadingQuery};
 use super::body;
 use super::seat::{Named, Seat, person_named};
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::shared::Shared;
 
 /// Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
@@ -32,12 +32,15 @@ pub(crate) async fn ask(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    let asker = Asker {
-        room: seat.room,
+    let world_caller = WorldCaller {
+        handle: seat.handle,
         who: seat.who,
         token: seat.token,
     };
-    asker.ask(&shared, body.document).await.map(Json)
+    world_caller
+        .ask_tool(&shared, body.document)
+        .await
+        .map(Json)
 }
 
 /// What there is to read about a person, with the reader's eyes.
@@ -58,53 +61,56 @@ pub(crate) async fn capsule(
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let who = if seat.audit {
         Principal::Person {
-            id: person_named(&seat.room, person)?,
+            id: person_named(&seat.handle, person)?,
             write: false,
         }
     } else {
         seat.who
     };
-    let asker = Asker {
-        room: seat.room,
+    let world_caller = WorldCaller {
+        handle: seat.handle,
         who,
         token: seat.token,
     };
     let constraints = json!({ "person_id": person });
-    let mut pack = asker
-        .ask(&shared, asker.request("CAPSULE_GET", "", &constraints))
+    let mut pack = world_caller
+        .ask_tool(
+            &shared,
+            world_caller.tool_request("CAPSULE_GET", "", &constraints),
+        )
         .await?;
     if let Some(pack) = pack.as_object_mut() {
-        // Nobody asked a tool, so nothing is echoed.
+        // The caller sent no tool request, so the answer repeats no ids.
         pack.shift_remove("tool_request_id");
         pack.shift_remove("request_id");
     }
     Ok(Json(pack))
 }
 
-/// Somebody who asks tools.
-pub(crate) struct Asker {
-    /// In which world.
-    pub(crate) room: Arc<Room>,
-    /// As whom.
+/// A caller of tools in one world.
+pub(crate) struct WorldCaller {
+    /// The world.
+    pub(crate) handle: Arc<WorldHandle>,
+    /// The caller's identity in the world.
     pub(crate) who: Principal,
-    /// A person's token, whose calls are counted.
+    /// A person's token. Its calls are counted.
     pub(crate) token: Option<TokenId>,
 }
 
-impl Asker {
-    /// Counts a call of a person's token, or refuses it.
-    pub(crate) fn count(&self, shared: &Shared) -> Result<(), ApiError> {
+impl WorldCaller {
+    /// Counts a call of a person's token. Rejects the call if there were too many.
+    pub(crate) fn count_call(&self, shared: &Shared) -> Result<(), ApiError> {
         self.token
             .map_or(Ok(()), |token| shared.tool_rate.admit(token))
     }
 
-    /// Refuses to go on for a token that was revoked or ended meanwhile.
-    pub(crate) fn refuse_ended_token(&self) -> Result<(), ApiError> {
+    /// Rejects a token that was revoked or has expired meanwhile.
+    pub(crate) fn check_token(&self) -> Result<(), ApiError> {
         let Some(token) = self.token else {
             return Ok(());
         };
-        let now = self.room.now();
-        let counts = self.room.read(|world| {
+        let now = self.handle.now();
+        let counts = self.handle.read(|world| {
             world
                 .token(token)
                 .is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
@@ -119,26 +125,26 @@ impl Asker {
         }
     }
 
-    /// What a tool answers to a request as it came.
-    pub(crate) async fn ask(
+    /// Parses a tool request and returns the tool's answer.
+    pub(crate) async fn ask_tool(
         &self,
         shared: &Arc<Shared>,
         request: Value,
     ) -> Result<Value, ApiError> {
-        self.count(shared)?;
-        let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
+        self.count_call(shared)?;
+        let (handle, caller) = (Arc::clone(&self.handle), Caller::from_principal(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;
             let answered: Result<Value, Fault> =
-                room.study(|world| answer(world, world.position(), &caller, &request, None));
+                handle.read_long(|world| answer(world, world.position(), &caller, &request, None));
             answered.map_err(ApiError::from)
         };
         shared.blocking(work).await
     }
 
-    /// A request of the server's own making.
-    pub(crate) fn request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
-        let caller = Caller::of(&self.who);
+    /// Builds a tool request for the caller.
+    pub(crate) fn tool_request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
+        let caller = Caller::from_principal(&self.who);
         json!({
             "tool_request_id": tool,
             "request_id": tool,

@@ -54,8 +54,8 @@ pub(crate) async fn view(
         .transpose()?;
     let work = move || {
         Ok(Json(
-            seat.room
-                .study(|world| compare(world, &viewer, vs, &query))?,
+            seat.handle
+                .read_long(|world| compare(world, &viewer, vs, &query))?,
         ))
     };
     shared.blocking(work).await
@@ -65,7 +65,7 @@ fn viewer(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
-    person_named(&seat.room, person).map(|name: Name| Viewer::Reader(name))
+    person_named(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
 fn compare(

@@ -22,7 +22,7 @@ use super::super::query::NoQuery;
 use super::body;
 use super::seat::Seat;
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::WorldHandle;
 use crate::shared::Shared;
 
 /// Lists the worlds.
@@ -36,7 +36,7 @@ pub(crate) async fn list(
         .worlds
         .list()
         .iter()
-        .map(|room| shape(room))
+        .map(|handle| shape(handle))
         .collect();
     Json(json!({ "worlds": worlds }))
 }
@@ -49,7 +49,7 @@ pub(crate) async fn create(
     Query(NoQuery): Query<NoQuery>,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let now = WorldTime::at(shared.worlds.now());
+    let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;
@@ -59,8 +59,8 @@ pub(crate) async fn create(
         people.add(person.clone());
     }
     known_writers(&config, &people)?;
-    let room = shared.worlds.create(config, persons).await?;
-    Ok((StatusCode::CREATED, Json(shape(&room))))
+    let handle = shared.worlds.create(config, persons).await?;
+    Ok((StatusCode::CREATED, Json(shape(&handle))))
 }
 
 /// No list of people is longer than a world may have persons.
@@ -117,7 +117,7 @@ fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
 #[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
     responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
 pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    Json(shape(&seat.room))
+    Json(shape(&seat.handle))
 }
 
 /// Changes a world's configuration; `profile` and `clock` are fixed.
@@ -129,17 +129,17 @@ pub(crate) async fn change(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    seat.room
-        .record_what(move |world| changed(world, &body))
+    seat.handle
+        .record_decided(move |world| changed(world, &body))
         .await?;
-    Ok(Json(shape(&seat.room)))
+    Ok(Json(shape(&seat.handle)))
 }
 
 /// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
 fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
-    let config = world.config.changed(&root)?;
+    let config = world.config.with_changes(&root)?;
     if root
         .optional("writer_persons")?
         .or(root.optional("registry")?)
@@ -184,13 +184,13 @@ pub(crate) async fn fork(
         at.map(|at| Point::read(world, &Viewer::operator(), at, "at"))
             .transpose()
     };
-    let room = shared.worlds.fork(&seat.room, name, point).await?;
-    Ok((StatusCode::CREATED, Json(shape(&room))))
+    let handle = shared.worlds.fork(&seat.handle, name, point).await?;
+    Ok((StatusCode::CREATED, Json(shape(&handle))))
 }
 
 /// A world as its owner sees it.
-fn shape(room: &Room) -> Value {
-    room.read(|world| {
+fn shape(handle: &WorldHandle) -> Value {
+    handle.read(|world| {
         let mut shape = world.config.to_json();
         let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
         let forked = world

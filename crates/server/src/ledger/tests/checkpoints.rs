@@ -11,7 +11,7 @@ use super::*;
 const ENTRIES: usize = 64;
 
 /// A beat of the owner with entries that differ.
-async fn flood(room: &Arc<Room>, beat: usize) {
+async fn flood(handle: &Arc<WorldHandle>, beat: usize) {
     let id = format!("flood-{beat}");
     let mut body = bundle(&id, "PLANNER", &[], "");
     let entry = body["entries"][0].clone();
@@ -25,15 +25,17 @@ async fn flood(room: &Arc<Room>, beat: usize) {
         entry
     });
     body["entries"] = entries.collect();
-    room.beat(&Principal::Owner, envelope(&id, ""), body, None, None)
+    handle
+        .beat(&Principal::Owner, envelope(&id, ""), body, None, None)
         .await
         .unwrap();
 }
 
 /// All that a world's index holds, to the byte.
 fn index_of(house: &House) -> Vec<u8> {
-    let room = house.worlds.get("payments").unwrap();
-    room.read(|world| checkpoint::encode(world, house.store.id()))
+    let handle = house.worlds.get("payments").unwrap();
+    handle
+        .read(|world| checkpoint::encode(world, house.store.id()))
         .unwrap()
 }
 
@@ -50,19 +52,19 @@ async fn p19_a_start_from_a_checkpoint_and_one_from_the_log_give_the_same_world(
     let (disk, name) = (MemoryStorage::new(), Name::new("payments").unwrap());
     let kept = {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
+        let handle = house.payments().await;
         for beat in 0..65 {
-            flood(&room, beat).await;
+            flood(&handle, beat).await;
         }
         assert!(
             read_checkpoint(&house.store, &name).is_none(),
             "nothing is kept yet"
         );
-        house.worlds.keep();
+        house.worlds.write_checkpoints();
         let kept = index_of(&house);
-        // A tail behind the checkpoint, which nobody keeps.
-        flood(&room, 65).await;
-        write(&room, "CODER", "r-1", &["PLANNER"], "only for you")
+        // A tail behind the checkpoint, which no later checkpoint covers.
+        flood(&handle, 65).await;
+        write(&handle, "CODER", "r-1", &["PLANNER"], "only for you")
             .await
             .unwrap();
         kept
@@ -138,10 +140,10 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
     let disk = MemoryStorage::new();
     {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
-        say(&room, "r-1", "Hello.").await.unwrap();
+        let handle = house.payments().await;
+        say(&handle, "r-1", "Hello.").await.unwrap();
         house.world(json!({ "world_id": "other" })).await;
-        let [reality, ..] = room.contexts().await.unwrap();
+        let reality = handle.contexts().await.unwrap().reality;
         let payload = NewBlob::from_raw(bytes::Bytes::from_static(b"\x80"), 16).unwrap();
         let declared = TypeRef::new("com.example.Foreign", 1);
         let turns = vec![NewTurn {
@@ -171,14 +173,14 @@ async fn a_world_that_cannot_be_read_does_not_stop_the_others() {
     let again = Config::new(
         Name::new("payments").unwrap(),
         turnkeep_ledger::config::Profile::Narrative,
-        WorldTime::at(NOW),
+        WorldTime::from_timestamp(NOW),
     );
     assert_eq!(
         code(house.worlds.create(again, Vec::new()).await.err().unwrap()),
         Code::NameTaken
     );
     for name in ["other", "default"] {
-        let room = house.worlds.find(name).unwrap().unwrap();
-        say(&room, "r-1", "Still here.").await.unwrap();
+        let handle = house.worlds.find(name).unwrap().unwrap();
+        say(&handle, "r-1", "Still here.").await.unwrap();
     }
 }

@@ -12,9 +12,9 @@ use super::*;
 const WORLDS: u8 = 10;
 const AGENTS: usize = 8;
 const BEATS: usize = 6;
-/// The last agents of a quiet world, to whom nobody else ever says anything.
+/// The last agents of a quiet world, whom no other agent ever addresses.
 const ALONE: usize = 6;
-/// What a whole test may take, so that one that stands still is told.
+/// The time limit of a whole test, so that a deadlock fails it.
 const WHOLE: Duration = Duration::from_mins(5);
 
 fn agent(number: usize) -> String {
@@ -36,8 +36,7 @@ struct Attempt {
     refused_at: Option<u64>,
 }
 
-/// Several entries, each to everyone or to one; in a quiet world to nobody but those who talk
-/// there.
+/// Several entries, each to everyone or to one; in a quiet world only to those who talk there.
 fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) {
     let parts = 1 + usize::try_from(dice.draw() % 3).unwrap();
     let mut whole = bundle(id, &agent(who), &[], "");
@@ -63,15 +62,20 @@ fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) 
 }
 
 /// An agent at work: it looks, and writes if nothing came since.
-async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool) -> Vec<Attempt> {
+async fn work(
+    handle: Arc<WorldHandle>,
+    clock: Arc<ManualClock>,
+    who: usize,
+    quiet: bool,
+) -> Vec<Attempt> {
     let name = agent(who);
     let mut dice =
-        Ids::from_seed(blake3::hash(format!("{} {name}", room.name()).as_bytes()).as_bytes());
+        Ids::from_seed(blake3::hash(format!("{} {name}", handle.name()).as_bytes()).as_bytes());
     let mut attempts = Vec::new();
     for beat in 0..BEATS {
         let id = format!("{name}-{beat}");
         let (parts_of, parts) = several(&id, who, quiet, &mut dice);
-        let (expected, place) = room.read(|world| {
+        let (expected, place) = handle.read(|world| {
             let view = world.view(reader(&name));
             (cursor::write(&view, view.count()), view.count())
         });
@@ -80,7 +84,7 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
             NOW.0 + u64::try_from(dice.draw() % 10_000).unwrap(),
         ));
         tokio::task::yield_now().await;
-        let answer = room
+        let answer = handle
             .beat(
                 &person(&name),
                 envelope(&id, ""),
@@ -96,7 +100,7 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
             }
             Err(error) => {
                 assert_eq!(code(error), Code::HeadMoved, "{id}");
-                Some(room.read(|world| world.view(reader(&name)).count()))
+                Some(handle.read(|world| world.view(reader(&name)).count()))
             }
         };
         attempts.push(Attempt {
@@ -111,18 +115,18 @@ async fn work(room: Arc<Room>, clock: Arc<ManualClock>, who: usize, quiet: bool)
 }
 
 /// The operator speaks while the agents work.
-async fn speak(room: Arc<Room>, number: usize) -> Vec<String> {
+async fn speak(handle: Arc<WorldHandle>, number: usize) -> Vec<String> {
     let mut said = Vec::new();
     for beat in 0..2 {
         let id = format!("o{number}-{beat}");
-        say(&room, &id, &format!("{id} 0")).await.unwrap();
+        say(&handle, &id, &format!("{id} 0")).await.unwrap();
         said.push(id);
     }
     said
 }
 
 /// The entries in ledger order: bundle, request and text.
-fn ledger(room: &Room) -> Vec<(BundleId, String, String)> {
+fn ledger(handle: &WorldHandle) -> Vec<(BundleId, String, String)> {
     let one = |entry: &turnkeep_ledger::entry::Entry| {
         (
             entry.bundle,
@@ -130,12 +134,12 @@ fn ledger(room: &Room) -> Vec<(BundleId, String, String)> {
             entry.text.to_string(),
         )
     };
-    room.read(|world| world.all_entries().iter().map(one).collect())
+    handle.read(|world| world.all_entries().iter().map(one).collect())
 }
 
 /// No bundle is torn, lost or doubled, and what was refused left nothing.
-fn whole(room: &Room, attempts: &[Attempt], said: &[String]) {
-    let entries = ledger(room);
+fn whole(handle: &WorldHandle, attempts: &[Attempt], said: &[String]) {
+    let entries = ledger(handle);
     let mut bundles: Vec<(BundleId, String, Vec<String>)> = Vec::new();
     for (bundle, request, text) in entries {
         match bundles.last_mut() {
@@ -162,7 +166,7 @@ fn whole(room: &Room, attempts: &[Attempt], said: &[String]) {
 }
 
 /// `HEAD_MOVED` exactly when an entry that the caller could see had come.
-fn exactly(room: &Room, attempt: &Attempt) {
+fn exactly(handle: &WorldHandle, attempt: &Attempt) {
     let Attempt {
         who, id, expected, ..
     } = attempt;
@@ -173,7 +177,7 @@ fn exactly(room: &Room, attempt: &Attempt) {
         );
         return;
     }
-    let before = room.read(|world| {
+    let before = handle.read(|world| {
         let first = world
             .all_entries()
             .iter()
@@ -189,8 +193,8 @@ fn exactly(room: &Room, attempt: &Attempt) {
     );
 }
 
-fn time_never_goes_back(room: &Room) {
-    room.read(|world| {
+fn time_never_goes_back(handle: &WorldHandle) {
+    handle.read(|world| {
         let times: Vec<_> = world
             .all_entries()
             .iter()
@@ -202,7 +206,7 @@ fn time_never_goes_back(room: &Room) {
 }
 
 /// A world of eight, in which a writer answers, or in which two are never spoken to, or neither.
-async fn open(house: &House, number: u8) -> (Arc<Room>, bool, bool) {
+async fn open(house: &House, number: u8) -> (Arc<WorldHandle>, bool, bool) {
     let (attached, quiet) = (number % 2 == 1, number.is_multiple_of(4));
     let persons: Vec<_> = (0..AGENTS)
         .map(|n| json!({ "person_id": agent(n) }))
@@ -223,17 +227,17 @@ async fn crowd() {
     let house = House::open(MemoryStorage::new());
     let mut worlds = Vec::new();
     for number in 0..WORLDS {
-        let (room, attached, quiet) = open(&house, number).await;
+        let (handle, attached, quiet) = open(&house, number).await;
         let agents: Vec<_> = (0..AGENTS)
-            .map(|who| tokio::spawn(work(Arc::clone(&room), house.clock.clone(), who, quiet)))
+            .map(|who| tokio::spawn(work(Arc::clone(&handle), house.clock.clone(), who, quiet)))
             .collect();
         let speakers: Vec<_> = (0..if attached { 3 } else { 0 })
-            .map(|number| tokio::spawn(speak(Arc::clone(&room), number)))
+            .map(|number| tokio::spawn(speak(Arc::clone(&handle), number)))
             .collect();
-        worlds.push((room, quiet, agents, speakers));
+        worlds.push((handle, quiet, agents, speakers));
     }
     let (mut taken, mut refused) = (0, 0);
-    for (room, quiet, agents, speakers) in worlds {
+    for (handle, quiet, agents, speakers) in worlds {
         let (mut attempts, mut said) = (Vec::new(), Vec::new());
         for agent in agents {
             attempts.extend(agent.await.unwrap());
@@ -241,10 +245,10 @@ async fn crowd() {
         for speaker in speakers {
             said.extend(speaker.await.unwrap());
         }
-        whole(&room, &attempts, &said);
-        time_never_goes_back(&room);
+        whole(&handle, &attempts, &said);
+        time_never_goes_back(&handle);
         for attempt in &attempts {
-            exactly(&room, attempt);
+            exactly(&handle, attempt);
             let alone = quiet && attempt.who.as_str() >= agent(ALONE).as_str();
             assert!(
                 !alone || attempt.refused_at.is_none(),
@@ -260,7 +264,7 @@ async fn crowd() {
             .iter()
             .filter(|attempt| attempt.refused_at.is_none())
             .count();
-        is_sound(&house, &room).await;
+        is_sound(&house, &handle).await;
     }
     assert!(taken > 0 && refused > 0, "{taken} {refused}");
 }
@@ -279,14 +283,14 @@ async fn p18_a_writer_that_is_asked_next_finds_what_the_last_beat_wrote() {
         .replace("Come in.", "I see %s.")
         .replace(r#""$r" "$r""#, r#""$r" "$r" "$n""#);
     let script = answering(&format!("{look}; {tell}"));
-    let room = house
+    let handle = house
         .world(json!({ "world_id": "w", "writer": format!("cmd: {script}") }))
         .await;
     let beats: Vec<_> = (0..12)
         .map(|number| {
-            let room = Arc::clone(&room);
+            let handle = Arc::clone(&handle);
             tokio::spawn(async move {
-                say(&room, &format!("r-{number}"), "I knock.")
+                say(&handle, &format!("r-{number}"), "I knock.")
                     .await
                     .unwrap()
             })
@@ -295,7 +299,7 @@ async fn p18_a_writer_that_is_asked_next_finds_what_the_last_beat_wrote() {
     for beat in beats {
         tokio::time::timeout(WHOLE, beat).await.unwrap().unwrap();
     }
-    let told: Vec<_> = all(&room)
+    let told: Vec<_> = all(&handle)
         .into_iter()
         .filter(|text| text.starts_with("I see"))
         .collect();
@@ -306,5 +310,5 @@ async fn p18_a_writer_that_is_asked_next_finds_what_the_last_beat_wrote() {
         told, wanted,
         "each beat's writer looks at the ledger as the beat before left it"
     );
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }

@@ -7,21 +7,22 @@ use super::*;
 
 /// Runs the story on a disk; errors are what a failing disk may give.
 async fn story(house: &House) -> Result<(), LedgerError> {
-    let room = if let Some(room) = house.worlds.get("w") {
-        room
+    let handle = if let Some(handle) = house.worlds.get("w") {
+        handle
     } else {
         let body = json!({ "world_id": "w", "persons": [{ "person_id": "REBECCA" }] });
         let node = Node::root(&body, Code::ConfigInvalid);
-        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        let (config, persons) = Config::from_json(&node, WorldTime::from_timestamp(NOW)).unwrap();
         house.worlds.create(config, persons).await?
     };
-    say(&room, "r-1", "I knock.").await?;
+    say(&handle, "r-1", "I knock.").await?;
     let mut rain = bundle("r-2", "REBECCA", &[], "Come in.");
     let entry = rain["entries"][0].clone();
     rain["entries"].as_array_mut().unwrap().push(entry);
-    room.beat(&person("REBECCA"), envelope("r-2", ""), rain, None, None)
+    handle
+        .beat(&person("REBECCA"), envelope("r-2", ""), rain, None, None)
         .await?;
-    say(&room, "r-3", "").await.map(drop)
+    say(&handle, "r-3", "").await.map(drop)
 }
 
 const TOLD: [&str; 3] = ["I knock.", "Come in.", "Come in."];
@@ -67,16 +68,16 @@ async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_e
     ];
     at_every_operation(&faults, async |fault, at, disk| {
         if let Some(house) = try_open(disk.clone()) {
-            // It breaks off, or the fault struck only when the story was told.
+            // It breaks off, or the fault comes only after the story.
             story(&house).await.ok();
         }
         let house = House::open(disk.crash());
         story(&house)
             .await
             .unwrap_or_else(|error| panic!("{fault:?} at {at}: {error}"));
-        let room = house.worlds.get("w").unwrap();
-        assert_eq!(all(&room), TOLD, "{fault:?} at {at}");
-        is_sound(&house, &room).await;
+        let handle = house.worlds.get("w").unwrap();
+        assert_eq!(all(&handle), TOLD, "{fault:?} at {at}");
+        is_sound(&house, &handle).await;
     })
     .await;
 }
@@ -85,28 +86,28 @@ async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_e
 async fn p04_a_crash_after_the_commit_and_before_the_answer_is_answered_by_the_retry() {
     let disk = MemoryStorage::new();
     let house = House::open(disk.clone());
-    let room = house.payments().await;
-    let mut committed = room.changed();
+    let handle = house.payments().await;
+    let mut committed = handle.subscribe_position();
     let asked = {
-        let room = Arc::clone(&room);
-        tokio::spawn(async move { write(&room, "PLANNER", "r-1", &["CODER"], "psst").await })
+        let handle = Arc::clone(&handle);
+        tokio::spawn(async move { write(&handle, "PLANNER", "r-1", &["CODER"], "psst").await })
     };
     committed.wait_for(|position| *position == 1).await.unwrap();
-    // Whoever asked is gone, and so is the server: nobody was told.
+    // The caller and the server are gone, and no answer was sent.
     asked.abort();
-    drop((room, house));
+    drop((handle, house));
     let house = House::open(disk);
-    let room = house.worlds.get("payments").unwrap();
-    let answer = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+    let handle = house.worlds.get("payments").unwrap();
+    let answer = write(&handle, "PLANNER", "r-1", &["CODER"], "psst")
         .await
         .unwrap();
     assert!(answer.replayed);
-    assert_eq!(all(&room), ["psst"]);
-    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst")
+    assert_eq!(all(&handle), ["psst"]);
+    let again = write(&handle, "PLANNER", "r-1", &["CODER"], "psst")
         .await
         .unwrap();
     assert_eq!(again.body, answer.body);
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A fork answers as its origin did at the point where they part, whoever asks, now and after a
+//! A fork gives every caller the answers of its origin at the fork's point, before and after a
 //! restart.
 
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
@@ -20,7 +20,7 @@ fn principal(who: &str) -> Principal {
 
 /// What a tool answers, but for the id of a pack, which is that of one world.
 fn tool(world: &World, who: &Principal, name: &str, query: &str, about: Option<&str>) -> Value {
-    let caller = Caller::of(who);
+    let caller = Caller::from_principal(who);
     let request = json!({
         "tool_request_id": "t", "request_id": "r",
         "requested_by": { "engine": "e", "actor": caller.identity, "knowledge_view": who.viewer().as_str() },
@@ -35,11 +35,11 @@ fn tool(world: &World, who: &Principal, name: &str, query: &str, about: Option<&
 }
 
 /// Everything that readers are answered, but for cursors, which name their world.
-fn answers(room: &Room) -> Vec<Value> {
+fn answers(handle: &WorldHandle) -> Vec<Value> {
     let of = |who: &str| {
-        room.read(|world| {
+        handle.read(|world| {
             let who = principal(who);
-            let mut page = projection::read(&world.view(who.viewer()), "r", None, 500)
+            let mut page = projection::read_page(&world.view(who.viewer()), "r", None, 500)
                 .unwrap()
                 .value;
             page["stream"]
@@ -76,11 +76,11 @@ fn answers(room: &Room) -> Vec<Value> {
 }
 
 /// Changes the configuration as the route does: another zone is a declaration about time.
-async fn patch(room: &Arc<Room>, change: Value) {
-    let facts = room.read(|world| {
+async fn patch(handle: &Arc<WorldHandle>, change: Value) {
+    let facts = handle.read(|world| {
         let config = world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap();
         let to = ClockState {
             timezone: config.timezone.clone(),
@@ -95,28 +95,28 @@ async fn patch(room: &Arc<Room>, change: Value) {
             .chain(zone.map(Fact::Time))
             .collect()
     });
-    room.record(facts).await.unwrap();
+    handle.record(facts).await.unwrap();
 }
 
-async fn add(room: &Arc<Room>, body: Value) {
+async fn add(handle: &Arc<WorldHandle>, body: Value) {
     let person = Person::from_json(&Node::root(&body, Code::ConfigInvalid)).unwrap();
-    room.record(vec![Fact::Person(person)]).await.unwrap();
+    handle.record(vec![Fact::Person(person)]).await.unwrap();
 }
 
-fn last_id(room: &Room) -> String {
-    room.read(|world| world.all_entries().last().unwrap().id.to_string())
+fn last_id(handle: &WorldHandle) -> String {
+    handle.read(|world| world.all_entries().last().unwrap().id.to_string())
 }
 
 /// The owner sets the scene and notes something about BOB, with an entry of ANN's or without.
-async fn tell(room: &Arc<Room>, id: &str, words: &str, entry: bool) {
+async fn tell(handle: &Arc<WorldHandle>, id: &str, words: &str, entry: bool) {
     let mut brought = bundle(id, "ANN", &[], &format!("{words} of lunch"));
     brought["scene_change"] =
-        json!({ "text": format!("{words} scene"), "used_entry_ids": [last_id(room)] });
-    brought["capsule_notes"] = json!([{ "person_id": "BOB", "text": format!("{words} note"), "used_entry_ids": [last_id(room)] }]);
+        json!({ "text": format!("{words} scene"), "used_entry_ids": [last_id(handle)] });
+    brought["capsule_notes"] = json!([{ "person_id": "BOB", "text": format!("{words} note"), "used_entry_ids": [last_id(handle)] }]);
     if !entry {
         (brought["wrote"], brought["entries"]) = (false.into(), json!([]));
     }
-    let answer = room
+    let answer = handle
         .beat(&Principal::Owner, envelope(id, ""), brought, None, None)
         .await
         .unwrap();
@@ -124,50 +124,58 @@ async fn tell(room: &Arc<Room>, id: &str, words: &str, entry: bool) {
 }
 
 /// A bundle that is refused, and the same one each time.
-async fn refused(room: &Arc<Room>, id: &str) -> Answer {
-    room.beat(
-        &person("BOB"),
-        envelope(id, ""),
-        bundle(id, "ANN", &[], "not mine"),
-        None,
-        None,
-    )
-    .await
-    .unwrap()
+async fn refused(handle: &Arc<WorldHandle>, id: &str) -> LedgerAnswer {
+    handle
+        .beat(
+            &person("BOB"),
+            envelope(id, ""),
+            bundle(id, "ANN", &[], "not mine"),
+            None,
+            None,
+        )
+        .await
+        .unwrap()
 }
 
 /// Before the point: words, a whisper, a date, a scene with notes, a refused bundle.
-async fn past(room: &Arc<Room>) {
-    say(room, "r-1", "BOB has the key.").await.unwrap();
-    write(room, "ANN", "r-2", &["BOB"], "psst, BOB: the key is false")
-        .await
-        .unwrap();
+async fn past(handle: &Arc<WorldHandle>) {
+    say(handle, "r-1", "BOB has the key.").await.unwrap();
+    write(
+        handle,
+        "ANN",
+        "r-2",
+        &["BOB"],
+        "psst, BOB: the key is false",
+    )
+    .await
+    .unwrap();
     let mut dated = bundle("r-3", "BOB", &[], "lunch on Monday");
     dated["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, 5] }]);
-    room.beat(&person("BOB"), envelope("r-3", ""), dated, None, None)
+    handle
+        .beat(&person("BOB"), envelope("r-3", ""), dated, None, None)
         .await
         .unwrap();
-    assert!(refused(room, "no-1").await.rejected);
-    tell(room, "r-4", "first", true).await;
+    assert!(refused(handle, "no-1").await.rejected);
+    tell(handle, "r-4", "first", true).await;
 }
 
 /// Behind it: all of that anew, and other people and settings.
-async fn future(room: &Arc<Room>) {
-    tell(room, "r-5", "second", false).await;
-    tell(room, "r-6", "third", true).await;
-    assert!(refused(room, "no-2").await.rejected);
+async fn future(handle: &Arc<WorldHandle>) {
+    tell(handle, "r-5", "second", false).await;
+    tell(handle, "r-6", "third", true).await;
+    assert!(refused(handle, "no-2").await.rejected);
     patch(
-        room,
+        handle,
         json!({ "timezone": "Pacific/Kiritimati", "pocket_available": false }),
     )
     .await;
     add(
-        room,
+        handle,
         json!({ "person_id": "BOB", "display_label": "Robert", "aliases": ["lunch"] }),
     )
     .await;
-    add(room, json!({ "person_id": "CAT", "aliases": ["key"] })).await;
-    say(room, "r-7", "BOB lost the key.").await.unwrap();
+    add(handle, json!({ "person_id": "CAT", "aliases": ["key"] })).await;
+    say(handle, "r-7", "BOB lost the key.").await.unwrap();
 }
 
 #[tokio::test]
@@ -178,34 +186,34 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
         "world_id": "w", "registry": "OPEN", "start": "2026-05-31T23:00:00Z", "operator_label": "Chief",
         "persons": [{ "person_id": "ANN", "aliases": ["first"] }],
     });
-    let room = house.world(body).await;
-    past(&room).await;
-    add(&room, json!({ "person_id": "BOB", "aliases": ["key"] })).await;
-    let said = (answers(&room), room.read(|world| world.clock.clone()));
+    let handle = house.world(body).await;
+    past(&handle).await;
+    add(&handle, json!({ "person_id": "BOB", "aliases": ["key"] })).await;
+    let said = (answers(&handle), handle.read(|world| world.clock.clone()));
     let replays = (
-        say(&room, "r-1", "BOB has the key.").await.unwrap(),
-        refused(&room, "no-1").await,
+        say(&handle, "r-1", "BOB has the key.").await.unwrap(),
+        refused(&handle, "no-1").await,
     );
     assert!(replays.0.replayed && replays.1.replayed);
-    patch(&room, json!({ "timezone": "Europe/Berlin" })).await;
-    let moved = (answers(&room), room.read(|world| world.clock.clone()));
+    patch(&handle, json!({ "timezone": "Europe/Berlin" })).await;
+    let moved = (answers(&handle), handle.read(|world| world.clock.clone()));
     assert_ne!(said.0, moved.0, "another zone is seen");
-    let now = room.read(|world| (world.clock.time.clone(), world.position()));
-    let fork = async |name: &str, from: &Arc<Room>, point: Option<Point>| {
+    let now = handle.read(|world| (world.clock.time.clone(), world.position()));
+    let fork = async |name: &str, from: &Arc<WorldHandle>, point: Option<Point>| {
         house
             .worlds
             .fork(from, Name::new(name).unwrap(), |_| Ok(point))
             .await
             .unwrap()
     };
-    fork("at-once", &room, None).await;
-    future(&room).await;
+    fork("at-once", &handle, None).await;
+    future(&handle).await;
     let time = Point::Time(now.0, now.1);
-    fork("by-time", &room, Some(time.clone())).await;
-    fork("by-entries", &room, Some(Point::Entries(now.1))).await;
-    let late = fork("late", &room, None).await;
+    fork("by-time", &handle, Some(time.clone())).await;
+    fork("by-entries", &handle, Some(Point::Entries(now.1))).await;
+    let late = fork("late", &handle, None).await;
     let later = answers(&late);
-    assert_eq!(later, answers(&room), "now");
+    assert_eq!(later, answers(&handle), "now");
     fork("fork-of-a-fork", &late, Some(time)).await;
     let expected = [
         ("at-once", &moved),
@@ -214,7 +222,7 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
         ("fork-of-a-fork", &moved),
     ];
     check(&house, &expected, &replays).await;
-    drop((room, late, house));
+    drop((handle, late, house));
     let house = House::open(disk);
     check(&house, &expected, &replays).await;
     assert_eq!(answers(&house.worlds.get("late").unwrap()), later);
@@ -232,16 +240,16 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
 async fn p17_a_fork_of_a_world_with_a_writer_is_sound_and_its_writer_begins_on_its_own() {
     let house = House::open(MemoryStorage::new());
     let silent = r#"cmd: while read -r line; do echo '{"type":"no_write"}'; done"#;
-    let room = house
+    let handle = house
         .world(json!({ "world_id": "w", "writer": silent, "writer_persons": ["ANN"] }))
         .await;
-    write(&room, "ANN", "r-1", &["ANN"], "only for ANN")
+    write(&handle, "ANN", "r-1", &["ANN"], "only for ANN")
         .await
         .unwrap();
-    say(&room, "r-2", "I knock.").await.unwrap();
+    say(&handle, "r-2", "I knock.").await.unwrap();
     let fork = house
         .worlds
-        .fork(&room, Name::new("fork").unwrap(), |_| Ok(None))
+        .fork(&handle, Name::new("fork").unwrap(), |_| Ok(None))
         .await
         .unwrap();
     is_sound(&house, &fork).await;
@@ -251,13 +259,13 @@ async fn p17_a_fork_of_a_world_with_a_writer_is_sound_and_its_writer_begins_on_i
         Some(2)
     );
     is_sound(&house, &fork).await;
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }
 
 async fn check(
     house: &House,
     expected: &[(&str, &(Vec<Value>, ClockState))],
-    replays: &(Answer, Answer),
+    replays: &(LedgerAnswer, LedgerAnswer),
 ) {
     for (name, (wanted, clock)) in expected {
         let fork = house.worlds.get(name).unwrap();

@@ -27,21 +27,21 @@ async fn p14_with_the_smallest_limit_no_beat_fails_while_the_writer_begins_anew_
         "world_id": "w", "writer": format!("cmd: {script}"), "limits": { "writer_tokens": 4096 },
         "persons": [{ "person_id": "PLANNER" }, { "person_id": "CODER" }],
     });
-    let room = house.world(body).await;
+    let handle = house.world(body).await;
     for round in 0..ROUNDS {
         let mut beats = Vec::new();
         for number in 0..OPERATOR {
-            let (room, id) = (Arc::clone(&room), format!("say-{round}-{number}"));
+            let (handle, id) = (Arc::clone(&handle), format!("say-{round}-{number}"));
             beats.push(tokio::spawn(async move {
-                say(&room, &id, &words(number)).await.map(drop)
+                say(&handle, &id, &words(number)).await.map(drop)
             }));
         }
         for number in 0..PERSONS {
-            let (room, id) = (Arc::clone(&room), format!("write-{round}-{number}"));
+            let (handle, id) = (Arc::clone(&handle), format!("write-{round}-{number}"));
             let who = ["PLANNER", "CODER"][number % 2];
             let to: &[&str] = if number % 3 == 0 { &["CODER"] } else { &[] };
             beats.push(tokio::spawn(async move {
-                write(&room, who, &id, to, &words(number % 3))
+                write(&handle, who, &id, to, &words(number % 3))
                     .await
                     .map(drop)
             }));
@@ -53,7 +53,7 @@ async fn p14_with_the_smallest_limit_no_beat_fails_while_the_writer_begins_anew_
         }
     }
     assert_eq!(
-        all(&room).len(),
+        all(&handle).len(),
         ROUNDS * (OPERATOR + PERSONS),
         "no word is lost"
     );
@@ -76,5 +76,5 @@ async fn p14_with_the_smallest_limit_no_beat_fails_while_the_writer_begins_anew_
         let pack = beat["rehydration"].to_string().len() + beat["scene_anchor"].to_string().len();
         assert!(pack <= 4096 * 3 / 2, "{pack}");
     }
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }

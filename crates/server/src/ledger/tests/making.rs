@@ -4,7 +4,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use turnkeep_ledger::fact::{AuditLine, Fact};
-use turnkeep_ledger::log::{self, Base, Unrecordable};
+use turnkeep_ledger::log::{self, ForkBase, Unrecordable};
 use turnkeep_types::TurnId;
 
 use super::*;
@@ -19,7 +19,11 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
     let disk = MemoryStorage::new();
     {
         let house = House::open(disk.clone());
-        let config = Config::new(name("w"), Profile::Workspace, WorldTime::at(NOW));
+        let config = Config::new(
+            name("w"),
+            Profile::Workspace,
+            WorldTime::from_timestamp(NOW),
+        );
         let mut making = Box::pin(house.worlds.create(config.clone(), Vec::new()));
         assert!(
             making
@@ -46,27 +50,28 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
 #[tokio::test]
 async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
     let house = House::open(MemoryStorage::new());
-    let room = house
+    let handle = house
         .world(json!({ "world_id": "story", "registry": "OPEN" }))
         .await;
-    say(&room, "r-1", "one").await.unwrap();
-    let time = room.read(|world| world.clock.time.clone());
+    say(&handle, "r-1", "one").await.unwrap();
+    let time = handle.read(|world| world.clock.time.clone());
     let mut later = envelope("r-2", "");
     later["declared_overrides"] =
         json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } });
-    room.invoke(&Principal::Owner, later).await.unwrap();
-    assert!(room.read(|world| world.clock.time > time));
+    handle.invoke(&Principal::Owner, later).await.unwrap();
+    assert!(handle.read(|world| world.clock.time > time));
     for (fork, point) in [
         (
             "by-time",
-            room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at"))
+            handle
+                .read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at"))
                 .unwrap(),
         ),
         ("by-entries", Point::Entries(1)),
     ] {
         let fork = house
             .worlds
-            .fork(&room, name(fork), |_| Ok(Some(point.clone())))
+            .fork(&handle, name(fork), |_| Ok(Some(point.clone())))
             .await
             .unwrap();
         assert_eq!(all(&fork), ["one"]);
@@ -82,7 +87,7 @@ async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
     }
     let now = house
         .worlds
-        .fork(&room, name("now"), |_| Ok(None))
+        .fork(&handle, name("now"), |_| Ok(None))
         .await
         .unwrap();
     assert!(now.read(|world| world.outcome("r-2").is_some()));
@@ -93,11 +98,11 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
     let disk = MemoryStorage::new();
     {
         let house = House::open(disk.clone());
-        let room = house.payments().await;
-        say(&room, "r-1", "one").await.unwrap();
+        let handle = house.payments().await;
+        say(&handle, "r-1", "one").await.unwrap();
         for command in log::create_contexts(
             &name("other"),
-            Base {
+            ForkBase {
                 reality: TurnId::new(1),
                 derived: None,
             },
@@ -106,7 +111,7 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
         }
         let fork = house
             .worlds
-            .fork(&room, name("other"), |_| Ok(None))
+            .fork(&handle, name("other"), |_| Ok(None))
             .await
             .unwrap();
         assert_eq!(all(&fork), ["one"]);
@@ -120,7 +125,7 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
 #[tokio::test]
 async fn what_no_record_can_hold_is_refused_and_not_dropped() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
+    let handle = house.payments().await;
     let line = AuditLine {
         at: NOW,
         principal: "owner".to_owned(),
@@ -128,7 +133,7 @@ async fn what_no_record_can_hold_is_refused_and_not_dropped() {
         request: None,
         details: "x".repeat(17 << 20),
     };
-    let refused = room.record(vec![Fact::Line(line)]).await;
+    let refused = handle.record(vec![Fact::AuditLine(line)]).await;
     assert!(
         matches!(
             refused,

@@ -1,6 +1,6 @@
 //! Random beats against a reference that is a page long, over a disk that breaks off at random:
-//! what was answered stands, what was refused left nothing, and every reader is shown what the
-//! reference shows.
+//! answered beats stay, rejected ones leave nothing, and every reader sees the same as in the
+//! reference.
 
 mod plan;
 mod reference;
@@ -56,7 +56,11 @@ fn viewer(who: &str) -> Viewer {
     }
 }
 
-async fn send(room: &Arc<Room>, who: &str, sent: &Sent) -> Result<Answer, LedgerError> {
+async fn send(
+    handle: &Arc<WorldHandle>,
+    who: &str,
+    sent: &Sent,
+) -> Result<LedgerAnswer, LedgerError> {
     let Sent {
         envelope,
         bundle,
@@ -64,10 +68,11 @@ async fn send(room: &Arc<Room>, who: &str, sent: &Sent) -> Result<Answer, Ledger
     } = sent.clone();
     match bundle {
         Some(bundle) => {
-            room.beat(&principal(who), envelope, bundle, expected, None)
+            handle
+                .beat(&principal(who), envelope, bundle, expected, None)
                 .await
         }
-        None => room.invoke(&principal(who), envelope).await,
+        None => handle.invoke(&principal(who), envelope).await,
     }
 }
 
@@ -135,7 +140,7 @@ impl Trial {
         }
     }
 
-    fn room(&self) -> Arc<Room> {
+    fn handle(&self) -> Arc<WorldHandle> {
         self.house.worlds.get("w").unwrap()
     }
 
@@ -146,8 +151,7 @@ impl Trial {
             .unwrap_or_else(|| format!("r-{}", self.made))
     }
 
-    /// The power fails: what was synced is what there is. The next failure is somewhere ahead, or
-    /// nowhere.
+    /// The power fails, and only synced data is left. The next failure comes later, or never.
     fn crash(&mut self) {
         self.tally.crashes += 1;
         let faults = [
@@ -172,9 +176,9 @@ impl Trial {
     }
 
     /// Sends until there is an answer: a caller whose server breaks off asks again.
-    async fn insist(&mut self, who: &str, sent: &Sent) -> Result<Answer, Code> {
+    async fn insist(&mut self, who: &str, sent: &Sent) -> Result<LedgerAnswer, Code> {
         for _ in 0..8 {
-            match send(&self.room(), who, sent).await {
+            match send(&self.handle(), who, sent).await {
                 Ok(answer) => return Ok(answer),
                 Err(LedgerError::Fault(fault)) => return Err(fault.code),
                 Err(_) => self.crash(),
@@ -184,7 +188,7 @@ impl Trial {
     }
 
     fn cursor(&self, who: &str, place: u64) -> String {
-        self.room()
+        self.handle()
             .read(|world| cursor::write(&world.view(viewer(who)), place))
     }
 
@@ -212,7 +216,7 @@ impl Trial {
         self.compare(&plan, sent, answer);
     }
 
-    fn compare(&mut self, plan: &Plan, sent: Sent, answer: Result<Answer, Code>) {
+    fn compare(&mut self, plan: &Plan, sent: Sent, answer: Result<LedgerAnswer, Code>) {
         let wanted = self.reference.take(plan, self.now);
         let context = format!("seed {}, {plan:?}, {sent:?}", self.seed);
         match (wanted, answer) {
@@ -226,7 +230,14 @@ impl Trial {
         }
     }
 
-    fn agree(&mut self, plan: &Plan, sent: Sent, wanted: &Told, answer: Answer, context: &str) {
+    fn agree(
+        &mut self,
+        plan: &Plan,
+        sent: Sent,
+        wanted: &Told,
+        answer: LedgerAnswer,
+        context: &str,
+    ) {
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
         let projection = if plan.offer.is_some() {
             &body["projection"]
@@ -278,16 +289,17 @@ impl Trial {
 
     /// A projection in the reference's words.
     fn observed(&self, who: &str, projection: &Value) -> Value {
-        let room = self.room();
+        let handle = self.handle();
         let number = |id: &Value| {
             let id = id.as_str().unwrap();
-            room.read(|world| {
-                world
-                    .all_entries()
-                    .iter()
-                    .position(|entry| entry.id.to_string() == id)
-            })
-            .unwrap()
+            handle
+                .read(|world| {
+                    world
+                        .all_entries()
+                        .iter()
+                        .position(|entry| entry.id.to_string() == id)
+                })
+                .unwrap()
         };
         let time = |text: &Value| {
             text.as_str()
@@ -330,7 +342,7 @@ impl Trial {
 
     /// Everybody looks, by a request that reads; its id, its words and the clock stay as they were.
     async fn look(&mut self) {
-        let room = self.room();
+        let handle = self.handle();
         for who in READERS.into_iter().filter(|who| *who != "PUBLIC") {
             let count = self.reference.count(who);
             let from = self
@@ -341,7 +353,7 @@ impl Trial {
             let mut envelope = envelope(&format!("r-{}", self.dice.below(self.made + 2)), words);
             envelope["mode"]["kind"] = "NO_OP".into();
             envelope["ui"] = json!({ "stream_cursor": from.map(|place| self.cursor(who, place)) });
-            let answer = room.invoke(&principal(who), envelope).await.unwrap();
+            let answer = handle.invoke(&principal(who), envelope).await.unwrap();
             let shown: Value = serde_json::from_slice(&answer.body).unwrap();
             assert_eq!(answer.input_ignored, who == OPERATOR);
             let wanted = self.reference.shown(who, from.unwrap_or(0));
@@ -353,10 +365,10 @@ impl Trial {
             );
         }
         assert_eq!(
-            texts(&room, Viewer::Public).len() as u64,
+            texts(&handle, Viewer::Public).len() as u64,
             self.reference.count("PUBLIC")
         );
-        assert_eq!(all(&room), self.reference.texts(), "seed {}", self.seed);
+        assert_eq!(all(&handle), self.reference.texts(), "seed {}", self.seed);
     }
 
     /// An earlier request comes again: as it was, with other words, or from somebody else.
@@ -424,8 +436,8 @@ impl Trial {
             .chain(plans.iter().zip(&sent).take(1));
         let tasks: Vec<_> = doubled
             .map(|(plan, sent)| {
-                let (room, who, sent) = (self.room(), plan.who, sent.clone());
-                tokio::spawn(async move { send(&room, who, &sent).await })
+                let (handle, who, sent) = (self.handle(), plan.who, sent.clone());
+                tokio::spawn(async move { send(&handle, who, &sent).await })
             })
             .collect();
         let mut answers = Vec::new();
@@ -445,7 +457,7 @@ impl Trial {
             "seed {}",
             self.seed
         );
-        let order: Vec<String> = self.room().read(|world| {
+        let order: Vec<String> = self.handle().read(|world| {
             world.all_entries()[self.reference.len()..]
                 .iter()
                 .map(|entry| entry.request.to_string())
@@ -487,7 +499,7 @@ impl Trial {
             );
         }
         self.look().await;
-        is_sound(&self.house, &self.room()).await;
+        is_sound(&self.house, &self.handle()).await;
         self.tally
     }
 }

@@ -40,15 +40,15 @@ async fn p14_a_beat_does_not_wait_for_the_end_of_the_writer_that_was_full() {
         stubborn.display(),
         keeping(&file)
     );
-    let room = attached(
+    let handle = attached(
         &house,
         &script,
         json!({ "writer_tokens": 8192, "writer_seconds": 3600 }),
     )
     .await;
     let beats = async {
-        say(&room, "r-1", &flood()).await.unwrap();
-        say(&room, "r-2", "Go on.").await.unwrap();
+        say(&handle, "r-1", &flood()).await.unwrap();
+        say(&handle, "r-2", "Go on.").await.unwrap();
     };
     let in_time = timeout(PATIENCE, beats).await;
     let left = read(&stubborn);
@@ -78,11 +78,15 @@ async fn p14_a_pack_is_made_once_however_many_beats_wait_for_the_writer() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({ "writer_tokens": 8192 })).await;
-    say(&room, "full", &flood()).await.unwrap();
+    let handle = attached(&house, &keeping(&file), json!({ "writer_tokens": 8192 })).await;
+    say(&handle, "full", &flood()).await.unwrap();
     let waiting = (0..12).map(|number| {
-        let room = Arc::clone(&room);
-        tokio::spawn(async move { say(&room, &format!("r-{number}"), "Go on.").await.unwrap() })
+        let handle = Arc::clone(&handle);
+        tokio::spawn(async move {
+            say(&handle, &format!("r-{number}"), "Go on.")
+                .await
+                .unwrap()
+        })
     });
     for beat in waiting.collect::<Vec<_>>() {
         timeout(PATIENCE, beat).await.unwrap().unwrap();
@@ -96,36 +100,36 @@ async fn p14_a_pack_is_made_once_however_many_beats_wait_for_the_writer() {
         1
     );
     assert_eq!(
-        lines(&house, room.contexts().await.unwrap(), "rehydration").len(),
+        lines(&house, handle.contexts().await.unwrap(), "rehydration").len(),
         1
     );
     assert_eq!(
-        room.read(|world| world.epoch().map(|epoch| epoch.number)),
+        handle.read(|world| world.epoch().map(|epoch| epoch.number)),
         Some(2)
     );
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }
 
 /// On one thread, as the server is: a pack is made as anything is read that takes long.
 #[tokio::test]
 async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
     let house = House::open(MemoryStorage::new());
-    let (room, other) = (
+    let (handle, other) = (
         house.payments().await,
         house.world(json!({ "world_id": "other" })).await,
     );
-    let [reality, ..] = room.contexts().await.unwrap();
+    let reality = handle.contexts().await.unwrap().reality;
     let (reads, is_read) = tokio::sync::oneshot::channel();
     let (end, ended) = mpsc::sync_channel::<()>(1);
-    let reader = Arc::clone(&room);
+    let reader = Arc::clone(&handle);
     let long = tokio::task::spawn_blocking(move || {
-        reader.study(|_| {
+        reader.read_long(|_| {
             reads.send(()).unwrap();
             ended.recv_timeout(PATIENCE).is_ok()
         })
     });
     is_read.await.unwrap();
-    let writer = Arc::clone(&room);
+    let writer = Arc::clone(&handle);
     let beat = tokio::spawn(async move { write(&writer, "CODER", "r-1", &[], "hi").await });
     let durable = async {
         while house.store.context(reality).unwrap().head.is_none() {
@@ -137,7 +141,7 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
         say(&other, &format!("r-{number}"), "Go on.").await.unwrap();
     }
     assert_eq!(
-        (room.read(World::position), other.read(World::position)),
+        (handle.read(World::position), other.read(World::position)),
         (0, 20),
         "short looks go on too"
     );
@@ -148,7 +152,7 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
         "the reader gave up: everybody waited for it"
     );
     assert!(!beat.await.unwrap().unwrap().rejected);
-    assert_eq!(all(&room), ["hi"]);
+    assert_eq!(all(&handle), ["hi"]);
 }
 
 #[tokio::test]
@@ -179,13 +183,13 @@ async fn a_writer_that_has_ended_is_not_waited_for_though_another_process_holds_
         ("answers last", whole, "I knock.", true),
     ] {
         let house = House::open(MemoryStorage::new());
-        let room = attached(&house, &script, json!({ "writer_seconds": 3600 })).await;
-        let said = timeout(PATIENCE, say(&room, "r-1", words)).await;
+        let handle = attached(&house, &script, json!({ "writer_seconds": 3600 })).await;
+        let said = timeout(PATIENCE, say(&handle, "r-1", words)).await;
         said.unwrap_or_else(|_| panic!("{name}: the beat waited"))
             .unwrap();
-        let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
+        let failed = lines(&house, handle.contexts().await.unwrap(), "writer-failed").len();
         assert_eq!(
-            (all(&room).len(), failed),
+            (all(&handle).len(), failed),
             if answer { (2, 0) } else { (1, 1) },
             "{name}"
         );
@@ -195,16 +199,16 @@ async fn a_writer_that_has_ended_is_not_waited_for_though_another_process_holds_
 #[tokio::test]
 async fn a_large_beat_is_answered_like_a_small_one() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &answering(PROPOSE), json!({})).await;
+    let handle = attached(&house, &answering(PROPOSE), json!({})).await;
     for (id, words) in [
         ("small", "I knock.".to_owned()),
         ("large", "x ".repeat(1 << 19)),
     ] {
-        let said = timeout(PATIENCE, say(&room, id, &words))
+        let said = timeout(PATIENCE, say(&handle, id, &words))
             .await
             .unwrap()
             .unwrap();
-        let again = say(&room, id, &words).await.unwrap();
+        let again = say(&handle, id, &words).await.unwrap();
         assert_eq!(
             (said.replayed, again.replayed, &again.body),
             (false, true, &said.body),
@@ -216,15 +220,15 @@ async fn a_large_beat_is_answered_like_a_small_one() {
             let mut brought = bundle(&id, "ANN", &[], text);
             let entry = brought["entries"][0].clone();
             brought["entries"] = json!([entry, entry]);
-            let check = room
-                .check(&person(who), envelope(&id, ""), brought.clone(), None)
+            let check = handle
+                .check_beat(&person(who), envelope(&id, ""), brought.clone(), None)
                 .await
                 .unwrap();
-            let beat = room
+            let beat = handle
                 .beat(&person(who), envelope(&id, ""), brought.clone(), None, None)
                 .await
                 .unwrap();
-            let again = room
+            let again = handle
                 .beat(&person(who), envelope(&id, ""), brought, None, None)
                 .await
                 .unwrap();
@@ -236,18 +240,18 @@ async fn a_large_beat_is_answered_like_a_small_one() {
             assert_eq!((again.replayed, again.body), (true, beat.body), "{id}");
         }
     }
-    assert_eq!(all(&room).len(), 8);
-    is_sound(&house, &room).await;
+    assert_eq!(all(&handle).len(), 8);
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]
 async fn a_wait_for_news_ends_by_what_the_reader_may_see_and_by_nothing_else() {
     let house = House::open(MemoryStorage::new());
-    let room = house.payments().await;
+    let handle = house.payments().await;
     let reader = Viewer::Reader(Name::new("CODER").unwrap());
-    let mut waiting = std::pin::pin!(room.wait_for_news(&reader, 0));
+    let mut waiting = std::pin::pin!(handle.wait_for_entries(&reader, 0));
     for hidden in ["r-1", "r-2"] {
-        write(&room, "PLANNER", hidden, &["REVIEWER"], "Not for CODER.")
+        write(&handle, "PLANNER", hidden, &["REVIEWER"], "Not for CODER.")
             .await
             .unwrap();
         let is_over = tokio::select! {
@@ -257,11 +261,11 @@ async fn a_wait_for_news_ends_by_what_the_reader_may_see_and_by_nothing_else() {
         };
         assert!(!is_over, "{hidden} is hidden");
     }
-    write(&room, "PLANNER", "r-3", &["CODER"], "For CODER.")
+    write(&handle, "PLANNER", "r-3", &["CODER"], "For CODER.")
         .await
         .unwrap();
     timeout(PATIENCE, waiting).await.unwrap();
-    timeout(PATIENCE, room.wait_for_news(&reader, 0))
+    timeout(PATIENCE, handle.wait_for_entries(&reader, 0))
         .await
         .expect("what is there already is not waited for");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A world whose writer is this shell script.
-pub(super) async fn attached(house: &House, script: &str, limits: Value) -> Arc<Room> {
+pub(super) async fn attached(house: &House, script: &str, limits: Value) -> Arc<WorldHandle> {
     let body = json!({ "world_id": "w", "writer": format!("cmd: {script}"), "limits": limits });
     house.world(body).await
 }
@@ -27,15 +27,15 @@ fn ask(times: u32) -> String {
 
 pub(super) fn lines(
     house: &House,
-    contexts: [turnkeep_types::ContextId; 3],
+    contexts: turnkeep_ledger::log::WorldContexts,
     what: &str,
 ) -> Vec<String> {
     use turnkeep_ledger::fact::Fact;
-    use turnkeep_ledger::log::Place;
+    use turnkeep_ledger::log::WorldLog;
     let mut found = Vec::new();
-    Place::new(contexts)
-        .catch_up(&house.store, |_, fact| {
-            if let Fact::Line(line) = fact
+    WorldLog::new(contexts)
+        .read_new_facts(&house.store, |_, fact| {
+            if let Fact::AuditLine(line) = fact
                 && line.what == what
             {
                 found.push(line.details);
@@ -48,14 +48,14 @@ pub(super) fn lines(
 #[tokio::test]
 async fn a_writer_adds_its_entries_after_the_operators_words() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &answering(PROPOSE), json!({})).await;
-    let answer = say(&room, "r-1", "I knock.").await.unwrap();
+    let handle = attached(&house, &answering(PROPOSE), json!({})).await;
+    let answer = say(&handle, "r-1", "I knock.").await.unwrap();
     let shown: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(shown["stream"]["entries"][1]["author_label"], "REBECCA");
-    assert_eq!(all(&room), ["I knock.", "Come in."]);
-    say(&room, "r-2", "").await.unwrap();
-    assert_eq!(all(&room), ["I knock.", "Come in.", "Come in."]);
-    is_sound(&house, &room).await;
+    assert_eq!(all(&handle), ["I knock.", "Come in."]);
+    say(&handle, "r-2", "").await.unwrap();
+    assert_eq!(all(&handle), ["I knock.", "Come in.", "Come in."]);
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]
@@ -77,19 +77,19 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
         ("speaks for the operator", rejected.as_str()),
     ] {
         let house = House::open(MemoryStorage::new());
-        let room = attached(&house, script, json!({})).await;
+        let handle = attached(&house, script, json!({})).await;
         for id in ["r-1", "r-2"] {
-            let answer = say(&room, id, "I knock.")
+            let answer = say(&handle, id, "I knock.")
                 .await
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!answer.rejected, "{name}");
         }
-        assert_eq!(all(&room), ["I knock.", "I knock."], "{name}");
-        let contexts = room.contexts().await.unwrap();
+        assert_eq!(all(&handle), ["I knock.", "I knock."], "{name}");
+        let contexts = handle.contexts().await.unwrap();
         let told = lines(&house, contexts, "writer-failed").len()
             + lines(&house, contexts, "rejection").len();
         assert_eq!(told, 2, "{name}");
-        is_sound(&house, &room).await;
+        is_sound(&house, &handle).await;
     }
 }
 
@@ -116,10 +116,10 @@ async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_sa
         ),
     ] {
         let house = House::open(MemoryStorage::new());
-        let room = attached(&house, script, json!({})).await;
-        let answer = say(&room, "r-1", "I knock.").await.unwrap();
+        let handle = attached(&house, script, json!({})).await;
+        let answer = say(&handle, "r-1", "I knock.").await.unwrap();
         assert_eq!(answer.writer_failed.as_deref(), Some(expect), "{script}");
-        let again = say(&room, "r-1", "I knock.").await.unwrap();
+        let again = say(&handle, "r-1", "I knock.").await.unwrap();
         assert_eq!(
             (again.replayed, again.writer_failed, again.body),
             (true, None, answer.body),
@@ -135,24 +135,24 @@ async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
         ("floods", "exec yes | tr -d '\\n'"),
     ] {
         let house = House::open(MemoryStorage::new());
-        let room = attached(&house, script, json!({ "writer_seconds": 1 })).await;
-        say(&room, "r-1", "I knock.").await.unwrap();
-        assert_eq!(all(&room), ["I knock."], "{name}");
+        let handle = attached(&house, script, json!({ "writer_seconds": 1 })).await;
+        say(&handle, "r-1", "I knock.").await.unwrap();
+        assert_eq!(all(&handle), ["I knock."], "{name}");
     }
 }
 
 #[tokio::test]
 async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(
+    let handle = attached(
         &house,
         &answering(&format!("{}; {PROPOSE}", ask(16))),
         json!({}),
     )
     .await;
-    say(&room, "r-1", "I knock.").await.unwrap();
-    assert_eq!(all(&room), ["I knock.", "Come in."]);
-    let contexts = room.contexts().await.unwrap();
+    say(&handle, "r-1", "I knock.").await.unwrap();
+    assert_eq!(all(&handle), ["I knock.", "Come in."]);
+    let contexts = handle.contexts().await.unwrap();
     assert_eq!(lines(&house, contexts, "tool").len(), 16);
 }
 
@@ -162,11 +162,11 @@ async fn words_that_nobody_asked_for_are_not_taken_for_the_next_answer() {
     let at_once = format!(r#"both=$({two}); printf '%s\n' "$both""#);
     for (name, script) in [("in one breath", &at_once), ("one after the other", &two)] {
         let house = House::open(MemoryStorage::new());
-        let room = attached(&house, &answering(script), json!({})).await;
+        let handle = attached(&house, &answering(script), json!({})).await;
         for id in ["r-1", "r-2", "r-3"] {
-            say(&room, id, "I knock.").await.unwrap();
+            say(&handle, id, "I knock.").await.unwrap();
         }
-        let said = all(&room);
+        let said = all(&handle);
         let count = |wanted: &str| said.iter().filter(|text| *text == wanted).count();
         assert_eq!(
             (count("I knock."), count("Still here.")),
@@ -174,13 +174,13 @@ async fn words_that_nobody_asked_for_are_not_taken_for_the_next_answer() {
             "{name}: {said:?}"
         );
         // Words that come in the midst of the next beat cost that beat its answer, and no other.
-        let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
+        let failed = lines(&house, handle.contexts().await.unwrap(), "writer-failed").len();
         assert_eq!(count("Come in.") + failed, 3, "{name}: {said:?}");
         assert!(
             failed == 0 || name == "one after the other" && failed == 1,
             "{name}: {failed} of 3"
         );
-        is_sound(&house, &room).await;
+        is_sound(&house, &handle).await;
     }
 }
 
@@ -190,20 +190,20 @@ async fn a_writer_that_asked_too_much_is_told_so_and_lives() {
     let file = dir.path().join("last");
     let house = House::open(MemoryStorage::new());
     let last = format!(r#"printf '%s' "$pack" > {}; {PROPOSE}"#, file.display());
-    let room = attached(
+    let handle = attached(
         &house,
         &answering(&format!("{}; {last}", ask(17))),
         json!({}),
     )
     .await;
-    say(&room, "r-1", "I knock.").await.unwrap();
-    assert_eq!(all(&room), ["I knock."]);
+    say(&handle, "r-1", "I knock.").await.unwrap();
+    assert_eq!(all(&handle), ["I knock."]);
     assert!(
         std::fs::read_to_string(&file)
             .unwrap()
             .contains("LOOP_LIMIT")
     );
-    let contexts = room.contexts().await.unwrap();
+    let contexts = handle.contexts().await.unwrap();
     assert_eq!(lines(&house, contexts, "writer-failed").len(), 1);
 }
 
@@ -211,15 +211,15 @@ async fn a_writer_that_asked_too_much_is_told_so_and_lives() {
 async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words() {
     let house = House::open(MemoryStorage::new());
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
-    let room = attached(
+    let handle = attached(
         &house,
         &format!("python3 {example} REBECCA tail -n 2"),
         json!({}),
     )
     .await;
-    say(&room, "r-1", "I knock.").await.unwrap();
-    let [said, answered] = &all(&room)[..] else {
-        panic!("{:?}", all(&room))
+    say(&handle, "r-1", "I knock.").await.unwrap();
+    let [said, answered] = &all(&handle)[..] else {
+        panic!("{:?}", all(&handle))
     };
     assert_eq!(said, "I knock.");
     assert!(answered.starts_with("Now: I knock."), "{answered}");
@@ -229,7 +229,7 @@ async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words()
 async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
     let house = House::open(MemoryStorage::new());
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
-    let room = attached(
+    let handle = attached(
         &house,
         &format!("python3 {example} REBECCA sed -n 's/^GEORGE: My name/Your name/p'"),
         json!({}),
@@ -240,7 +240,7 @@ async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
         ("r-2", "I like tea."),
         ("r-3", "What is my name?"),
     ] {
-        let answer = say(&room, id, text).await.unwrap();
+        let answer = say(&handle, id, text).await.unwrap();
         assert_eq!(answer.writer_failed, None, "{text}");
     }
     let wanted = [
@@ -250,10 +250,10 @@ async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
         "What is my name?",
         "Your name is Ann.",
     ];
-    assert_eq!(all(&room), wanted);
+    assert_eq!(all(&handle), wanted);
 }
 
-/// Keeps what it was sent in a file, and is silent.
+/// A writer that keeps its input in a file and adds nothing.
 pub(super) fn keeping(file: &std::path::Path) -> String {
     format!(
         r#"while read -r line; do printf '%s\n' "$line" >> {}; echo '{{"type":"no_write"}}'; done"#,
@@ -261,7 +261,7 @@ pub(super) fn keeping(file: &std::path::Path) -> String {
     )
 }
 
-/// The beats that such a writer was told.
+/// The beats that such a writer received.
 pub(super) fn sent_to(file: &std::path::Path) -> Vec<Value> {
     let sent = std::fs::read_to_string(file).unwrap_or_default();
     sent.lines()
@@ -274,17 +274,17 @@ async fn n18_what_is_for_the_audit_alone_is_there_and_in_no_writers_input() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({})).await;
+    let handle = attached(&house, &keeping(&file), json!({})).await;
     let mut body = envelope("r-1", "I knock.");
     body["mode"]["client_intent"] = "make it dramatic".into();
     body["invoker"]["notes"] = "secret note".into();
     body["ui"] = json!({ "client_timestamp_utc": "2099-01-01T00:00:00Z" });
-    room.invoke(&Principal::Owner, body).await.unwrap();
+    handle.invoke(&Principal::Owner, body).await.unwrap();
     let sent = std::fs::read_to_string(&file).unwrap();
     for remark in ["dramatic", "secret note", "2099"] {
         assert!(!sent.contains(remark), "{sent}");
     }
-    let told = lines(&house, room.contexts().await.unwrap(), "remarks");
+    let told = lines(&house, handle.contexts().await.unwrap(), "remarks");
     let told: Value = serde_json::from_str(&told[0]).unwrap();
     let wanted = json!({
         "notes": "secret note", "client_intent": "make it dramatic",
@@ -298,9 +298,9 @@ async fn p13_the_anchor_is_told_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({})).await;
+    let handle = attached(&house, &keeping(&file), json!({})).await;
     for id in ["r-1", "r-2", "r-3"] {
-        say(&room, id, "I knock.").await.unwrap();
+        say(&handle, id, "I knock.").await.unwrap();
     }
     let sent = sent_to(&file);
     let told: Vec<_> = sent
@@ -322,14 +322,14 @@ async fn p14_a_full_writer_begins_anew_and_no_word_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({ "writer_tokens": 4096 })).await;
+    let handle = attached(&house, &keeping(&file), json!({ "writer_tokens": 4096 })).await;
     let long = "x y ".repeat(1000);
     for number in 0..6 {
-        say(&room, &format!("r-{number}"), &long).await.unwrap();
+        say(&handle, &format!("r-{number}"), &long).await.unwrap();
     }
-    say(&room, "big", &"z".repeat(1 << 20)).await.unwrap();
-    say(&room, "after", "please rehydrate").await.unwrap();
-    say(&room, "normal", "on").await.unwrap();
+    say(&handle, "big", &"z".repeat(1 << 20)).await.unwrap();
+    say(&handle, "after", "please rehydrate").await.unwrap();
+    say(&handle, "normal", "on").await.unwrap();
     let sent = sent_to(&file);
     let rehydrated: Vec<_> = sent
         .iter()
@@ -345,20 +345,20 @@ async fn p14_a_full_writer_begins_anew_and_no_word_is_lost() {
         let pack = beat["rehydration"].to_string().len() + beat["scene_anchor"].to_string().len();
         assert!(pack <= 4096 * 3 / 2, "{pack}");
     }
-    assert_eq!(all(&room).len(), 9);
-    is_sound(&house, &room).await;
+    assert_eq!(all(&handle).len(), 9);
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]
 async fn while_time_is_paused_the_writer_is_not_asked() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &answering(PROPOSE), json!({})).await;
+    let handle = attached(&house, &answering(PROPOSE), json!({})).await;
     let mut pause = envelope("p", "");
     pause["declared_overrides"] = json!({ "pause_time": true });
-    room.invoke(&Principal::Owner, pause).await.unwrap();
-    let before = all(&room).len();
-    say(&room, "r-1", "Anyone?").await.unwrap();
-    assert_eq!(all(&room).len(), before + 1);
+    handle.invoke(&Principal::Owner, pause).await.unwrap();
+    let before = all(&handle).len();
+    say(&handle, "r-1", "Anyone?").await.unwrap();
+    assert_eq!(all(&handle).len(), before + 1);
 }
 
 /// Whether a process runs; one that has ended and was not yet waited for does not.
@@ -380,8 +380,8 @@ async fn a_writer_takes_what_it_started_with_it_also_when_it_has_ended_first() {
             "sleep 1000 </dev/null >/dev/null & echo $! > {}; {end}",
             file.display()
         );
-        let room = attached(&house, &script, json!({ "writer_seconds": 1 })).await;
-        say(&room, "r-1", "I knock.").await.unwrap();
+        let handle = attached(&house, &script, json!({ "writer_seconds": 1 })).await;
+        say(&handle, "r-1", "I knock.").await.unwrap();
         let pid = std::fs::read_to_string(&file).unwrap();
         let gone = async {
             while runs(&pid) {
@@ -400,14 +400,14 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    // It asks for the scene with the view that it is told, and keeps all that it hears.
+    // It asks for the scene with the view of its beat, and keeps all of its input.
     let scene = r#"v=$(printf '%s' "$line" | sed 's/.*"view":"\([^"]*\)".*/\1/'); printf '{"type":"tool","request":{"tool_request_id":"s","request_id":"%s","requested_by":{"engine":"sh","actor":"writer","knowledge_view":"%s"},"tool":{"name":"SCENE_PACK_BUILD"}}}\n' "$r" "$v"; read -r pack; printf '%s\n%s\n' "$line" "$pack" >> FILE; echo '{"type":"no_write"}'"#;
     let script = answering(&scene.replace("FILE", file.to_str().unwrap()));
     let body =
         json!({ "world_id": "w", "writer": format!("cmd: {script}"), "writer_persons": ["ALICE"] });
-    let room = house.world(body).await;
+    let handle = house.world(body).await;
     write(
-        &room,
+        &handle,
         "ALICE",
         "a",
         &["ALICE"],
@@ -415,20 +415,21 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     )
     .await
     .unwrap();
-    say(&room, "r-1", "I knock.").await.unwrap();
+    say(&handle, "r-1", "I knock.").await.unwrap();
     assert!(std::fs::read_to_string(&file).unwrap().contains("the key"));
     std::fs::remove_file(&file).unwrap();
     let change = json!({ "writer_persons": ["BOB"] });
-    let changed = room.read(|world| {
+    let changed = handle.read(|world| {
         world
             .config
-            .changed(&Node::root(&change, Code::ConfigInvalid))
+            .with_changes(&Node::root(&change, Code::ConfigInvalid))
             .unwrap()
     });
-    room.record(vec![Fact::Config(Box::new(changed))])
+    handle
+        .record(vec![Fact::Config(Box::new(changed))])
         .await
         .unwrap();
-    say(&room, "r-2", "I knock again.").await.unwrap();
+    say(&handle, "r-2", "I knock again.").await.unwrap();
     let heard = sent_to(&file);
     assert_eq!(
         (&heard[0]["view"], heard[0]["scene_anchor"].is_object()),
@@ -439,7 +440,7 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
         "the scene as BOB sees it"
     );
     assert!(!std::fs::read_to_string(&file).unwrap().contains("the key"));
-    is_sound(&house, &room).await;
+    is_sound(&house, &handle).await;
 }
 
 #[tokio::test]
@@ -447,8 +448,8 @@ async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({})).await;
-    say(&room, "r-1", "I knock.").await.unwrap();
+    let handle = attached(&house, &keeping(&file), json!({})).await;
+    say(&handle, "r-1", "I knock.").await.unwrap();
     let before = (sent_to(&file).len(), house.store.stats().turns);
     let declare = |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
     for (field, value, wanted) in [
@@ -473,12 +474,12 @@ async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
         let mut body = envelope("r-2", "never said");
         body[field] = value;
         assert_eq!(
-            code(room.invoke(&Principal::Owner, body).await.unwrap_err()),
+            code(handle.invoke(&Principal::Owner, body).await.unwrap_err()),
             wanted
         );
     }
     assert_eq!((sent_to(&file).len(), house.store.stats().turns), before);
-    say(&room, "r-2", "said").await.unwrap();
+    say(&handle, "r-2", "said").await.unwrap();
 }
 
 #[tokio::test]
@@ -486,10 +487,10 @@ async fn a_writer_is_told_the_time_that_the_operator_declares_with_the_words() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, &keeping(&file), json!({})).await;
+    let handle = attached(&house, &keeping(&file), json!({})).await;
     let mut body = envelope("r-1", "A new year.");
     body["declared_overrides"] = json!({ "time": { "declared_world_time": "2040-01-01T00:00:00Z", "timezone": "Europe/Berlin" } });
-    room.invoke(&Principal::Owner, body).await.unwrap();
+    handle.invoke(&Principal::Owner, body).await.unwrap();
     let beat = &sent_to(&file)[0];
     assert_eq!(
         (&beat["world_time"], &beat["timezone"]),
@@ -508,9 +509,9 @@ async fn n25_no_words_ask_for_a_rehydration() {
         ask(3).replace("knock", "please rehydrate: the context window is full"),
         PROPOSE.replace("Come in.", "Rehydrate me now, please.")
     );
-    let room = attached(&house, &answering(&asks), json!({})).await;
+    let handle = attached(&house, &answering(&asks), json!({})).await;
     for id in ["r-1", "r-2", "r-3"] {
-        say(&room, id, "please rehydrate").await.unwrap();
+        say(&handle, id, "please rehydrate").await.unwrap();
     }
     let sent = sent_to(&file);
     assert_eq!(sent.len(), 3);
@@ -519,11 +520,11 @@ async fn n25_no_words_ask_for_a_rehydration() {
         "{sent:?}"
     );
     assert_eq!(
-        room.read(|world| world.epoch().map(|epoch| epoch.number)),
+        handle.read(|world| world.epoch().map(|epoch| epoch.number)),
         Some(1)
     );
-    assert!(lines(&house, room.contexts().await.unwrap(), "rehydration").is_empty());
-    assert_eq!(all(&room).len(), 6);
+    assert!(lines(&house, handle.contexts().await.unwrap(), "rehydration").is_empty());
+    assert_eq!(all(&handle).len(), 6);
 }
 
 #[tokio::test]
@@ -537,12 +538,12 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
         file.display(),
         ask(1)
     );
-    let room = attached(&house, &answering(&script), json!({})).await;
+    let handle = attached(&house, &answering(&script), json!({})).await;
     let mut answers = String::new();
     for id in ["r-1", "r-2", "r-3"] {
-        answers += std::str::from_utf8(&say(&room, id, "I knock.").await.unwrap().body).unwrap();
+        answers += std::str::from_utf8(&say(&handle, id, "I knock.").await.unwrap().body).unwrap();
     }
-    let refused = room
+    let refused = handle
         .beat(
             &person("ANN"),
             envelope("r-4", ""),
@@ -552,8 +553,8 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
         )
         .await;
     assert!(refused.unwrap().rejected);
-    answers += std::str::from_utf8(&say(&room, "r-5", "I knock.").await.unwrap().body).unwrap();
-    let reasons = lines(&house, room.contexts().await.unwrap(), "rejection");
+    answers += std::str::from_utf8(&say(&handle, "r-5", "I knock.").await.unwrap().body).unwrap();
+    let reasons = lines(&house, handle.contexts().await.unwrap(), "rejection");
     assert_eq!(reasons.len(), 5, "they are in the audit");
     let prompts = std::fs::read_to_string(&file).unwrap();
     for word in ["AUTHOR_FORBIDDEN", "ACTOR_MISMATCH"] {
@@ -565,7 +566,7 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
             !answers.contains(word) && !prompts.contains(word),
             "{word}: {answers} {prompts}"
         );
-        assert!(all(&room).iter().all(|text| !text.contains(word)));
+        assert!(all(&handle).iter().all(|text| !text.contains(word)));
     }
 }
 
@@ -575,16 +576,16 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
     let file = dir.path().join("found");
     let house = House::open(MemoryStorage::new());
     let keep = format!(r#"printf '%s\n' "$pack" >> {}"#, file.display());
-    let room = attached(
+    let handle = attached(
         &house,
         &answering(&format!("{}; {keep}; {PROPOSE}", ask(1))),
         json!({}),
     )
     .await;
     let asked = (0..6).map(|number| {
-        let room = Arc::clone(&room);
+        let handle = Arc::clone(&handle);
         tokio::spawn(async move {
-            say(&room, &format!("r-{number}"), "I knock.")
+            say(&handle, &format!("r-{number}"), "I knock.")
                 .await
                 .unwrap()
         })
@@ -601,18 +602,20 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
         [0, 2, 4, 6, 8, 10],
         "a knock and its answer more each time"
     );
-    assert_eq!(all(&room).len(), 12);
+    assert_eq!(all(&handle).len(), 12);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_same_request_waits_for_itself_and_is_then_told_that_it_is_in_progress() {
     let house = House::open(MemoryStorage::new());
-    let room = attached(&house, "cat >/dev/null", json!({ "writer_seconds": 600 })).await;
-    let (first, second) =
-        tokio::join!(say(&room, "r-1", "I knock."), say(&room, "r-1", "I knock."));
+    let handle = attached(&house, "cat >/dev/null", json!({ "writer_seconds": 600 })).await;
+    let (first, second) = tokio::join!(
+        say(&handle, "r-1", "I knock."),
+        say(&handle, "r-1", "I knock.")
+    );
     assert_eq!(code(second.unwrap_err()), Code::InProgress);
     let first = first.unwrap().body;
-    let again = say(&room, "r-1", "I knock.").await.unwrap();
+    let again = say(&handle, "r-1", "I knock.").await.unwrap();
     assert_eq!((again.replayed, again.body), (true, first));
-    assert_eq!(all(&room), ["I knock."]);
+    assert_eq!(all(&handle), ["I knock."]);
 }

@@ -9,11 +9,11 @@ use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
 use turnkeep_ledger::fact::{BundleCommit, Fact, ItemKind, PocketItem, ProposedBy};
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
-use turnkeep_ledger::log::{Base, Place, create_contexts};
-use turnkeep_ledger::teamworld::{Said, TeamWorld};
+use turnkeep_ledger::log::{ForkBase, WorldContexts, WorldLog, create_contexts};
+use turnkeep_ledger::teamworld::{TeamWorld, WrittenEntry};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_store::{Options, Outcome, Store};
-use turnkeep_types::{ContextId, ManualClock, Timestamp};
+use turnkeep_types::{ManualClock, Timestamp};
 
 use crate::commands::bench::progress;
 
@@ -36,18 +36,25 @@ pub(super) fn open(data: &Path) -> Result<Store> {
 }
 
 /// Writes the world; its contexts and the ids of its entries.
-pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], Vec<EntryId>)> {
+pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<(WorldContexts, Vec<EntryId>)> {
     let name = name(WORLD)?;
     let mut contexts = Vec::new();
-    for command in create_contexts(&name, Base::default()) {
+    for command in create_contexts(&name, ForkBase::default()) {
         match store.run(command)? {
             Outcome::Created(created) => contexts.push(created.context),
             other => bail!("an unexpected outcome: {other:?}"),
         }
     }
-    let contexts: [ContextId; 3] = contexts.try_into().ok().context("a context is missing")?;
-    let mut place = Place::new(contexts);
-    let start = WorldTime::at(Timestamp(1));
+    let [reality, audit, derived] = contexts[..] else {
+        bail!("a context is missing");
+    };
+    let contexts = WorldContexts {
+        reality,
+        audit,
+        derived,
+    };
+    let mut place = WorldLog::new(contexts);
+    let start = WorldTime::from_timestamp(Timestamp(1));
     let mut first = vec![Fact::Config(Box::new(Config::new(
         name,
         Profile::Narrative,
@@ -57,7 +64,7 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
         let (id, label) = (self::name(&label.to_uppercase())?, label.clone());
         first.push(Fact::Person(Person {
             label,
-            ..Person::met(id)
+            ..Person::with_id(id)
         }));
     }
     append(store, &mut place, &first)?;
@@ -79,10 +86,10 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
     Ok((contexts, writer.entries))
 }
 
-fn append(store: &Store, place: &mut Place, facts: &[Fact]) -> Result<()> {
-    let command = place.append(facts)?.context("nothing to append")?;
+fn append(store: &Store, place: &mut WorldLog, facts: &[Fact]) -> Result<()> {
+    let command = place.append_command(facts)?.context("nothing to append")?;
     match store.run(command)? {
-        Outcome::Appended(appended) => place.advance(&appended),
+        Outcome::Appended(appended) => place.record_appended(&appended),
         other => bail!("an unexpected outcome: {other:?}"),
     }
     Ok(())
@@ -99,7 +106,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn facts(&mut self, said: &[Said]) -> Result<Vec<Fact>> {
+    fn facts(&mut self, said: &[WrittenEntry]) -> Result<Vec<Fact>> {
         let mut facts = Vec::new();
         for said in said.chunks(BUNDLE) {
             let bundle = BundleId(self.ids.draw());
@@ -125,7 +132,12 @@ impl Writer<'_> {
         Ok(facts)
     }
 
-    fn entry(&mut self, said: &Said, bundle: BundleId, request: &Arc<str>) -> Result<Entry> {
+    fn entry(
+        &mut self,
+        said: &WrittenEntry,
+        bundle: BundleId,
+        request: &Arc<str>,
+    ) -> Result<Entry> {
         let readers = &self.team.audiences[said.class as usize];
         let names = readers
             .iter()
@@ -139,7 +151,7 @@ impl Writer<'_> {
             id,
             bundle,
             request: Arc::clone(request),
-            time: WorldTime::at(Timestamp(u64::try_from(said.time)?)),
+            time: WorldTime::from_timestamp(Timestamp(u64::try_from(said.time)?)),
             author: Author {
                 class: AuthorClass::Person,
                 id: name(&self.team.person_id(said.author))?,

@@ -38,7 +38,9 @@ pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
     let (contexts, entries) = made::write(team, &store)?;
     progress("reading it from the log, then with a checkpoint");
     let begin = Instant::now();
-    let (world, _) = log::load(&store, contexts)?.context("the world is not there")?;
+    let world = log::load(&store, contexts)?
+        .context("the world is not there")?
+        .world;
     let from_log = begin.elapsed();
     let bytes = checkpoint::encode(&world, store.id())
         .context("no entries")?
@@ -49,7 +51,7 @@ pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
         checkpoint::load(&store, contexts, Some(kept))?.context("the world is not there")?;
     let resumed_in = begin.elapsed();
     ensure!(
-        resumed.0.position() == world.position(),
+        resumed.world.position() == world.position(),
         "a checkpoint changes the world"
     );
     drop(resumed);
@@ -80,7 +82,7 @@ fn answers(team: &TeamWorld, world: &World, entries: &[EntryId]) -> Result<Vec<R
         Ok(tools::answer(
             world,
             world.position(),
-            &Caller::of(&principal),
+            &Caller::from_principal(&principal),
             &request,
             None,
         )?
@@ -91,7 +93,7 @@ fn answers(team: &TeamWorld, world: &World, entries: &[EntryId]) -> Result<Vec<R
     let places = (0..ANSWERS as u64).map(|number| number * (view.count() / ANSWERS as u64));
     let page = timed(places, |place| {
         let cursor = turnkeep_ledger::cursor::write(&view, place);
-        Ok(projection::read(&view, "bench", Some(&cursor), 100)?
+        Ok(projection::read_page(&view, "bench", Some(&cursor), 100)?
             .value
             .to_string()
             .len())
@@ -101,11 +103,11 @@ fn answers(team: &TeamWorld, world: &World, entries: &[EntryId]) -> Result<Vec<R
         .map(|person| team.person_id(person))
         .collect();
     let capsule = timed(persons.iter(), |person| {
-        Ok(Capsule::of(&early, person).pack().to_string().len())
+        Ok(Capsule::build(&early, person).pack().to_string().len())
     })?;
     let rehydration = timed(0..10, |_| {
-        let anchor = Anchor::of(&view);
-        let pack = Rehydration::of(&view, &anchor, "bench", REHYDRATION_BYTES).pack("bench");
+        let anchor = Anchor::build(&view);
+        let pack = Rehydration::build(&view, &anchor, "bench", REHYDRATION_BYTES).pack("bench");
         Ok(pack.to_string().len())
     })?;
     Ok(vec![

@@ -67,7 +67,7 @@ pub(super) struct Item {
     pub(super) line: usize,
     pub(super) title: Option<(usize, usize)>,
     pub(super) time: Option<i64>,
-    /// The number of an earlier item; one that there is not is nobody's.
+    /// The number of an earlier item. An unknown number stands for an item that does not exist.
     pub(super) supersedes: Option<usize>,
 }
 
@@ -171,7 +171,7 @@ const FLAWS: &[Flaw] = &[
 fn written(time: i64, east: bool) -> String {
     let shift = if east { 2 * 3_600_000 } else { 0 };
     let stamp = Timestamp(u64::try_from(time + shift).unwrap());
-    let text = WorldTime::at(stamp).as_str().to_owned();
+    let text = WorldTime::from_timestamp(stamp).as_str().to_owned();
     if east {
         text.replace('Z', "+02:00")
     } else {
@@ -217,7 +217,7 @@ impl Plan {
             plan.elaborate(dice, world, commit);
             plan.expected = dice.once_in(4).then(|| seen - dice.place(1).min(seen));
         }
-        // Two reasons to refuse a request at once are none of the rules' business.
+        // Which of two faults comes first is not part of the rules.
         if plan.declared.is_some_and(|time| time < world.time) {
             plan.expected = None;
         }

@@ -1,5 +1,5 @@
-//! What a ledger amounts to, in a page: lines with their readers, a calendar, a clock. It knows the
-//! rules and none of the ledger's code, and it is told what is planned, not what is sent.
+//! A reference ledger in one page: lines with their readers, a calendar, a clock. It follows the
+//! rules without the ledger's code, and gets the plan of a request, not the request.
 
 use serde_json::{Value, json};
 
@@ -239,7 +239,7 @@ impl Reference {
         json!([number, time, given, channel, shown, line.text])
     }
 
-    /// What was given as a line's time, if anything was.
+    /// The time that was given for a line, if any.
     pub(super) fn given(&self, number: usize) -> Option<&str> {
         self.lines[number].given.as_deref()
     }

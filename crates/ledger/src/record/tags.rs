@@ -1,26 +1,28 @@
-//! Which tag of which type means what. The types and tags are those of the published bundle.
+//! The meaning of each tag of each record type, as the published bundles define them. A missing or
+//! malformed required field makes the record malformed, and the error is the field's name.
 
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 
 use super::fields::{Field, Fields};
-use super::sharing::{shared, shared_time, shared_zone};
+use super::sharing::{share_text, share_time, share_zone};
 use crate::config::{Config, Person};
 use crate::entry::{Author, AuthorClass, Channel, Entry};
 use crate::fact::{
-    AuditLine, BundleCommit, ClockState, Door, Epoch, Fact, Fork, ItemKind, Note, Outcome,
-    PocketItem, ProposedBy, Scene, Span, TimeDeclaration, Token,
+    AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem,
+    ProposedBy, RequestKind, Scene, Span, TimeDeclaration, Token,
 };
 use crate::fault::Code;
 use crate::ids::{EntryId, Name};
 use crate::json::{Node, parse};
 use crate::time::WorldTime;
 
+/// A decoded value, or the name of the field that is missing or malformed.
 type Read<T> = Result<T, &'static str>;
 
-/// The type's short name and the values of a fact.
-pub(super) fn write(fact: &Fact) -> (&'static str, Fields<'_>) {
+/// The short name of a fact's record type, and its fields.
+pub(super) fn encode_fields(fact: &Fact) -> (&'static str, Fields<'_>) {
     match fact {
         Fact::Entry(entry) => ("WriteEntry", write_entry(entry)),
         Fact::Time(declaration) => ("TimeDeclaration", write_time(declaration)),
@@ -43,11 +45,14 @@ pub(super) fn write(fact: &Fact) -> (&'static str, Fields<'_>) {
         ),
         Fact::Token(token) => ("Token", write_token(token)),
         Fact::Revoked(token) => ("TokenRevoked", Fields::default().text(1, token.to_string())),
-        Fact::Line(line) => ("AuditLine", write_line(line)),
-        Fact::Scene(scene) => ("Scene", derived(scene.position, &scene.text, &scene.cited)),
+        Fact::AuditLine(line) => ("AuditLine", write_line(line)),
+        Fact::Scene(scene) => (
+            "Scene",
+            write_derived(scene.position, &scene.text, &scene.cited),
+        ),
         Fact::Note(note) => (
             "Note",
-            derived(note.position, &note.text, &note.cited).text(4, note.person.as_str()),
+            write_derived(note.position, &note.text, &note.cited).text(4, note.person.as_str()),
         ),
         Fact::Epoch(epoch) => ("Epoch", write_epoch(epoch)),
     }
@@ -71,8 +76,8 @@ pub(super) const KINDS: &[&str] = &[
     "Epoch",
 ];
 
-/// The fact of these values; none for a type that there is not.
-pub(super) fn read(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
+/// Decodes a fact from its fields; `None` for an unknown record type.
+pub(super) fn decode_fact(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
     Some(match kind {
         "WriteEntry" => read_entry(fields).map(Fact::Entry),
         "TimeDeclaration" => read_time(fields).map(Fact::Time),
@@ -83,8 +88,8 @@ pub(super) fn read(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
         "WorldFork" => read_fork(fields).map(Fact::Forked),
         "Person" => read_person(fields).map(Fact::Person),
         "Token" => read_token(fields).map(Fact::Token),
-        "TokenRevoked" => parsed(fields, 1, "token").map(Fact::Revoked),
-        "AuditLine" => read_line(fields).map(Fact::Line),
+        "TokenRevoked" => parse_required(fields, 1, "token").map(Fact::Revoked),
+        "AuditLine" => read_line(fields).map(Fact::AuditLine),
         "Scene" => read_scene(fields).map(Fact::Scene),
         "Note" => read_note(fields).map(Fact::Note),
         "Epoch" => read_epoch(fields).map(|epoch| Fact::Epoch(Box::new(epoch))),
@@ -92,23 +97,27 @@ pub(super) fn read(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
     })
 }
 
-fn text<'a>(fields: &'a Fields<'_>, tag: u64, what: &'static str) -> Read<&'a str> {
+fn require_text<'a>(fields: &'a Fields<'_>, tag: u64, what: &'static str) -> Read<&'a str> {
     fields.get_text(tag).ok_or(what)
 }
 
-fn number(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u64> {
+fn require_number(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u64> {
     fields.get_number(tag).ok_or(what)
 }
 
-fn small(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u32> {
-    u32::try_from(number(fields, tag, what)?).map_err(|_| what)
+fn require_u32(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u32> {
+    u32::try_from(require_number(fields, tag, what)?).map_err(|_| what)
 }
 
-fn parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<T> {
-    text(fields, tag, what)?.parse().map_err(|_| what)
+fn parse_required<T: std::str::FromStr>(
+    fields: &Fields<'_>,
+    tag: u64,
+    what: &'static str,
+) -> Read<T> {
+    require_text(fields, tag, what)?.parse().map_err(|_| what)
 }
 
-fn maybe_parsed<T: std::str::FromStr>(
+fn parse_optional<T: std::str::FromStr>(
     fields: &Fields<'_>,
     tag: u64,
     what: &'static str,
@@ -119,12 +128,12 @@ fn maybe_parsed<T: std::str::FromStr>(
         .transpose()
 }
 
-fn name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
-    Name::shared(text(fields, tag, what)?, shared).ok_or(what)
+fn require_name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
+    Name::new_shared(require_text(fields, tag, what)?, share_text).ok_or(what)
 }
 
-fn time(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
-    shared_time(text(fields, tag, what)?).ok_or(what)
+fn require_time(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
+    share_time(require_text(fields, tag, what)?).ok_or(what)
 }
 
 fn write_entry(entry: &Entry) -> Fields<'_> {
@@ -136,51 +145,54 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
         .text(5, entry.author.id.as_str())
         .text(6, entry.author.class.word())
         .text(7, &*entry.label);
+    // A public entry has no list, which differs from an empty one.
     let fields = match &entry.visible_to {
         Some(readers) => fields.texts(8, readers.iter().map(Name::to_string)),
         None => fields,
     };
     let fields = fields.text(9, entry.channel.word()).text(10, &*entry.text);
-    fields.maybe(11, entry.reply_to.map(|id| id.to_string()))
+    fields.optional_text(11, entry.reply_to.map(|id| id.to_string()))
 }
 
 fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
-    let class = AuthorClass::from_word(text(fields, 6, "author_class")?).ok_or("author_class")?;
+    let class =
+        AuthorClass::from_word(require_text(fields, 6, "author_class")?).ok_or("author_class")?;
     let readers = fields.get_texts(8).map(|names| {
         names
             .iter()
-            .map(|n| Name::shared(n, shared).ok_or("visible_to"))
+            .map(|n| Name::new_shared(n, share_text).ok_or("visible_to"))
             .collect()
     });
     Ok(Entry {
-        id: parsed(fields, 1, "entry_id")?,
-        bundle: parsed(fields, 2, "bundle_id")?,
-        request: shared(text(fields, 3, "request_id")?),
-        time: time(fields, 4, "created_at_world")?,
+        id: parse_required(fields, 1, "entry_id")?,
+        bundle: parse_required(fields, 2, "bundle_id")?,
+        request: share_text(require_text(fields, 3, "request_id")?),
+        time: require_time(fields, 4, "created_at_world")?,
         author: Author {
             class,
-            id: name(fields, 5, "author_id")?,
+            id: require_name(fields, 5, "author_id")?,
         },
-        label: shared(text(fields, 7, "author_label")?),
+        label: share_text(require_text(fields, 7, "author_label")?),
         visible_to: readers.transpose()?,
-        channel: Channel::from_word(text(fields, 9, "channel")?).ok_or("channel")?,
-        text: text(fields, 10, "text")?.into(),
-        reply_to: maybe_parsed(fields, 11, "reply_to")?,
+        channel: Channel::from_word(require_text(fields, 9, "channel")?).ok_or("channel")?,
+        text: require_text(fields, 10, "text")?.into(),
+        reply_to: parse_optional(fields, 11, "reply_to")?,
     })
 }
 
-/// A clock takes three tags.
+/// A clock takes three tags: time, zone and pause.
 fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Fields<'a> {
     fields
         .text(tag, clock.time.as_str())
         .text(tag + 1, clock.timezone.as_str())
+        // Always written, unlike other flags, since a clock takes three tags.
         .with(tag + 2, Field::Flag(clock.paused))
 }
 
 fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
-    let timezone = shared_zone(text(fields, tag + 1, "timezone")?);
+    let timezone = share_zone(require_text(fields, tag + 1, "timezone")?);
     Ok(ClockState {
-        time: time(fields, tag, "world_time")?,
+        time: require_time(fields, tag, "world_time")?,
         timezone,
         paused: fields.get_flag(tag + 2),
     })
@@ -196,7 +208,7 @@ fn write_time(declaration: &TimeDeclaration) -> Fields<'_> {
 
 fn read_time(fields: &Fields<'_>) -> Read<TimeDeclaration> {
     Ok(TimeDeclaration {
-        from: time(fields, 1, "from")?,
+        from: require_time(fields, 1, "from")?,
         to: read_clock(fields, 2)?,
     })
 }
@@ -214,7 +226,7 @@ fn write_span<'a>(fields: Fields<'a>, tag: u64, span: Option<&Span>) -> Fields<'
 fn read_span(fields: &Fields<'_>, tag: u64) -> Read<Option<Span>> {
     match fields.get_number(tag) {
         Some(_) => Ok(Some(
-            small(fields, tag, "range")?..small(fields, tag + 1, "range")?,
+            require_u32(fields, tag, "range")?..require_u32(fields, tag + 1, "range")?,
         )),
         None => Ok(None),
     }
@@ -229,28 +241,28 @@ fn write_item(item: &PocketItem) -> Fields<'_> {
         .text(1, item.id.to_string())
         .text(2, kind)
         .text(3, item.entry.to_string())
-        .maybe(4, item.time.as_ref().map(WorldTime::as_str))
-        .maybe(5, item.supersedes.map(|id| id.to_string()));
+        .optional_text(4, item.time.as_ref().map(WorldTime::as_str))
+        .optional_text(5, item.supersedes.map(|id| id.to_string()));
     let fields = write_span(fields, 6, item.title.as_ref());
     let fields = write_span(fields, 8, item.location.as_ref());
     write_span(fields, 10, item.notes.as_ref())
 }
 
 fn read_item(fields: &Fields<'_>) -> Read<PocketItem> {
-    let kind = match text(fields, 2, "kind")? {
+    let kind = match require_text(fields, 2, "kind")? {
         "CALENDAR" => ItemKind::Calendar,
         "MESSAGE" => ItemKind::Message,
         _ => return Err("kind"),
     };
     Ok(PocketItem {
-        id: parsed(fields, 1, "item_id")?,
+        id: parse_required(fields, 1, "item_id")?,
         kind,
-        entry: parsed(fields, 3, "entry_id")?,
+        entry: parse_required(fields, 3, "entry_id")?,
         time: fields
             .get_text(4)
             .map(|text| WorldTime::parse(text).ok_or("time"))
             .transpose()?,
-        supersedes: maybe_parsed(fields, 5, "supersedes")?,
+        supersedes: parse_optional(fields, 5, "supersedes")?,
         title: read_span(fields, 6)?,
         location: read_span(fields, 8)?,
         notes: read_span(fields, 10)?,
@@ -268,80 +280,80 @@ fn write_bundle(commit: &BundleCommit) -> Fields<'_> {
 
 fn read_bundle(fields: &Fields<'_>) -> Read<BundleCommit> {
     Ok(BundleCommit {
-        id: parsed(fields, 1, "bundle_id")?,
-        request: shared(text(fields, 2, "request_id")?),
+        id: parse_required(fields, 1, "bundle_id")?,
+        request: share_text(require_text(fields, 2, "request_id")?),
         proposed_by: ProposedBy {
-            engine: text(fields, 3, "engine")?.to_owned(),
-            actor: text(fields, 4, "actor")?.to_owned(),
+            engine: require_text(fields, 3, "engine")?.to_owned(),
+            actor: require_text(fields, 4, "actor")?.to_owned(),
         },
-        entries: small(fields, 5, "entries")?,
+        entries: require_u32(fields, 5, "entries")?,
     })
 }
 
 fn write_outcome(outcome: &Outcome) -> Fields<'_> {
-    let door = match outcome.door {
-        Door::Invocation => "INVOCATION",
-        Door::Beat => "BEAT",
+    let kind = match outcome.kind {
+        RequestKind::Invocation => "INVOCATION",
+        RequestKind::Beat => "BEAT",
     };
     let fields = Fields::default()
         .text(1, &*outcome.request)
         .text(2, &outcome.principal)
         .binary(3, &outcome.fingerprint)
-        .text(4, door)
-        .maybe(5, outcome.rejection.as_deref())
+        .text(4, kind)
+        .optional_text(5, outcome.rejection.as_deref())
         .text(6, &outcome.viewer)
-        .maybe(7, outcome.cursor_before.as_deref())
+        .optional_text(7, outcome.cursor_before.as_deref())
         .number(8, outcome.page_start)
-        .maybe(9, outcome.cursor_after.as_deref());
+        .optional_text(9, outcome.cursor_after.as_deref());
     write_clock(fields, 10, &outcome.clock)
         .flag(13, outcome.clock_moved)
         .number(14, outcome.position.into())
-        .maybe(15, outcome.bundle.map(|id| id.to_string()))
+        .optional_text(15, outcome.bundle.map(|id| id.to_string()))
         .flag(16, outcome.pocket_available)
         .number(17, outcome.version.into())
         .binary(18, &outcome.response)
 }
 
 fn read_outcome(fields: &Fields<'_>) -> Read<Outcome> {
-    let door = match text(fields, 4, "door")? {
-        "INVOCATION" => Door::Invocation,
-        "BEAT" => Door::Beat,
+    let kind = match require_text(fields, 4, "door")? {
+        "INVOCATION" => RequestKind::Invocation,
+        "BEAT" => RequestKind::Beat,
         _ => return Err("door"),
     };
     Ok(Outcome {
-        request: shared(text(fields, 1, "request_id")?),
-        principal: text(fields, 2, "principal")?.to_owned(),
+        request: share_text(require_text(fields, 1, "request_id")?),
+        principal: require_text(fields, 2, "principal")?.to_owned(),
         fingerprint: fields.get_binary(3).ok_or("fingerprint")?,
-        door,
+        kind,
         rejection: fields.get_text(5).map(str::to_owned),
-        viewer: text(fields, 6, "viewer")?.to_owned(),
+        viewer: require_text(fields, 6, "viewer")?.to_owned(),
         cursor_before: fields.get_text(7).map(str::to_owned),
-        page_start: number(fields, 8, "page_start")?,
+        page_start: require_number(fields, 8, "page_start")?,
         cursor_after: fields.get_text(9).map(str::to_owned),
         clock: read_clock(fields, 10)?,
         clock_moved: fields.get_flag(13),
-        position: small(fields, 14, "position")?,
-        bundle: maybe_parsed(fields, 15, "bundle_id")?,
+        position: require_u32(fields, 14, "position")?,
+        bundle: parse_optional(fields, 15, "bundle_id")?,
         pocket_available: fields.get_flag(16),
-        version: small(fields, 17, "version")?,
+        version: require_u32(fields, 17, "version")?,
         response: fields.get_binary(18).ok_or("response")?,
     })
 }
 
 fn read_config(fields: &Fields<'_>) -> Read<Config> {
-    let value = parse(text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
-    Config::recorded(value).map_err(|_| "config")
+    let value = parse(require_text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
+    Config::from_record(value).map_err(|_| "config")
 }
 
 fn read_fork(fields: &Fields<'_>) -> Read<Fork> {
     Ok(Fork {
-        from: name(fields, 1, "from")?,
-        position: small(fields, 2, "position")?,
+        from: require_name(fields, 1, "from")?,
+        position: require_u32(fields, 2, "position")?,
     })
 }
 
 fn read_person(fields: &Fields<'_>) -> Read<Person> {
-    let value = parse(text(fields, 1, "person")?.as_bytes()).map_err(|_| "person")?;
+    let value = parse(require_text(fields, 1, "person")?.as_bytes()).map_err(|_| "person")?;
     Person::from_json(&Node::root(&value, Code::ConfigInvalid)).map_err(|_| "person")
 }
 
@@ -360,10 +372,10 @@ fn write_token(token: &Token) -> Fields<'_> {
 
 fn read_token(fields: &Fields<'_>) -> Read<Token> {
     Ok(Token {
-        id: parsed(fields, 1, "token_id")?,
-        person: name(fields, 2, "person_id")?,
+        id: parse_required(fields, 1, "token_id")?,
+        person: require_name(fields, 2, "person_id")?,
         write: fields.get_flag(3),
-        created_at: Timestamp(number(fields, 4, "created_at")?),
+        created_at: Timestamp(require_number(fields, 4, "created_at")?),
         expires_at: fields.get_number(5).map(Timestamp),
         secret: fields.get_binary(6).ok_or("secret")?,
     })
@@ -374,21 +386,21 @@ fn write_line(line: &AuditLine) -> Fields<'_> {
         .number(1, line.at.0)
         .text(2, &line.principal)
         .text(3, &line.what)
-        .maybe(4, line.request.as_deref())
+        .optional_text(4, line.request.as_deref())
         .text(5, &line.details)
 }
 
 fn read_line(fields: &Fields<'_>) -> Read<AuditLine> {
     Ok(AuditLine {
-        at: Timestamp(number(fields, 1, "at")?),
-        principal: text(fields, 2, "principal")?.to_owned(),
-        what: text(fields, 3, "what")?.to_owned(),
+        at: Timestamp(require_number(fields, 1, "at")?),
+        principal: require_text(fields, 2, "principal")?.to_owned(),
+        what: require_text(fields, 3, "what")?.to_owned(),
         request: fields.get_text(4).map(Arc::from),
-        details: text(fields, 5, "details")?.to_owned(),
+        details: require_text(fields, 5, "details")?.to_owned(),
     })
 }
 
-fn derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> Fields<'a> {
+fn write_derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> Fields<'a> {
     Fields::default()
         .number(1, position.into())
         .text(2, text)
@@ -404,20 +416,23 @@ fn read_cited(fields: &Fields<'_>) -> Read<Vec<EntryId>> {
 }
 
 fn read_scene(fields: &Fields<'_>) -> Read<Scene> {
-    let text = text(fields, 2, "text")?.to_owned();
+    let text = require_text(fields, 2, "text")?.to_owned();
     Ok(Scene {
-        position: small(fields, 1, "position")?,
+        position: require_u32(fields, 1, "position")?,
         text,
         cited: read_cited(fields)?,
     })
 }
 
 fn read_note(fields: &Fields<'_>) -> Read<Note> {
-    let (position, person) = (small(fields, 1, "position")?, name(fields, 4, "person_id")?);
+    let (position, person) = (
+        require_u32(fields, 1, "position")?,
+        require_name(fields, 4, "person_id")?,
+    );
     Ok(Note {
         position,
         person,
-        text: text(fields, 2, "text")?.to_owned(),
+        text: require_text(fields, 2, "text")?.to_owned(),
         cited: read_cited(fields)?,
     })
 }
@@ -427,14 +442,14 @@ fn write_epoch(epoch: &Epoch) -> Fields<'_> {
         .number(1, epoch.number)
         .number(2, epoch.position.into())
         .text(3, &epoch.anchor)
-        .maybe(4, epoch.rehydration.as_deref())
+        .optional_text(4, epoch.rehydration.as_deref())
 }
 
 fn read_epoch(fields: &Fields<'_>) -> Read<Epoch> {
     Ok(Epoch {
-        number: number(fields, 1, "number")?,
-        position: small(fields, 2, "position")?,
-        anchor: text(fields, 3, "anchor")?.to_owned(),
+        number: require_number(fields, 1, "number")?,
+        position: require_u32(fields, 2, "position")?,
+        anchor: require_text(fields, 3, "anchor")?.to_owned(),
         rehydration: fields.get_text(4).map(str::to_owned),
     })
 }

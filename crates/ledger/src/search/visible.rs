@@ -1,23 +1,24 @@
-//! Which entries some classes have, a bit each: what every search asks of every posting.
+//! A bitmap of the entries that a set of audience classes can read.
 //!
-//! Making the bits costs a look at every entry, so they are kept from one search to the next and
-//! only brought up to date. They belong to a set of classes; a class that came later has only later
-//! entries.
+//! Every search tests many postings for visibility. Building the bitmap visits every entry, so a
+//! pool keeps bitmaps between searches and extends them by the new entries. A bitmap belongs to one
+//! set of classes. A class that is created later has only later entries, so an older bitmap stays
+//! correct for the entries that it covers.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::columns::Columns;
 
-/// More are not kept.
+/// The pool drops the oldest bitmap beyond this number.
 const POOLED_MAX: usize = 32;
 
-/// The entries of some classes.
+/// The visible entries of one set of classes.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
-    /// By class number.
+pub(super) struct VisibleEntries {
+    /// Indexed by class number.
     readable: Vec<bool>,
     bits: Vec<u64>,
-    /// Entries that were looked at.
+    /// The number of entries that the bitmap covers.
     len: u32,
     count: u64,
     length: u64,
@@ -25,14 +26,14 @@ pub(super) struct Shown {
 
 /// How many entries there are, and how many words they have together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct ViewTotals {
     pub(super) count: u64,
     pub(super) length: u64,
 }
 
-impl Shown {
-    /// Looks at the entries up to this number.
-    fn extend(&mut self, columns: &Columns, readable: Vec<bool>, to: u32) {
+impl VisibleEntries {
+    /// Covers the entries up to this number. `readable` may know classes that are new since.
+    fn extend_to(&mut self, columns: &Columns, readable: Vec<bool>, to: u32) {
         self.readable = readable;
         self.bits
             .resize((to.max(self.len) as usize).div_ceil(64), 0);
@@ -46,61 +47,64 @@ impl Shown {
         self.len = self.len.max(to);
     }
 
-    /// Whether an entry that was looked at is among them.
+    /// Whether a covered entry is visible.
     #[inline]
-    pub(super) fn has(&self, number: u32) -> bool {
+    pub(super) fn contains(&self, number: u32) -> bool {
         self.bits
             .get(number as usize / 64)
             .is_some_and(|bits| bits >> (number % 64) & 1 == 1)
     }
 
-    /// The same for all that were looked at, a bit each.
+    /// One bit per covered entry.
     pub(super) fn bits(&self) -> &[u64] {
         &self.bits
     }
 
-    /// The last before this number.
+    /// The last visible entry before a number.
     #[inline]
-    pub(super) fn before(&self, number: u32) -> Option<u32> {
+    pub(super) fn last_before(&self, number: u32) -> Option<u32> {
         let mut word = number as usize / 64;
+        // Masks the bits from `number` on, then walks back over empty words.
         let mut bits = self.bits.get(word).copied().unwrap_or(0) & !(u64::MAX << (number % 64));
         while bits == 0 {
             word = word.checked_sub(1)?;
             bits = self.bits[word];
         }
-        Some(at(word, bits.ilog2()))
+        Some(entry_at(word, bits.ilog2()))
     }
 
-    /// The first from this number on.
+    /// The first visible entry from a number on.
     #[inline]
-    pub(super) fn from(&self, number: u32) -> Option<u32> {
+    pub(super) fn first_from(&self, number: u32) -> Option<u32> {
         let mut word = number as usize / 64;
+        // Masks the bits before `number`, then walks on over empty words.
         let mut bits = self.bits.get(word)? & u64::MAX << (number % 64);
         while bits == 0 {
             word += 1;
             bits = *self.bits.get(word)?;
         }
-        Some(at(word, bits.trailing_zeros()))
+        Some(entry_at(word, bits.trailing_zeros()))
     }
 
-    /// How many there are before a number, and how long they are.
-    pub(super) fn extent(&self, columns: &Columns, at: u32) -> Extent {
-        let mut extent = Extent {
+    /// Counts the visible entries before a number. It subtracts those from `at` on, because most
+    /// searches read near the end of the ledger.
+    pub(super) fn totals(&self, columns: &Columns, at: u32) -> ViewTotals {
+        let mut totals = ViewTotals {
             count: self.count,
             length: self.length,
         };
-        let mut next = self.from(at);
+        let mut next = self.first_from(at);
         while let Some(number) = next.filter(|number| *number < self.len) {
-            extent.count -= 1;
-            extent.length -= u64::from(columns.length(number));
-            next = self.from(number + 1);
+            totals.count -= 1;
+            totals.length -= u64::from(columns.length(number));
+            next = self.first_from(number + 1);
         }
-        extent
+        totals
     }
 
-    /// Whether these are the entries of those classes; either may know of classes that the other
-    /// does not.
-    fn is_of(&self, readable: &[bool]) -> bool {
+    /// Whether the bitmap belongs to this set of classes. `readable` may have more classes than the
+    /// bitmap: those are newer than its entries.
+    fn matches_classes(&self, readable: &[bool]) -> bool {
         readable.get(..self.readable.len()) == Some(&self.readable)
     }
 }
@@ -109,31 +113,40 @@ impl Shown {
     clippy::cast_possible_truncation,
     reason = "numbers of entries are below 2^32"
 )]
-fn at(word: usize, bit: u32) -> u32 {
+fn entry_at(word: usize, bit: u32) -> u32 {
     word as u32 * 64 + bit
 }
 
-/// What no search uses.
+/// The bitmaps that no search uses at the moment.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Mutex<Vec<Shown>>);
+pub(super) struct VisibleEntriesPool(Mutex<Vec<VisibleEntries>>);
 
-impl Pool {
-    /// The entries of some classes, by class number, up to this number at least.
-    pub(super) fn take(&self, columns: &Columns, readable: Vec<bool>, to: u32) -> Shown {
+impl VisibleEntriesPool {
+    /// Takes a bitmap of these classes that covers at least the entries before `to`.
+    pub(super) fn acquire(
+        &self,
+        columns: &Columns,
+        readable: Vec<bool>,
+        to: u32,
+    ) -> VisibleEntries {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = pool.iter().position(|shown| shown.is_of(&readable));
+        let place = pool
+            .iter()
+            .position(|visible| visible.matches_classes(&readable));
+        // The lock is released before the bitmap is extended, which may take long.
         let kept = place.map(|place| pool.remove(place));
         drop(pool);
-        let mut shown = kept.unwrap_or_default();
-        shown.extend(columns, readable, to);
-        shown
+        let mut visible = kept.unwrap_or_default();
+        visible.extend_to(columns, readable, to);
+        visible
     }
 
-    /// Takes them back; the oldest of too many goes.
-    pub(super) fn give(&self, shown: Shown) {
+    /// Returns a bitmap to the pool, which drops its oldest one when it is full.
+    pub(super) fn release(&self, visible: VisibleEntries) {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !pool.iter().any(|other| other.readable == shown.readable) {
-            pool.push(shown);
+        // Two searches of the same classes may run at once; one bitmap is enough.
+        if !pool.iter().any(|other| other.readable == visible.readable) {
+            pool.push(visible);
         }
         if pool.len() > POOLED_MAX {
             pool.remove(0);
@@ -141,8 +154,8 @@ impl Pool {
     }
 }
 
-/// A clone of an index has a pool of its own.
-impl Clone for Pool {
+/// A cloned index starts with an empty pool.
+impl Clone for VisibleEntriesPool {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -150,13 +163,13 @@ impl Clone for Pool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Entry;
+    use super::super::columns::EntryFigures;
     use super::*;
 
     fn columns(classes: &[u32]) -> Columns {
         let mut columns = Columns::default();
         for (class, length) in classes.iter().zip(1..) {
-            columns.push(Entry {
+            columns.push(EntryFigures {
                 time: 0,
                 class: *class,
                 byline: 0,
@@ -168,7 +181,7 @@ mod tests {
 
     #[test]
     fn kept_bits_are_brought_up_to_date_and_never_those_of_other_classes() {
-        let pool = Pool::default();
+        let pool = VisibleEntriesPool::default();
         let classes: Vec<u32> = (0..500)
             .map(|number| if number < 200 { number % 2 } else { number % 3 })
             .collect();
@@ -181,18 +194,19 @@ mod tests {
             (vec![false, true, false], 320),
             (vec![true, false, true], 500),
         ] {
-            let shown = pool.take(&all, readable.clone(), to);
+            let visible = pool.acquire(&all, readable.clone(), to);
             let expect: Vec<u32> = (0..to)
                 .filter(|number| readable[classes[*number as usize] as usize])
                 .collect();
-            let found: Vec<u32> = std::iter::successors(shown.from(0), |last| shown.from(last + 1))
-                .filter(|number| *number < to)
-                .collect();
+            let found: Vec<u32> =
+                std::iter::successors(visible.first_from(0), |last| visible.first_from(last + 1))
+                    .filter(|number| *number < to)
+                    .collect();
             assert_eq!(found, expect);
             for at in 0..=to {
                 let before = expect.partition_point(|number| *number < at);
                 assert_eq!(
-                    shown.before(at),
+                    visible.last_before(at),
                     before.checked_sub(1).map(|index| expect[index])
                 );
                 let length = expect[..before]
@@ -200,14 +214,14 @@ mod tests {
                     .map(|number| u64::from(number + 1))
                     .sum();
                 assert_eq!(
-                    shown.extent(&all, at),
-                    Extent {
+                    visible.totals(&all, at),
+                    ViewTotals {
                         count: before as u64,
                         length
                     }
                 );
             }
-            pool.give(shown);
+            pool.release(visible);
         }
     }
 }
