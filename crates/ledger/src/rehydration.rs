@@ -197,7 +197,7 @@ impl Rehydration {
         let replay = fill_section(&mut space, share, |space| fill_replay(space, last));
         fill_section(&mut space, share, |space| builder.push_appointments(space));
         fill_section(&mut space, share, |space| {
-            builder.push_capsules(space, &present)
+            builder.push_capsules(space, &present);
         });
         // The last section uses everything that the others left.
         builder.push_newest(&mut space);

@@ -270,10 +270,10 @@ impl Screen {
         let Filtered { used, notice } = self.filter.filter(chunk, &mut buffer);
         match (notice, buffer.split_last()) {
             (Some(SequenceNotice::Up(count)), Some((last, before))) => {
-                self.move_up(count, before, *last)
+                self.move_up(count, before, *last);
             }
             (Some(SequenceNotice::Screens), Some((last, before))) => {
-                self.change_screens(before, *last)
+                self.change_screens(before, *last);
             }
             (Some(SequenceNotice::Wide(c)), _) => self.print_wide(c, &buffer),
             _ => self.parser.process(&buffer),

@@ -206,7 +206,7 @@ impl<'a> BlockReader<'a> {
             Block::Message { .. } if !self.apart => self.push_line(MessageLine::default()),
             // Without message marks, only a blank row can end a block of chrome.
             Block::Chrome if self.rules.message.is_empty() => {
-                self.block = default_block(self.rules)
+                self.block = default_block(self.rules);
             }
             Block::User {
                 shade: Colour::Default,

@@ -794,7 +794,7 @@ fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
     let mut gatherer = Gatherer::new(&rules).unwrap();
     gatherer.begin_turn(&screen);
     screen.feed(b"> one\r\n* first\r\n", |screen| {
-        gatherer.apply_frame(screen)
+        gatherer.apply_frame(screen);
     });
     assert_eq!(
         gatherer.hand_over(Ending::Complete),

@@ -213,7 +213,7 @@ impl<'r> Encoder<'r> {
             (Kind::Array(items), Value::Array(values)) => self.encode_array(out, items, values)?,
             (Kind::Map(map), Value::Object(members)) => self.encode_map(out, map, members)?,
             (Kind::TypedBlob, Value::Object(members)) => {
-                self.encode_typed_blob(out, members, value)?
+                self.encode_typed_blob(out, members, value)?;
             }
             (Kind::Type(id), value) => self.encode_nested(out, id, value)?,
             (_, value) => self.encode_scalar(out, shape, value)?,

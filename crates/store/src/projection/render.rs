@@ -247,7 +247,7 @@ impl<'a> Renderer<'a> {
             | (Kind::String, Token::Str(_))
             | (Kind::Bytes, Token::Bin(_)) => self.render_plain(reader, token, depth)?,
             (Kind::Array(items), Token::Array(count)) => {
-                self.render_array(reader, count, items, depth)?
+                self.render_array(reader, count, items, depth)?;
             }
             (Kind::Map(map), Token::Map(count)) => self.render_map(reader, count, map, depth)?,
             (Kind::TypedBlob, Token::Map(count)) => self.render_typed_blob(reader, count, depth)?,

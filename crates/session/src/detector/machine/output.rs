@@ -220,7 +220,7 @@ impl Detector {
     fn apply_change(&mut self, change: SignalChange) {
         match change {
             SignalChange::Reported(signal, state) if self.is_decisive(signal) => {
-                self.note_reported_state(state)
+                self.note_reported_state(state);
             }
             SignalChange::PasteOn => self.line.note_paste_on(self.prompt_has_fill()),
             SignalChange::PasteOff => {

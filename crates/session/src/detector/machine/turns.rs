@@ -267,7 +267,7 @@ impl Detector {
             // The prompt is back and nothing was printed for the queued line, so an earlier program
             // read it.
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => {
-                self.discard_taken_line()
+                self.discard_taken_line();
             }
             Phase::Open(_) => {}
         }

@@ -310,7 +310,7 @@ impl TurnRows {
             // Checked before `resized`: where nothing was said yet, nothing can be lost. The result
             // is cached in `has_words`, because reading the text is expensive.
             None if !self.shown.has_words && (queries.is_silent)(self) => {
-                self.restart_without_words(&visible, resized, queries)
+                self.restart_without_words(&visible, resized, queries);
             }
             None if resized => self.reflow(&visible),
             None => {
