@@ -268,6 +268,14 @@ impl WorldHandle {
         self.log.lock().await.as_ref().map(WorldLog::contexts)
     }
 
+    /// Reads the world together with its log; `None` if a commit is under way or the world has no
+    /// log yet.
+    pub(super) fn read_with_log<T>(&self, look: impl FnOnce(&World, &WorldLog) -> T) -> Option<T> {
+        let log = self.log.try_lock().ok()?;
+        let log = log.as_ref()?;
+        Some(self.read(|world| look(world, log)))
+    }
+
     /// Reads the world together with its log, while no commit is under way.
     pub(super) async fn between_commits<T>(
         &self,
