@@ -51,7 +51,7 @@ impl Broker {
 }
 
 pub(crate) fn client(dir: &Path) -> Connection {
-    Connection::open(&socket_path(dir), Role::Client, Duration::from_secs(30)).unwrap()
+    Connection::open(&socket_path(dir), Role::Client, Duration::from_mins(1)).unwrap()
 }
 
 fn wrap(dir: &Path, name: &str, args: &[&str]) -> Terminal {
