@@ -1,6 +1,6 @@
 //! What an agent hears of a write when answers are lost between `turnkeep mcp` and its server.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 

@@ -13,6 +13,8 @@ use crate::support::{Peer, Server, append, context, noise, sent, status};
 
 /// Added to a time-out: tokio's timers count whole milliseconds.
 const STEP: Duration = Duration::from_secs(1);
+/// Shorter than the time-outs that end a hoarder.
+const MEMORY_WAIT: Duration = Duration::from_secs(1);
 const MIB: usize = 1 << 20;
 /// Requests on one connection at once.
 const REQUESTS: usize = 40;
@@ -20,13 +22,17 @@ const REQUESTS: usize = 40;
 const PUT_BYTES: usize = 16 + 32 + 4;
 
 async fn small_server() -> Server {
-    Server::start_with(|config| config.memory_budget_bytes = 4 * MIB).await
+    Server::start_with(|config| {
+        config.memory_budget_bytes = 4 * MIB;
+        config.timeouts.memory = MEMORY_WAIT;
+    })
+    .await
 }
 
 /// Moves the clock past the time that a request waits for memory, when one waits for it.
 async fn past_memory_wait(server: &Server, time: &StoppedTime) {
     server.until_one_waits().await;
-    time.advance(Timeouts::default().memory + STEP).await;
+    time.advance(MEMORY_WAIT + STEP).await;
 }
 
 fn put(bytes: impl Into<Bytes>) -> Request {
