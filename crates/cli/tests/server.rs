@@ -5,7 +5,10 @@
 mod sandbox;
 
 use std::io::{BufRead, BufReader};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
+use rustix::fs::inotify;
 use sandbox::{Sandbox, check, mode};
 
 #[test]
@@ -111,6 +114,55 @@ fn a_second_server_on_the_same_directory_is_refused() {
         sandbox.data().join("run/server.json").exists(),
         "the first one's note stays"
     );
+}
+
+/// Counts how often a file was opened, from its making on.
+struct OpenCount {
+    inotify: std::os::fd::OwnedFd,
+    opens: usize,
+}
+
+impl OpenCount {
+    fn of(file: &std::path::Path) -> Self {
+        let flags = inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC;
+        let inotify = inotify::init(flags).unwrap();
+        // The system merges equal events in a row, so closing is watched too.
+        let watched = inotify::WatchFlags::OPEN | inotify::WatchFlags::CLOSE;
+        inotify::add_watch(&inotify, file, watched).unwrap();
+        Self { inotify, opens: 0 }
+    }
+
+    fn now(&mut self) -> usize {
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+        while let Ok(event) = events.next() {
+            self.opens += usize::from(event.events().contains(inotify::ReadFlags::OPEN));
+        }
+        self.opens
+    }
+}
+
+#[test]
+fn up_waits_for_a_lock_that_is_being_released() {
+    let sandbox = Sandbox::new().with_turns();
+    let lock = turnkeep_journal::DataDirLock::acquire(&sandbox.data()).unwrap();
+    let mut tries = OpenCount::of(&sandbox.data().join("LOCK"));
+    let mut up = sandbox.command(&["up", "--json"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    // Its second try shows that it has found the lock held, and waits for it.
+    while tries.now() < 2 {
+        assert_eq!(up.try_wait().unwrap(), None, "it did not wait");
+        assert!(Instant::now() < deadline, "it does not try again");
+        std::thread::yield_now();
+    }
+    drop(lock);
+    let mut said = String::new();
+    BufReader::new(up.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    up.kill().unwrap();
+    up.wait().unwrap();
+    assert!(said.contains("\"http\""), "{said:?}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! tools.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "world/lost_answers.rs"]
+mod lost_answers;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
@@ -214,9 +216,15 @@ struct Agent {
 
 impl Agent {
     fn start(sandbox: &Sandbox, token: &str) -> Self {
+        Self::start_at(sandbox, token, None)
+    }
+
+    /// The same, with the server at this address.
+    fn start_at(sandbox: &Sandbox, token: &str, server: Option<&str>) -> Self {
         let mut command = sandbox.command(&["mcp"]);
         let mut child = command
             .env("TURNKEEP_TOKEN", token)
+            .envs(server.map(|server| ("TURNKEEP_SERVER", server)))
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

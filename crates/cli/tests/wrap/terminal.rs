@@ -236,12 +236,12 @@ impl Terminal {
         }
     }
 
-    /// Reads for half a second, for who measures what happens in it.
-    pub(crate) fn half_a_second_passes(&mut self) {
-        let since = Instant::now();
-        self.wait_for("time passes", |_| {
-            since.elapsed() > Duration::from_millis(500)
-        });
+    /// Reads for a second; gives the processor time that the program uses in it, in hundredths of
+    /// a second.
+    pub(crate) fn cpu_ticks_of_a_second(&mut self) -> u64 {
+        let (since, before) = (Instant::now(), self.cpu_ticks());
+        self.wait_for("time passes", |_| since.elapsed() > Duration::from_secs(1));
+        self.cpu_ticks() - before
     }
 
     /// Takes the terminal away, as closing its window does. Gives the home directory, which stays.
@@ -257,7 +257,7 @@ impl Terminal {
     }
 
     /// Processor time that the program has used, in hundredths of a second.
-    pub(crate) fn cpu_ticks(&self) -> u64 {
+    fn cpu_ticks(&self) -> u64 {
         let path = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
         let stat = std::fs::read_to_string(path).unwrap();
         let fields: Vec<&str> = stat

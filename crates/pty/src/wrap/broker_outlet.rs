@@ -382,6 +382,9 @@ mod tests {
     use super::super::store_outlet::{SessionLabel, StoreOutlet};
     use super::*;
 
+    /// The longest that the test waits for an answer.
+    const TEST_WAIT_MAX: Duration = Duration::from_mins(1);
+
     #[test]
     fn the_store_is_asked_before_the_broker_hears_of_a_turn() {
         let shared = Arc::new(Shared {
@@ -405,18 +408,18 @@ mod tests {
         };
         shared
             .lock_queue()
-            .add_turn(Instant::now() + ANSWER_WAIT_MAX, turn.clone());
+            .add_turn(Instant::now() + TEST_WAIT_MAX, turn.clone());
         let answers = StoreAnswers(shared.clone());
         let (mut keeper, _) =
             StoreOutlet::start(SessionLabel::default(), Some(answers), keep).unwrap();
         keeper.turn_completed(&turn);
         assert_eq!(
-            held.recv_timeout(ANSWER_WAIT_MAX),
+            held.recv_timeout(TEST_WAIT_MAX),
             Ok(true),
             "told before the store was asked"
         );
         assert_eq!(
-            held.recv_timeout(ANSWER_WAIT_MAX),
+            held.recv_timeout(TEST_WAIT_MAX),
             Ok(false),
             "not told although the store refused it"
         );

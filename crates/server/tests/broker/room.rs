@@ -5,6 +5,7 @@ use std::time::Duration;
 use turnkeep_server::broker::Outlets;
 use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
 
+use crate::stopped_time::StoppedTime;
 use crate::support::Harness;
 
 #[tokio::test]
@@ -77,9 +78,8 @@ async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on(
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
-    let harness = Harness::with(Outlets::default(), |config| {
-        config.timeouts.write = Duration::from_millis(50);
-    });
+    let time = StoppedTime::begin();
+    let harness = Harness::start();
     let content = vec![b'z'; 4 << 20];
     let (mut wrapper, mut client) = harness.captured("s", &content).await;
     let mut slow = harness.client().await;
@@ -102,7 +102,8 @@ async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
                 .is_ok()
         );
     }
-    slow.ends_within_its_answer().await;
+    let given_up = slow.ends_within_its_answer();
+    time.advance_until(Duration::from_secs(1), given_up).await;
 }
 
 #[tokio::test]
