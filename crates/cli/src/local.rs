@@ -63,7 +63,7 @@ impl Local {
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
-            Need::Write => Access::Locked(lock_new(dir).await?),
+            Need::Change | Need::Write => Access::Locked(lock_new(dir).await?),
         };
         Self::serve(
             config,
@@ -305,7 +305,11 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // Copied, not mapped: somebody else may be able to write there after all.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
-    let store = open_in(config, dir, Arc::new(storage))?;
+    let options = Options {
+        read_only: true,
+        ..options(config)?
+    };
+    let store = open_in(dir, Arc::new(storage), &options)?;
     if let Some(TornTail {
         file,
         offset,
@@ -322,23 +326,26 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
 
 /// Opens the store in a directory that this process has for itself.
 pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
-    let store = open_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
+    let storage = Arc::new(FileStorage::new(dir.path()));
+    let store = open_in(dir, storage, &options(config)?)?;
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
     Ok(store)
 }
 
-fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
+fn options(config: &Config) -> Result<Options> {
+    Ok(Options {
+        durability: config.durability.value,
+        random: random_bytes()?,
+        ..Options::default()
+    })
+}
+
+fn open_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let random = random_bytes()?;
-    let options = Options {
-        durability: config.durability.value,
-        random,
-        ..Options::default()
-    };
-    let opened = Store::open(storage, &options, Arc::new(WallClock));
+    let opened = Store::open(storage, options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")

@@ -273,10 +273,15 @@ fn a_read_only_store_is_verified_copied_and_read() {
     assert!(read(&["stats"]).contains("Turns"));
     read(&["export", "open/all.turnkeep"]);
     assert!(read(&["repair", "open/repaired"]).starts_with("sound: 2 turns"));
-    let write = output_as_reader(&sandbox, &["append", "1", "--msgpack", "-"]);
-    let said = String::from_utf8(write.stderr).unwrap();
-    assert_eq!(write.status.code(), Some(1));
-    assert!(said.contains("cannot be written"), "{said}");
+    for args in [
+        &["append", "1", "--msgpack", "-"][..],
+        &["ctx", "fork", "turn:1"],
+    ] {
+        let write = output_as_reader(&sandbox, args);
+        let said = String::from_utf8(write.stderr).unwrap();
+        assert_eq!(write.status.code(), Some(1), "{args:?}");
+        assert!(said.contains("cannot be written"), "{args:?}: {said}");
+    }
     set_modes(&sandbox.data(), 0o700, 0o600);
     assert_eq!(
         files_of(&sandbox.data()),
@@ -285,6 +290,32 @@ fn a_read_only_store_is_verified_copied_and_read() {
     );
     let imported = sandbox.output(&["import", "open/all.turnkeep", "--data", "open/copy"], b"");
     assert!(imported.status.success());
+}
+
+#[test]
+fn a_fork_needs_a_store_that_is_there() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.output(&["ctx", "fork", "turn:1"], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("there is no store"), "{said}");
+    assert!(!sandbox.data().exists());
+}
+
+/// Reading a world's records leaves a line in its audit, which read-only media cannot take.
+#[test]
+fn a_world_on_read_only_media_is_read() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.output(&["world", "new", "payments", "--person", "CODER"], b"");
+    assert!(made.status.success());
+    set_modes(&sandbox.path("."), 0o777, 0o666);
+    set_modes(&sandbox.data(), 0o555, 0o444);
+    for args in [&["export", "-"][..], &["world", "show", "payments"]] {
+        let output = output_as_reader(&sandbox, args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+    }
+    set_modes(&sandbox.data(), 0o700, 0o600);
 }
 
 /// Every file of a directory, with its bytes.

@@ -95,10 +95,11 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::New(_)) {
-        Need::Write
-    } else {
-        Need::Read
+    let need = match command {
+        Command::New(_) => Need::Write,
+        // The turn to start from is in a store already.
+        Command::Fork(_) => Need::Change,
+        Command::List(_) | Command::Show(_) => Need::Read,
     };
     let mut session = Session::open(&app.config()?, need).await?;
     let done = match command {
