@@ -550,6 +550,31 @@ async fn short_values_count_by_the_memory_that_they_take() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn short_values_of_a_small_body_count_too() {
+    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
+    let context = server.context().await;
+    let values = "0,".repeat(100 << 10);
+    for (path, body) in [
+        (
+            format!("/v1/contexts/{context}/turns"),
+            format!(r#"{{"type_id":"x","type_version":1,"data":[{values}0]}}"#),
+        ),
+        (
+            "/v1/worlds".to_owned(),
+            format!(r#"{{"world_id":"team","profile":"WORKSPACE","persons":[{values}0]}}"#),
+        ),
+    ] {
+        let refused = server
+            .call("POST", &path)
+            .body(body.into_bytes())
+            .send()
+            .await;
+        refused.error(413, "TooLarge");
+    }
+    server.stop().await;
+}
+
 /// A context with one turn of 40 KB whose text is 20 MB: each of its bytes stands for a long label.
 async fn turn_of_labels(server: &Server) -> String {
     let bundle = json!({
