@@ -603,3 +603,125 @@ fn a_damaged_payload_is_told_from_an_empty_one() {
         "{log}"
     );
 }
+
+/// Damages the frame in which a text is.
+fn damage_frame_of(sandbox: &Sandbox, text: &[u8]) {
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes
+        .windows(text.len())
+        .position(|window| window == text)
+        .unwrap();
+    let frame = bytes[..at]
+        .windows(4)
+        .rposition(|magic| magic == b"TKF1")
+        .unwrap();
+    bytes[frame + 60] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+}
+
+#[test]
+fn a_context_whose_creation_was_lost_says_so() {
+    let sandbox = Sandbox::new().with_turns();
+    sandbox.transcript("ctx new --label agent=gone\nctx new");
+    damage_frame_of(&sandbox, b"gone");
+    assert!(
+        sandbox
+            .output(&["repair", "repaired"], b"")
+            .status
+            .success()
+    );
+    for (args, expect) in [
+        (
+            &["ctx", "show", "2"][..],
+            "unknown: its creation was lost to damage",
+        ),
+        (&["ctx", "list"], "(creation lost)"),
+    ] {
+        let output = sandbox.output(&[args, &["--data", "repaired"]].concat(), b"");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(expect), "{args:?}: {said}");
+        assert!(!said.contains("is empty"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn what_leaves_no_trace_is_named_as_perhaps_missing() {
+    let sandbox = Sandbox::new().with_turns();
+    // The frame that published the types holds no turn and no context.
+    damage_frame_of(&sandbox, b"registry_version");
+    let perhaps = serde_json::json!(["labels", "filesystem roots", "types", "blobs"]);
+    let report = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_slice(&sandbox.output(args, b"").stdout).unwrap()
+    };
+    assert_eq!(report(&["verify", "--json"])["perhaps_missing"], perhaps);
+    assert_eq!(
+        report(&["repair", "repaired", "--json"])["perhaps_missing"],
+        perhaps
+    );
+    // The copy is intact, and still says that something was lost.
+    let copy = report(&["verify", "--data", "repaired", "--json"]);
+    assert_eq!(
+        (&copy["sound"], &copy["intact"], &copy["perhaps_missing"]),
+        (&false.into(), &true.into(), &perhaps)
+    );
+    let said = sandbox
+        .output(&["verify", "--data", "repaired"], b"")
+        .stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(
+        said.starts_with("missing perhaps labels, filesystem roots, types or blobs"),
+        "{said}"
+    );
+    // A sound store misses nothing.
+    let sound = Sandbox::new().with_turns();
+    let output = sound.output(&["verify", "--json"], b"").stdout;
+    let sound: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(sound["perhaps_missing"], serde_json::json!([]));
+}
+
+/// Runs a command where the data directory is mounted read-only; none where that is not permitted.
+fn output_on_read_only_mount(sandbox: &Sandbox, args: &[&str]) -> Option<std::process::Output> {
+    let command = sandbox.command(args);
+    let mount = "mount --bind data data && mount -o remount,bind,ro data";
+    let inside = |script: String, args: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["-rm", "sh", "-c", &script]);
+        unshare.arg(command.get_program()).args(args);
+        unshare.current_dir(sandbox.path(".")).env_clear();
+        unshare.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        unshare.output().ok()
+    };
+    let is_permitted = inside(mount.to_owned(), &[])?.status.success();
+    is_permitted.then(|| inside(format!("{mount} && exec \"$0\" \"$@\""), args).unwrap())
+}
+
+#[test]
+fn a_store_on_a_read_only_mount_is_verified_copied_and_read() {
+    let sandbox = Sandbox::new().with_turns();
+    std::fs::remove_dir_all(sandbox.data().join("index")).unwrap();
+    for (args, expect) in [
+        (&["verify"][..], "sound: 2 turns"),
+        (
+            &["log", "1", "--oneline"],
+            "2 (ctx:1) com.example.Message@1",
+        ),
+        (&["stats"], "Turns"),
+        (&["export", "all.turnkeep"], "exported"),
+        (&["repair", "repaired"], "sound: 2 turns"),
+        (&["append", "1", "--msgpack", "-"], "cannot be written"),
+        (&["ctx", "fork", "turn:1"], "cannot be written"),
+    ] {
+        let Some(output) = output_on_read_only_mount(&sandbox, args) else {
+            eprintln!("skipped: this user may not mount");
+            return;
+        };
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(expect), "{args:?}: {said}");
+    }
+}
