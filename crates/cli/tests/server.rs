@@ -454,3 +454,24 @@ fn a_token_file_that_others_can_read_stops_the_start() {
         "{said}"
     );
 }
+
+/// A name that is only the common name counts nowhere, and clients say so.
+#[test]
+fn a_certificate_without_alternative_names_is_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+    let cert = format!("{files}/cn-only.pem");
+    let key = format!("{files}/cn-only-key.pem");
+    let server = sandbox.up(&["--tls-cert", &cert, "--tls-key", &key]);
+    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
+    let address = format!("https://{}", server.http());
+    let named = ["--server", &address, "--tls-ca", &cert];
+    let args = [&named[..], &["--token", token.trim(), "stats"]].concat();
+    let refused = Sandbox::new().output(&args, b"");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("openssl req -x509") && said.contains("subjectAltName"),
+        "{said}"
+    );
+}

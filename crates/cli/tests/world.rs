@@ -965,6 +965,8 @@ fn a_repair_says_which_worlds_stay_closed() {
             .unwrap();
         bytes[if whole_frame { frame + 60 } else { words }] ^= 1;
         std::fs::write(&segment, bytes).unwrap();
+        let report = sandbox.json(&["repair", "as-json", "--json"], "");
+        assert_eq!(report["closed_worlds"], json!(["team"]));
         let said = sandbox.ok(&["repair", "repaired"]);
         assert!(
             said.contains("The world team stays closed") && !said.contains("world other"),

@@ -204,6 +204,11 @@ impl Running {
         format!("{scheme}://{}/{token}", self.shared.http_addr)
     }
 
+    /// The memory that large requests and answers share, for a broker in the same process.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.shared.memory.clone()
+    }
+
     /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones
     /// stay.
     pub fn show_terminals(&self, terminals: Terminals) {

@@ -75,6 +75,24 @@ pub enum TreeError {
 
 /// Decodes a tree.
 pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
+    let mut entries = Vec::new();
+    visit_entries(bytes, |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Finds the first entry with a name. The whole tree is checked, as when it is decoded, but no more
+/// than one entry of it is kept.
+pub fn find_entry(bytes: &[u8], name: &[u8]) -> Result<Option<TreeEntry>, TreeError> {
+    let mut found = None;
+    visit_entries(bytes, |entry| {
+        if found.is_none() && entry.name == name {
+            found = Some(entry);
+        }
+    })?;
+    Ok(found)
+}
+
+fn visit_entries(bytes: &[u8], mut visit: impl FnMut(TreeEntry)) -> Result<(), TreeError> {
     let mut unpacker = Unpacker(bytes);
     let Some(Value::Array(count)) = unpacker.read_value() else {
         return Err(TreeError::NotMsgpack);
@@ -82,12 +100,11 @@ pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
     if count > TREE_ENTRIES_MAX {
         return Err(TreeError::TooMany { actual: count });
     }
-    let mut entries = Vec::new();
     for _ in 0..count {
-        entries.push(decode_entry(&mut unpacker)?);
+        visit(decode_entry(&mut unpacker)?);
     }
     if unpacker.0.is_empty() {
-        Ok(entries)
+        Ok(())
     } else {
         Err(TreeError::LeftOver)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use turnkeep_server::MemoryBudget;
 use turnkeep_server::broker::{BrokerConfig, BrokerError, RunningBroker, SocketError, start};
 
 use super::outlets::outlets;
@@ -12,10 +13,17 @@ use crate::failure::Failure;
 use crate::local::WallClock;
 
 /// Starts the broker on the current runtime.
-pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+///
+/// Beside a server, large messages share the server's memory budget.
+pub(crate) fn begin(
+    config: &Config,
+    flags: BrokerFlags,
+    memory: Option<MemoryBudget>,
+) -> Result<RunningBroker> {
     let settings = config.broker.with(flags)?;
     let broker = BrokerConfig {
         settings,
+        memory,
         ..BrokerConfig::new(socket()?)
     };
     start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))

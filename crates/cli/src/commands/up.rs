@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
             .transpose()?,
         passing: false,
     };
-    let broker = broker_beside(&config, args.broker);
+    let broker = broker_beside(&config, args.broker, &local);
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
@@ -94,8 +94,8 @@ fn say_good_bye(app: &mut App) {
 }
 
 /// A broker in the same process. Without one the store serves all the same.
-fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
-    match serve::begin(config, flags) {
+fn broker_beside(config: &Config, flags: BrokerFlags, local: &Local) -> Option<RunningBroker> {
+    match serve::begin(config, flags, Some(local.memory_budget())) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");

@@ -31,6 +31,7 @@ pub use socket::SocketError;
 pub use terminals::Terminals;
 pub(crate) use terminals::{Seen, Watch};
 
+use crate::memory::MemoryBudget;
 use door::Door;
 use hub::Hub;
 
@@ -52,6 +53,9 @@ pub struct BrokerConfig {
     pub connections_max: usize,
     /// How long it waits for others.
     pub timeouts: BrokerTimeouts,
+    /// The memory that large messages share with a server in the same process; a broker that is
+    /// alone has its own.
+    pub memory: Option<MemoryBudget>,
 }
 
 impl BrokerConfig {
@@ -65,6 +69,7 @@ impl BrokerConfig {
             peer_uid: uid,
             connections_max: 2048,
             timeouts: BrokerTimeouts::default(),
+            memory: None,
         }
     }
 }

@@ -177,6 +177,10 @@ impl WorldHandle {
         guard: &mut WriteGuard<'_>,
         facts: Vec<Fact>,
     ) -> Result<(), LedgerError> {
+        // A line about a read cannot be kept there; the owner reads all the same.
+        if self.services.store.store().is_read_only() && !WorldChangeNotifier::is_change(&facts) {
+            return Ok(());
+        }
         // A store of an older program may lack record types that this program writes.
         self.services.publish_record_types().await?;
         // The world `default` gets its contexts with its first write.

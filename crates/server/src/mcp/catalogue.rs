@@ -254,6 +254,7 @@ fn store_tools() -> Vec<Tool> {
                 "label": text_property("Only contexts with this label: `key` or `key=value`"),
                 "cursor": text_property("A page's `next_cursor`"),
                 "limit": count_property("At most so many; 64 unless given", 1000),
+                "worlds": { "type": "boolean", "description": "Also list the contexts in which worlds keep their records" },
             }),
             &[],
         ),

@@ -298,3 +298,38 @@ async fn a_large_file_does_not_wait_for_the_memory_that_it_holds_itself() {
     }
     server.stop().await;
 }
+
+/// Many names of control characters: each becomes six characters in the answer.
+fn long_tree() -> Vec<u8> {
+    let name = "\u{1}".repeat(100);
+    let names: Vec<String> = (0..40_000).map(|n| format!("{n}{name}")).collect();
+    let entries: Vec<_> = names
+        .iter()
+        .map(|name| (name.as_str(), 0, 0o644, &b""[..]))
+        .collect();
+    tree(&entries)
+}
+
+#[tokio::test]
+async fn a_long_listing_counts_until_it_was_read() {
+    let server = Server::with(|config| {
+        config.memory_budget_bytes = 112 << 20;
+        config.timeouts.memory = std::time::Duration::from_millis(20);
+    })
+    .await;
+    let hash = put(&server, &long_tree()).await;
+    let context = server.context().await;
+    let turn = json!({"payload_b64": "", "fs_root_hash": hash});
+    server.append(&context, turn).await;
+    let path = "/v1/turns/1/fs";
+    let (reader, status) = crate::limits::reader_that_stops(&server, path).await;
+    assert_eq!(status, "HTTP/1.1 200");
+    assert!(crate::limits::memory_used(&server).await > 24_000_000);
+    server.get(path).send().await.error(429, "TooManyRequests");
+    drop(reader);
+    let unused = async { while crate::limits::memory_used(&server).await > 0 {} };
+    crate::client::within(unused).await;
+    let listing = server.read(path).await;
+    assert_eq!(listing["entries"].as_array().unwrap().len(), 40_000);
+    server.stop().await;
+}

@@ -1,8 +1,8 @@
 //! Rendering: msgpack in, JSON text out, in one pass, by a descriptor.
 //!
 //! A value that fits its shape is rendered by the shape. Any other value is rendered without a
-//! shape and adds a warning. The pass fails only if the bytes cannot be decoded or the text would
-//! exceed `RENDER_BYTES_MAX`.
+//! shape and adds a warning. The pass fails only if the bytes cannot be decoded, if the text would
+//! exceed `RENDER_BYTES_MAX`, or if it would take more memory than the caller allows.
 //!
 //! Worked example: the descriptor has tag 1 `role` (u8, enum) and tag 2 `text` (string), and the
 //! payload is `{1: 2, 2: "hi", 9: true}`. The pass reads key 1, writes `"role":` and the label of
@@ -27,6 +27,8 @@ use crate::registry::{
 
 /// The longest text of one payload. Long field names can turn a short payload into a long text.
 pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
+/// What one tag in the set of unknown tags takes, about.
+const UNKNOWN_TAG_BYTES: usize = 24;
 
 /// Renders one payload.
 #[derive(Debug)]
@@ -39,6 +41,10 @@ pub(super) struct Renderer<'a> {
     unknown: Option<UnknownSink>,
     pub(super) path: Path<'a>,
     warnings: Warnings,
+    /// Tags in the sets of unknown tags of all open objects.
+    unknown_tags: usize,
+    /// How much memory the texts and everything beside them may take together.
+    memory_bytes_max: usize,
 }
 
 /// Entries without a descriptor, as one JSON object under construction.
@@ -60,7 +66,11 @@ pub(super) struct Rendered {
 type Pass = Result<(), ProjectionError>;
 
 impl<'a> Renderer<'a> {
-    pub(super) fn new(registry: &'a Registry, options: &'a ProjectionOptions) -> Self {
+    pub(super) fn new(
+        registry: &'a Registry,
+        options: &'a ProjectionOptions,
+        memory_bytes_max: usize,
+    ) -> Self {
         let unknown = (options.include_unknown == IncludeUnknown::Yes).then(|| {
             let mut sink = Sink::default();
             let object = sink.open();
@@ -74,6 +84,8 @@ impl<'a> Renderer<'a> {
             unknown,
             path,
             warnings,
+            unknown_tags: 0,
+            memory_bytes_max,
         }
     }
 
@@ -109,13 +121,26 @@ impl<'a> Renderer<'a> {
     }
 
     fn check_length(&self) -> Pass {
-        // Checked after each entry, so the text exceeds the limit by one value at most.
+        // Checked after each entry, so the text exceeds a limit by one value at most.
         if self.sink.out.len() > RENDER_BYTES_MAX {
             return Err(ProjectionError::TooLarge {
                 max: RENDER_BYTES_MAX,
             });
         }
+        if self.held_bytes() > self.memory_bytes_max {
+            return Err(ProjectionError::TooLarge {
+                max: self.memory_bytes_max,
+            });
+        }
         Ok(())
+    }
+
+    /// About how much memory the pass holds now.
+    fn held_bytes(&self) -> usize {
+        let unknown = self.unknown.as_ref();
+        self.sink.held_bytes()
+            + unknown.map_or(0, |unknown| unknown.sink.held_bytes())
+            + self.unknown_tags * UNKNOWN_TAG_BYTES
     }
 
     /// Renders an object whose header was just read, inside a container at `depth`.
@@ -139,8 +164,10 @@ impl<'a> Renderer<'a> {
             }
             // Known tags are compared in the sink; unknown ones need a set of their own.
             let again = tag.is_some_and(|tag| !unknown_tags.insert(tag));
+            self.unknown_tags += usize::from(tag.is_some() && !again);
             self.render_unknown_entry(reader, key, again, depth)?;
         }
+        self.unknown_tags -= unknown_tags.len();
         self.sink.close(&object);
         Ok(())
     }
@@ -190,7 +217,8 @@ impl<'a> Renderer<'a> {
             self.path.0.pop();
         }
         let Some(mut unknown) = self.unknown.take() else {
-            return Ok(reader.skip_value(depth)?);
+            reader.skip_value(depth)?;
+            return self.check_length();
         };
         // All rendering appends to `self.sink`, so the two sinks trade places meanwhile.
         std::mem::swap(&mut self.sink, &mut unknown.sink);
@@ -455,9 +483,10 @@ impl<'a> Renderer<'a> {
             self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
+            self.check_length()?;
         }
         self.sink.close_with(']');
-        self.check_length()
+        Ok(())
     }
 
     fn render_plain_map(
@@ -476,9 +505,10 @@ impl<'a> Renderer<'a> {
             self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
+            self.check_length()?;
         }
         self.sink.close(&object);
-        self.check_length()
+        Ok(())
     }
 }
 

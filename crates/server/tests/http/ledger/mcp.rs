@@ -353,14 +353,15 @@ async fn a_tool_that_fails_says_why_in_its_answer() {
 async fn the_owner_reads_the_store_and_leaves_a_line_where_it_is_a_world_s() {
     let team = Team::start().await;
     team.say("r-1", "hello").await;
-    let (page, failed) = call(
-        &team,
-        Kind::Owner,
-        "store_contexts",
-        json!({ "label": "turnkeep.ledger.world=team" }),
-    )
-    .await;
-    assert!(!failed, "{page}");
+    let label = "turnkeep.ledger.world=team";
+    let listed = async |arguments| {
+        let (page, failed) = call(&team, Kind::Owner, "store_contexts", arguments).await;
+        assert!(!failed, "{page}");
+        page
+    };
+    let page = listed(json!({ "label": label })).await;
+    assert_eq!(page["contexts"], json!([]), "a world's are left out");
+    let page = listed(json!({ "label": label, "worlds": true })).await;
     let context = page["contexts"][0]["context_id"].clone();
     let (page, failed) = call(
         &team,
@@ -1360,4 +1361,56 @@ async fn n22_what_is_hidden_changes_no_byte_of_what_an_agent_is_answered() {
         );
         assert!(!with.concat().contains("ZED"));
     }
+}
+
+/// A message with many values, of which the method needs none.
+fn message_of_values(count: usize) -> String {
+    let values = "0,".repeat(count);
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"more":[{values}0]}}}}"#)
+}
+
+#[tokio::test]
+async fn the_values_of_a_message_count_in_the_memory_budget() {
+    let team = Team::start_with(|config| config.memory_budget_bytes = 16 << 20).await;
+    let send = async |count| {
+        let call = team.call(Kind::Reader, "POST", "/mcp");
+        call.body(message_of_values(count)).send().await
+    };
+    assert_eq!(send(1000).await.status, 200);
+    // Less than half a megabyte of text becomes dozens of megabytes of values.
+    for count in [250_000, 900_000] {
+        send(count).await.error(413, "TooLarge");
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_of_the_store_is_shown_within_the_limit_of_an_answer() {
+    let team = Team::start().await;
+    let made = team.post(Kind::Owner, "/v1/contexts", &json!({})).await;
+    let context = made.json()["context_id"].clone();
+    let path = format!("/v1/contexts/{}/turns", context.as_str().unwrap());
+    let long = "A".repeat(400 << 10);
+    for payload in [&long[..], &long, &long, &"A".repeat(4 << 20)] {
+        let body = json!({ "payload_b64": payload, "type_id": "x", "type_version": 1 });
+        let appended = team.post(Kind::Owner, &path, &body).await;
+        assert_eq!(appended.status, 201, "{}", appended.text());
+    }
+    let arguments = json!({ "context_id": context });
+    let (page, failed) = call(&team, Kind::Owner, "store_turns", arguments).await;
+    assert!(!failed, "{page}");
+    let turns = page["turns"].as_array().unwrap();
+    // The newest turn does not fit at all: it is shown without its bytes.
+    let newest = turns.last().unwrap();
+    assert!(newest["error"].is_object() && newest["bytes_b64"].is_null());
+    assert_eq!(
+        turns.len(),
+        3,
+        "what does not fit is left for the next page"
+    );
+    let before = page["next_before_turn_id"].clone();
+    let arguments = json!({ "context_id": context, "before_turn_id": before });
+    let (page, _) = call(&team, Kind::Owner, "store_turns", arguments).await;
+    assert_eq!(page["turns"].as_array().unwrap().len(), 1);
+    team.stop().await;
 }
