@@ -577,6 +577,7 @@ fn where_history_breaks_off_is_said() {
         "
         $ verify --data repaired
         missing turn:N
+        missing perhaps labels, filesystem roots, types or blobs that were in frames which an earlier repair or start found lost
         incomplete: N turns, N contexts, N blobs in N frames, N.N KiB
         error: the log in repaired is intact, but not everything is in it
         hint: it was lost before: a backup may still have it

@@ -89,10 +89,13 @@ impl Machine {
         self
     }
 
-    /// Makes the user root. The package manager says what it was asked for, and ends with `code`.
-    fn as_root(self, code: u8) -> Self {
+    /// Makes the user root. The package manager says what it was asked for, and ends with this code.
+    fn with_root(self, apt_get_code: u8) -> Self {
         self.stub("id", "echo 0");
-        self.stub("apt-get", &format!("echo \"apt-get $*\" >&2; exit {code}"));
+        self.stub(
+            "apt-get",
+            &format!("echo \"apt-get $*\" >&2; exit {apt_get_code}"),
+        );
         self
     }
 
@@ -167,7 +170,7 @@ fn the_totals_of_the_tests_are_the_last_line() {
 
 #[test]
 fn what_a_part_installs_is_said_first_and_other_parts_needs_are_not() {
-    let machine = Machine::new("announces").as_root(0);
+    let machine = Machine::new("announces").with_root(0);
     let machine = machine.without(&["cc", "tmux", "sway"]);
     machine.go("echo go1.20");
     machine.stub("python3", "exit 1");
@@ -211,7 +214,7 @@ fn a_run_that_cannot_install_what_it_needs_has_its_totals_too() {
     let machine = Machine::new("no-installs").without(&["tmux"]);
     check(&machine, "rust", "run: sudo apt-get install tmux");
     check(&machine, "ts", "npm is missing");
-    let machine = machine.as_root(100);
+    let machine = machine.with_root(100);
     check(&machine, "rust", "failed with exit code 100");
     let machine = machine.without(&["cc"]);
     check(&machine, "go", "failed with exit code 100");
