@@ -57,7 +57,9 @@ fn offset_property(description: &str) -> Value {
 }
 
 fn max_bytes_property() -> Value {
-    let description = format!("The answer's bytes at most; {ANSWER_BYTES_DEFAULT} unless given");
+    let description = format!(
+        "The answer's bytes at most, as they are sent; {ANSWER_BYTES_DEFAULT} unless given"
+    );
     json!({
         "type": "integer", "minimum": ANSWER_BYTES_MIN, "maximum": ANSWER_BYTES_MAX, "description": description,
     })
@@ -95,7 +97,10 @@ fn starting_tools() -> Vec<Tool> {
             "Use it when you need to know who you are here, what you may do, or how somebody is called. It gives \
              your person, your world, your rights, everyone else with id and label, the world's time, and \
              `cursor_now` to wait for news from now on.",
-            json!({ "after": text_property("A former answer's `next_after`, for more persons") }),
+            json!({
+                "after": text_property("A former answer's `next_after`, for more persons"),
+                "max_bytes": max_bytes_property(),
+            }),
             &[],
         ),
         reading_tool(
@@ -168,8 +173,12 @@ fn lookup_tools() -> Vec<Tool> {
         reading_tool(
             "capsule_get",
             "What is known of a person",
-            "Use it before you work with a person or write about one: verbatim excerpts by and about that person.",
-            json!({ "person_id": text_property("Whom it is about: an id or a label") }),
+            "Use it before you work with a person or write about one: verbatim excerpts by and about that person, \
+             the newest of them that fit, each with its source in `sources`.",
+            json!({
+                "person_id": text_property("Whom it is about: an id or a label"),
+                "max_bytes": max_bytes_property(),
+            }),
             &["person_id"],
         ),
         reading_tool(
@@ -177,7 +186,7 @@ fn lookup_tools() -> Vec<Tool> {
             "The scene",
             "Use it to catch up in one call after a long pause: the scene as it was last set, or the newest \
              entries verbatim.",
-            json!({}),
+            json!({ "max_bytes": max_bytes_property() }),
             &[],
         ),
     ]

@@ -15,6 +15,7 @@ mod call;
 mod catalogue;
 mod introduction;
 mod listen;
+mod packs;
 mod reading;
 mod revision;
 mod rpc;

@@ -42,11 +42,10 @@ pub(super) fn stream_entry_within(
     }
     // `next_offset` gets its largest value while the text is measured, so that the real one fits
     // too.
-    shown["text"] = "".into();
     shown["text_bytes"] = whole.into();
     shown["next_offset"] = whole.into();
-    let end = budget.text_bytes_beside(&entry.text, &shown);
-    shown["text"] = entry.text.get(..end).unwrap_or_default().into();
+    budget.shorten_texts(&mut shown, &["text"]);
+    let end = shown["text"].as_str().map_or(0, str::len);
     shown["next_offset"] = end.into();
     budget.try_take(&shown);
     Some(shown)
@@ -75,17 +74,13 @@ pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value)
     }
 }
 
-/// The entries that a pack quotes, each with author and audience.
-pub(super) fn sources_json<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -> Value {
-    let entries = ids.filter_map(|id| view.entry(id.parse().ok()?));
-    let source = |entry: &Entry| {
-        let mut source = json!({
-            "entry_id": entry.id.to_string(),
-            "created_at_world": entry.time.as_str(),
-            "author_id": entry.author.id.as_str(),
-        });
-        add_description(view, entry, &mut source);
-        source
-    };
-    entries.map(source).collect::<Vec<_>>().into()
+/// An entry that a pack quotes, with author and audience and without its text.
+pub(super) fn source_json(view: &View<'_>, entry: &Entry) -> Value {
+    let mut source = json!({
+        "entry_id": entry.id.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "author_id": entry.author.id.as_str(),
+    });
+    add_description(view, entry, &mut source);
+    source
 }
