@@ -207,3 +207,77 @@ async fn one_quotation_or_result_that_does_not_fit_is_shortened() {
     assert!(!quoted.is_empty() && text.starts_with(quoted));
     team.stop().await;
 }
+
+/// BOB writes 16 beats. Each has a calendar item and a message with large texts.
+async fn write_large_items(team: &Team) {
+    for number in 0..16 {
+        let words = format!("{number:02} {}", "w".repeat(60_000));
+        let mut beat = super::beat(&format!("item-{number}"), "BOB", &words, None);
+        beat["bundle"]["pocket_items"] = json!([
+            { "kind": "CALENDAR", "entry_index": 0, "title": [0, 2], "notes": [3, 60_003] },
+            { "kind": "MESSAGE", "entry_index": 0, "title": [0, 60_003] },
+        ]);
+        let reply = team
+            .post(Kind::Writer, "/v1/worlds/team/beats", &beat)
+            .await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    }
+}
+
+/// All items of a part, read page by page.
+async fn read_items(team: &Team, part: &str, max_bytes: usize) -> Vec<Value> {
+    let (mut items, mut skip) = (Vec::new(), json!(0));
+    while !skip.is_null() {
+        let arguments = json!({ "part": part, "skip": skip, "max_bytes": max_bytes });
+        let page = call_within(team, "ledger_pocket", arguments, max_bytes).await;
+        assert_eq!(page["total"], 16);
+        items.extend(list(&page, "/items").iter().cloned());
+        skip = page["next_skip"].clone();
+    }
+    items
+}
+
+#[tokio::test]
+async fn the_pocket_is_read_page_by_page_and_a_large_item_is_cut() {
+    let team = Team::start().await;
+    write_large_items(&team).await;
+    for (part, text) in [("calendar", "title"), ("messages", "text")] {
+        for max_bytes in [8 << 10, ANSWER_BYTES_DEFAULT, 1 << 20] {
+            let items = read_items(&team, part, max_bytes).await;
+            let numbers: Vec<_> = items
+                .iter()
+                .map(|item| item[text].as_str().unwrap()[..2].to_owned())
+                .collect();
+            let all: Vec<_> = (0..16).map(|number| format!("{number:02}")).collect();
+            assert_eq!(numbers, all, "{part} {max_bytes}");
+            let is_small = max_bytes < 1 << 20;
+            for item in &items {
+                assert_eq!(item.get("cut").is_some(), is_small, "{part} {max_bytes}");
+                assert!(item["item_id"].is_string() && item["audience"] == "everyone");
+            }
+        }
+    }
+    let default = json!({ "part": "messages" });
+    call_within(&team, "ledger_pocket", default, ANSWER_BYTES_DEFAULT).await;
+    let limited = json!({ "part": "calendar", "limit": 3, "skip": 15 });
+    let last = call_within(&team, "ledger_pocket", limited, ANSWER_BYTES_DEFAULT).await;
+    assert_eq!(
+        (list(&last, "/items").len(), &last["next_skip"]),
+        (1, &Value::Null)
+    );
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn large_pocket_items_make_no_other_answer_larger() {
+    let team = Team::start().await;
+    write_large_items(&team).await;
+    let newest = json!({ "newest": 1 });
+    call_within(&team, "ledger_read", newest, ANSWER_BYTES_DEFAULT).await;
+    let params = json!({ "name": "ledger_write", "arguments": { "text": "Short." } });
+    let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+    let reply = team.post(Kind::Writer, "/mcp", &message).await;
+    assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text());
+    assert!(reply.body.len() < 2048, "{}", reply.body.len());
+    team.stop().await;
+}
