@@ -109,7 +109,8 @@ fn starting_tools() -> Vec<Tool> {
             "Use it first of all, with `newest`, to learn what is going on; then, with `cursor`, whenever you want \
              to know what is new. With `wait_seconds` it waits until somebody writes something that you may see. \
              It gives entries in order, each with its audience in words; pass `cursor_after` as `cursor` to go on. \
-             An entry with `next_offset` is cut: ledger_get has the rest.",
+             If `more_before` is true, not all of the newest fit: pass `cursor_before` as `cursor` to read the \
+             ones left out; without a `cursor_before`, start at the beginning. An entry with `next_offset` is cut: ledger_get has the rest.",
             json!({
                 "cursor": text_property("A former answer's `cursor_after`; none starts at the beginning"),
                 "newest": count_property("The newest so many instead, up to now", projection::PAGE_ENTRIES_MAX),

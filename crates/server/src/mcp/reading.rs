@@ -401,7 +401,8 @@ impl StreamRequest {
     }
 
     /// The newest entries, in ledger order. If they do not all fit, the oldest of them are left
-    /// out.
+    /// out, and reading from `cursor_before` begins with those. For example, of `newest: 50` only
+    /// 20 fit: `cursor_before` is the place before the 50, and `more_before` is true.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
         let mut entries = self.fill(
@@ -409,14 +410,17 @@ impl StreamRequest {
             view.newest_first().map(|(_, entry)| entry).take(wanted),
         );
         entries.reverse();
-        // How many visible entries come before the first one shown.
-        let first = view.count().saturating_sub(entries.len() as u64);
+        let before_shown = view.count().saturating_sub(entries.len() as u64);
+        let before_wanted = view.count().saturating_sub(wanted as u64);
+        let has_left_out = before_wanted < before_shown;
+        let cursor_before = cursor_at(view, before_wanted).filter(|_| has_left_out);
         json!({ "stream": {
-            "cursor_before": null,
+            "cursor_before": cursor_before,
             "cursor_after": cursor_at(view, view.count()),
             "entries": entries,
             "more": false,
-            "older": first,
+            "more_before": has_left_out,
+            "older": before_shown,
         } })
     }
 

@@ -281,3 +281,48 @@ async fn large_pocket_items_make_no_other_answer_larger() {
     assert!(reply.body.len() < 2048, "{}", reply.body.len());
     team.stop().await;
 }
+
+#[tokio::test]
+async fn the_newest_entries_that_do_not_fit_are_read_from_a_cursor() {
+    let team = Team::start().await;
+    for number in 0..60 {
+        let text = format!("{number} {}", "y".repeat(1500));
+        team.write(&format!("r-{number}"), &text, None).await;
+    }
+    let numbers = |page: &Value| -> Vec<usize> {
+        let entries = list(page, "/stream/entries").iter();
+        let number = |entry: &Value| entry["text"].as_str()?.split(' ').next()?.parse().ok();
+        entries.map(|entry| number(entry).unwrap()).collect()
+    };
+    for (wanted, first) in [(50, 10), (60, 0), (500, 0)] {
+        let arguments = json!({ "newest": wanted });
+        let newest = call_within(&team, "ledger_read", arguments, ANSWER_BYTES_DEFAULT).await;
+        let stream = &newest["stream"];
+        let shown = numbers(&newest);
+        assert_eq!((shown.last(), &stream["more"]), (Some(&59), &json!(false)));
+        assert!(shown[0] > first, "not all fit: {shown:?}");
+        assert_eq!(
+            (&stream["more_before"], &stream["older"]),
+            (&json!(true), &json!(shown[0]))
+        );
+        let (mut left_out, mut cursor) = (Vec::new(), stream["cursor_before"].clone());
+        while left_out.last().is_none_or(|last| last + 1 < shown[0]) {
+            let arguments = json!({ "cursor": cursor });
+            let page = call_within(&team, "ledger_read", arguments, ANSWER_BYTES_DEFAULT).await;
+            left_out.extend(numbers(&page));
+            cursor = page["stream"]["cursor_after"].clone();
+        }
+        left_out.truncate(shown[0] - first);
+        assert_eq!(left_out, (first..shown[0]).collect::<Vec<_>>());
+    }
+    let two = json!({ "newest": 2 });
+    let few = call_within(&team, "ledger_read", two, ANSWER_BYTES_DEFAULT).await;
+    assert_eq!(
+        (
+            &few["stream"]["more_before"],
+            &few["stream"]["cursor_before"]
+        ),
+        (&json!(false), &Value::Null)
+    );
+    team.stop().await;
+}
