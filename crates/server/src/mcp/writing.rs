@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use turnkeep_ledger::audience::Audience;
 use turnkeep_ledger::audience_text::audience_text;
+use turnkeep_ledger::fault::explain_rejection;
 use turnkeep_ledger::ids::{EntryId, Name, TokenId};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
@@ -213,8 +214,8 @@ impl Draft {
         bundle
     }
 
-    /// A rejection in the words of an error. Its reason is the code and the path; the path is told
-    /// as it is in the arguments.
+    /// A rejection as an error: a sentence, with the code and the path behind it. The path is the
+    /// one in the arguments.
     fn rejected(&self, body: &Value) -> ApiError {
         let reason = body
             .pointer("/bundle/rejection/reason")
@@ -227,7 +228,8 @@ impl Draft {
             .copied()
             .unwrap_or(Code::Shape);
         let path = self.path_of(path);
-        let message = format!("nothing was written: {word}: {path}");
+        let why = explain_rejection(&format!("{word}: {path}"));
+        let message = format!("nothing was written: {why}");
         ApiError::new(ErrorCode::Unprocessable, message)
             .word(code)
             .with("path", path)

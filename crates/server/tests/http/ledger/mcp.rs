@@ -333,9 +333,27 @@ async fn a_tool_that_fails_says_why_in_its_answer() {
         assert_eq!(answer["error"]["details"]["path"], path, "{tool}: {answer}");
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(
-            !message.contains("tool.") && (message.contains(path) || tool == "ledger_write"),
+            !message.contains("tool.") && message.contains(path),
             "{message}"
         );
+    }
+    for (arguments, sentence) in [
+        (
+            json!({ "text": "  " }),
+            "nothing was written: the text holds nothing but white space (TEXT_EMPTY: text)",
+        ),
+        (
+            json!({ "entries": [{ "text": "a" }, { "text": "b", "visible_to": [] }] }),
+            "nothing was written: the audience names somebody who is not a person of this world, or does not fit \
+             the scope (VISIBILITY_INVALID: entries[1].visible_to)",
+        ),
+        (
+            json!({ "text": "x", "calendar": [{ "title": "x", "time": "soon" }] }),
+            "nothing was written: a calendar item or a message does not fit its entry (POCKET_INVALID: calendar[0].time)",
+        ),
+    ] {
+        let (answer, _) = call(&team, Kind::Writer, "ledger_write", arguments).await;
+        assert_eq!(answer["error"]["message"], sentence);
     }
     let same = json!({ "text": "once", "request_id": "k" });
     let first = call(&team, Kind::Writer, "ledger_write", same.clone())
