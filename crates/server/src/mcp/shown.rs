@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
-use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::entry::{AuthorClass, Entry};
 use turnkeep_ledger::ids::EntryId;
 use turnkeep_ledger::{View, projection};
 
@@ -16,11 +16,17 @@ fn without_text(view: &View<'_>, entry: &Entry) -> Value {
     let mut shown = projection::stream_entry(entry);
     shown["text"] = "".into();
     shown["author_id"] = entry.author.id.as_str().into();
-    shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.replied_to(entry) {
-        shown["reply_to"] = answered.id.to_string().into();
-    }
+    add_description(view, entry, &mut shown);
     shown
+}
+
+/// The label of an entry's author. The stream gives the operator none, but an agent needs the same
+/// name here as in `audience` and `whoami`.
+fn author_label<'a>(view: &View<'a>, entry: &'a Entry) -> Option<&'a str> {
+    match entry.author.class {
+        AuthorClass::Operator => Some(&view.world.config.operator_label),
+        _ => entry.shown_label(),
+    }
 }
 
 /// A stream entry, if it fits into the budget. The first entry of an answer always fits: its text
@@ -67,7 +73,7 @@ pub(super) fn add_audiences(view: &View<'_>, pack: &mut Value) {
 
 /// Adds author, audience and reply to the JSON of an entry or of a part of it.
 pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value) {
-    shown["author_label"] = entry.shown_label().into();
+    shown["author_label"] = author_label(view, entry).into();
     shown["audience"] = audience_text(view, entry).into();
     if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();

@@ -150,24 +150,18 @@ pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiEr
     })
 }
 
-/// Who there is instead; the first of many.
+/// Lists the persons of a world, and the operator by label: the first of many.
 fn people_in_words(handle: &WorldHandle) -> String {
-    let (names, count) = handle.read(|world| {
-        let names = world
-            .people
-            .iter()
-            .take(NAMED_MAX)
-            .map(|person| person.id.to_string());
-        (
-            names.collect::<Vec<_>>().join(", "),
-            world.people.iter().count(),
-        )
-    });
-    match count {
-        0 => ": nobody was added yet".to_owned(),
-        1..=NAMED_MAX => format!("; there are: {names}"),
-        _ => format!("; there are: {names} and {} more", count - NAMED_MAX),
-    }
+    handle.read(|world| {
+        let persons = world.people.iter().take(NAMED_MAX);
+        let mut names: Vec<String> = persons.map(|person| person.id.to_string()).collect();
+        let more = world.people.iter().count() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names.push(format!("{} (the operator)", world.config.operator_label));
+        format!("; there are: {}", names.join(", "))
+    })
 }
 
 /// So many people are named to whoever named nobody.

@@ -635,6 +635,49 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
 }
 
 #[tokio::test]
+async fn the_operator_has_one_name_in_every_answer() {
+    let team = Team::start().await;
+    let change = json!({ "operator_label": "Dana" });
+    let changed = team.call(Kind::Owner, "PATCH", "/v1/worlds/team");
+    let changed = changed.json(&change).send().await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    team.say("r-1", "Ship the refund fix today.").await;
+    let (page, _) = call(&team, Kind::Reader, "ledger_read", json!({})).await;
+    let entry = &page["stream"]["entries"][0];
+    let ids = json!({ "ids": [entry["entry_id"]] });
+    let (got, _) = call(&team, Kind::Reader, "ledger_get", ids).await;
+    let query = json!({ "query": "refund" });
+    let (found, _) = call(&team, Kind::Reader, "ledger_search", query).await;
+    let operator = json!({ "person_id": "Dana" });
+    let (capsule, _) = call(&team, Kind::Reader, "capsule_get", operator).await;
+    let (scene, _) = call(&team, Kind::Reader, "scene_pack_build", json!({})).await;
+    for shown in [
+        entry,
+        &got["results"][0],
+        &found["results"][0],
+        &capsule["sources"][0],
+        &scene["sources"][0],
+    ] {
+        assert_eq!(
+            (&shown["author_id"], &shown["author_label"]),
+            (&json!("GEORGE"), &json!("Dana")),
+            "{shown}"
+        );
+    }
+    let (own, _) = call(&team, Kind::Reader, "whoami", json!({})).await;
+    assert_eq!(own["persons"][0]["label"], "Dana");
+    let unknown = team
+        .get(Kind::Owner, "/v1/worlds/team/stream?as=EVE")
+        .await
+        .text();
+    assert!(
+        unknown.contains("there are: ANN, BOB, Dana (the operator)"),
+        "{unknown}"
+    );
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn one_call_writes_several_entries_or_none() {
     let team = labelled().await;
     let text = "Review on Friday in room 4, bring notes.";

@@ -330,7 +330,7 @@ async fn an_unknown_person_is_refused_with_the_list() {
             .unwrap()
             .to_owned();
         assert!(
-            message.ends_with("in team; there are: ANN, BOB"),
+            message.ends_with("in team; there are: ANN, BOB, Operator (the operator)"),
             "{message}"
         );
     }
