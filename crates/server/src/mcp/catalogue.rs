@@ -132,14 +132,20 @@ fn lookup_tools() -> Vec<Tool> {
             "ledger_search",
             "Search the ledger",
             "Use it before you ask somebody, decide something or repeat work: it may have been said. It finds \
-             entries by words, best first, as verbatim excerpts with their ids, authors and audiences. Words in \
-             double quotes must occur exactly so. No words and a time window: newest first.",
+             entries by words, best first, as verbatim excerpts with their ids, authors and audiences. A result \
+             with `context: true` does not match itself: it was said right before or after a match and may \
+             explain it. Words in double quotes must occur exactly so. No words and a time window: newest first.",
             json!({
                 "query": text_property("Words to match"),
                 "person_id": text_property("Only what this person wrote: an id or a label"),
                 "from": text_property("Not before this time, RFC 3339"),
                 "to": text_property("Before this time, RFC 3339"),
-                "limit": count_property("Results at most; 10 unless given", 200),
+                "limit": count_property("Results at most, with context; 10 unless given", 200),
+                "context": {
+                    "type": "integer", "minimum": 0, "maximum": 200,
+                    "description": "Of these, results with `context: true` at most; as many as `limit` unless given, \
+                        0 for matches only",
+                },
                 "max_bytes": max_bytes_property(),
             }),
             &["query"],

@@ -80,8 +80,10 @@ pub(super) async fn search(
         "time_window": { "from": arguments.value("from"), "to": arguments.value("to") },
         "person_id": person,
     });
-    if let Some(limit) = arguments.optional_count("limit")? {
-        constraints["limit"] = limit.into();
+    for name in ["limit", "context"] {
+        if let Some(count) = arguments.optional_count(name)? {
+            constraints[name] = count.into();
+        }
     }
     let request =
         world_caller.tool_request("LEDGER_SEARCH", arguments.text("query")?, &constraints);

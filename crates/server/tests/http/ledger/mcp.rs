@@ -635,6 +635,49 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
 }
 
 #[tokio::test]
+async fn an_agent_says_how_many_results_may_only_stand_beside_a_match() {
+    let team = Team::start().await;
+    for (number, text) in ["Good morning.", "I take the rounding test.", "Thank you."]
+        .into_iter()
+        .enumerate()
+    {
+        write(
+            &team,
+            json!({ "text": text, "request_id": number.to_string() }),
+        )
+        .await;
+    }
+    let found = async |context: Value| {
+        let arguments = json!({ "query": "rounding", "context": context });
+        let (pack, failed) = call(&team, Kind::Reader, "ledger_search", arguments).await;
+        assert!(!failed, "{pack}");
+        let results = pack["results"].as_array().unwrap().clone();
+        let beside = results.iter().filter(|result| result["context"] == true);
+        (results.len(), beside.count())
+    };
+    assert_eq!(found(json!(0)).await, (1, 0));
+    assert_eq!(found(json!(1)).await, (2, 1));
+    assert_eq!(found(Value::Null).await, (3, 2));
+    let (answer, failed) = call(
+        &team,
+        Kind::Reader,
+        "ledger_search",
+        json!({ "query": "rounding", "context": 201 }),
+    )
+    .await;
+    assert!(
+        failed && answer["error"]["details"]["path"] == "context",
+        "{answer}"
+    );
+    let listed = ask(&team, Kind::Reader, "tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let search = tools.iter().find(|tool| tool["name"] == "ledger_search");
+    let description = search.unwrap()["description"].as_str().unwrap();
+    assert!(description.contains("`context: true`"), "{description}");
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn the_operator_has_one_name_in_every_answer() {
     let team = Team::start().await;
     let change = json!({ "operator_label": "Dana" });
