@@ -971,6 +971,90 @@ async fn two_agents_may_use_the_same_request_id() {
 }
 
 #[tokio::test]
+async fn nobody_else_takes_the_request_id_of_an_agent() {
+    let team = Team::start().await;
+    let minted = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/tokens",
+            &json!({ "person_id": "ANN", "write": true }),
+        )
+        .await;
+    let ann = format!("Bearer {}", minted.json()["token"].as_str().unwrap());
+    let ids = ["BOB:task-1", "mcp:BOB:task-1", "mcp:", "mcp:ANNA:x"];
+    for route in ["beats", "proposals/check"] {
+        for id in ids {
+            let path = format!("/v1/worlds/team/{route}");
+            let call = team.call(Kind::Nobody, "POST", &path);
+            let call = call.header("authorization", &ann);
+            let beat = super::beat(id, "ANN", "mine", None);
+            let reply = call.json(&beat).send().await;
+            if id.starts_with("mcp:") {
+                refused(&reply, 400, "REQUEST_ID_INVALID", id);
+            } else {
+                assert_eq!(reply.status, 200, "{id}: {}", reply.text());
+            }
+        }
+    }
+    let spoken = envelope("mcp:BOB:task-1", "Mine.");
+    for path in ["/v1/worlds/team/invocations", "/invocations"] {
+        let reply = team.post(Kind::Owner, path, &spoken).await;
+        refused(&reply, 400, "REQUEST_ID_INVALID", path);
+    }
+    let written = write(&team, json!({ "text": "Mine.", "request_id": "task-1" })).await;
+    assert_eq!(written["replayed"], false);
+    // One's own id is the same request over HTTP.
+    let same = super::beat("mcp:BOB:task-1", "BOB", "Something else.", None);
+    let reply = team
+        .post(Kind::Writer, "/v1/worlds/team/beats", &same)
+        .await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_counts_as_a_write_of_its_token_and_not_of_the_world() {
+    let team = Team::start_with(|config| {
+        config.limits.token_writes_per_minute = 2;
+        config.limits.world_writes_per_minute = 1;
+    })
+    .await;
+    let check = async |request: &str| {
+        let beat = super::beat(request, "BOB", "x", None);
+        team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &beat)
+            .await
+    };
+    assert_eq!(check("r-1").await.status, 200);
+    write(&team, json!({ "text": "The world has room for one." })).await;
+    let refused = check("r-2").await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    assert!(refused.text().contains("this token"), "{}", refused.text());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn every_tool_says_first_when_to_use_it() {
+    let team = Team::start().await;
+    for kind in [Kind::Writer, Kind::Owner] {
+        let listed = ask(&team, kind, "tools/list", json!({})).await;
+        for tool in listed["result"]["tools"].as_array().unwrap() {
+            let description = tool["description"].as_str().unwrap();
+            let begins = [
+                "Use it to ",
+                "Use it before ",
+                "Use it when ",
+                "Use it first ",
+            ]
+            .iter()
+            .any(|begin| description.starts_with(begin));
+            assert!(begins, "{}: {description}", tool["name"]);
+        }
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn a_writer_over_its_rate_is_told_when_to_try_again() {
     let team = Team::start_with(|config| config.limits.token_writes_per_minute = 2).await;
     for number in 0..2 {
