@@ -120,7 +120,7 @@ fn a_world_from_its_making_to_who_knew_what() {
         hint: there are: ANN, BOB, CARL, Operator
         [exit status: 2]
         $ stream team --as DAVE
-        error: there is no person `DAVE` in team; there are: ANN, BOB, CARL
+        error: there is no person `DAVE` in team; there are: ANN, BOB, CARL, Operator (the operator)
         hint: `turnkeep world person WORLD list` lists those who were added, `… add` adds one
         [exit status: 1]
         $ stream nowhere
@@ -909,6 +909,8 @@ fn a_stream_says_for_whom_and_the_operator_has_one_name() {
         &["world", "knew", "lab", "BOB", "--vs", "GEORGE"],
         &["world", "knew", "lab", "Dana"],
         &["invoke", "lab", "Again."],
+        &["world", "show", "lab"],
+        &["world", "audit", "lab"],
     ] {
         let said = sandbox.ok(args);
         assert!(
@@ -916,6 +918,11 @@ fn a_stream_says_for_whom_and_the_operator_has_one_name() {
             "{args:?}: {said}"
         );
     }
+    let quoted = sandbox.ok(&["capsule", "lab", "Dana"]);
+    assert!(
+        quoted.contains("Ship it.") && !quoted.contains("GEORGE"),
+        "{quoted}"
+    );
     let json: Value = serde_json::from_str(
         sandbox
             .ok(&["stream", "lab", "--json"])

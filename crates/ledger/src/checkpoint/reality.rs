@@ -292,9 +292,10 @@ impl Decoder<'_> {
             label: self.read_name()?,
             channel: Channel::from_word(&self.read_name()?)?,
             visible_to: self.read_addressees(has(HAS_ADDRESSEES))?,
-            reply_to: match has(HAS_REPLY) {
-                true => Some(EntryId(self.read_id()?)),
-                false => None,
+            reply_to: if has(HAS_REPLY) {
+                Some(EntryId(self.read_id()?))
+            } else {
+                None
             },
             text: self.reader.str()?.into(),
         })

@@ -15,6 +15,7 @@ mod call;
 mod catalogue;
 mod introduction;
 mod listen;
+mod packs;
 mod reading;
 mod revision;
 mod rpc;
@@ -39,6 +40,7 @@ use crate::principal::Caller;
 use crate::shared::Shared;
 use revision::{Era, Freshness};
 use rpc::{Failure, Incoming, Request};
+pub(crate) use writing::check_not_of_another_agent;
 
 /// The largest message: the text of an entry with every character escaped.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
