@@ -15,7 +15,6 @@ mod percent;
 mod reader;
 pub mod roundtrip;
 mod text;
-mod unpack;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};

@@ -12,9 +12,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use turnkeep_types::msgpack::Token;
+
 use super::ProjectionError;
-use super::msgpack::{MsgpackReader, Token};
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
+use super::payload_reader::PayloadReader;
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
@@ -84,7 +86,7 @@ impl<'a> Renderer<'a> {
         version: &'a TypeVersion,
         depth: usize,
     ) -> Pass {
-        let mut reader = MsgpackReader::new(bytes);
+        let mut reader = PayloadReader::new(bytes);
         let count = reader.read_payload_header()?;
         // JSON text is mostly a little longer than msgpack. One allocation then suffices.
         self.sink.out.reserve(bytes.len() + bytes.len() / 4);
@@ -121,7 +123,7 @@ impl<'a> Renderer<'a> {
     /// Renders an object whose header was just read, inside a container at `depth`.
     fn render_object(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         version: &'a TypeVersion,
         depth: usize,
@@ -147,7 +149,7 @@ impl<'a> Renderer<'a> {
 
     fn render_field(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         object: &mut Object,
         field: &'a Field,
         depth: usize,
@@ -172,7 +174,7 @@ impl<'a> Renderer<'a> {
     /// Renders an entry that no descriptor names into the second sink, or skips it.
     pub(super) fn render_unknown_entry(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         key: Token<'a>,
         again: bool,
         depth: usize,
@@ -229,7 +231,7 @@ impl<'a> Renderer<'a> {
 
     fn render_value(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         shape: &'a Shape,
         depth: usize,
     ) -> Pass {
@@ -259,7 +261,7 @@ impl<'a> Renderer<'a> {
 
     pub(super) fn render_mismatch(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         kind: &Kind,
         token: Token<'a>,
         depth: usize,
@@ -282,7 +284,7 @@ impl<'a> Renderer<'a> {
 
     fn render_nested(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         id: &'a Arc<str>,
         depth: usize,
@@ -295,7 +297,7 @@ impl<'a> Renderer<'a> {
 
     fn render_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         items: &'a Shape,
         depth: usize,
@@ -315,7 +317,7 @@ impl<'a> Renderer<'a> {
 
     fn render_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         map: &'a MapShape,
         depth: usize,
@@ -405,7 +407,7 @@ impl<'a> Renderer<'a> {
     /// Renders a token without a shape.
     pub(super) fn render_plain(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         token: Token<'a>,
         depth: usize,
     ) -> Pass {
@@ -443,7 +445,7 @@ impl<'a> Renderer<'a> {
 
     fn render_plain_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {
@@ -462,7 +464,7 @@ impl<'a> Renderer<'a> {
 
     fn render_plain_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {

@@ -5,10 +5,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
+use turnkeep_types::msgpack::MsgpackWriter;
 
 use super::super::render::kind_name;
 use super::super::time;
-use super::msgpack::MsgpackWriter;
 use super::{EncodeError, Encoded, Encoder};
 use crate::registry::{IntKind, Kind, Semantic, Shape, canonical_number};
 
