@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
-use turnkeep_server::broker::RunningBroker;
+use turnkeep_server::broker::{RunningBroker, TurnKeeper};
 use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
@@ -140,6 +140,11 @@ impl Local {
     /// Lets the owner watch the broker's terminals over HTTP.
     pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
         self.running.show_terminals(broker.terminals());
+    }
+
+    /// Keeps captured turns in this store.
+    pub(crate) fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        self.running.turn_keeper()
     }
 
     pub(crate) fn token(&self) -> &str {

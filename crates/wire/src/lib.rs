@@ -6,6 +6,7 @@
 //! `docs/binary-protocol.md` defines the messages byte by byte.
 
 pub mod broker;
+pub mod capture;
 pub mod error;
 pub mod frame;
 pub mod fs_tree;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use turnkeep_server::broker::{BrokerConfig, BrokerError, RunningBroker, SocketError, start};
+use turnkeep_server::broker::{
+    BrokerConfig, BrokerError, RunningBroker, SocketError, TurnKeeper, start,
+};
 
 use super::outlets::outlets;
 use super::socket;
@@ -11,14 +13,20 @@ use crate::config::{BrokerFlags, Config};
 use crate::failure::Failure;
 use crate::local::WallClock;
 
-/// Starts the broker on the current runtime.
-pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+/// Starts the broker on the current runtime. It keeps turns in `own_store`, or else in the store
+/// that every command finds.
+pub(crate) fn begin(
+    config: &Config,
+    flags: BrokerFlags,
+    own_store: Option<Arc<dyn TurnKeeper>>,
+) -> Result<RunningBroker> {
     let settings = config.broker.with(flags)?;
     let broker = BrokerConfig {
         settings,
         ..BrokerConfig::new(socket()?)
     };
-    start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))
+    let outlets = outlets(config, own_store);
+    start(broker, outlets, Arc::new(WallClock)).map_err(|error| explained(&error))
 }
 
 fn explained(error: &BrokerError) -> anyhow::Error {

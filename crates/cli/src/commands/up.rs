@@ -1,10 +1,11 @@
 //! `turnkeep up`: the server.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use turnkeep_server::broker::RunningBroker;
+use turnkeep_server::broker::{RunningBroker, TurnKeeper};
 use turnkeep_store::Durability;
 
 use super::App;
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
             .transpose()?,
         passing: false,
     };
-    let broker = broker_beside(&config, args.broker);
+    let broker = broker_beside(&config, args.broker, local.turn_keeper());
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
@@ -94,8 +95,12 @@ fn say_good_bye(app: &mut App) {
 }
 
 /// A broker in the same process. Without one the store serves all the same.
-fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
-    match serve::begin(config, flags) {
+fn broker_beside(
+    config: &Config,
+    flags: BrokerFlags,
+    store: Arc<dyn TurnKeeper>,
+) -> Option<RunningBroker> {
+    match serve::begin(config, flags, Some(store)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");

@@ -35,8 +35,8 @@ pub trait Clipboard: Send + Sync {
 }
 
 /// A way into the turn store.
-pub trait Keeper: Send + Sync {
-    /// Appends the turn to the context of its session, once. May wait.
+pub trait TurnKeeper: Send + Sync {
+    /// Appends the turn to the context of its session, once, and waits until it is durable.
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String>;
 }
 
@@ -46,7 +46,7 @@ pub struct Outlets {
     /// The clipboard, where there is one.
     pub clipboard: Option<Arc<dyn Clipboard>>,
     /// The turn store, where one is within reach.
-    pub keeper: Option<Arc<dyn Keeper>>,
+    pub keeper: Option<Arc<dyn TurnKeeper>>,
 }
 
 struct ClipboardSink(Option<Arc<dyn Clipboard>>);
@@ -77,7 +77,7 @@ impl Sink for FileSink {
     }
 }
 
-struct StoreSink(Option<Arc<dyn Keeper>>);
+struct StoreSink(Option<Arc<dyn TurnKeeper>>);
 
 impl Sink for StoreSink {
     fn name(&self) -> &'static str {
