@@ -14,7 +14,6 @@ mod sink;
 #[cfg(test)]
 mod tests;
 mod text;
-mod time;
 mod typed_blob;
 mod warning;
 

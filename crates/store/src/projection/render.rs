@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use turnkeep_types::msgpack::Token;
+use turnkeep_types::rfc3339::format_rfc3339;
 
 use super::ProjectionError;
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
@@ -20,7 +21,6 @@ use super::payload_reader::PayloadReader;
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
-use super::time;
 use super::warning::{Path, Step, Warnings, push_key};
 use crate::registry::{
     Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number,
@@ -395,7 +395,7 @@ impl<'a> Renderer<'a> {
 
     fn render_time(&mut self, unix_ms: i128) {
         let text = match self.options.time_render {
-            TimeRender::Iso => time::format_rfc3339(unix_ms),
+            TimeRender::Iso => format_rfc3339(unix_ms),
             TimeRender::UnixMs => None,
         };
         match text {
