@@ -92,28 +92,11 @@ impl Sink for StoreSink {
     }
 }
 
-/// The inbox of a runtime's node, once there is a runtime.
-struct NodeSink;
-
-impl Sink for NodeSink {
-    fn name(&self) -> &'static str {
-        "node"
-    }
-
-    fn deliver(&self, _: &Delivery) -> Result<Reply, Refusal> {
-        Err(Refusal::new(
-            Reason::NoRuntime,
-            "there is no runtime here that has nodes",
-        ))
-    }
-}
-
 /// Places for deliveries, by kind.
 pub(super) struct Places {
     clipboard: Arc<Semaphore>,
     file: Arc<Semaphore>,
     store: Arc<Semaphore>,
-    node: Arc<Semaphore>,
 }
 
 impl Default for Places {
@@ -123,7 +106,6 @@ impl Default for Places {
             clipboard: some(),
             file: some(),
             store: some(),
-            node: some(),
         }
     }
 }
@@ -146,7 +128,6 @@ pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<Reply, Refusal>
         Effect::Store(delivery) => {
             run(StoreSink(outlets.keeper), delivery, &places.store, hub).await
         }
-        Effect::Node { delivery, .. } => run(NodeSink, delivery, &places.node, hub).await,
     }
 }
 
