@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
-use turnkeep_server::broker::RunningBroker;
+use turnkeep_server::broker::{RunningBroker, TurnKeeper};
 use turnkeep_server::{Auth, MemoryBudget, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
@@ -145,6 +145,11 @@ impl Local {
     /// The memory that large requests and answers share.
     pub(crate) fn memory_budget(&self) -> MemoryBudget {
         self.running.memory_budget()
+    }
+
+    /// Keeps captured turns in this store.
+    pub(crate) fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        self.running.turn_keeper()
     }
 
     pub(crate) fn token(&self) -> &str {

@@ -8,7 +8,7 @@ use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
 use super::App;
-use crate::broker::serve;
+use crate::broker::serve::{self, ServerParts};
 use crate::config::{BrokerFlags, Config, ServeFlags};
 use crate::data_dir::{DataDir, ServerNote};
 use crate::ending::Ending;
@@ -95,7 +95,11 @@ fn say_good_bye(app: &mut App) {
 
 /// A broker in the same process. Without one the store serves all the same.
 fn broker_beside(config: &Config, flags: BrokerFlags, local: &Local) -> Option<RunningBroker> {
-    match serve::begin(config, flags, Some(local.memory_budget())) {
+    let beside = ServerParts {
+        store: local.turn_keeper(),
+        memory: local.memory_budget(),
+    };
+    match serve::begin(config, flags, Some(beside)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");

@@ -379,6 +379,8 @@ async fn sleep_until(at: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use turnkeep_types::broker::FoundTurn;
+
     use super::super::store_outlet::{SessionLabel, StoreOutlet};
     use super::*;
 
@@ -394,13 +396,13 @@ mod tests {
         shared.lock_queue().store_answered(0);
         let queue = shared.clone();
         let (tell, held) = sync_channel(8);
-        let keep = move |_: &_| {
+        let keep = move |turns: &[FoundTurn]| {
             tell.send(matches!(
                 queue.lock_queue().next_message(Instant::now()),
                 Some(BrokerMessage::Hold(_))
             ))
             .ok();
-            Err("no store today".to_owned())
+            vec![Err("no store today".to_owned()); turns.len()]
         };
         let turn = CompletedTurn {
             seq: Some(1),

@@ -13,6 +13,7 @@ mod hub;
 mod outbox;
 mod sinks;
 mod socket;
+mod store_keeper;
 mod terminals;
 mod viewer;
 
@@ -26,8 +27,9 @@ use turnkeep_session::broker::{BadSettings, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::RECONNECT_PAUSE_MAX;
 
-pub use sinks::{Clipboard, Keeper, Outlets, Sink};
+pub use sinks::{Clipboard, Outlets, Sink, TurnKeeper};
 pub use socket::SocketError;
+pub(crate) use store_keeper::StoreKeeper;
 pub use terminals::Terminals;
 pub(crate) use terminals::{Seen, Watch};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
+use turnkeep_server::broker::{Clipboard, Outlets, TurnKeeper};
 use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request, Stored};
 use turnkeep_types::{ContextId, TurnId};
 
@@ -33,7 +33,7 @@ impl Clipboard for Memo {
     }
 }
 
-impl Keeper for Memo {
+impl TurnKeeper for Memo {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         self.0
             .lock()

@@ -6,15 +6,14 @@
 
 mod encode;
 pub mod fuzz;
-mod msgpack;
 mod options;
+mod payload_reader;
 mod render;
 mod resolve;
 mod sink;
 #[cfg(test)]
 mod tests;
 mod text;
-mod time;
 mod typed_blob;
 mod warning;
 
@@ -23,11 +22,11 @@ use std::sync::Arc;
 use turnkeep_types::TypeRef;
 
 pub use encode::{EncodeError, MissingFields, encode};
-pub use msgpack::DecodeFault;
 pub use options::{
     BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, ProjectionOptions, TimeRender,
     TypeHint, U64Format, UnknownValue,
 };
+pub use payload_reader::DecodeFault;
 pub use warning::Warning;
 
 use crate::registry::{Registry, TypeVersion, push_string};

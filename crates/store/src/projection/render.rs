@@ -12,13 +12,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use turnkeep_types::msgpack::Token;
+use turnkeep_types::rfc3339::format_rfc3339;
+
 use super::ProjectionError;
-use super::msgpack::{MsgpackReader, Token};
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
+use super::payload_reader::PayloadReader;
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
-use super::time;
 use super::warning::{Path, Step, Warnings, push_key};
 use crate::registry::{
     Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number,
@@ -96,7 +98,7 @@ impl<'a> Renderer<'a> {
         version: &'a TypeVersion,
         depth: usize,
     ) -> Pass {
-        let mut reader = MsgpackReader::new(bytes);
+        let mut reader = PayloadReader::new(bytes);
         let count = reader.read_payload_header()?;
         // JSON text is mostly a little longer than msgpack. One allocation then suffices.
         self.sink.out.reserve(bytes.len() + bytes.len() / 4);
@@ -146,7 +148,7 @@ impl<'a> Renderer<'a> {
     /// Renders an object whose header was just read, inside a container at `depth`.
     fn render_object(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         version: &'a TypeVersion,
         depth: usize,
@@ -174,7 +176,7 @@ impl<'a> Renderer<'a> {
 
     fn render_field(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         object: &mut Object,
         field: &'a Field,
         depth: usize,
@@ -199,7 +201,7 @@ impl<'a> Renderer<'a> {
     /// Renders an entry that no descriptor names into the second sink, or skips it.
     pub(super) fn render_unknown_entry(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         key: Token<'a>,
         again: bool,
         depth: usize,
@@ -257,7 +259,7 @@ impl<'a> Renderer<'a> {
 
     fn render_value(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         shape: &'a Shape,
         depth: usize,
     ) -> Pass {
@@ -287,7 +289,7 @@ impl<'a> Renderer<'a> {
 
     pub(super) fn render_mismatch(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         kind: &Kind,
         token: Token<'a>,
         depth: usize,
@@ -310,7 +312,7 @@ impl<'a> Renderer<'a> {
 
     fn render_nested(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         id: &'a Arc<str>,
         depth: usize,
@@ -323,7 +325,7 @@ impl<'a> Renderer<'a> {
 
     fn render_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         items: &'a Shape,
         depth: usize,
@@ -343,7 +345,7 @@ impl<'a> Renderer<'a> {
 
     fn render_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         map: &'a MapShape,
         depth: usize,
@@ -421,7 +423,7 @@ impl<'a> Renderer<'a> {
 
     fn render_time(&mut self, unix_ms: i128) {
         let text = match self.options.time_render {
-            TimeRender::Iso => time::format_rfc3339(unix_ms),
+            TimeRender::Iso => format_rfc3339(unix_ms),
             TimeRender::UnixMs => None,
         };
         match text {
@@ -433,7 +435,7 @@ impl<'a> Renderer<'a> {
     /// Renders a token without a shape.
     pub(super) fn render_plain(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         token: Token<'a>,
         depth: usize,
     ) -> Pass {
@@ -471,7 +473,7 @@ impl<'a> Renderer<'a> {
 
     fn render_plain_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {
@@ -491,7 +493,7 @@ impl<'a> Renderer<'a> {
 
     fn render_plain_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {

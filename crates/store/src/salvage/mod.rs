@@ -27,7 +27,7 @@ use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 use crate::acknowledged;
 use crate::apply::Applier;
 use crate::checkpoint::{self, LogMinimum};
-use crate::decide::{Decision, Placement, Plan, StateView, decide};
+use crate::decide::{Decision, KeyUse, Placement, Plan, StateView, decide};
 use crate::record::{PartRecord, Record};
 use crate::recovery::{blob_row, build_lost_records, decode_records};
 use crate::state::State;
@@ -389,7 +389,8 @@ impl LogWalk {
 
     /// Applies a record and adds it to `kept`, or reports it as dropped if it is rejected.
     fn apply_record(&mut self, frame: &Frame, record: Record, kept: &mut Vec<Record>) {
-        match self.applier.apply(self.stamp, &record) {
+        let key = KeyUse::digest(&record);
+        match self.applier.apply(self.stamp, &record, key) {
             Ok(_) => kept.push(record),
             Err(refusal) => {
                 self.report.dropped.push(format!(
@@ -405,7 +406,7 @@ impl LogWalk {
         let as_logged = |(part, placement): (&PartRecord, &Placement)| {
             part.parent == placement.parent && part.depth == placement.depth
         };
-        match (record, decide(self.state(), record)) {
+        match (record, decide(self.state(), record, KeyUse::digest(record))) {
             (Record::Append { parts, .. }, Decision::Change(Plan::Append { placements, .. })) => {
                 parts.iter().zip(&placements).all(as_logged)
             }

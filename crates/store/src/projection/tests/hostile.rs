@@ -1,7 +1,7 @@
 //! Bytes that no honest writer sends.
 
 use super::super::fuzz::project_any;
-use super::super::msgpack::NESTING_MAX;
+use super::super::payload_reader::NESTING_MAX;
 use super::*;
 
 #[track_caller]
