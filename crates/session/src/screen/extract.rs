@@ -34,9 +34,25 @@ pub enum Ending {
 /// The block that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
-    Message { indent: usize },
-    User { shade: Colour },
+    Message {
+        indent: usize,
+    },
+    User {
+        shade: Colour,
+    },
     Chrome,
+    /// Rows below a prompt that no mark claims, in a program whose messages have marks.
+    Unclaimed,
+}
+
+/// What the rows of a turn say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Extracted {
+    /// The messages, separated by one blank line.
+    pub(super) text: String,
+    /// Whether printed rows stand below the prompt that no mark claims: they may be words that the
+    /// rules do not know.
+    pub(super) has_unclaimed_rows: bool,
 }
 
 /// One row of a message.
@@ -60,23 +76,27 @@ struct LineNumber {
 
 type Message = Vec<MessageLine>;
 
-/// The messages in `rows`, separated by one blank line.
+/// Reads the messages in `rows`.
 pub(super) fn extract_text(
     rules: &CompiledRules,
     rows: &[Row],
     context: RowContext,
     ending: Ending,
-) -> String {
+) -> Extracted {
     let mut reader = BlockReader::new(rules, context);
     for row in rows {
         reader.read_row(row);
     }
+    let has_unclaimed_rows = reader.has_unclaimed_rows;
     let written = reader
         .messages
         .into_iter()
         .map(|lines| write_message(rules, lines, ending));
     let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
-    messages.join("\n\n")
+    Extracted {
+        text: messages.join("\n\n"),
+        has_unclaimed_rows,
+    }
 }
 
 struct BlockReader<'a> {
@@ -92,6 +112,9 @@ struct BlockReader<'a> {
     asked: bool,
     /// Whether the row above is blank.
     above_blank: bool,
+    /// Whether the user's prompt was read.
+    prompt_seen: bool,
+    has_unclaimed_rows: bool,
 }
 
 impl<'a> BlockReader<'a> {
@@ -107,6 +130,8 @@ impl<'a> BlockReader<'a> {
             hidden: None,
             asked: false,
             above_blank,
+            prompt_seen: false,
+            has_unclaimed_rows: false,
         }
     }
 
@@ -146,7 +171,7 @@ impl<'a> BlockReader<'a> {
         self.start_block(Block::User {
             shade: row.lead.background,
         });
-        self.asked = true;
+        (self.asked, self.prompt_seen) = (true, true);
     }
 
     fn begin_message(&mut self, mark: &CompiledMark, row: &Row) {
@@ -227,7 +252,7 @@ impl<'a> BlockReader<'a> {
             == Block::User {
                 shade: Colour::Default,
             };
-        let is_below = self.block == Block::Chrome
+        let is_below = matches!(self.block, Block::Chrome | Block::Unclaimed)
             || (is_flat && row.second_word.foreground != Colour::Default);
         if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
             // An answer that begins with code has no place for its mark.
@@ -248,6 +273,7 @@ impl<'a> BlockReader<'a> {
                 number,
             });
         }
+        self.has_unclaimed_rows |= self.prompt_seen && self.block == Block::Unclaimed;
     }
 
     fn rewrite_row(&self, row: &Row) -> String {
@@ -302,7 +328,7 @@ fn default_block(rules: &CompiledRules) -> Block {
             indent: rules.indent,
         }
     } else {
-        Block::Chrome
+        Block::Unclaimed
     }
 }
 

@@ -20,7 +20,7 @@
 
 mod turn_rows;
 
-use super::extract::{self, Ending};
+use super::extract::{self, Ending, Extracted};
 use super::row::{Colour, Row};
 use super::rules::{Begin, CompiledMark, CompiledRules, RowContext};
 use super::{RulesError, Screen, Size, TextRules};
@@ -41,8 +41,8 @@ pub struct Gathered {
     pub text: String,
     /// Whether rows are missing.
     pub incomplete: bool,
-    /// Whether the turn was followed from its beginning. If not, an empty text does not mean that
-    /// nothing was said.
+    /// Whether the turn was followed from its beginning, and the rules know what its rows are. If
+    /// not, an empty text does not mean that nothing was said.
     pub followed: bool,
 }
 
@@ -222,10 +222,13 @@ impl Gatherer {
             let rows = shown.rows.get(from..).unwrap_or_default();
             extract::extract_text(&self.rules, rows, self.row_context(), ending)
         };
-        let mut text = text_from(start);
+        let Extracted {
+            mut text,
+            has_unclaimed_rows,
+        } = text_from(start);
         // The beginning is a guess: the text below a new prompt is better than none.
         if text.is_empty() && shown.start.is_none() {
-            text = text_from(self.new_prompt(turn).unwrap_or(start));
+            text = text_from(self.new_prompt(turn).unwrap_or(start)).text;
         }
         // The program painted the same rows again in the same place, so it said them again. A
         // command may repaint the screen without saying anything, and so may a turn that was
@@ -233,11 +236,11 @@ impl Gatherer {
         let was_repainted = shown.start.is_some() && shown.lowest_len < start;
         let may_repeat = !turn.submitted.is_command && ending != Ending::Interrupted;
         if text.is_empty() && was_repainted && may_repeat {
-            text = text_from(shown.lowest_len);
+            text = text_from(shown.lowest_len).text;
         }
         // The rows that mark the beginning may be among the missing bytes.
         if text.is_empty() && turn.bytes_missed {
-            text = text_from(0);
+            text = text_from(0).text;
         }
         let has_gap = shown.gaps.iter().any(|at| *at >= start);
         let mut has_unfinished = false;
@@ -249,7 +252,10 @@ impl Gatherer {
         Gathered {
             text,
             incomplete: turn.rows_lost || has_gap || has_unfinished,
-            followed: !turn.rows_lost && !has_gap && (has_prompt || self.rules.user.is_empty()),
+            followed: !turn.rows_lost
+                && !has_gap
+                && !has_unclaimed_rows
+                && (has_prompt || self.rules.user.is_empty()),
         }
     }
 
@@ -271,12 +277,8 @@ impl Gatherer {
             return None;
         }
         let context = self.row_context();
-        Some(extract::extract_text(
-            &self.rules,
-            rows,
-            context,
-            Ending::Complete,
-        ))
+        let again = extract::extract_text(&self.rules, rows, context, Ending::Complete);
+        Some(again.text)
     }
 
     fn is_unfinished(&self, row: &Row) -> bool {
@@ -303,7 +305,7 @@ impl Gatherer {
         let before = turn.shown.rows.get(..until).unwrap_or_default();
         let start = self.turn_start(&turn, before);
         let rows = before.get(start..).unwrap_or_default();
-        let text = extract::extract_text(&self.rules, rows, self.row_context(), ending);
+        let text = extract::extract_text(&self.rules, rows, self.row_context(), ending).text;
         if text.is_empty() {
             self.turn = Some(turn);
             return None;

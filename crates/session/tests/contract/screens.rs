@@ -765,6 +765,33 @@ fn a_turn_whose_text_could_not_be_followed_is_kept_and_incomplete() {
 }
 
 #[test]
+fn a_turn_whose_words_no_rule_knows_is_kept_and_incomplete() {
+    // A new version of the program puts another sign in front of its messages.
+    let prompt = "\x1b[48;5;237m❯ hi\x1b[m";
+    let unknown = screen(&[prompt, "", "▶ Hello."], RESTS);
+    let turns = working()
+        .print(&unknown)
+        .print(IDLE)
+        .rest()
+        .rest()
+        .turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert!(turns[0].incomplete, "{:?}", turns[0]);
+    // A tool call alone says nothing, and is no turn.
+    let tool = screen(
+        &[prompt, "", "\x1b[32m●\x1b[m Bash(ls)", "  ⎿  a.txt"],
+        RESTS,
+    );
+    let turns = working()
+        .print(&tool)
+        .print(IDLE)
+        .rest()
+        .rest()
+        .turns("claude");
+    assert_eq!(turns, []);
+}
+
+#[test]
 fn a_title_that_never_shows_busy_decides_nothing() {
     let works = claude()
         .keys("hi\r")

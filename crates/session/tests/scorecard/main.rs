@@ -22,9 +22,7 @@ const WITHOUT_PROFILE: &str = "cline";
 
 /// What cannot be right from the bytes alone: the recording and the fault, as
 /// `docs/turn-detection.md` tells them.
-const KNOWN: [(&str, &str); 14] = [
-    // More rows than the window has are painted at once.
-    ("cn", "wide: missed"),
+const KNOWN: [(&str, &str); 13] = [
     ("aider-plain-stall", "stall: missed"),
     (
         "aider-plain-stall",

@@ -139,6 +139,7 @@ impl FullScreen {
         };
         let knows_area = self.area.is_some() && self.kind == ProgramKind::FullScreen;
         if has_text && may_submit && knows_area && self.state != State::Blocked {
+            self.stop_waiting();
             self.open_turn(&draft);
         }
     }

@@ -1,7 +1,7 @@
 //! Inspects the screen: decides what the program does now, and completes its turn.
 //!
-//! A turn without words is not returned; the inspection waits for words up to [`WORDS_WAIT_MAX`]
-//! and then drops it.
+//! The inspection waits for the words of a turn up to [`WORDS_WAIT_MAX`]. A turn without words is
+//! then dropped, unless its words may have been missed: that one is kept, empty and incomplete.
 
 use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
@@ -23,6 +23,13 @@ enum Activity {
     /// Something else has replaced the input area.
     Asks,
     Ready(Signal),
+}
+
+/// Whether the end of a turn may wait for words that are not painted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordsWait {
+    Allowed,
+    Over,
 }
 
 impl FullScreen {
@@ -140,7 +147,23 @@ impl FullScreen {
         if is_over { REST_AFTER_SPINNER } else { REST }
     }
 
+    /// Completes the turn, or waits for its words where there are none yet.
     pub(super) fn complete_turn(&mut self, signal: Signal) {
+        self.end_turn(signal, WordsWait::Allowed);
+    }
+
+    /// Ends a turn that only waits for its words, because the user submits the next prompt.
+    pub(super) fn stop_waiting(&mut self) {
+        if let Phase::Open(OpenTurn {
+            ready_by: Some(signal),
+            ..
+        }) = self.phase
+        {
+            self.end_turn(signal, WordsWait::Over);
+        }
+    }
+
+    fn end_turn(&mut self, signal: Signal, wait: WordsWait) {
         let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else {
             return;
         };
@@ -148,17 +171,26 @@ impl FullScreen {
             || open
                 .escaped_at
                 .is_some_and(|at| self.was_stopped(at, signal));
-        let gathered = self.gathered_text(interrupted);
+        let mut gathered = self.gathered_text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
         let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
             && !(interrupted && answer::is_stop_notice(&gathered.text));
+        let has_worked = self.motion.spinner_seen || open.reported;
+        // The program worked and its words could not be followed, so it may have said something.
+        let is_lost = !has_answer
+            && (open.incomplete || gathered.incomplete)
+            && has_worked
+            && !interrupted
+            && !is_command;
+        gathered.incomplete |= is_lost;
         // A command of the program's own prints words without asking the model, so it needs a sign
         // of work.
-        let counts = has_answer && (!is_command || self.motion.spinner_seen || open.reported);
+        let counts = is_lost || (has_answer && (!is_command || has_worked));
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         // The answer may be painted after the screen has rested: wait before the turn is dropped.
-        if !has_answer && !interrupted && self.now < words_due {
-            open.silent = true;
+        let may_wait = wait == WordsWait::Allowed && self.now < words_due;
+        if !has_answer && !interrupted && may_wait {
+            (open.silent, open.ready_by) = (true, Some(signal));
             self.phase = Phase::Open(open);
             self.inspect_by(words_due);
             return;

@@ -131,6 +131,8 @@ struct OpenTurn {
     sorted: bool,
     /// The screen rests, and nothing was said.
     silent: bool,
+    /// The signal by which the program was ready, while the turn waits for its words.
+    ready_by: Option<Signal>,
 }
 
 /// The text that the user is typing.

@@ -286,3 +286,26 @@ fn marks_of_a_shell_tell_the_turns_of_a_generic_session() {
         .wait(500);
     assert_eq!(play.texts(), ["hi"]);
 }
+
+#[test]
+fn a_turn_whose_words_were_lost_is_kept_and_incomplete() {
+    let lost = || {
+        let mut play = started();
+        play.ask(&["Welcome"], "Name a colour.");
+        for status in SPINNER {
+            play.frame(&["Welcome", "> Name a colour."], status, "")
+                .wait(80);
+        }
+        play.feed(Event::Gap);
+        play.frame(&[], "", "");
+        play
+    };
+    let mut play = lost();
+    play.wait(6000);
+    assert_eq!(play.texts(), [""]);
+    assert!(play.turns[0].incomplete);
+    // The next prompt ends the wait for the words.
+    let mut play = lost();
+    play.wait(2000).ask(&[], "And another?");
+    assert_eq!(play.texts(), [""]);
+}
