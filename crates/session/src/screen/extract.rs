@@ -22,6 +22,9 @@ use super::rules::{CompiledMark, CompiledRules, RowContext};
 /// The longest run of lines that is recognised as a repeat: about what a tall window shows.
 const REPEATED_LINES_MAX: usize = 256;
 
+/// The longest word of the program's own in front of a prompt, in letters.
+const LABEL_LETTERS_MAX: usize = 12;
+
 /// How the turn ended, as far as its text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -76,14 +79,17 @@ struct LineNumber {
 
 type Message = Vec<MessageLine>;
 
-/// Reads the messages in `rows`.
+/// Reads the messages in `rows`. `submitted` is the text of the prompt, where it is known: a row of
+/// it may stand below a blank one.
 pub(super) fn extract_text(
     rules: &CompiledRules,
     rows: &[Row],
     context: RowContext,
     ending: Ending,
+    submitted: &str,
 ) -> Extracted {
     let mut reader = BlockReader::new(rules, context);
+    reader.submitted = letters_of(submitted);
     for row in rows {
         reader.read_row(row);
     }
@@ -99,6 +105,10 @@ pub(super) fn extract_text(
     }
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the rows so far"
+)]
 struct BlockReader<'a> {
     rules: &'a CompiledRules,
     block: Block,
@@ -114,6 +124,12 @@ struct BlockReader<'a> {
     above_blank: bool,
     /// Whether the user's prompt was read.
     prompt_seen: bool,
+    /// The letters of the submitted text …
+    submitted: String,
+    /// … and those that no row of the prompt has shown yet; `None` where the rows do not show it.
+    prompt_rest: Option<String>,
+    /// The sign in front of the prompt's first row.
+    prompt_border: Option<char>,
     has_unclaimed_rows: bool,
 }
 
@@ -131,6 +147,9 @@ impl<'a> BlockReader<'a> {
             asked: false,
             above_blank,
             prompt_seen: false,
+            submitted: String::new(),
+            prompt_rest: None,
+            prompt_border: None,
             has_unclaimed_rows: false,
         }
     }
@@ -152,6 +171,10 @@ impl<'a> BlockReader<'a> {
             self.resume_after_gap(row);
         } else if row.is_blank() {
             self.read_blank_row();
+        } else if self.asked && self.continues_prompt(row) {
+            self.block = Block::User {
+                shade: row.lead.background,
+            };
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
@@ -172,6 +195,39 @@ impl<'a> BlockReader<'a> {
             shade: row.lead.background,
         });
         (self.asked, self.prompt_seen) = (true, true);
+        self.prompt_rest = self.rest_below(row);
+        self.prompt_border = border_of(row);
+    }
+
+    /// The letters of the submitted text below the first row of the prompt, which may begin with a
+    /// word of the program's own. `None` where the row shows something else, such as a pasted text
+    /// as one word.
+    fn rest_below(&self, row: &Row) -> Option<String> {
+        let shown = letters_of(row.left_column());
+        let words = shown.char_indices().take(LABEL_LETTERS_MAX + 1);
+        let rest = words.filter_map(|(at, _)| self.submitted.strip_prefix(shown.get(at..)?));
+        rest.map(str::to_owned).next()
+    }
+
+    /// Whether a row shows the next letters of the submitted text.
+    fn continues_prompt(&mut self, row: &Row) -> bool {
+        let shown = letters_of(row.left_column());
+        let rest = self.prompt_rest.as_deref();
+        let Some(rest) = rest
+            .filter(|_| !shown.is_empty())
+            .and_then(|rest| rest.strip_prefix(&shown))
+        else {
+            return false;
+        };
+        self.prompt_rest = Some(rest.to_owned());
+        true
+    }
+
+    /// Whether every letter of the submitted text was shown above this row, and the row does not
+    /// have the border of the prompt.
+    fn is_prompt_over(&self, row: &Row) -> bool {
+        let is_bordered = self.prompt_border.is_some() && border_of(row) == self.prompt_border;
+        self.prompt_rest.as_deref() == Some("") && !is_bordered
     }
 
     fn begin_message(&mut self, mark: &CompiledMark, row: &Row) {
@@ -241,8 +297,10 @@ impl<'a> BlockReader<'a> {
     }
 
     fn continue_block(&mut self, row: &Row) {
-        // A prompt keeps its background, so another background ends it.
-        if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
+        // A prompt keeps its background, so another background ends it. Where messages have no
+        // mark, the answer may also stand right below the last word of the prompt.
+        let is_over = self.rules.message.is_empty() && self.is_prompt_over(row);
+        if matches!(self.block, Block::User { shade } if shade != row.lead.background || is_over) {
             self.start_block(default_block(self.rules));
         }
         let number = self.read_line_number(row);
@@ -260,6 +318,8 @@ impl<'a> BlockReader<'a> {
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
         if let Block::Message { indent } = self.block {
+            // The answer has begun, so nothing of the prompt follows.
+            self.prompt_rest = None;
             // A gutter is cut by its width on the row, so the row must not be rewritten before.
             let text = if number.is_some() {
                 row.text.clone()
@@ -330,6 +390,17 @@ fn default_block(rules: &CompiledRules) -> Block {
     } else {
         Block::Unclaimed
     }
+}
+
+/// The sign in front of a row, if it begins with one.
+fn border_of(row: &Row) -> Option<char> {
+    let first = row.text.trim_start().chars().next();
+    first.filter(|c| !c.is_alphanumeric())
+}
+
+/// The letters and digits of a text, which are the same however its lines are broken.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 fn remove_indent(line: &str, indent: usize) -> &str {

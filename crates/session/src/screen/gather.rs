@@ -24,6 +24,7 @@ use super::extract::{self, Ending, Extracted};
 use super::row::{Colour, Row};
 use super::rules::{Begin, CompiledMark, CompiledRules, RowContext};
 use super::{RulesError, Screen, Size, TextRules};
+use std::collections::HashSet;
 pub use turn_rows::{GATHERED_BYTES_MAX, Submitted};
 use turn_rows::{ProfileQueries, ScreenRows, TurnRows, last_printed, leading_blanks, printed_len};
 
@@ -33,6 +34,9 @@ const RIGHT_MARGIN: usize = 3;
 /// How many rows of former turns stay when a turn is handed over: a window that grows shows some
 /// of them again.
 const FORMER_ROWS_KEPT: usize = 1000;
+
+/// How many letters two lines must share to count as the same one.
+const REPEATED_LETTERS: usize = 24;
 
 /// The text that the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +161,9 @@ impl Gatherer {
             scrolled: screen.scrolled_total(),
             rows_lost: false,
             bytes_missed: false,
+            began_blank: false,
+            starts_anew: false,
+            was_resized: false,
         });
     }
 
@@ -218,9 +225,11 @@ impl Gatherer {
     fn read_turn(&self, turn: &TurnRows, ending: Ending) -> Gathered {
         let shown = &turn.shown;
         let start = self.turn_start(turn, &shown.rows);
+        let start = self.own_prompt(turn, start).unwrap_or(start);
         let text_from = |from: usize| {
             let rows = shown.rows.get(from..).unwrap_or_default();
-            extract::extract_text(&self.rules, rows, self.row_context(), ending)
+            let submitted = &turn.submitted.text;
+            extract::extract_text(&self.rules, rows, self.row_context(), ending, submitted)
         };
         let Extracted {
             mut text,
@@ -249,9 +258,16 @@ impl Gatherer {
             has_unfinished |= self.is_unfinished(row);
             has_prompt |= self.is_prompt(row);
         }
+        let misses_beginning = !text.is_empty() && self.misses_beginning(turn);
+        // Rows of a frame that was half laid out for another width may stand twice.
+        let may_repeat_rows = turn.was_resized && has_line_twice(&text);
         Gathered {
             text,
-            incomplete: turn.rows_lost || has_gap || has_unfinished,
+            incomplete: turn.rows_lost
+                || has_gap
+                || has_unfinished
+                || misses_beginning
+                || may_repeat_rows,
             followed: !turn.rows_lost
                 && !has_gap
                 && !has_unclaimed_rows
@@ -277,7 +293,7 @@ impl Gatherer {
             return None;
         }
         let context = self.row_context();
-        let again = extract::extract_text(&self.rules, rows, context, Ending::Complete);
+        let again = extract::extract_text(&self.rules, rows, context, Ending::Complete, asked);
         Some(again.text)
     }
 
@@ -305,7 +321,9 @@ impl Gatherer {
         let before = turn.shown.rows.get(..until).unwrap_or_default();
         let start = self.turn_start(&turn, before);
         let rows = before.get(start..).unwrap_or_default();
-        let text = extract::extract_text(&self.rules, rows, self.row_context(), ending).text;
+        let submitted = &turn.submitted.text;
+        let context = self.row_context();
+        let text = extract::extract_text(&self.rules, rows, context, ending, submitted).text;
         if text.is_empty() {
             self.turn = Some(turn);
             return None;
@@ -475,7 +493,7 @@ impl Gatherer {
     /// there are gone (a panel above the input area) and the prompt of the turn took their place.
     fn turn_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
         let Some(mut start) = turn.shown.start else {
-            return self.find_start(turn, rows);
+            return self.find_start(turn, rows).unwrap_or(0);
         };
         // Earlier rows were painted over: a page of equal rows scrolled by, and the answer took
         // their place.
@@ -495,17 +513,22 @@ impl Gatherer {
         matches_any(&self.rules.user, row, self.row_context())
     }
 
-    /// Whether a row begins a prompt, a message, a tool call or a notice.
+    /// Whether a row begins a prompt, a message, a tool call or a notice. Where messages have no
+    /// mark, a tool call or a notice may stand in the middle of one, so only a prompt counts.
     fn begins_block(&self, row: &Row) -> bool {
         let rules = &self.rules;
+        if rules.message.is_empty() && !rules.user.is_empty() {
+            return self.is_prompt(row);
+        }
         [&rules.user, &rules.message, &rules.chrome, &rules.drop]
             .into_iter()
             .any(|marks| matches_any(marks, row, self.row_context()))
     }
 
     /// Finds the beginning of the turn in rows that were painted anew: below the place where the
-    /// rows from before the turn agree best, read upwards; else at the last prompt.
-    fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
+    /// rows from before the turn agree best, read upwards; else at the last prompt. `None` where
+    /// neither is among the rows.
+    fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> Option<usize> {
         let mut printed = Vec::new();
         let (mut most_agreeing, mut start) = (0, None);
         for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.is_blank()) {
@@ -521,7 +544,26 @@ impl Gatherer {
         start
             .filter(|_| most_agreeing >= agreeing_min)
             .or_else(|| self.last_prompt(rows))
-            .unwrap_or(0)
+    }
+
+    /// Whether the rows begin somewhere in the middle of the turn: they were painted anew, and
+    /// nothing among them shows where the turn begins.
+    fn misses_beginning(&self, turn: &TurnRows) -> bool {
+        let rows = &turn.shown.rows;
+        let is_known = turn.shown.start.is_some()
+            || turn.began_blank
+            || self.find_start(turn, rows).is_some()
+            || rows.iter().any(|row| turn.submitted.has_row(row));
+        // Without a mark for prompts, no row could show it.
+        !self.rules.user.is_empty() && !is_known
+    }
+
+    /// The row from `start` on that shows the submitted text. Rows above it are older: a tall draft
+    /// had pushed them off the screen, and they came back when it was submitted.
+    fn own_prompt(&self, turn: &TurnRows, start: usize) -> Option<usize> {
+        let rows = turn.shown.rows.get(start..)?;
+        let is_own = |row: &Row| turn.submitted.begins_with(row) && self.is_prompt(row);
+        rows.iter().position(is_own).map(|at| start + at)
     }
 
     /// The last prompt, if it is not the one from before the turn.
@@ -541,6 +583,19 @@ impl Gatherer {
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
         rows.iter().rposition(|row| self.is_prompt(row))
     }
+}
+
+/// Whether two lines of a text begin with the same letters.
+fn has_line_twice(text: &str) -> bool {
+    let mut seen = HashSet::new();
+    let beginning = |line: &str| -> String {
+        let letters = line.chars().filter(|c| c.is_alphanumeric());
+        letters.take(REPEATED_LETTERS).collect()
+    };
+    text.lines()
+        .map(beginning)
+        .filter(|letters| letters.chars().count() == REPEATED_LETTERS)
+        .any(|letters| !seen.insert(letters))
 }
 
 /// How many texts at the end of both lists are equal.
