@@ -51,7 +51,8 @@ impl FullScreen {
         }
     }
 
-    /// Detects the first prompt: the program is ready when the cursor rests in an input area.
+    /// Detects the first prompt: the program is ready when the cursor rests in an input area, or
+    /// when the program reports it.
     fn inspect_idle(&mut self) {
         let rests_at = self.motion.changed_at.max(self.output_at) + REST_AFTER_SPINNER;
         if self.now < rests_at && matches!(self.phase, Phase::Starting) {
@@ -59,8 +60,9 @@ impl FullScreen {
             return;
         }
         let rows = self.screen.rows();
-        if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some()
-        {
+        let is_ready = self.report.state == Some(ReportedState::Ready)
+            || InputArea::learn(&self.screen, &rows).is_some();
+        if matches!(self.phase, Phase::Starting) && is_ready {
             self.phase = Phase::Idle;
             self.out.push(Detection::Ready);
             self.enter_state(State::Ready);
@@ -82,6 +84,10 @@ impl FullScreen {
         let Phase::Open(open) = &self.phase else {
             return Activity::Works { again: None };
         };
+        // Without an area only reports show what the program does.
+        if self.area.is_none() {
+            return Activity::Works { again: None };
+        }
         // Something replaced the input area; if it stays, it is a dialog.
         if self.found_area.is_none() {
             let due = self.area_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
@@ -116,7 +122,7 @@ impl FullScreen {
                 if self.now < due {
                     Activity::Works { again: Some(due) }
                 } else {
-                    Activity::Ready(Signal::Status)
+                    Activity::Ready(self.report.signal.unwrap_or(Signal::Status))
                 }
             }
             Some(ReportedState::Blocked) => Activity::Asks,
@@ -185,7 +191,8 @@ impl FullScreen {
         gathered.incomplete |= is_lost;
         // A command of the program's own prints words without asking the model, so it needs a sign
         // of work.
-        let counts = is_lost || (has_answer && (!is_command || has_worked));
+        let is_answered = has_answer && (!is_command || has_worked);
+        let counts = is_lost || is_answered;
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         // The answer may be painted after the screen has rested: wait before the turn is dropped.
         let may_wait = wait == WordsWait::Allowed && self.now < words_due;
