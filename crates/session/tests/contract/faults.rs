@@ -295,9 +295,9 @@ fn a_long_first_frame_is_the_same_however_it_is_cut() {
             Act::Wait(Duration::from_millis(50)),
             Act::Tty(false),
             Act::Output(b"\x1b[H\x1b[Hx\x1b[H\x1b[23;3H".to_vec()),
-            Act::Wait(Duration::from_millis(2000)),
+            Act::Wait(Duration::from_secs(2)),
             Act::Input(b"hello\r".to_vec()),
-            Act::Wait(Duration::from_millis(2000)),
+            Act::Wait(Duration::from_secs(2)),
         ];
         assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
     }

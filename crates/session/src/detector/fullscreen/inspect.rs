@@ -14,6 +14,9 @@ use super::{
 use crate::screen::{Ending, Gathered};
 use std::time::Duration;
 
+/// The commands by which programs shorten a conversation.
+const SHORTENING_COMMANDS: [&str; 3] = ["/compact", "/compress", "/summarize"];
+
 /// What the program is doing.
 enum Activity {
     /// The program works; inspect again at this time.
@@ -179,6 +182,7 @@ impl FullScreen {
                 .is_some_and(|at| self.was_stopped(at, signal));
         let mut gathered = self.gathered_text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
+        let makes_no_turn = open.asked.as_deref().is_some_and(makes_no_turn);
         let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
             && !(interrupted && answer::is_stop_notice(&gathered.text));
         let has_worked = self.motion.spinner_seen || open.reported;
@@ -192,7 +196,7 @@ impl FullScreen {
         // A command of the program's own prints words without asking the model, so it needs a sign
         // of work.
         let is_answered = has_answer && (!is_command || has_worked);
-        let counts = is_lost || is_answered;
+        let counts = !makes_no_turn && (is_lost || is_answered);
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         // The answer may be painted after the screen has rested: wait before the turn is dropped.
         let may_wait = wait == WordsWait::Allowed && self.now < words_due;
@@ -268,4 +272,12 @@ impl FullScreen {
 /// program works on it.
 fn is_command(asked: &str) -> bool {
     asked.trim_start().starts_with(['/', '!', ':'])
+}
+
+/// Whether a prompt is a command that the model never answers, although the program works on it: a
+/// line for the shell, or one that shortens the conversation.
+fn makes_no_turn(asked: &str) -> bool {
+    let asked = asked.trim_start();
+    let word = asked.split_whitespace().next().unwrap_or_default();
+    asked.starts_with('!') || SHORTENING_COMMANDS.contains(&word)
 }

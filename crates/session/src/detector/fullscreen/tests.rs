@@ -359,6 +359,26 @@ fn marks_tell_the_turns_of_a_program_on_the_alternate_screen() {
 }
 
 #[test]
+fn a_shell_command_and_a_shortened_conversation_make_no_turn_although_a_spinner_turned() {
+    for (command, turns) in [
+        ("!ls", 0),
+        ("/compact now", 0),
+        ("/compress", 0),
+        ("/init", 1),
+    ] {
+        let mut play = started();
+        play.ask(&["Welcome"], command);
+        let shown = format!("> {command}");
+        for status in SPINNER {
+            play.frame(&["Welcome", &shown], status, "").wait(80);
+        }
+        play.frame(&["Welcome", &shown, "", "● Some words."], "", "")
+            .wait(6000);
+        assert_eq!(play.turns.len(), turns, "{command}");
+    }
+}
+
+#[test]
 fn marks_in_front_of_the_rows_of_a_transcript_do_not_tell_a_state() {
     let mut play = started();
     play.ask(&["Welcome"], "Name a colour.");
