@@ -11,6 +11,7 @@
 mod accept;
 pub mod auth;
 pub mod broker;
+mod child_process;
 pub mod config;
 mod connections;
 pub mod convert;
