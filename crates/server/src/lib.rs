@@ -32,6 +32,7 @@ mod tcp;
 pub mod tls;
 mod tool_rate;
 mod unauthenticated;
+mod world_caller;
 mod write_rate;
 
 pub use auth::{Auth, Token};

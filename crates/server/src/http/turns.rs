@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use turnkeep_store::{LargeBuffer, ReadError, Turn};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
@@ -39,12 +40,22 @@ pub(crate) async fn page(
     At(context): At<ContextId>,
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
+    Ok(reply(page_json(&shared, context, query).await?))
+}
+
+/// A page of turns as JSON text. The text is the only form of a page: typed payloads are written
+/// straight into it.
+pub(crate) async fn page_json(
+    shared: &Arc<Shared>,
+    context: ContextId,
+    query: TurnsQuery,
+) -> Result<Bytes, ApiError> {
     let store = shared.store.store();
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
     let turns = match query.before {
         Some(turn) => store.before(turn, limit)?,
-        None => head_turns(&shared, &context, limit)?,
+        None => head_turns(shared, &context, limit)?,
     };
     let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
     shared.note_raw_read(&worlds, "turns").await?;
@@ -55,9 +66,9 @@ pub(crate) async fn page(
         options: query.options,
     };
     let Some(bytes) = long else {
-        return Ok(reply(page.render(&shared)?));
+        return Ok(page.render(shared)?.into());
     };
-    reply_long(&shared, bytes, move |shared| page.render(shared)).await
+    render_long(shared, bytes, move |shared| page.render(shared)).await
 }
 
 /// The turns that end at the head as the page's `meta` shows it, though the head may have moved
@@ -82,7 +93,7 @@ fn long(turns: &[Turn]) -> Option<usize> {
 }
 
 /// Makes a long answer on another thread; its permit is free when it has been sent.
-async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
+async fn render_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Bytes, ApiError>
 where
     F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
 {
@@ -97,7 +108,7 @@ where
         Ok(LargeBuffer::copy_of(text.as_bytes())
             .map_err(|_| ReadError::NoMemory(text.len() as u64))?)
     });
-    Ok(reply(permit.hold(text.await?)))
+    Ok(permit.hold(text.await?))
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.
@@ -109,14 +120,23 @@ pub(crate) async fn show(
     At(id): At<TurnId>,
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
+    Ok(reply(turn_json(&shared, id, query).await?))
+}
+
+/// One turn as JSON text.
+pub(crate) async fn turn_json(
+    shared: &Arc<Shared>,
+    id: TurnId,
+    query: TurnQuery,
+) -> Result<Bytes, ApiError> {
     let turn = shared.store.store().turn(id)?;
     shared
         .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
         .await?;
     let Some(bytes) = long(std::slice::from_ref(&turn)) else {
-        return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
+        return Ok(Renderer::new(shared, &query.options)?.one(&turn)?.into());
     };
-    reply_long(&shared, bytes, move |shared| {
+    render_long(shared, bytes, move |shared| {
         Renderer::new(shared, &query.options)?.one(&turn)
     })
     .await

@@ -52,20 +52,6 @@ pub(super) fn stream_entry_within(
     Some(shown)
 }
 
-/// Adds authors and audiences to the results of a search.
-pub(super) fn add_audiences(view: &View<'_>, pack: &mut Value) {
-    let results = pack.get_mut("results").and_then(Value::as_array_mut);
-    for result in results.into_iter().flatten() {
-        let id = result
-            .get("entry_id")
-            .and_then(Value::as_str)
-            .and_then(|id| id.parse::<EntryId>().ok());
-        if let Some(entry) = id.and_then(|id| view.entry(id)) {
-            add_description(view, entry, result);
-        }
-    }
-}
-
 /// Adds author, audience and reply to the JSON of an entry or of a part of it.
 pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value) {
     shown["author_label"] = entry.shown_label().into();
@@ -76,8 +62,8 @@ pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value)
 }
 
 /// The entries that a pack quotes, each with author and audience.
-pub(super) fn sources_json<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -> Value {
-    let entries = ids.filter_map(|id| view.entry(id.parse().ok()?));
+pub(super) fn sources_json(view: &View<'_>, ids: impl Iterator<Item = EntryId>) -> Value {
+    let entries = ids.filter_map(|id| view.entry(id));
     let source = |entry: &Entry| {
         let mut source = json!({
             "entry_id": entry.id.to_string(),

@@ -1,17 +1,12 @@
-//! The store's read operations as tools for the owner. They call the HTTP handlers and parse their
-//! JSON again.
+//! The store's read operations as tools for the owner, by the same functions that HTTP uses.
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
 use serde_json::Value;
-use turnkeep_wire::percent_encode;
 
 use super::arguments::Arguments;
 use crate::error::ApiError;
-use crate::http::extract::{At, Query, Segment};
+use crate::http::extract::Segment;
 use crate::http::query::{FromQuery, Pairs};
 use crate::http::{contexts, turns};
 use crate::shared::Shared;
@@ -21,13 +16,9 @@ pub(super) async fn list_contexts(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let query = build_query(arguments, &["label", "cursor", "limit"])?;
-    read_json(
-        contexts::list(State(Arc::clone(shared)), query)
-            .await?
-            .into_response(),
-    )
-    .await
+    let query = read_query(arguments, &["label", "cursor", "limit"])?;
+    let page = contexts::read_page(shared, query).await?;
+    serde_json::to_value(page).map_err(ApiError::internal)
 }
 
 /// Reads a page of turns of a context.
@@ -35,9 +26,9 @@ pub(super) async fn read_turns(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let context = At(Segment::parse(arguments.text("context_id")?)?);
-    let query = build_query(arguments, &["before_turn_id", "limit"])?;
-    read_json(turns::page(State(Arc::clone(shared)), context, query).await?).await
+    let context = Segment::parse(arguments.text("context_id")?)?;
+    let query = read_query(arguments, &["before_turn_id", "limit"])?;
+    parse_turns(&turns::page_json(shared, context, query).await?)
 }
 
 /// Reads one turn.
@@ -45,31 +36,26 @@ pub(super) async fn read_turn(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let turn = At(Segment::parse(arguments.text("turn_id")?)?);
-    let query = build_query(arguments, &[])?;
-    read_json(turns::show(State(Arc::clone(shared)), turn, query).await?).await
+    let turn = Segment::parse(arguments.text("turn_id")?)?;
+    let query = read_query(arguments, &[])?;
+    parse_turns(&turns::turn_json(shared, turn, query).await?)
 }
 
-/// Builds the query of the HTTP route from the arguments.
-fn build_query<T: FromQuery>(
-    arguments: &Arguments<'_>,
-    names: &[&str],
-) -> Result<Query<T>, ApiError> {
-    let pair = |name: &&str| match arguments.value(name) {
-        Value::Null => None,
-        Value::String(text) => Some(format!("{name}={}", percent_encode(&text))),
-        other => Some(format!("{name}={}", percent_encode(&other.to_string()))),
-    };
-    let pairs: Vec<String> = names.iter().filter_map(pair).collect();
-    Ok(Query(T::from_query(Pairs::parse(&pairs.join("&"))?)?))
+/// Reads the parameters of a store operation from the arguments of these names.
+fn read_query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result<T, ApiError> {
+    let mut pairs = Vec::new();
+    for name in names {
+        let value = match arguments.value(name) {
+            Value::Null => continue,
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        pairs.push(((*name).to_owned(), value));
+    }
+    Ok(T::from_query(Pairs::from_decoded(pairs))?)
 }
 
-async fn read_json(response: Response) -> Result<Value, ApiError> {
-    let body = response
-        .into_body()
-        .collect()
-        .await
-        .map_err(ApiError::internal)?
-        .to_bytes();
-    serde_json::from_slice(&body).map_err(ApiError::internal)
+/// A tool's answer is a value, but typed payloads exist as JSON text only.
+fn parse_turns(text: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(text).map_err(ApiError::internal)
 }

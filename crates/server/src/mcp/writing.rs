@@ -10,9 +10,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use turnkeep_ledger::audience::Audience;
 use turnkeep_ledger::audience_text::audience_text;
+use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::fact::{Outcome, PocketItem};
 use turnkeep_ledger::ids::{EntryId, Name, TokenId};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
+use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Fault, Principal, View, World};
 use turnkeep_wire::ErrorCode;
 
@@ -69,13 +72,15 @@ pub(super) async fn write(
         .handle
         .beat(&author.who, envelope, bundle, expected_cursor, allowance);
     let answer = beat.await?;
-    let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
-    if answer.rejected {
-        return Err(draft.rejected(&body));
+    let outcome = answer
+        .outcome
+        .ok_or_else(|| ApiError::internal("a beat without an outcome"))?;
+    if let Some(reason) = &outcome.rejection {
+        return Err(draft.rejected(reason));
     }
     let mut written = author
         .handle
-        .read(|world| written(world, &author.who, &body));
+        .read(|world| written_json(&world.view(author.who.viewer()), &outcome));
     written["request_id"] = given.unwrap_or(&request).into();
     written["replayed"] = answer.replayed.into();
     Ok(written)
@@ -215,11 +220,7 @@ impl Draft {
 
     /// A rejection in the words of an error. Its reason is the code and the path; the path is told
     /// as it is in the arguments.
-    fn rejected(&self, body: &Value) -> ApiError {
-        let reason = body
-            .pointer("/bundle/rejection/reason")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+    fn rejected(&self, reason: &str) -> ApiError {
         let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
         let code = Code::ALL
             .iter()
@@ -404,41 +405,45 @@ fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
 }
 
 /// What was written, without its words: the caller has them.
-fn written(world: &World, who: &Principal, body: &Value) -> Value {
-    let view = world.view(who.viewer());
-    let committed = body.pointer("/bundle/entries").and_then(Value::as_array);
-    let ids = committed
+fn written_json(view: &View<'_>, outcome: &Outcome) -> Value {
+    let bundle = outcome.bundle;
+    let entries: Vec<Value> = bundle
         .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.get("entry_id")?.as_str());
-    let entries = ids
-        .filter_map(|id| view.entry(id.parse().ok()?))
-        .map(|entry| {
-            let mut shown = json!({
-                "entry_id": entry.id.to_string(),
-                "created_at_world": entry.time.as_str(),
-                "audience": audience_text(&view, entry),
-            });
-            if let Some(answered) = entry.reply_to {
-                shown["reply_to"] = answered.to_string().into();
-            }
-            shown
-        });
+        .flat_map(|id| view.entries_of_bundle(id))
+        .map(|(_, entry)| written_entry(view, entry))
+        .collect();
+    let items: Vec<Value> = bundle
+        .into_iter()
+        .flat_map(|id| view.items_of_bundle(id))
+        .map(written_item)
+        .collect();
     let mut answer = json!({
-        "bundle_id": body.pointer("/bundle/bundle_id"),
-        "entries": entries.collect::<Vec<_>>(),
-        "cursor_after": body.pointer("/projection/stream/cursor_after"),
+        "bundle_id": bundle.map(|id| id.to_string()),
+        "entries": entries,
+        "cursor_after": outcome.cursor_after,
     });
-    let items = body
-        .pointer("/bundle/pocket_items")
-        .and_then(Value::as_array);
-    let items: Vec<Value> = items.into_iter().flatten().map(item_ids).collect();
     if !items.is_empty() {
         answer["calendar"] = items.into();
     }
     answer
 }
 
-fn item_ids(item: &Value) -> Value {
-    json!({ "item_id": item.get("item_id"), "entry_id": item.get("entry_id"), "time": item.get("time") })
+fn written_entry(view: &View<'_>, entry: &Entry) -> Value {
+    let mut shown = json!({
+        "entry_id": entry.id.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "audience": audience_text(view, entry),
+    });
+    if let Some(answered) = entry.reply_to {
+        shown["reply_to"] = answered.to_string().into();
+    }
+    shown
+}
+
+fn written_item(item: &PocketItem) -> Value {
+    json!({
+        "item_id": item.id.to_string(),
+        "entry_id": item.entry.to_string(),
+        "time": item.time.as_ref().map(WorldTime::as_str),
+    })
 }

@@ -10,6 +10,7 @@ use super::super::query::percent_decode;
 use crate::error::ApiError;
 use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
+use crate::world_caller::no_world;
 
 const OF_A_WORLD: &str = "/v1/worlds/{world}";
 
@@ -67,12 +68,6 @@ pub(crate) fn check(
 fn world_of(path: &str) -> Option<String> {
     let segment = path.strip_prefix("/v1/worlds/")?.split('/').next()?;
     String::from_utf8(percent_decode(segment, false)?).ok()
-}
-
-/// The answer about a world that there is not, or not for this caller.
-pub(crate) fn no_world(name: &str) -> ApiError {
-    let message = format!("there is no world `{name}`");
-    ApiError::new(ErrorCode::NotFound, message).word(turnkeep_ledger::Code::NotFound)
 }
 
 fn owners_only() -> ApiError {

@@ -6,9 +6,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
-use serde_json::Value;
-use turnkeep_ledger::{Code, Fault};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use turnkeep_ledger::{Code, Fault, proposal};
 use turnkeep_wire::json as wire;
 
 use super::super::contexts::REPLAYED;
@@ -17,7 +17,7 @@ use super::super::query::ActingQuery;
 use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
-use crate::ledger::LedgerAnswer;
+use crate::ledger::{BundleCheck, LedgerAnswer};
 use crate::shared::Shared;
 
 /// Says that a request that only reads brought words or a time, which had no effect.
@@ -99,6 +99,7 @@ pub(crate) async fn beat(
         (status = 422, description = "It would be rejected", body = wire::ledger::CheckAnswer),
     ))]
 pub(crate) async fn check(
+    State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
     seat: Seat,
     mut body: Json,
@@ -108,11 +109,28 @@ pub(crate) async fn check(
         bundle,
         expected_cursor,
     } = brought(&mut body)?;
-    Ok(respond(
-        seat.handle
-            .check_beat(&seat.who, envelope, bundle, expected_cursor)
-            .await?,
-    ))
+    let check = seat
+        .handle
+        .check_beat(&seat.who, envelope, bundle, expected_cursor);
+    let check = check.await?;
+    // The answer repeats the bundle, which may be large.
+    shared.blocking(move || Ok(respond_to_check(check))).await
+}
+
+/// The bundle as it would be answered, without ids.
+fn respond_to_check(check: BundleCheck) -> Response {
+    let mut form = check.bundle;
+    let status = match check.rejection {
+        Some(reason) => {
+            form = proposal::rejected_form(&form, &reason);
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        None => {
+            form["rejection"] = json!({ "rejected": false, "reason": null });
+            StatusCode::OK
+        }
+    };
+    (status, axum::Json(json!({ "bundle": form }))).into_response()
 }
 
 /// What a beat brings.

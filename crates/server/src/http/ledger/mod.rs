@@ -14,7 +14,7 @@ pub(crate) mod seat;
 pub(crate) mod stream;
 mod subscribe;
 mod tokens;
-pub(crate) mod tools;
+mod tools;
 mod views;
 mod worlds;
 

@@ -20,11 +20,11 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
-use super::access;
 use crate::error::ApiError;
 use crate::ledger::{DEFAULT_WORLD, WorldHandle};
 use crate::principal::Caller;
 use crate::shared::Shared;
+use crate::world_caller::no_world;
 
 /// A seat in a world.
 pub(crate) struct Seat {
@@ -56,7 +56,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let handle = shared
             .worlds
             .find(name)?
-            .ok_or_else(|| access::no_world(name))?;
+            .ok_or_else(|| no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, handle, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());

@@ -7,7 +7,8 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use turnkeep_ledger::entry::Entry;
 use turnkeep_ledger::ids::EntryId;
-use turnkeep_ledger::{Code, Fault, World, as_of, projection};
+use turnkeep_ledger::projection::PageRequest;
+use turnkeep_ledger::{Code, Fault, World, as_of};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
@@ -46,12 +47,13 @@ fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     }
     seat.handle.read_long(|world| {
         let view = world.view(seat.viewer());
-        let page =
-            projection::read_page(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
-        let mut page = page.map_err(|fault| at(fault, "cursor"))?;
-        if query.audience {
-            projection::add_audiences(&view, &mut page.value);
-        }
+        let request = PageRequest {
+            request: UNNAMED_REQUEST,
+            cursor: query.cursor.as_deref(),
+            limit: query.limit,
+            audiences: query.audience,
+        };
+        let page = request.read(&view).map_err(|fault| at(fault, "cursor"))?;
         Ok(page.value)
     })
 }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::time::MissedTickBehavior;
-use turnkeep_ledger::projection::{self, PAGE_ENTRIES_MAX, Projection};
+use turnkeep_ledger::projection::{PAGE_ENTRIES_MAX, PageRequest, Projection};
 use turnkeep_ledger::{Fault, World, cursor};
 
 use super::super::extract::Query;
@@ -170,20 +170,16 @@ impl Feed {
 
 /// The event of a page.
 fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
-    let view = world.view(key.viewer.clone());
-    let page = projection::read_page(
-        &view,
-        UNNAMED_REQUEST,
-        key.cursor.as_deref(),
-        PAGE_ENTRIES_MAX,
-    );
+    let request = PageRequest {
+        request: UNNAMED_REQUEST,
+        cursor: key.cursor.as_deref(),
+        limit: PAGE_ENTRIES_MAX,
+        audiences: key.audience,
+    };
     let Projection {
-        mut value,
+        value,
         cursor_after,
-    } = page?;
-    if key.audience {
-        projection::add_audiences(&view, &mut value);
-    }
+    } = request.read(&world.view(key.viewer.clone()))?;
     let mut event = String::new();
     sse::push_event(
         &mut event,
