@@ -11,6 +11,7 @@ mod body;
 mod persons;
 mod schemas;
 pub(crate) mod seat;
+mod shapes;
 pub(crate) mod stream;
 mod subscribe;
 mod tokens;

@@ -12,7 +12,6 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
-use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
@@ -20,6 +19,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
+use super::shapes::seat_shape;
 use crate::error::ApiError;
 use crate::ledger::{DEFAULT_WORLD, WorldHandle};
 use crate::principal::Caller;
@@ -53,10 +53,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let handle = shared
-            .worlds
-            .find(name)?
-            .ok_or_else(|| no_world(name))?;
+        let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, handle, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
@@ -73,21 +70,11 @@ impl FromRequestParts<Arc<Shared>> for Seat {
 #[utoipa::path(get, path = "/v1/worlds/{world}/seat", tag = "ledger",
     params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
     responses((status = 200, description = "With whose eyes it reads, and whether it writes", body = wire::ledger::Seat)))]
-pub(crate) async fn show(Query(ActingQuery): Query<ActingQuery>, seat: Seat) -> Json<Value> {
-    let write = !matches!(seat.who, Principal::Person { write: false, .. });
-    let view = seat.viewer();
-    Json(seat.handle.read(|world| {
-        let person =
-            |person: &Person| json!({ "person_id": person.id.as_str(), "display_label": person.label });
-        json!({
-            "world_id": world.config.world.as_str(),
-            "view": view.as_str(),
-            "write": write,
-            "operator_label": world.config.operator_label,
-            "registry": world.config.registry.word(),
-            "persons": world.people.iter().map(person).collect::<Vec<_>>(),
-        })
-    }))
+pub(crate) async fn show(
+    Query(ActingQuery): Query<ActingQuery>,
+    seat: Seat,
+) -> Json<wire::ledger::Seat> {
+    Json(seat.handle.read(|world| seat_shape(world, &seat.who)))
 }
 
 /// The path's segments by their names in the table of routes.

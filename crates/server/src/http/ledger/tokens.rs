@@ -5,7 +5,6 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use turnkeep_ledger::fact::{Fact, Token};
 use turnkeep_ledger::ids::TokenId;
 use turnkeep_ledger::json::Node;
@@ -18,16 +17,22 @@ use super::super::extract::Query;
 use super::super::query::NoQuery;
 use super::body;
 use super::seat::{Named, Seat, person_named};
+use super::shapes::{minted_token_shape, token_shape};
 use crate::error::ApiError;
 use crate::ledger::token_text;
 
 /// Lists the tokens that count, without their secrets.
 #[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
     responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
-pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
+pub(crate) async fn list(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+) -> Json<wire::ledger::TokenList> {
     let mut tokens: Vec<Token> = seat.handle.read(|world| world.tokens().cloned().collect());
     tokens.sort_by_key(|token| (token.created_at, token.id));
-    Json(json!({ "tokens": tokens.iter().map(shape).collect::<Vec<_>>() }))
+    Json(wire::ledger::TokenList {
+        tokens: tokens.iter().map(token_shape).collect(),
+    })
 }
 
 /// Mints a token for a person. Its secret is in this answer and nowhere else.
@@ -38,7 +43,7 @@ pub(crate) async fn mint(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::MintedToken>), ApiError> {
     let now = seat.handle.now();
     let asked = asked(&body.root(Code::ConfigInvalid), now)?;
     let mut ids = seat.handle.ids();
@@ -51,8 +56,7 @@ pub(crate) async fn mint(
         expires_at: asked.expires_at,
         secret: *blake3::hash(secret.as_bytes()).as_bytes(),
     };
-    let mut minted = shape(&token);
-    minted["token"] = secret.into();
+    let minted = minted_token_shape(&token, secret);
     seat.handle.record(vec![Fact::Token(token)]).await?;
     Ok((StatusCode::CREATED, Json(minted)))
 }
@@ -124,16 +128,4 @@ pub(crate) async fn revoke(
     })?;
     seat.handle.record(vec![Fact::Revoked(id)]).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// A token without its secret.
-pub(crate) fn shape(token: &Token) -> Value {
-    let time = |stamp: Timestamp| WorldTime::from_timestamp(stamp).as_str().to_owned();
-    json!({
-        "token_id": token.id.to_string(),
-        "person_id": token.person.as_str(),
-        "write": token.write,
-        "created_at": time(token.created_at),
-        "expires_at": token.expires_at.map(time),
-    })
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::Value;
 use turnkeep_ledger::ids::{Name, OPERATOR};
 use turnkeep_ledger::{Code, Fault, Viewer, World, as_of};
 use turnkeep_wire::json as wire;
@@ -12,6 +11,7 @@ use turnkeep_wire::json as wire;
 use super::super::extract::Query;
 use super::super::query::ViewsQuery;
 use super::seat::{Named, Seat, person_named};
+use super::shapes::{difference_shape, seen_shape};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -32,7 +32,7 @@ pub(crate) async fn view(
     Query(query): Query<ViewsQuery>,
     seat: Seat,
     Named(named): Named,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::ViewAnswer>, ApiError> {
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let own = seat.viewer().as_str() == person;
     if !seat.audit && (!own || query.vs.is_some()) {
@@ -73,14 +73,21 @@ fn compare(
     viewer: &Viewer,
     vs: Option<Viewer>,
     query: &ViewsQuery,
-) -> Result<Value, Fault> {
+) -> Result<wire::ledger::ViewAnswer, Fault> {
     let at = match &query.as_of {
         None => world.position(),
         Some(as_of) => as_of::position(world, viewer, as_of, "as_of")?,
     };
     let view = world.view_at(viewer.clone(), at);
     Ok(match vs {
-        None => as_of::seen(&view, query.limit),
-        Some(other) => as_of::difference(&view, &world.view_at(other, at), query.limit),
+        None => seen_shape(&view, &as_of::seen(&view, query.limit)),
+        Some(other) => {
+            let other = world.view_at(other, at);
+            difference_shape(
+                &view,
+                &other,
+                &as_of::difference(&view, &other, query.limit),
+            )
+        }
     })
 }

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::{NAME_RULE, PERSONS_MAX, People, Person};
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::{Name, WORLD};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::world::Rehydrations;
 use turnkeep_ledger::{Code, Config, Fault, Viewer, World};
 use turnkeep_wire::json as wire;
 
@@ -21,8 +19,8 @@ use super::super::extract::Query;
 use super::super::query::NoQuery;
 use super::body;
 use super::seat::Seat;
+use super::shapes::world_shape;
 use crate::error::ApiError;
-use crate::ledger::WorldHandle;
 use crate::shared::Shared;
 
 /// Lists the worlds.
@@ -31,14 +29,14 @@ use crate::shared::Shared;
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-) -> Json<Value> {
-    let worlds: Vec<_> = shared
-        .worlds
-        .list()
-        .iter()
-        .map(|handle| shape(handle))
-        .collect();
-    Json(json!({ "worlds": worlds }))
+) -> Json<wire::ledger::WorldList> {
+    let worlds = shared.worlds.list();
+    Json(wire::ledger::WorldList {
+        worlds: worlds
+            .iter()
+            .map(|handle| handle.read(world_shape))
+            .collect(),
+    })
 }
 
 /// Makes a world.
@@ -48,7 +46,7 @@ pub(crate) async fn create(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
@@ -60,7 +58,7 @@ pub(crate) async fn create(
     }
     known_writers(&config, &people)?;
     let handle = shared.worlds.create(config, persons).await?;
-    Ok((StatusCode::CREATED, Json(shape(&handle))))
+    Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }
 
 /// No list of people is longer than a world may have persons.
@@ -116,8 +114,8 @@ fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
 /// Shows a world.
 #[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
     responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
-pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    Json(shape(&seat.handle))
+pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<wire::ledger::World> {
+    Json(seat.handle.read(world_shape))
 }
 
 /// Changes a world's configuration; `profile` and `clock` are fixed.
@@ -128,11 +126,11 @@ pub(crate) async fn change(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::World>, ApiError> {
     seat.handle
         .record_decided(move |world| changed(world, &body))
         .await?;
-    Ok(Json(shape(&seat.handle)))
+    Ok(Json(seat.handle.read(world_shape)))
 }
 
 /// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
@@ -172,7 +170,7 @@ pub(crate) async fn fork(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let root = body.root(Code::ConfigInvalid);
     if let Some(path) = root.unknown_field(&["world_id", "at"])? {
         return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
@@ -185,35 +183,5 @@ pub(crate) async fn fork(
             .transpose()
     };
     let handle = shared.worlds.fork(&seat.handle, name, point).await?;
-    Ok((StatusCode::CREATED, Json(shape(&handle))))
-}
-
-/// A world as its owner sees it.
-fn shape(handle: &WorldHandle) -> Value {
-    handle.read(|world| {
-        let mut shape = world.config.to_json();
-        let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
-        let forked = world
-            .forked
-            .as_ref()
-            .map(|fork| json!({ "world_id": fork.from.as_str() }));
-        shape["timezone"] = world.clock.timezone.as_str().into();
-        shape["persons"] = persons.into();
-        shape["forked_from"] = forked.into();
-        shape["rehydrations"] = rehydrations(world.rehydrations());
-        shape["world_time"] = json!({
-            "time": world.clock.time.as_str(),
-            "timezone": world.clock.timezone.as_str(),
-            "paused": world.clock.paused,
-        });
-        shape
-    })
-}
-
-/// How often the attached writer began anew because it was full, and what it was told of the past.
-fn rehydrations(of: Rehydrations) -> Value {
-    let last = of
-        .last
-        .map(|last| json!({ "carried_entries": last.entries, "dropped_entries": last.dropped }));
-    json!({ "count": of.count, "last": last })
+    Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }
