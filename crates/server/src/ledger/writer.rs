@@ -5,7 +5,7 @@
 //! adds nothing to the world. One beat asks at a time; others wait in order.
 //!
 //! `process` runs the program, `protocol` has its lines, `tool_session` answers its tool requests,
-//! and `epochs` decides when a new process starts and what it is sent first.
+//! and `epochs` decides when a new process starts and what the server sends it first.
 
 mod epochs;
 mod failure;

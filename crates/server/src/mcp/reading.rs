@@ -61,7 +61,7 @@ pub(super) async fn search(
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
-    // Checked before the call is counted, unlike the rules of a search in `SearchText`.
+    // A call without a query or with a limit of the wrong type is rejected before it is counted.
     arguments.optional_count("limit")?;
     arguments.text("query")?;
     world_caller.count_call(shared)?;

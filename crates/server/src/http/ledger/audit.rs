@@ -1,8 +1,8 @@
-//! What was done with a world, what was made from it, and whether it is sound. It is the owner's.
+//! The audit of a world, the records derived from it, and its verification; for the owner only.
 //!
-//! Both are read from the world's own contexts in the store, oldest first. A token is shown without
-//! its secret's hash. What was made from a world may quote what the operator may not see, so
-//! reading it leaves a line.
+//! The handlers read the world's contexts in the store, oldest record first. A token is shown
+//! without the hash of its secret. Derived records may quote entries that the operator may not see,
+//! so reading them adds an audit line.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{LinesQuery, VerifyQuery};
-use super::seat::{Named, Seat, leave_line};
+use super::seat::{Named, Seat, add_audit_line};
 use super::shapes::{time_text, token_shape, verification_shape};
 use crate::error::ApiError;
 use crate::ledger::LedgerError;
@@ -41,7 +41,7 @@ pub(crate) async fn lines(
     seat: Seat,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
     let context = seat.handle.contexts().await.map(|contexts| contexts.audit);
-    page(&shared, context, query).await
+    read_lines(&shared, context, query).await
 }
 
 /// What was made from the world: scenes, notes, and what its attached writer was told.
@@ -57,13 +57,13 @@ pub(crate) async fn derived(
     Query(query): Query<LinesQuery>,
     seat: Seat,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
-    leave_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
+    add_audit_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
     let context = seat
         .handle
         .contexts()
         .await
         .map(|contexts| contexts.derived);
-    page(&shared, context, query).await
+    read_lines(&shared, context, query).await
 }
 
 /// Checks everything that a world recorded against itself.
@@ -84,7 +84,7 @@ pub(crate) async fn verify(
         .and_then(|world| shared.worlds.unreadable_contexts(world));
     let contexts = match (seat, unreadable) {
         (Ok(seat), _) => {
-            leave_line(
+            add_audit_line(
                 &seat.handle,
                 "audit-read",
                 &json!({ "what": "verify", "leaks": query.leaks }),
@@ -92,17 +92,18 @@ pub(crate) async fn verify(
             .await?;
             seat.handle.contexts().await
         }
-        // This is how its owner learns what is damaged; no line can be left there.
+        // An unreadable world is verified too, so that its owner learns what is damaged. It cannot
+        // get an audit line.
         (Err(_), Some(contexts)) => Some(contexts),
         (Err(error), None) => return Err(error),
     };
     let reader = Arc::clone(&shared);
     shared
-        .blocking(move || report(reader.store.store(), contexts, query).map(Json))
+        .blocking(move || verify_world(reader.store.store(), contexts, query).map(Json))
         .await
 }
 
-fn report(
+fn verify_world(
     store: &Store,
     contexts: Option<WorldContexts>,
     query: VerifyQuery,
@@ -122,7 +123,7 @@ fn report(
     Ok(verification_shape(found.unwrap_or_default(), leaks))
 }
 
-async fn page(
+async fn read_lines(
     shared: &Arc<Shared>,
     context: Option<ContextId>,
     query: LinesQuery,
@@ -139,7 +140,10 @@ async fn page(
         let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
         // One more than the page holds, to know whether another page follows.
         let turns = reader.store.store().range(context, from, limit + 1)?;
-        let shown = turns.iter().take(limit).map(|turn| line(&reader, turn));
+        let shown = turns
+            .iter()
+            .take(limit)
+            .map(|turn| read_line(&reader, turn));
         Ok(Json(wire::ledger::AuditPage {
             lines: shown.collect::<Result<_, _>>()?,
             next_cursor: (turns.len() > limit).then(|| (query.cursor + limit).to_string()),
@@ -149,13 +153,13 @@ async fn page(
 }
 
 /// A record as a line.
-fn line(shared: &Shared, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
+fn read_line(shared: &Shared, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
     let payload = shared.store.store().payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
-    Ok(as_line(fact, turn.created_at))
+    Ok(fact_line(fact, turn.created_at))
 }
 
-fn as_line(fact: Fact, at: Timestamp) -> wire::ledger::AuditLine {
+fn fact_line(fact: Fact, at: Timestamp) -> wire::ledger::AuditLine {
     let line = |what: &str, details: Value| wire::ledger::AuditLine {
         at: Some(time_text(at)),
         principal: Principal::Owner.key(),

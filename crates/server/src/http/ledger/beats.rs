@@ -1,4 +1,4 @@
-//! What moves a world: envelopes, and envelopes that bring their own bundle.
+//! Requests that write to a world: envelopes, and envelopes with a bundle of their own.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::error::ApiError;
 use crate::ledger::{BundleCheck, LedgerAnswer};
 use crate::shared::Shared;
 
-/// Says that a request that only reads brought words or a time, which had no effect.
+/// Set if a request that only reads has words or a time of the operator, which have no effect.
 const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
 
-/// Says why the world's attached writer failed; the words are committed all the same.
+/// The reason why the world's attached writer failed. The operator's words are committed anyway.
 const WRITER_FAILED: HeaderName = HeaderName::from_static("writer-failed");
 
 /// Takes an envelope: the operator's words and times, and the world's attached writer is asked.
@@ -78,11 +78,11 @@ pub(crate) async fn beat(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought {
+    let BeatBody {
         envelope,
         bundle,
         expected_cursor,
-    } = brought(&mut body)?;
+    } = take_beat_body(&mut body)?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
     let beat = seat
         .handle
@@ -104,11 +104,11 @@ pub(crate) async fn check(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought {
+    let BeatBody {
         envelope,
         bundle,
         expected_cursor,
-    } = brought(&mut body)?;
+    } = take_beat_body(&mut body)?;
     let check = seat
         .handle
         .check_beat(&seat.who, envelope, bundle, expected_cursor);
@@ -133,15 +133,15 @@ fn respond_to_check(check: BundleCheck) -> Response {
     (status, axum::Json(json!({ "bundle": form }))).into_response()
 }
 
-/// What a beat brings.
-struct Brought {
+/// The parts of a beat's body.
+struct BeatBody {
     envelope: Value,
     bundle: Value,
     expected_cursor: Option<String>,
 }
 
-/// Takes a body apart; it keeps the room for what is taken out.
-fn brought(body: &mut Json) -> Result<Brought, Fault> {
+/// Takes the parts out of a body. The body must live on: it holds the memory permit for them.
+fn take_beat_body(body: &mut Json) -> Result<BeatBody, Fault> {
     let root = body.root(Code::EnvelopeInvalid);
     if let Some(path) = root.unknown_field(&["envelope", "bundle", "expected_cursor"])? {
         let message = "is not one of envelope, bundle, expected_cursor";
@@ -153,7 +153,7 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
         .optional("expected_cursor")?
         .map(|node| node.text().map(str::to_owned));
     let expected_cursor = expected_cursor.transpose()?;
-    Ok(Brought {
+    Ok(BeatBody {
         envelope: body.take("envelope"),
         bundle: body.take("bundle"),
         expected_cursor,

@@ -1,4 +1,4 @@
-//! The people of a world: added and listed. It is the owner's.
+//! Lists and adds the people of a world; for the owner only.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -37,7 +37,7 @@ pub(crate) async fn add(
 ) -> Result<(StatusCode, Json<wire::ledger::Person>), ApiError> {
     let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
     seat.handle
-        .record_decided(move |world| described(world, &body.root(Code::ConfigInvalid)))
+        .record_decided(move |world| person_facts(world, &body.root(Code::ConfigInvalid)))
         .await?;
     let added = seat
         .handle
@@ -46,18 +46,19 @@ pub(crate) async fn add(
     Ok((StatusCode::CREATED, Json(added)))
 }
 
-/// The person as it is to be.
-fn described(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
+/// The facts that add a person or change a known one.
+fn person_facts(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
     let id = Person::read_id(root)?;
     let known = world.people.get(id.as_str()).cloned();
     let person = known
         .unwrap_or_else(|| Person::with_id(id))
         .with_changes(root)?;
-    may_be_added(world, &person)?;
+    check_may_be_added(world, &person)?;
     Ok(vec![Fact::Person(person)])
 }
 
-fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
+/// Rejects a person whose id is taken in another spelling, and one too many.
+fn check_may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
     if world
         .people
         .spelling(person.id.as_str())

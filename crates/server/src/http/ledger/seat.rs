@@ -1,9 +1,8 @@
-//! A seat in a world: which world, as whom, and with whose eyes.
+//! A seat in a world: the world of a request, and as whom the request acts in it.
 //!
-//! The owner may take a person's seat (`?as=PERSON`): then the request has exactly that person's
-//! rights and view. Where a route lets it, the owner may also read with nobody's eyes (`?audit=1`).
-//! Either leaves a line in the world's audit before the answer. A person has its own seat and no
-//! other.
+//! The owner may act as a person (`?as=PERSON`). Then the request has exactly that person's rights
+//! and view. Where a route allows it, the owner may also read all entries (`?audit=1`). Both add a
+//! line to the world's audit before the answer. A person can only act as itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,18 +29,67 @@ use crate::world_caller::no_world;
 pub(crate) struct Seat {
     /// The world.
     pub(crate) handle: Arc<WorldHandle>,
-    /// As whom.
+    /// The caller's identity in the world.
     pub(crate) who: Principal,
-    /// A person's token, if that is how the request came.
+    /// The token, if the caller is a person.
     pub(crate) token: Option<TokenId>,
-    /// Whether the owner reads with nobody's eyes.
+    /// Whether the owner reads all entries, whoever may see them.
     pub(crate) audit: bool,
 }
 
 impl Seat {
-    /// Whose eyes it has.
+    /// The reader whose view the request gets.
     pub(crate) fn viewer(&self) -> Viewer {
         self.who.viewer()
+    }
+
+    /// Decides as whom a caller acts. A person can only act as itself.
+    fn new(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<Self, ApiError> {
+        let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
+        match (caller, &query.as_person, query.audit) {
+            (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
+            (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
+                Err(forbidden("only the owner may act as somebody else"))
+            }
+            (Caller::Person(person), _, false) => Ok(Self {
+                handle,
+                who: person.who,
+                token: Some(person.token),
+                audit: false,
+            }),
+            (Caller::Owner, Some(_), true) => {
+                Err(ApiError::bad_request("`as` and `audit` exclude each other"))
+            }
+            (Caller::Owner, Some(person), false) => {
+                let id = person_named(&handle, person)?;
+                Ok(Self {
+                    handle,
+                    who: Principal::Person { id, write: true },
+                    token: None,
+                    audit: false,
+                })
+            }
+            (Caller::Owner, None, audit) => Ok(Self {
+                handle,
+                who: Principal::Owner,
+                token: None,
+                audit,
+            }),
+        }
+    }
+
+    /// Adds an audit line if the owner acts as a person or reads all entries.
+    async fn record_use(&self, query: &SeatQuery, parts: &Parts) -> Result<(), ApiError> {
+        // With a person's token, `as` can only name that person.
+        let acting_as = query.as_person.as_deref().filter(|_| self.token.is_none());
+        let (what, person) = match acting_as {
+            Some(person) => ("acting-as", person),
+            None if self.audit => ("audit-read", ""),
+            None => return Ok(()),
+        };
+        let details =
+            json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
+        add_audit_line(&self.handle, what, &details).await
     }
 }
 
@@ -55,13 +103,8 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
         let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
-        let seat = take(caller, handle, &query)?;
-        let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
-        let taken = taken.map(|person| ("acting-as", person));
-        if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
-            let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
-            leave_line(&seat.handle, what, &details).await?;
-        }
+        let seat = Seat::new(caller, handle, &query)?;
+        seat.record_use(&query, parts).await?;
         Ok(seat)
     }
 }
@@ -90,55 +133,21 @@ impl FromRequestParts<Arc<Shared>> for Named {
     }
 }
 
-fn take(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<Seat, ApiError> {
-    let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
-    match (caller, &query.as_person, query.audit) {
-        (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
-        (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
-            Err(forbidden("only the owner may act as somebody else"))
-        }
-        (Caller::Person(person), _, false) => Ok(Seat {
-            handle,
-            who: person.who,
-            token: Some(person.token),
-            audit: false,
-        }),
-        (Caller::Owner, Some(_), true) => {
-            Err(ApiError::bad_request("`as` and `audit` exclude each other"))
-        }
-        (Caller::Owner, Some(person), false) => {
-            let id = person_named(&handle, person)?;
-            Ok(Seat {
-                handle,
-                who: Principal::Person { id, write: true },
-                token: None,
-                audit: false,
-            })
-        }
-        (Caller::Owner, None, audit) => Ok(Seat {
-            handle,
-            who: Principal::Owner,
-            token: None,
-            audit,
-        }),
-    }
-}
-
-/// A person of the world, or, in an open one, whoever may be one.
+/// A person of the world. In an open world, any name that may be a person's.
 pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
     let found = handle.read(|world| world.people.resolve(id, world.config.registry));
     found.map_err(|_| {
         let message = format!(
             "there is no person `{id}` in {}{}",
             handle.name(),
-            people_in_words(handle)
+            list_people(handle)
         );
         Fault::new(Code::NotFound, "", message).into()
     })
 }
 
-/// Who there is instead; the first of many.
-fn people_in_words(handle: &WorldHandle) -> String {
+/// The names that would work, for the message about one that does not.
+fn list_people(handle: &WorldHandle) -> String {
     let (names, count) = handle.read(|world| {
         let names = world
             .people
@@ -157,11 +166,11 @@ fn people_in_words(handle: &WorldHandle) -> String {
     }
 }
 
-/// So many people are named to whoever named nobody.
+/// How many people a message names.
 const NAMED_MAX: usize = 20;
 
-/// Leaves a line in a world's audit; the owner did something that is worth one.
-pub(crate) async fn leave_line(
+/// Adds a line about the owner to a world's audit.
+pub(crate) async fn add_audit_line(
     handle: &Arc<WorldHandle>,
     what: &str,
     details: &Value,

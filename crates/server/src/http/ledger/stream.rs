@@ -1,4 +1,4 @@
-//! What is visible: pages of a stream, and single entries.
+//! The entries that a caller may see: pages of a stream, and single entries.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::shapes::{audit_stream_shape, entry_with_reply};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
-/// What a request without an id of its own is called in a projection.
+/// The request id in a projection for a request that has none.
 pub(crate) const UNNAMED_REQUEST: &str = "";
 
 /// A page of the stream. It reads only.
@@ -58,13 +58,15 @@ fn read_visible(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
             limit: query.limit,
             audiences: query.audience,
         };
-        let page = request.read(&view).map_err(|fault| at(fault, "cursor"))?;
+        let page = request
+            .read(&view)
+            .map_err(|fault| with_path(fault, "cursor"))?;
         Ok(page.value)
     })
 }
 
-/// The same fault, about the parameter that the cursor came in.
-pub(crate) fn at(fault: Fault, path: &str) -> Fault {
+/// The same fault with the path of the parameter that has the cursor.
+pub(crate) fn with_path(fault: Fault, path: &str) -> Fault {
     Fault {
         path: path.to_owned(),
         ..fault
@@ -110,7 +112,7 @@ pub(crate) async fn entry(
     Named(named): Named,
 ) -> Result<Json<wire::ledger::WriteEntry>, ApiError> {
     let text = named.get("entry").map(String::as_str).unwrap_or_default();
-    // A ref names it as well.
+    // A reference such as `entry:e_…` is accepted too.
     let id = text
         .strip_prefix("entry:")
         .unwrap_or(text)

@@ -1,7 +1,7 @@
-//! Persons' tokens: minted, listed and revoked. It is the owner's.
+//! Mints, lists and revokes persons' tokens; for the owner only.
 //!
-//! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is
-//! its BLAKE3, which says nothing about it, and nothing logs it.
+//! A secret has 256 random bits. The server shows it once, in the answer to the request that mints
+//! it. The server records only the BLAKE3 hash of the secret and never logs the secret.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -45,15 +45,15 @@ pub(crate) async fn mint(
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::MintedToken>), ApiError> {
     let now = seat.handle.now();
-    let asked = asked(&body.root(Code::ConfigInvalid), now)?;
+    let request = read_token_request(&body.root(Code::ConfigInvalid), now)?;
     let mut ids = seat.handle.ids();
     let secret = token_text(seat.handle.name(), &mut ids);
     let token = Token {
         id: TokenId(ids.draw()),
-        person: person_named(&seat.handle, asked.person)?,
-        write: asked.write,
+        person: person_named(&seat.handle, request.person)?,
+        write: request.write,
         created_at: now,
-        expires_at: asked.expires_at,
+        expires_at: request.expires_at,
         secret: *blake3::hash(secret.as_bytes()).as_bytes(),
     };
     let minted = minted_token_shape(&token, secret);
@@ -61,13 +61,14 @@ pub(crate) async fn mint(
     Ok((StatusCode::CREATED, Json(minted)))
 }
 
-struct Asked<'a> {
+/// A request for a token.
+struct TokenRequest<'a> {
     person: &'a str,
     write: bool,
     expires_at: Option<Timestamp>,
 }
 
-fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
+fn read_token_request<'a>(root: &Node<'a>, now: Timestamp) -> Result<TokenRequest<'a>, Fault> {
     if let Some(path) = root.unknown_field(&["person_id", "write", "expires_at"])? {
         return Err(Fault::new(
             Code::UnknownField,
@@ -83,16 +84,17 @@ fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
         .unwrap_or(false);
     let expires_at = root
         .optional("expires_at")?
-        .map(|node| later(&node, now))
+        .map(|node| read_later_time(&node, now))
         .transpose()?;
-    Ok(Asked {
+    Ok(TokenRequest {
         person,
         write,
         expires_at,
     })
 }
 
-fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
+/// Reads a time in the future.
+fn read_later_time(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
     let format = || {
         Fault::new(
             Code::TimeFormat,

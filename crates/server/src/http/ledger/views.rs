@@ -1,4 +1,4 @@
-//! What somebody could see at a time: one's own, or anybody's for the audit.
+//! What a reader could see at a time: the caller's own view, or anybody's for the audit.
 
 use std::sync::Arc;
 
@@ -46,29 +46,29 @@ pub(crate) async fn view(
         };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
-    let viewer = viewer(&seat, person)?;
+    let viewer = viewer_named(&seat, person)?;
     let vs = query
         .vs
         .as_deref()
-        .map(|other| self::viewer(&seat, other))
+        .map(|other| viewer_named(&seat, other))
         .transpose()?;
     let work = move || {
-        Ok(Json(
-            seat.handle
-                .read_long(|world| compare(world, &viewer, vs, &query))?,
-        ))
+        Ok(Json(seat.handle.read_long(|world| {
+            read_views(world, &viewer, vs, &query)
+        })?))
     };
     shared.blocking(work).await
 }
 
-fn viewer(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
+fn viewer_named(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
     person_named(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
-fn compare(
+/// The view at the requested time, or its difference to the other reader's view.
+fn read_views(
     world: &World,
     viewer: &Viewer,
     vs: Option<Viewer>,

@@ -1,4 +1,4 @@
-//! Worlds: made, listed, shown, changed and forked. All of it is the owner's.
+//! Creates, lists, shows, changes and forks worlds; for the owner only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,20 +49,20 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
-    few_people(&root)?;
+    check_people_count(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;
-    distinct(&persons)?;
+    check_distinct(&persons)?;
     let mut people = People::default();
     for person in &persons {
         people.add(person.clone());
     }
-    known_writers(&config, &people)?;
+    check_writer_persons(&config, &people)?;
     let handle = shared.worlds.create(config, persons).await?;
     Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }
 
-/// No list of people is longer than a world may have persons.
-fn few_people(root: &Node<'_>) -> Result<(), Fault> {
+/// Rejects a list of more people than a world may have.
+fn check_people_count(root: &Node<'_>) -> Result<(), Fault> {
     for key in ["persons", "writer_persons"] {
         if let Some(node) = root.optional(key)?
             && node.items()?.len() > PERSONS_MAX
@@ -75,8 +75,8 @@ fn few_people(root: &Node<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Ids are unique ignoring case.
-fn distinct(persons: &[Person]) -> Result<(), Fault> {
+/// Rejects two persons whose ids differ at most in upper and lower case.
+fn check_distinct(persons: &[Person]) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     let again = persons
         .iter()
@@ -91,8 +91,8 @@ fn distinct(persons: &[Person]) -> Result<(), Fault> {
     })
 }
 
-/// The attached writer's persons are people of the world, each once.
-fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
+/// Rejects an attached writer whose persons are unknown or named twice.
+fn check_writer_persons(config: &Config, people: &People) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for (index, name) in config.writer_persons.iter().flatten().enumerate() {
         let refuse = |message| {
@@ -128,22 +128,22 @@ pub(crate) async fn change(
     body: body::Json,
 ) -> Result<Json<wire::ledger::World>, ApiError> {
     seat.handle
-        .record_decided(move |world| changed(world, &body))
+        .record_decided(move |world| change_facts(world, &body))
         .await?;
     Ok(Json(seat.handle.read(world_shape)))
 }
 
-/// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
-fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
+/// The facts that change a configuration. A new zone is also a declaration about time, as in a beat.
+fn change_facts(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
-    few_people(&root)?;
+    check_people_count(&root)?;
     let config = world.config.with_changes(&root)?;
     if root
         .optional("writer_persons")?
         .or(root.optional("registry")?)
         .is_some()
     {
-        known_writers(&config, &world.people)?;
+        check_writer_persons(&config, &world.people)?;
     }
     let declared = root.optional("timezone")?.map(|_| {
         let to = ClockState {

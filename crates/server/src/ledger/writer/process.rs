@@ -1,4 +1,4 @@
-//! The process of an attached writer: what it was started for, and how much it was sent.
+//! The process of an attached writer, with its assignment and a count of the exchanged bytes.
 
 use turnkeep_ledger::epoch::WriterMemory;
 

@@ -45,7 +45,7 @@ impl WriterLine {
     }
 }
 
-/// The failure for a line that is none of the writer's. The audit gets its beginning.
+/// The failure for a line that the protocol does not know. The audit gets the start of the line.
 pub(super) fn garbage(line: &[u8]) -> WriterFailure {
     let shown = match std::str::from_utf8(line) {
         Ok(text) => text.chars().take(GARBAGE_CHARACTERS_MAX).collect(),

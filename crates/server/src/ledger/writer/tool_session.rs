@@ -75,7 +75,7 @@ impl<'a> ToolSession<'a> {
         request: Value,
         line: &[u8],
     ) -> Result<String, WriterFailure> {
-        // The writer was told that it must finish. A further request breaks the protocol.
+        // The writer got `LOOP_LIMIT` and must finish. A further request breaks the protocol.
         if self.exhausted {
             return Err(garbage(line));
         }
