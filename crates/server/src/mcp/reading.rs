@@ -13,7 +13,6 @@ use turnkeep_ledger::capsule::Capsule;
 use turnkeep_ledger::entry::Entry;
 use turnkeep_ledger::fact::ItemKind;
 use turnkeep_ledger::ids::{BundleId, EntryId};
-use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{Refusal, find_person};
 use turnkeep_ledger::retrieval::{self, RetrievalPack, SearchRequest, WindowText};
 use turnkeep_ledger::tools::{self, RequestIds, Tool};
@@ -21,7 +20,8 @@ use turnkeep_ledger::{Code, Fault, View, World, cursor, pocket, projection};
 
 use super::arguments::Arguments;
 use super::budget::Budget;
-use super::{introduction, shown};
+use super::introduction::{self, PersonsRequest};
+use super::{packs, shown};
 use crate::error::ApiError;
 use crate::shared::Shared;
 use crate::world_caller::WorldCaller;
@@ -44,10 +44,12 @@ pub(super) async fn whoami(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
-    let after = arguments.optional_text("after")?.map(str::to_owned);
+    let request = PersonsRequest {
+        after: arguments.optional_text("after")?.map(str::to_owned),
+        budget: Budget::from_arguments(arguments)?,
+    };
     let work = move || {
-        let answer =
-            |world: &World| introduction::whoami_json(world, &world_caller, after.as_deref());
+        let answer = |world: &World| introduction::whoami_json(world, &world_caller, request);
         Ok(world_caller.handle.read_long(answer))
     };
     shared.blocking(work).await
@@ -61,8 +63,9 @@ pub(super) async fn search(
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
-    // A call without a query or with a limit of the wrong type is rejected before it is counted.
+    // A call without a query or with a count of the wrong type is rejected before it is counted.
     arguments.optional_count("limit")?;
+    arguments.optional_count("context")?;
     arguments.text("query")?;
     world_caller.count_call(shared)?;
     let text = SearchText::from_arguments(arguments, person)?;
@@ -77,18 +80,23 @@ struct SearchText {
     from: Option<String>,
     to: Option<String>,
     limit: Option<u32>,
+    context_max: Option<u32>,
     person: Option<String>,
 }
 
 impl SearchText {
     fn from_arguments(arguments: &Arguments<'_>, person: Option<String>) -> Result<Self, Fault> {
         let root = arguments.root();
-        let limit = |node: Node<'_>| tools::read_limit(&node, 1);
+        let count = |name: &str, least| {
+            let node = root.optional(name)?;
+            node.map(|node| tools::read_limit(&node, least)).transpose()
+        };
         Ok(Self {
             query: tools::read_query(&root.field("query")?)?.to_owned(),
             from: arguments.optional_text("from")?.map(str::to_owned),
             to: arguments.optional_text("to")?.map(str::to_owned),
-            limit: root.optional("limit")?.map(limit).transpose()?,
+            limit: count("limit", 1)?,
+            context_max: count("context", 0)?,
             person,
         })
     }
@@ -107,7 +115,7 @@ impl SearchText {
             author: self.person.as_deref(),
             window: &window,
             limit: self.limit,
-            context_max: None,
+            context_max: self.context_max,
         };
         Ok(search_json(
             view,
@@ -144,13 +152,16 @@ fn search_json(view: &View<'_>, found: &RetrievalPack<'_>, mut budget: Budget) -
         let mut result = evidence.to_json();
         shown::add_description(view, evidence.entry, &mut result);
         let fits = budget.try_take(&result);
+        if fits {
+            shown.push(result);
+            continue;
+        }
         // One result always stays, so that the caller makes progress.
-        if fits || shown.is_empty() {
+        if shown.is_empty() {
+            shorten_excerpt(&mut result, budget);
             shown.push(result);
         }
-        if !fits {
-            break;
-        }
+        break;
     }
     let (kept, all) = (shown.len(), found.results.len());
     let cut = (kept < all)
@@ -165,6 +176,14 @@ fn request_ids(tool: Tool) -> RequestIds<'static> {
         tool_request_id: tool.word(),
         request_id: tool.word(),
     }
+}
+
+/// Shortens a result's excerpt until the result fits. `ledger_get` has the rest.
+fn shorten_excerpt(result: &mut Value, budget: Budget) {
+    budget.shorten_texts(result, &["verbatim_excerpt"]);
+    let bytes = result["verbatim_excerpt"].as_str().map_or(0, str::len);
+    let start = result["range"][0].as_u64().unwrap_or_default();
+    result["range"][1] = (start + bytes as u64).into();
 }
 
 /// `ledger_get`
@@ -300,17 +319,14 @@ pub(super) async fn get_capsule(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
+    let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
     world_caller.count_call(shared)?;
     world_caller
         .read_view(shared, move |view| {
             let capsule = Capsule::build(view, person.as_deref().unwrap_or_default());
-            let quoted = capsule.quotations.iter().map(|quoted| quoted.entry.id);
-            let noted = capsule.note.into_iter().flat_map(|note| &note.cited);
-            let used = quoted.chain(noted.copied());
-            let mut pack = request_ids(Tool::CapsuleGet).add_to(capsule.pack());
-            pack["sources"] = shown::sources_json(view, used);
-            Ok(pack)
+            let pack = request_ids(Tool::CapsuleGet).add_to(capsule.pack());
+            Ok(packs::fit_capsule(view, pack, budget))
         })
         .await
 }
@@ -319,15 +335,15 @@ pub(super) async fn get_capsule(
 pub(super) async fn build_scene(
     shared: &Shared,
     world_caller: &WorldCaller,
+    arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
+    let budget = Budget::from_arguments(arguments)?;
     world_caller.count_call(shared)?;
     world_caller
-        .read_view(shared, |view| {
-            let anchor = Anchor::build(view);
+        .read_view(shared, move |view| {
             let ids = request_ids(Tool::ScenePackBuild);
-            let mut pack = ids.add_to(anchor.pack(ids.request_id));
-            pack["sources"] = shown::sources_json(view, anchor.used.iter().copied());
-            Ok(pack)
+            let pack = ids.add_to(Anchor::build(view).pack(ids.request_id));
+            Ok(packs::fit_scene(view, pack, budget))
         })
         .await
 }
@@ -428,7 +444,8 @@ impl StreamRequest {
     }
 
     /// The newest entries, in ledger order. If they do not all fit, the oldest of them are left
-    /// out.
+    /// out, and reading from `cursor_before` begins with those. For example, of `newest: 50` only
+    /// 20 fit: `cursor_before` is the place before the 50, and `more_before` is true.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
         let mut entries = self.fill(
@@ -436,14 +453,17 @@ impl StreamRequest {
             view.newest_first().map(|(_, entry)| entry).take(wanted),
         );
         entries.reverse();
-        // How many visible entries come before the first one shown.
-        let first = view.count().saturating_sub(entries.len() as u64);
+        let before_shown = view.count().saturating_sub(entries.len() as u64);
+        let before_wanted = view.count().saturating_sub(wanted as u64);
+        let has_left_out = before_wanted < before_shown;
+        let cursor_before = cursor_at(view, before_wanted).filter(|_| has_left_out);
         json!({ "stream": {
-            "cursor_before": null,
+            "cursor_before": cursor_before,
             "cursor_after": cursor_at(view, view.count()),
             "entries": entries,
             "more": false,
-            "older": first,
+            "more_before": has_left_out,
+            "older": before_shown,
         } })
     }
 
@@ -531,7 +551,7 @@ fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
                 break;
             }
             // The first item must be shown, or `skip` could never get past it.
-            cut_texts(&mut value);
+            cut_texts(&mut value, budget);
             budget.try_take(&value);
         }
         shown.push(value);
@@ -552,14 +572,17 @@ fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
 /// Bytes that are kept of each text of an item that is too large for an answer.
 const ITEM_TEXT_BYTES_MAX: usize = 128;
 
+/// The texts of an item, the most important first.
+const ITEM_TEXTS: [&str; 4] = ["title", "text", "location", "notes"];
+
 /// Cuts the long texts of an item. The caller can read them in the item's entry.
-fn cut_texts(item: &mut Value) {
-    for text in ["title", "location", "notes", "text"] {
-        let Some(whole) = item.get(text).and_then(Value::as_str) else {
-            continue;
-        };
-        let end = whole.floor_char_boundary(ITEM_TEXT_BYTES_MAX);
-        item[text] = whole.get(..end).unwrap_or_default().into();
-    }
+fn cut_texts(item: &mut Value, budget: Budget) {
     item["cut"] = true.into();
+    for name in ITEM_TEXTS {
+        if let Some(Value::String(text)) = item.get_mut(name) {
+            text.truncate(text.floor_char_boundary(ITEM_TEXT_BYTES_MAX));
+        }
+    }
+    // Escapes may still make them too long.
+    budget.shorten_texts(item, &ITEM_TEXTS);
 }

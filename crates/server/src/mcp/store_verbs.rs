@@ -1,22 +1,25 @@
-//! The store's read operations as tools for the owner, by the same functions that HTTP uses.
+//! The store's read operations as tools for the owner, by the same functions that HTTP uses. Pages
+//! and turns get the limit of an answer, so a page ends where it does not fit.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::arguments::Arguments;
+use super::budget::ANSWER_BYTES_MAX;
 use crate::error::ApiError;
-use crate::http::extract::Segment;
-use crate::http::query::{FromQuery, Pairs};
+use crate::http::extract::{Segment, permit_for_values};
+use crate::http::query::{ContextsQuery, FromQuery, Pairs};
 use crate::http::{contexts, turns};
 use crate::shared::Shared;
 
-/// Lists contexts.
+/// Lists contexts; those of worlds only if the caller asks for them, as `turnkeep ctx list` does.
 pub(super) async fn list_contexts(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let query = read_query(arguments, &["label", "cursor", "limit"])?;
+    let mut query: ContextsQuery = read_query(arguments, &["label", "cursor", "limit", "worlds"])?;
+    query.worlds &= !arguments.value("worlds").is_null();
     let page = contexts::read_page(shared, query).await?;
     serde_json::to_value(page).map_err(ApiError::internal)
 }
@@ -28,7 +31,8 @@ pub(super) async fn read_turns(
 ) -> Result<Value, ApiError> {
     let context = Segment::parse(arguments.text("context_id")?)?;
     let query = read_query(arguments, &["before_turn_id", "limit"])?;
-    parse_turns(&turns::page_json(shared, context, query).await?)
+    let page = turns::page_json(shared, context, query, ANSWER_BYTES_MAX);
+    parse_turns(shared, &page.await?).await
 }
 
 /// Reads one turn.
@@ -38,7 +42,8 @@ pub(super) async fn read_turn(
 ) -> Result<Value, ApiError> {
     let turn = Segment::parse(arguments.text("turn_id")?)?;
     let query = read_query(arguments, &[])?;
-    parse_turns(&turns::turn_json(shared, turn, query).await?)
+    let turn = turns::turn_json(shared, turn, query, ANSWER_BYTES_MAX);
+    parse_turns(shared, &turn.await?).await
 }
 
 /// Reads the parameters of a store operation from the arguments of these names.
@@ -56,6 +61,7 @@ fn read_query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result
 }
 
 /// A tool's answer is a value, but typed payloads exist as JSON text only.
-fn parse_turns(text: &[u8]) -> Result<Value, ApiError> {
+async fn parse_turns(shared: &Shared, text: &[u8]) -> Result<Value, ApiError> {
+    let _permit = permit_for_values(shared, text, 0).await?;
     serde_json::from_slice(text).map_err(ApiError::internal)
 }

@@ -18,6 +18,7 @@ use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
 use crate::ledger::{BundleCheck, LedgerAnswer};
+use crate::mcp::check_not_of_another_agent;
 use crate::shared::Shared;
 
 /// Set if a request that only reads has words or a time of the operator, which have no effect.
@@ -41,6 +42,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
+    check_request_id(&seat, &body.document, "request_id")?;
     Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
@@ -59,6 +61,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
+    check_request_id(&seat, &body.document, "request_id")?;
     Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
@@ -83,6 +86,7 @@ pub(crate) async fn beat(
         bundle,
         expected_cursor,
     } = take_beat_body(&mut body)?;
+    check_request_id(&seat, &envelope, "envelope.request_id")?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
     let beat = seat
         .handle
@@ -109,12 +113,20 @@ pub(crate) async fn check(
         bundle,
         expected_cursor,
     } = take_beat_body(&mut body)?;
+    check_request_id(&seat, &envelope, "envelope.request_id")?;
+    let allowance = seat.token.map(|token| shared.write_allowance(token));
     let check = seat
         .handle
-        .check_beat(&seat.who, envelope, bundle, expected_cursor);
+        .check_beat(&seat.who, envelope, bundle, expected_cursor, allowance);
     let check = check.await?;
     // The answer repeats the bundle, which may be large.
     shared.blocking(move || Ok(respond_to_check(check))).await
+}
+
+/// Rejects the id of an agent's request, unless the agent writes for the caller.
+fn check_request_id(seat: &Seat, envelope: &Value, path: &str) -> Result<(), Fault> {
+    let id = envelope.get("request_id").and_then(Value::as_str);
+    id.map_or(Ok(()), |id| check_not_of_another_agent(&seat.who, id, path))
 }
 
 /// The bundle as it would be answered, without ids.

@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use serde_json::{Value, json};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
+use turnkeep_ledger::known_persons::{is_in_use, known_persons};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
 use turnkeep_wire::json as wire;
 
@@ -44,7 +45,12 @@ impl Seat {
     }
 
     /// Decides as whom a caller acts. A person can only act as itself.
-    fn new(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<Self, ApiError> {
+    fn new(
+        caller: Caller,
+        handle: Arc<WorldHandle>,
+        query: &SeatQuery,
+        names: AllowedNames,
+    ) -> Result<Self, ApiError> {
         let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
         match (caller, &query.as_person, query.audit) {
             (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
@@ -61,7 +67,10 @@ impl Seat {
                 Err(ApiError::bad_request("`as` and `audit` exclude each other"))
             }
             (Caller::Owner, Some(person), false) => {
-                let id = person_named(&handle, person)?;
+                let id = match names {
+                    AllowedNames::Known => known_person(&handle, person)?,
+                    AllowedNames::New => person_named(&handle, person)?,
+                };
                 Ok(Self {
                     handle,
                     who: Principal::Person { id, write: true },
@@ -103,10 +112,29 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
         let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
-        let seat = Seat::new(caller, handle, &query)?;
+        let names = if is_read(parts) {
+            AllowedNames::Known
+        } else {
+            AllowedNames::New
+        };
+        let seat = Seat::new(caller, handle, &query, names)?;
         seat.record_use(&query, parts).await?;
         Ok(seat)
     }
+}
+
+/// Whose seat the owner may take.
+#[derive(Debug, Clone, Copy)]
+enum AllowedNames {
+    /// Only of somebody whom the world knows. A new name in a read is probably misspelt.
+    Known,
+    /// In an open world, also of a new person, whom a write introduces.
+    New,
+}
+
+/// Whether a request only reads. Tools read too, although they are asked with POST.
+fn is_read(parts: &Parts) -> bool {
+    parts.method.is_safe() || parts.uri.path().ends_with("/tools")
 }
 
 /// As whom the caller is in a world: what a token is good for.
@@ -136,34 +164,44 @@ impl FromRequestParts<Arc<Shared>> for Named {
 /// A person of the world. In an open world, any name that may be a person's.
 pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
     let found = handle.read(|world| world.people.resolve(id, world.config.registry));
-    found.map_err(|_| {
-        let message = format!(
-            "there is no person `{id}` in {}{}",
-            handle.name(),
-            list_people(handle)
-        );
-        Fault::new(Code::NotFound, "", message).into()
-    })
+    found.map_err(|_| no_person(handle, id))
 }
 
-/// The names that would work, for the message about one that does not.
-fn list_people(handle: &WorldHandle) -> String {
-    let (names, count) = handle.read(|world| {
-        let names = world
-            .people
-            .iter()
-            .take(NAMED_MAX)
-            .map(|person| person.id.to_string());
-        (
-            names.collect::<Vec<_>>().join(", "),
-            world.people.iter().count(),
-        )
-    });
-    match count {
-        0 => ": nobody was added yet".to_owned(),
-        1..=NAMED_MAX => format!("; there are: {names}"),
-        _ => format!("; there are: {names} and {} more", count - NAMED_MAX),
+/// A person whom the world knows, with whose eyes something is read. A new name is rejected in an
+/// open world too.
+pub(crate) fn known_person(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
+    let name = person_named(handle, id)?;
+    if handle.read(|world| is_in_use(world, &name)) {
+        Ok(name)
+    } else {
+        Err(no_person(handle, id))
     }
+}
+
+/// The error about a person that the world does not know. It names those that would work.
+fn no_person(handle: &WorldHandle, id: &str) -> ApiError {
+    let message = format!(
+        "there is no person `{id}` in {}; there are: {}",
+        handle.name(),
+        list_people(handle)
+    );
+    Fault::new(Code::NotFound, "", message).into()
+}
+
+/// Lists the persons whom the operator knows, and the operator by label: the first of many.
+fn list_people(handle: &WorldHandle) -> String {
+    handle.read(|world| {
+        let known = known_persons(&world.view(Viewer::operator()));
+        let persons = known.iter().filter(|person| person.id != Name::operator());
+        let mut names: Vec<String> = persons.map(|person| person.id.to_string()).collect();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names.push(format!("{} (the operator)", world.config.operator_label));
+        names.join(", ")
+    })
 }
 
 /// How many people a message names.

@@ -10,7 +10,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::ViewsQuery;
-use super::seat::{Named, Seat, person_named};
+use super::seat::{Named, Seat, known_person};
 use super::shapes::{difference_shape, seen_shape};
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -64,7 +64,7 @@ fn viewer_named(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
-    person_named(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
+    known_person(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
 /// The view at the requested time, or its difference to the other reader's view.
