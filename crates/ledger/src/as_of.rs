@@ -4,8 +4,6 @@
 //! read. A person's own past is made from that person's view alone. The difference between two
 //! people is for the audit, because it names entries that one of them may not see.
 
-use serde_json::{Value, json};
-
 use crate::audience::Viewer;
 use crate::cursor;
 use crate::entry::Entry;
@@ -88,22 +86,59 @@ fn entries_at_cursor(
         .map_or(0, |last| view.number_at(last) + 1))
 }
 
-/// The newest entries of a view in their committed form, in ledger order.
-pub fn seen(view: &View<'_>, limit: usize) -> Value {
-    let count = view.count();
-    let newest = collect_newest(view.newest_first().map(|(_, entry)| entry), limit);
-    json!({
-        "view": view.viewer.as_str(),
-        "count": count,
-        "cursor": (count > 0).then(|| cursor::write(view, count)),
-        "entries": newest.entries,
-        "complete": newest.complete,
-    })
+/// What a view shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenEntries<'a> {
+    /// How many entries are visible.
+    pub count: u64,
+    /// The cursor behind the last one; `None` if nothing is visible.
+    pub cursor: Option<String>,
+    /// The newest of them.
+    pub newest: NewestEntries<'a>,
 }
 
-/// The entries that only one of two views shows, in their committed form.
-pub fn difference(view: &View<'_>, other: &View<'_>, limit: usize) -> Value {
-    let only_in = |has: &View<'_>, lacks: &View<'_>| {
+/// What two views do not both show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewDifference<'a> {
+    /// The entries that only the first view shows.
+    pub only_view: Vec<&'a Entry>,
+    /// The entries that only the other view shows.
+    pub only_other: Vec<&'a Entry>,
+    /// Whether both lists are complete.
+    pub complete: bool,
+}
+
+/// Entries in ledger order, and whether these are all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewestEntries<'a> {
+    /// The entries.
+    pub entries: Vec<&'a Entry>,
+    /// Whether no older entry was left out.
+    pub complete: bool,
+}
+
+/// A page of all entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPage<'a> {
+    /// The entries.
+    pub entries: Vec<&'a Entry>,
+    /// The position of the next page.
+    pub next: u32,
+}
+
+/// The newest entries of a view.
+pub fn seen<'a>(view: &View<'a>, limit: usize) -> SeenEntries<'a> {
+    let count = view.count();
+    SeenEntries {
+        count,
+        cursor: (count > 0).then(|| cursor::write(view, count)),
+        newest: collect_newest(view.newest_first().map(|(_, entry)| entry), limit),
+    }
+}
+
+/// The entries that only one of two views shows.
+pub fn difference<'a>(view: &View<'a>, other: &View<'a>, limit: usize) -> ViewDifference<'a> {
+    let only_in = |has: &View<'a>, lacks: &View<'a>| {
         let scanned = has.newest_first().take(SCAN_ENTRIES_MAX);
         let only = scanned
             .filter(|(number, _)| !lacks.is_visible(*number))
@@ -114,26 +149,18 @@ pub fn difference(view: &View<'_>, other: &View<'_>, limit: usize) -> Value {
     };
     let only_view = only_in(view, other);
     let only_other = only_in(other, view);
-    json!({
-        "view": view.viewer.as_str(),
-        "vs": other.viewer.as_str(),
-        "only_view": only_view.entries,
-        "only_vs": only_other.entries,
-        "complete": only_view.complete && only_other.complete,
-    })
-}
-
-/// Entries in ledger order, and whether these are all.
-struct NewestEntries {
-    entries: Vec<Value>,
-    complete: bool,
+    ViewDifference {
+        complete: only_view.complete && only_other.complete,
+        only_view: only_view.entries,
+        only_other: only_other.entries,
+    }
 }
 
 /// Takes entries from an iterator that runs backwards, as many as fit into an answer.
 fn collect_newest<'a>(
     newest_first: impl Iterator<Item = &'a Entry>,
     limit: usize,
-) -> NewestEntries {
+) -> NewestEntries<'a> {
     let (mut entries, mut bytes, mut complete) = (Vec::new(), 0, true);
     for entry in newest_first {
         bytes += entry.text.len();
@@ -142,15 +169,14 @@ fn collect_newest<'a>(
             complete = false;
             break;
         }
-        entries.push(entry.to_json());
+        entries.push(entry);
     }
     entries.reverse();
     NewestEntries { entries, complete }
 }
 
-/// All entries from a position on, whoever may see them, and the position of the next page. For the
-/// audit.
-pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, u32) {
+/// All entries from a position on, whoever may see them. For the audit.
+pub fn everything(world: &World, from: u32, limit: usize) -> EntryPage<'_> {
     let (mut entries, mut bytes, mut next) = (Vec::new(), 0, from);
     for entry in world
         .all_entries()
@@ -162,10 +188,10 @@ pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, u32) {
         if bytes > TEXT_BYTES_MAX && !entries.is_empty() {
             break;
         }
-        entries.push(entry.to_json());
+        entries.push(entry);
         next += 1;
     }
-    (entries, next)
+    EntryPage { entries, next }
 }
 
 #[cfg(test)]
@@ -228,12 +254,8 @@ mod tests {
         Viewer::Reader(Name::new(name).unwrap())
     }
 
-    fn texts(value: &Value, field: &str) -> Vec<String> {
-        let entries = value[field].as_array().unwrap();
-        entries
-            .iter()
-            .map(|entry| entry["text"].as_str().unwrap().to_owned())
-            .collect()
+    fn texts<'a>(entries: &[&'a Entry]) -> Vec<&'a str> {
+        entries.iter().map(|entry| &*entry.text).collect()
     }
 
     #[test]
@@ -274,16 +296,16 @@ mod tests {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, None)]);
         let at = |viewer, position| seen(&world.view_at(reader(viewer), position), 10);
         assert_eq!(
-            texts(&at("B", 3), "entries"),
+            texts(&at("B", 3).newest.entries),
             ["text 0", "text 1", "text 2"]
         );
-        assert_eq!(texts(&at("C", 3), "entries"), ["text 0", "text 2"]);
-        assert_eq!(texts(&at("C", 2), "entries"), ["text 0"]);
+        assert_eq!(texts(&at("C", 3).newest.entries), ["text 0", "text 2"]);
+        assert_eq!(texts(&at("C", 2).newest.entries), ["text 0"]);
         assert_eq!(at("C", 2), at("C", 1), "a hidden entry moves nothing");
-        let short = seen(&world.view(reader("B")), 2);
+        let short = seen(&world.view(reader("B")), 2).newest;
         assert_eq!(
-            (texts(&short, "entries"), &short["complete"]),
-            (vec!["text 1".into(), "text 2".into()], &json!(false))
+            (texts(&short.entries), short.complete),
+            (vec!["text 1", "text 2"], false)
         );
     }
 
@@ -291,24 +313,28 @@ mod tests {
     fn the_difference_says_what_each_saw_alone() {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, Some("C"))]);
         let difference = difference(&world.view(reader("B")), &world.view(reader("C")), 10);
-        assert_eq!(texts(&difference, "only_view"), ["text 1"]);
-        assert_eq!(texts(&difference, "only_vs"), ["text 2"]);
+        assert_eq!(texts(&difference.only_view), ["text 1"]);
+        assert_eq!(texts(&difference.only_other), ["text 2"]);
         assert_eq!(
-            difference["only_view"][0]["visibility"]["visible_to"],
-            json!(["B"])
+            difference.only_view[0].visible_to.as_deref(),
+            Some(&[Name::new("B").unwrap()][..])
         );
     }
 
     #[test]
     fn everything_comes_in_pages() {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, None)]);
-        let (first, next) = everything(&world, 0, 2);
-        assert_eq!((first.len(), next), (2, 2));
-        let (rest, end) = everything(&world, 2, 2);
-        assert_eq!((rest.len(), end), (1, 3));
+        let first = everything(&world, 0, 2);
+        assert_eq!((first.entries.len(), first.next), (2, 2));
+        let rest = everything(&world, 2, 2);
+        assert_eq!((rest.entries.len(), rest.next), (1, 3));
+        let end = EntryPage {
+            entries: vec![],
+            next: 3,
+        };
         assert_eq!(
-            everything(&world, end, 2),
-            (vec![], 3),
+            everything(&world, rest.next, 2),
+            end,
             "an auditor goes on from the end"
         );
     }

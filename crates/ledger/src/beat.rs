@@ -467,6 +467,7 @@ impl BeatBuilder {
                 items: &self.items,
             },
             limit: projection::PAGE_ENTRIES_MAX,
+            audiences: false,
         };
         projection::project(view, &frame)
     }

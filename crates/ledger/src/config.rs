@@ -41,6 +41,20 @@ pub enum Registry {
     Closed,
 }
 
+impl Profile {
+    /// The word of the profile.
+    pub fn word(self) -> &'static str {
+        word_of(PROFILES, &self)
+    }
+}
+
+impl ClockMode {
+    /// The word of the clock.
+    pub fn word(self) -> &'static str {
+        word_of(CLOCKS, &self)
+    }
+}
+
 impl Registry {
     /// The word of the registry.
     pub fn word(self) -> &'static str {
@@ -217,8 +231,8 @@ impl Person {
         Ok(person)
     }
 
-    /// The form in answers and records.
-    pub fn to_json(&self) -> Value {
+    /// The recorded form.
+    pub fn to_record(&self) -> Value {
         json!({
             "person_id": self.id.as_str(), "display_label": self.label, "aliases": self.aliases,
             "identity": self.identity, "human": self.human,
@@ -410,17 +424,17 @@ impl Config {
         Ok(())
     }
 
-    /// The form in answers and records, without the persons.
-    pub fn to_json(&self) -> Value {
+    /// The recorded form, without the persons.
+    pub fn to_record(&self) -> Value {
         let persons = self.writer_persons.as_ref();
         let persons = persons.map(|names| names.iter().map(Name::as_str).collect::<Vec<_>>());
         json!({
             "world_id": self.world.as_str(),
-            "profile": word_of(PROFILES, &self.profile),
+            "profile": self.profile.word(),
             "operator_label": self.operator_label,
             "timezone": self.timezone.as_str(),
-            "clock": word_of(CLOCKS, &self.clock),
-            "registry": word_of(REGISTRIES, &self.registry),
+            "clock": self.clock.word(),
+            "registry": self.registry.word(),
             "pocket_available": self.pocket_available,
             "writer": self.writer.to_string(),
             "writer_persons": persons,
@@ -584,11 +598,11 @@ mod tests {
         let start = WorldTime::from_timestamp(Timestamp(5));
         let config = Config::new(Name::new("w").unwrap(), Profile::Workspace, start);
         let change = |field: &str, value: Value| {
-            let mut recorded = config.to_json();
+            let mut recorded = config.to_record();
             recorded[field] = value;
             Config::from_record(recorded).unwrap()
         };
-        assert_eq!(Config::from_record(config.to_json()).unwrap(), config);
+        assert_eq!(Config::from_record(config.to_record()).unwrap(), config);
         assert_eq!(
             change("timezone", json!("Mars/Olympus")).timezone.as_str(),
             "Mars/Olympus"

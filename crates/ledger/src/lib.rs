@@ -5,9 +5,10 @@
 //! answer to a reader comes from a [`View`], which is a world as one reader may see it at one
 //! position.
 //!
-//! The crate never writes and reads no clock, and its results depend on no random number: the edge
-//! passes in the time and the ids. [`log`] reads facts from the store and returns the commands that
-//! append them; a long read starts threads of its own.
+//! The crate writes nothing, reads no clock and draws no random number: the edge passes in the time
+//! and the seed of the ids. Deciding, applying and answering do no I/O. Only loading does: [`log`],
+//! [`checkpoint`], [`fork`] and [`verify`] read facts from the store, and a long read starts threads
+//! of its own. The crate returns the commands that append facts; the server runs them.
 
 pub mod acceptance;
 pub mod anchor;

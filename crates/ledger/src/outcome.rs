@@ -126,6 +126,7 @@ pub fn replay(world: &World, outcome: &Outcome, bundle: Option<&Value>) -> Resul
         bundle: outcome.bundle,
         staged: Staged::default(),
         limit: projection::PAGE_ENTRIES_MAX,
+        audiences: false,
     };
     let projected = projection::project_again(&view, &frame, outcome.cursor_after.as_deref());
     let form = bundle

@@ -41,6 +41,9 @@ pub struct Frame<'a> {
     pub staged: Staged<'a>,
     /// The maximal number of entries on the page.
     pub limit: usize,
+    /// Whether each entry says who may see it. Answers to beats never have it, because a repeated
+    /// request must get the same bytes.
+    pub audiences: bool,
 }
 
 /// A projection with its cursor.
@@ -100,12 +103,22 @@ fn assemble(
     let bundle = frame
         .bundle
         .filter(|&id| shows_bundle(view, &frame.staged, id));
+    let entries: Vec<Value> = page
+        .iter()
+        .map(|entry| {
+            let mut shown = stream_entry(entry);
+            if frame.audiences {
+                shown["visibility"] = entry.visibility();
+            }
+            shown
+        })
+        .collect();
     json!({
         "request_id": frame.request,
         "stream": {
             "cursor_before": frame.cursor_before,
             "cursor_after": cursor_after,
-            "entries": page.iter().map(|entry| stream_entry(entry)).collect::<Vec<_>>(),
+            "entries": entries,
         },
         "pocket": pocket::pocket_json(view, &frame.staged, frame.clock, frame.pocket_available),
         "debug": { "wrote": bundle.is_some(), "bundle_id": bundle.map(|id| id.to_string()) },
@@ -129,20 +142,6 @@ pub fn stream_entry(entry: &Entry) -> Value {
     })
 }
 
-/// Adds to each entry of a page who may see it. Answers to beats never have it, because a repeated
-/// request must get the same bytes.
-pub fn add_audiences(view: &View<'_>, page: &mut Value) {
-    let entries = page
-        .pointer_mut("/stream/entries")
-        .and_then(Value::as_array_mut);
-    for shown in entries.into_iter().flatten() {
-        let id = shown["entry_id"].as_str().and_then(|id| id.parse().ok());
-        if let Some(entry) = id.and_then(|id| view.entry(id)) {
-            shown["visibility"] = entry.visibility();
-        }
-    }
-}
-
 /// Makes the page that answers a request that only reads.
 pub fn read_page(
     view: &View<'_>,
@@ -150,18 +149,46 @@ pub fn read_page(
     cursor: Option<&str>,
     limit: usize,
 ) -> Result<Projection, Fault> {
-    let start = cursor
-        .map(|given| cursor::read(view, given, "ui.stream_cursor"))
-        .transpose()?;
-    let frame = Frame {
+    PageRequest {
         request,
-        cursor_before: cursor,
-        start: start.unwrap_or(0),
-        clock: &view.world.clock,
-        pocket_available: view.world.config.pocket_available,
-        bundle: None,
-        staged: Staged::default(),
+        cursor,
         limit,
-    };
-    Ok(project(view, &frame))
+        audiences: false,
+    }
+    .read(view)
+}
+
+/// A request for a page.
+#[derive(Debug, Clone, Copy)]
+pub struct PageRequest<'a> {
+    /// The request's id, which the answer repeats.
+    pub request: &'a str,
+    /// Where the page begins; `None` for the first entry.
+    pub cursor: Option<&'a str>,
+    /// The maximal number of entries.
+    pub limit: usize,
+    /// Whether each entry says who may see it.
+    pub audiences: bool,
+}
+
+impl PageRequest<'_> {
+    /// Makes the page from a view.
+    pub fn read(self, view: &View<'_>) -> Result<Projection, Fault> {
+        let Self { cursor, .. } = self;
+        let start = cursor
+            .map(|given| cursor::read(view, given, "ui.stream_cursor"))
+            .transpose()?;
+        let frame = Frame {
+            request: self.request,
+            cursor_before: cursor,
+            start: start.unwrap_or(0),
+            clock: &view.world.clock,
+            pocket_available: view.world.config.pocket_available,
+            bundle: None,
+            staged: Staged::default(),
+            limit: self.limit,
+            audiences: self.audiences,
+        };
+        Ok(project(view, &frame))
+    }
 }

@@ -15,8 +15,8 @@ use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId};
 use crate::json::Node;
 use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window, can_be_searched};
-use crate::time::WorldTime;
-use crate::tools::ToolRequest;
+use crate::time::{WorldTime, Zone};
+use crate::tools::{RequestIds, ToolRequest};
 use crate::view::View;
 
 /// The number of results unless the request says otherwise.
@@ -56,6 +56,42 @@ impl TimeWindow {
     }
 }
 
+/// A time window as a request gives it, and the paths of its parts for faults.
+#[derive(Debug, Clone, Copy)]
+pub struct WindowText<'a> {
+    /// The start, if it is given.
+    pub from: Option<&'a str>,
+    /// The end, if it is given.
+    pub to: Option<&'a str>,
+    /// The path of the start.
+    pub from_path: &'a str,
+    /// The path of the end.
+    pub to_path: &'a str,
+    /// The path of the window as a whole.
+    pub window_path: &'a str,
+}
+
+impl WindowText<'_> {
+    /// Parses the window. Local times are in this zone.
+    pub fn parse(&self, zone: &Zone) -> Result<TimeWindow, Fault> {
+        let from = self
+            .from
+            .map(|text| WorldTime::parse_in(text, zone, self.from_path));
+        let from = from.transpose()?;
+        let to = self
+            .to
+            .map(|text| WorldTime::parse_in(text, zone, self.to_path));
+        let to = to.transpose()?;
+        if let (Some(from), Some(to)) = (&from, &to)
+            && from > to
+        {
+            let message = "ends before it begins";
+            return Err(Fault::new(Code::BadWindow, self.window_path, message));
+        }
+        Ok(TimeWindow { from, to })
+    }
+}
+
 /// Gives search the texts of a view, so that it can check phrases.
 struct VisibleTexts<'v, 'a>(&'v View<'a>);
 
@@ -69,15 +105,89 @@ impl Texts for VisibleTexts<'_, '_> {
     }
 }
 
+/// What a search looks for.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchRequest<'a> {
+    /// Words to match. Never interpreted as an instruction.
+    pub text: &'a str,
+    /// The author of the results.
+    pub author: Option<&'a str>,
+    /// The world time of the results.
+    pub window: &'a TimeWindow,
+    /// The maximal number of results; [`LIMIT_DEFAULT`] unless given.
+    pub limit: Option<u32>,
+    /// The maximal number of context entries among them; as many as results unless given.
+    pub context_max: Option<u32>,
+}
+
+/// A piece of a visible entry, quoted verbatim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// The bytes of its text that are quoted.
+    pub range: Range<usize>,
+    /// Whether the entry does not match but stands beside a match.
+    pub is_context: bool,
+}
+
+impl Evidence<'_> {
+    /// The form in a pack.
+    pub fn to_json(&self) -> Value {
+        let Self { entry, range, .. } = self;
+        let mut form = json!({
+            "entry_id": entry.id.to_string(),
+            "bundle_id": entry.bundle.to_string(),
+            "created_at_world": entry.time.as_str(),
+            "visibility_scope": entry.scope(),
+            "verbatim_excerpt": entry.text.get(range.clone()).unwrap_or_default(),
+            "author_id": entry.author.id.as_str(),
+            "range": [range.start, range.end],
+        });
+        if self.is_context {
+            form[CONTEXT_FIELD] = true.into();
+        }
+        form
+    }
+}
+
+/// What a retrieval found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetrievalPack<'a> {
+    /// The evidence, each entry once.
+    pub results: Vec<Evidence<'a>>,
+    /// A mechanical remark, such as that the limit left something out.
+    pub notes: Option<String>,
+}
+
+impl RetrievalPack<'_> {
+    /// The form of the pack in the answer to a tool request.
+    pub fn to_json(&self, ids: RequestIds<'_>) -> Value {
+        let results: Vec<Value> = self.results.iter().map(Evidence::to_json).collect();
+        pack_json(ids, &results, self.notes.as_deref())
+    }
+}
+
+/// The form of a pack with these results, which may have more fields than [`Evidence`] has.
+pub fn pack_json(ids: RequestIds<'_>, results: &[Value], notes: Option<&str>) -> Value {
+    json!({
+        "tool_request_id": ids.tool_request_id,
+        "request_id": ids.request_id,
+        "results": results,
+        "empty": results.is_empty(),
+        "notes": notes,
+    })
+}
+
 /// Finds the entries that match a text best.
-pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
+pub fn search<'a>(view: &View<'a>, request: &SearchRequest<'_>) -> RetrievalPack<'a> {
     let limit = request.limit.unwrap_or(LIMIT_DEFAULT);
     let query = Query {
-        text: &request.query_text,
-        author: request.person_id.as_deref(),
-        window: window.in_milliseconds(),
+        text: request.text,
+        author: request.author,
+        window: request.window.in_milliseconds(),
         limit: limit as usize,
-        context_max: request.context.unwrap_or(limit) as usize,
+        context_max: request.context_max.unwrap_or(limit) as usize,
     };
     let scope = Scope {
         classes: view.classes(),
@@ -88,25 +198,23 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
         .index()
         .search(&scope, &query, &VisibleTexts(view));
     let excerpts = Excerpts::new(query.text);
-    let found = |hit: Hit| {
+    let evidence = |hit: Hit| {
         let entry = view.entry_at(hit.entry)?;
-        let mut found = result_json(entry, excerpts.range(&entry.text));
-        if hit.context {
-            found[CONTEXT_FIELD] = Value::from(true);
-        }
-        Some(found)
+        Some(Evidence {
+            entry,
+            range: excerpts.range(&entry.text),
+            is_context: hit.context,
+        })
     };
-    let results: Vec<_> = hits.into_iter().filter_map(found).collect();
-    pack_json(
-        request,
-        &results,
-        (!can_be_searched(query.text)).then_some(UNSEARCHABLE_NOTE),
-    )
+    RetrievalPack {
+        results: hits.into_iter().filter_map(evidence).collect(),
+        notes: (!can_be_searched(query.text)).then(|| UNSEARCHABLE_NOTE.to_owned()),
+    }
 }
 
 /// Looks up entries by entry ids and bundle ids, in ledger order, each once. Notes in the pack say
 /// when the limit or an excerpt left something out.
-pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
+pub fn get<'a>(view: &View<'a>, request: &ToolRequest, window: &TimeWindow) -> RetrievalPack<'a> {
     let found = find_by_id(view, request, window);
     let limit = request.limit.unwrap_or(LIMIT_DEFAULT) as usize;
     let excerpts = Excerpts::new("");
@@ -121,7 +229,11 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
                 entry.id
             ));
         }
-        results.push(result_json(entry, range));
+        results.push(Evidence {
+            entry,
+            range,
+            is_context: false,
+        });
     }
     let mut notes = Vec::new();
     if results.len() < found.len() {
@@ -133,7 +245,7 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     }
     notes.append(&mut cut_notes);
     let notes = (!notes.is_empty()).then(|| notes.join("; "));
-    pack_json(request, &results, notes.as_deref())
+    RetrievalPack { results, notes }
 }
 
 /// The visible entries that the ids of a request name, within its constraints, in ledger order.
@@ -171,29 +283,6 @@ fn resolve_id(view: &View<'_>, id: &str) -> Vec<u32> {
             .collect::<Vec<_>>()
     });
     entry.into_iter().chain(members).collect()
-}
-
-fn result_json(entry: &Entry, range: Range<usize>) -> Value {
-    json!({
-        "entry_id": entry.id.to_string(),
-        "bundle_id": entry.bundle.to_string(),
-        "created_at_world": entry.time.as_str(),
-        "visibility_scope": entry.scope(),
-        "verbatim_excerpt": entry.text.get(range.clone()).unwrap_or_default(),
-        "author_id": entry.author.id.as_str(),
-        "range": [range.start, range.end],
-    })
-}
-
-fn pack_json(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value {
-    let empty = results.is_empty();
-    json!({
-        "tool_request_id": request.tool_request_id,
-        "request_id": request.request_id,
-        "results": results,
-        "empty": empty,
-        "notes": notes,
-    })
 }
 
 /// Rejects a pack that is not evidence of the view: its entries must be visible, distinct and
@@ -237,7 +326,12 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
         return Err(range.fault("is no piece of the entry's text"));
     }
     // The pack must be what this ledger itself would return for the range.
-    let expected = result_json(entry, start..end);
+    let expected = Evidence {
+        entry,
+        range: start..end,
+        is_context: false,
+    };
+    let expected = expected.to_json();
     let fields = expected.as_object().into_iter().flatten();
     for (key, value) in fields {
         let given = node.field(key)?;

@@ -23,8 +23,7 @@ use crate::fault::{Code, Fault};
 use crate::ids::{Name, PUBLIC, VIEW_SUFFIX};
 use crate::json::{self, Node};
 use crate::principal::{Grant, Principal};
-use crate::retrieval::{self, LIMIT_MAX, TimeWindow};
-use crate::time::WorldTime;
+use crate::retrieval::{self, LIMIT_MAX, SearchRequest, TimeWindow, WindowText};
 use crate::view::View;
 use crate::world::World;
 
@@ -96,6 +95,26 @@ pub struct ToolRequest {
     pub(crate) body: [u8; 32],
 }
 
+/// The ids of a tool request, which its answer repeats.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestIds<'a> {
+    /// The id of the tool request.
+    pub tool_request_id: &'a str,
+    /// The id of the beat's request, or one that the caller chose.
+    pub request_id: &'a str,
+}
+
+impl RequestIds<'_> {
+    /// Adds the ids to a pack.
+    pub fn add_to(self, mut pack: Value) -> Value {
+        if let Some(fields) = pack.as_object_mut() {
+            fields.insert("tool_request_id".to_owned(), self.tool_request_id.into());
+            fields.insert("request_id".to_owned(), self.request_id.into());
+        }
+        pack
+    }
+}
+
 fn read_id(node: &Node<'_>) -> Result<String, Fault> {
     let text = node.text()?;
     let fits = !text.is_empty() && text.chars().count() <= ID_CHARACTERS_MAX;
@@ -128,7 +147,8 @@ fn read_tool_name(node: &Node<'_>) -> Result<Tool, Fault> {
     })
 }
 
-fn read_limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
+/// Reads a maximal number of results, which is at least `least`.
+pub fn read_limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
     let given = node
         .value
         .as_u64()
@@ -138,6 +158,15 @@ fn read_limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
     given
         .filter(|given| (least..=LIMIT_MAX).contains(given))
         .ok_or_else(bad)
+}
+
+/// Reads the words of a query.
+pub fn read_query<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
+    let text = node.text()?;
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(node.fault("must be at most 4096 bytes"));
+    }
+    Ok(text)
 }
 
 fn optional_text(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
@@ -183,10 +212,7 @@ impl ToolRequest {
         check_known_fields(node, &["name", "query_text", "constraints"])?;
         self.tool = read_tool_name(&node.field("name")?)?;
         if let Some(query) = node.optional("query_text")? {
-            query.text()?.clone_into(&mut self.query_text);
-            if self.query_text.len() > QUERY_BYTES_MAX {
-                return Err(query.fault("must be at most 4096 bytes"));
-            }
+            read_query(&query)?.clone_into(&mut self.query_text);
         }
         node.optional("constraints")?
             .map_or(Ok(()), |constraints| self.read_constraints(&constraints))
@@ -213,24 +239,31 @@ impl ToolRequest {
         Ok(())
     }
 
-    fn time_window(&self, world: &World) -> Result<TimeWindow, Fault> {
-        const PATH: &str = "tool.constraints.time_window";
-        let time = |text: &Option<String>, key: &str| {
-            let parse = |text: &String| {
-                WorldTime::parse_in(text, &world.clock.timezone, &format!("{PATH}.{key}"))
-            };
-            text.as_ref().map(parse).transpose()
-        };
-        let window = TimeWindow {
-            from: time(&self.from, "from")?,
-            to: time(&self.to, "to")?,
-        };
-        match &window {
-            TimeWindow {
-                from: Some(from),
-                to: Some(to),
-            } if from > to => Err(Fault::new(Code::BadWindow, PATH, "ends before it begins")),
-            _ => Ok(window),
+    fn window_text(&self) -> WindowText<'_> {
+        WindowText {
+            from: self.from.as_deref(),
+            to: self.to.as_deref(),
+            from_path: "tool.constraints.time_window.from",
+            to_path: "tool.constraints.time_window.to",
+            window_path: "tool.constraints.time_window",
+        }
+    }
+
+    fn search_request<'a>(&'a self, window: &'a TimeWindow) -> SearchRequest<'a> {
+        SearchRequest {
+            text: &self.query_text,
+            author: self.person_id.as_deref(),
+            window,
+            limit: self.limit,
+            context_max: self.context,
+        }
+    }
+
+    /// The ids that the answer repeats.
+    pub fn ids(&self) -> RequestIds<'_> {
+        RequestIds {
+            tool_request_id: &self.tool_request_id,
+            request_id: &self.request_id,
         }
     }
 
@@ -348,18 +381,19 @@ pub fn answer(
         ));
     }
     let view = world.view_at(knowledge_view(&request.knowledge_view, caller, world)?, at);
-    let window = request.time_window(world)?;
+    let window = request.window_text().parse(&world.clock.timezone)?;
+    let ids = request.ids();
     match request.tool {
-        Tool::LedgerSearch => Ok(retrieval::search(&view, request, &window)),
-        Tool::LedgerGet => Ok(retrieval::get(&view, request, &window)),
-        Tool::CapsuleGet => Ok(with_request_ids(
-            Capsule::build(&view, request.required_person()?).pack(),
-            request,
-        )),
-        Tool::ScenePackBuild => Ok(with_request_ids(
-            scene_pack(&view, request, epoch)?,
-            request,
-        )),
+        Tool::LedgerSearch => {
+            let found = retrieval::search(&view, &request.search_request(&window));
+            Ok(found.to_json(ids))
+        }
+        Tool::LedgerGet => Ok(retrieval::get(&view, request, &window).to_json(ids)),
+        Tool::CapsuleGet => {
+            let capsule = Capsule::build(&view, request.required_person()?);
+            Ok(ids.add_to(capsule.pack()))
+        }
+        Tool::ScenePackBuild => Ok(ids.add_to(scene_pack(&view, request, epoch)?)),
     }
 }
 
@@ -374,16 +408,4 @@ fn scene_pack(
             .map_err(|e| Fault::new(Code::Corrupt, "", e.to_string())),
         None => Ok(Anchor::build(view).pack(&request.request_id)),
     }
-}
-
-/// Adds the ids of the request to a pack.
-fn with_request_ids(mut pack: Value, request: &ToolRequest) -> Value {
-    if let Some(fields) = pack.as_object_mut() {
-        fields.insert(
-            "tool_request_id".to_owned(),
-            request.tool_request_id.as_str().into(),
-        );
-        fields.insert("request_id".to_owned(), request.request_id.as_str().into());
-    }
-    pack
 }

@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use turnkeep_store::Store;
 use turnkeep_types::TurnId;
 
@@ -55,20 +55,6 @@ impl Report {
     /// Whether everything fits.
     pub fn is_sound(&self) -> bool {
         self.misfits.is_empty()
-    }
-
-    /// The report as JSON.
-    pub fn to_json(&self) -> Value {
-        let misfit =
-            |misfit: &Misfit| json!({ "turn_id": misfit.turn.to_string(), "what": misfit.what });
-        json!({
-            "sound": self.is_sound(),
-            "entries": self.entries,
-            "bundles": self.bundles,
-            "answers": self.answers,
-            "answers_skipped": self.answers_skipped,
-            "faults": self.misfits.iter().map(misfit).collect::<Vec<_>>(),
-        })
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 
 use crate::audience::{ClassId, Viewer};
 use crate::entry::Entry;
+use crate::fact::PocketItem;
 use crate::ids::{BundleId, EntryId};
 use crate::time::WorldTime;
 use crate::world::{Bundle, World};
@@ -78,6 +79,18 @@ impl<'a> View<'a> {
             bundle.first..bundle.first + bundle.commit.entries
         });
         numbers.filter_map(|number| Some((number, self.entry_at(number)?)))
+    }
+
+    /// The pocket items of the visible entries of a bundle, in the bundle's order.
+    pub fn items_of_bundle(&self, id: BundleId) -> impl Iterator<Item = &'a PocketItem> + '_ {
+        let world = self.world;
+        let numbers = world.bundle(id).map_or(0..0, |bundle| {
+            bundle.first..bundle.first + bundle.commit.entries
+        });
+        let rows = world.items_from(numbers.start);
+        rows.take_while(move |row| row.entry < numbers.end)
+            .filter(|row| self.is_visible(row.entry))
+            .map(|row| &row.item)
     }
 
     /// The time of the newest visible entry, or the world's start.

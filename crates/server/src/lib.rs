@@ -11,6 +11,7 @@
 mod accept;
 pub mod auth;
 pub mod broker;
+mod child_process;
 pub mod config;
 mod connections;
 pub mod convert;
@@ -31,6 +32,7 @@ mod tcp;
 pub mod tls;
 mod tool_rate;
 mod unauthenticated;
+mod world_caller;
 mod write_rate;
 
 pub use auth::{Auth, Token};

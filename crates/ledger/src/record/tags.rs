@@ -31,7 +31,7 @@ pub(super) fn encode_fields(fact: &Fact) -> (&'static str, Fields<'_>) {
         Fact::Outcome(outcome) => ("Outcome", write_outcome(outcome)),
         Fact::Config(config) => (
             "WorldConfig",
-            Fields::default().text(1, config.to_json().to_string()),
+            Fields::default().text(1, config.to_record().to_string()),
         ),
         Fact::Forked(fork) => (
             "WorldFork",
@@ -41,7 +41,7 @@ pub(super) fn encode_fields(fact: &Fact) -> (&'static str, Fields<'_>) {
         ),
         Fact::Person(person) => (
             "Person",
-            Fields::default().text(1, person.to_json().to_string()),
+            Fields::default().text(1, person.to_record().to_string()),
         ),
         Fact::Token(token) => ("Token", write_token(token)),
         Fact::Revoked(token) => ("TokenRevoked", Fields::default().text(1, token.to_string())),

@@ -10,7 +10,7 @@ use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{EntryId, Ids, ItemId};
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::{Principal, World, as_of, cursor, outcome};
+use turnkeep_ledger::{Principal, View, World, as_of, cursor, outcome};
 use turnkeep_types::Timestamp;
 
 use crate::story::{name, question, viewer};
@@ -291,10 +291,22 @@ impl Stage {
         for point in points {
             let at = as_of::position(world, &viewer(reader), &point, "as_of").unwrap();
             self.told
-                .push(as_of::seen(&world.view_at(viewer(reader), at), 20).to_string());
+                .push(seen_text(&world.view_at(viewer(reader), at)));
         }
         self.told
     }
+}
+
+/// What a view of the past shows, in full.
+fn seen_text(view: &View<'_>) -> String {
+    let seen = as_of::seen(view, 20);
+    let entries: Vec<Value> = seen
+        .newest
+        .entries
+        .iter()
+        .map(|entry| entry.to_json())
+        .collect();
+    json!([seen.count, seen.cursor, entries, seen.newest.complete]).to_string()
 }
 
 fn principal(who: &str) -> Principal {

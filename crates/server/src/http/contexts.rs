@@ -161,13 +161,20 @@ pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<ContextsQuery>,
 ) -> Result<Json<json::ContextPage>, ApiError> {
+    read_page(&shared, query).await.map(Json)
+}
+
+/// Reads a page of contexts. A page that may pass over many contexts is made on a thread of its
+/// own.
+pub(crate) async fn read_page(
+    shared: &Arc<Shared>,
+    query: ContextsQuery,
+) -> Result<json::ContextPage, ApiError> {
     if query.labels.is_empty() && query.worlds {
-        return Ok(Json(page(&shared, &query)));
+        return Ok(page(shared, &query));
     }
-    let reader = Arc::clone(&shared);
-    shared
-        .blocking(move || Ok(Json(page(&reader, &query))))
-        .await
+    let reader = Arc::clone(shared);
+    shared.blocking(move || Ok(page(&reader, &query))).await
 }
 
 /// A page of contexts.

@@ -85,6 +85,11 @@ impl Pairs {
         pairs.collect::<Result<_, _>>().map(Self)
     }
 
+    /// Pairs that need no decoding.
+    pub(crate) fn from_decoded(pairs: Vec<(String, String)>) -> Self {
+        Self(pairs)
+    }
+
     /// Refuses names that are not in the list.
     fn only(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
         match self

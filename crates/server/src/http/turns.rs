@@ -41,22 +41,24 @@ pub(crate) async fn page(
     At(context): At<ContextId>,
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
-    page_within(shared, context, query, usize::MAX).await
+    let text = page_json(&shared, context, query, usize::MAX).await?;
+    Ok(reply(text))
 }
 
-/// The same, with a text of at most about `text_bytes_max`.
-pub(crate) async fn page_within(
-    shared: Arc<Shared>,
+/// A page of turns as JSON text of at most about `text_bytes_max`. The text is the only form of a
+/// page: typed payloads are written straight into it.
+pub(crate) async fn page_json(
+    shared: &Arc<Shared>,
     context: ContextId,
     query: TurnsQuery,
     text_bytes_max: usize,
-) -> Result<Response, ApiError> {
+) -> Result<Bytes, ApiError> {
     let store = shared.store.store();
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
     let turns = match query.before {
         Some(turn) => store.before(turn, limit)?,
-        None => head_turns(&shared, &context, limit)?,
+        None => head_turns(shared, &context, limit)?,
     };
     let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
     shared.note_raw_read(&worlds, "turns").await?;
@@ -66,7 +68,7 @@ pub(crate) async fn page_within(
         turns,
         options: query.options,
     };
-    reply_rendered(&shared, size, move |shared, limit| {
+    render_text(shared, size, move |shared, limit| {
         page.render(shared, limit)
     })
     .await
@@ -113,13 +115,9 @@ impl TextSize {
     }
 }
 
-/// Answers with a text that `render` writes within a limit. A text that turns out to be longer is
-/// written again with more memory: what it needs is known only when it is written.
-async fn reply_rendered<F>(
-    shared: &Arc<Shared>,
-    size: TextSize,
-    render: F,
-) -> Result<Response, ApiError>
+/// Makes a text that `render` writes within a limit. A text that turns out to be longer is written
+/// again with more memory: what it needs is known only when it is written.
+async fn render_text<F>(shared: &Arc<Shared>, size: TextSize, render: F) -> Result<Bytes, ApiError>
 where
     F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
 {
@@ -133,7 +131,7 @@ where
     };
     if expected < LARGE_FROM_BYTES {
         match render(shared, limit) {
-            Ok(text) => return Ok(reply(text)),
+            Ok(text) => return Ok(text.into()),
             Err(RenderError::Failed(error)) => return Err(error),
             Err(RenderError::NeedsMemory) => limit = next_limit(limit, largest),
         }
@@ -143,7 +141,7 @@ where
         let bytes = size.payload_bytes + MEMORY_PER_TEXT_BYTE * limit.bytes_max;
         let permit = shared.memory.acquire(bytes).await?;
         if let Some(text) = render_large(shared, limit, permit, Arc::clone(&render)).await? {
-            return Ok(reply(text));
+            return Ok(text);
         }
         limit = next_limit(limit, largest);
     }
@@ -190,22 +188,23 @@ pub(crate) async fn show(
     At(id): At<TurnId>,
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
-    show_within(shared, id, query, usize::MAX).await
+    let text = turn_json(&shared, id, query, usize::MAX).await?;
+    Ok(reply(text))
 }
 
-/// The same, with a text of at most about `text_bytes_max`.
-pub(crate) async fn show_within(
-    shared: Arc<Shared>,
+/// One turn as JSON text of at most about `text_bytes_max`.
+pub(crate) async fn turn_json(
+    shared: &Arc<Shared>,
     id: TurnId,
     query: TurnQuery,
     text_bytes_max: usize,
-) -> Result<Response, ApiError> {
+) -> Result<Bytes, ApiError> {
     let turn = shared.store.store().turn(id)?;
     shared
         .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
         .await?;
     let size = TextSize::of(std::slice::from_ref(&turn), text_bytes_max);
-    reply_rendered(&shared, size, move |shared, limit| {
+    render_text(shared, size, move |shared, limit| {
         Renderer::new(shared, &query.options, limit)?.one(&turn)
     })
     .await

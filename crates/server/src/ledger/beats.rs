@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
@@ -14,16 +14,16 @@ use turnkeep_ledger::envelope::{self, Envelope, EnvelopeKind};
 use turnkeep_ledger::fact::{Fact, RequestKind};
 use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::outcome::{self, RequestLookup};
+use turnkeep_ledger::projection;
 use turnkeep_ledger::{CitableEntries, Code, Fault, Grant, Principal, World};
-use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
 
-use super::LedgerAnswer;
 use super::error::LedgerError;
 use super::in_flight::{Admission, RequestPermit};
 use super::world_handle::WorldHandle;
 use super::writer::{self, WriterAnswer, WriterResult};
+use super::{BundleCheck, LedgerAnswer};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::write_rate::{AdmittedWrite, OverRate, WriteAllowance};
 
@@ -150,8 +150,8 @@ impl WorldHandle {
         self.answer(request).await
     }
 
-    /// Answers what a beat would do, without doing it. The answer has no ids. A dry run costs the
-    /// caller as much of its limits as a write, because it takes the server as much time.
+    /// Checks what would become of a beat, without doing it. A dry run costs the caller as much of
+    /// its limits as a write, because it takes the server as much time.
     pub(crate) async fn check_beat(
         self: &Arc<Self>,
         who: &Principal,
@@ -159,7 +159,7 @@ impl WorldHandle {
         bundle: Value,
         expected_cursor: Option<String>,
         allowance: Option<WriteAllowance>,
-    ) -> Result<LedgerAnswer, LedgerError> {
+    ) -> Result<BundleCheck, LedgerError> {
         let (handle, who) = (Arc::clone(self), who.clone());
         let workload = Workload::estimate([&envelope, &bundle]);
         let work = move || {
@@ -170,12 +170,14 @@ impl WorldHandle {
             let _counted = request.admit(handle.name())?;
             let dry_run =
                 |world: &World| find_rejection(world, &request, handle.now(), &mut handle.ids());
-            let reason = match workload {
+            let rejection = match workload {
                 Workload::Light => handle.read(dry_run),
                 Workload::Heavy => handle.read_long(dry_run),
             };
-            let reason = reason?;
-            Ok(check_answer(request, reason.as_deref()))
+            Ok(BundleCheck {
+                rejection: rejection?,
+                bundle: request.bundle.unwrap_or_default(),
+            })
         };
         workload.run(self, work).await?
     }
@@ -378,12 +380,12 @@ impl WorldHandle {
                     {
                         admitted.commit();
                     }
-                    let (rejected, body, writer_failed) =
-                        (decision.rejected, decision.response, asked.failed);
+                    let request_id = &request.envelope.request_id;
                     return Ok(LedgerAnswer {
-                        rejected,
-                        writer_failed,
-                        ..LedgerAnswer::new(body)
+                        rejected: decision.rejected,
+                        outcome: self.read(|world| world.outcome(request_id).cloned()),
+                        writer_failed: asked.failed,
+                        ..LedgerAnswer::new(decision.response)
                     });
                 }
                 // The commit has applied the other writer's facts: decide again with them.
@@ -425,6 +427,7 @@ fn repeat_answer(world: &World, request: &Request) -> Result<Option<LedgerAnswer
     let rejected = earlier.rejection.is_some() && earlier.kind == RequestKind::Beat;
     Ok(Some(LedgerAnswer {
         rejected,
+        outcome: Some(earlier),
         replayed: true,
         ..LedgerAnswer::new(body)
     }))
@@ -448,20 +451,6 @@ fn find_rejection(
         ids,
     )?;
     Ok(recorded_rejection(&decision.facts))
-}
-
-/// The answer to a check of a bundle.
-fn check_answer(request: Request, reason: Option<&str>) -> LedgerAnswer {
-    let mut form = request.bundle.unwrap_or_default();
-    match reason {
-        Some(reason) => form = proposal::rejected_form(&form, reason),
-        None => form["rejection"] = json!({ "rejected": false, "reason": null }),
-    }
-    let body = json!({ "bundle": form }).to_string().into();
-    LedgerAnswer {
-        rejected: reason.is_some(),
-        ..LedgerAnswer::new(body)
-    }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
@@ -542,6 +531,8 @@ fn in_progress_fault() -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

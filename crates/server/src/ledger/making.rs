@@ -1,8 +1,9 @@
-//! How worlds begin: made, or forked from another.
+//! Creates worlds: new ones, and forks of others.
 //!
-//! A world is there once its configuration is recorded; what broke off before leaves contexts that
-//! nobody finds. One is made at a time, to its end, even if whoever asked for it goes away. A fork
-//! is read from the store like any world at a start, so that it is the same after the next one.
+//! A world exists once its configuration is recorded. A creation that fails earlier leaves contexts
+//! that belong to no world. The server creates one world at a time and completes a creation even
+//! if its caller disconnects. It loads a fork from the store, as it would at a start, so that a
+//! restart cannot change the fork.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use super::error::LedgerError;
 use super::world_handle::WorldHandle;
 use super::worlds::{LedgerServices, Worlds};
 
-/// What a world's audit begins with.
-pub(super) fn beginning(world: &World) -> Vec<Fact> {
+/// The facts at the beginning of a world's audit.
+pub(super) fn initial_facts(world: &World) -> Vec<Fact> {
     let people = world.people.iter().cloned().map(Fact::Person);
     [Fact::Config(Box::new(world.config.clone()))]
         .into_iter()
@@ -30,7 +31,7 @@ pub(super) fn beginning(world: &World) -> Vec<Fact> {
 }
 
 impl Worlds {
-    /// Makes a world.
+    /// Creates a world.
     pub(crate) async fn create(
         self: &Arc<Self>,
         config: Config,
@@ -41,65 +42,59 @@ impl Worlds {
             world.apply(Fact::Person(person));
         }
         let worlds = Arc::clone(self);
-        let make = async move {
-            let _one = worlds.making.lock().await;
+        let create = async move {
+            let _one_at_a_time = worlds.making.lock().await;
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
-            let place = worlds
+            let log = worlds
                 .services
-                .found(&name, ForkBase::default(), beginning(&world))
+                .create_log(&name, ForkBase::default(), initial_facts(&world))
                 .await?;
-            Ok(worlds.open_to_all(world, place))
+            Ok(worlds.publish(world, log))
         };
-        self.services.run_to_end(make).await?
+        self.services.run_to_end(create).await?
     }
 
-    /// Makes a world that shares the past of another, up to the last beat that a point covers.
+    /// Creates a world that shares the past of another, up to the last beat that a point covers.
     pub(crate) async fn fork(
         self: &Arc<Self>,
         origin: &WorldHandle,
         name: Name,
         point: impl FnOnce(&World) -> Result<Option<Point>, Fault>,
     ) -> Result<Arc<WorldHandle>, LedgerError> {
-        let (place, point) = origin.between_commits(point).await;
-        let place =
-            place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
+        // The log and the point belong to the same moment of the origin.
+        let (origin_log, point) = origin.between_commits(point).await;
+        let origin_log = origin_log
+            .ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
         let point = point?;
         let (worlds, from) = (Arc::clone(self), origin.name().clone());
-        let make = async move {
-            let _one = worlds.making.lock().await;
+        let create = async move {
+            let _one_at_a_time = worlds.making.lock().await;
             worlds.check_free(&name)?;
             let (store, fork) = (worlds.services.store.store().clone(), name.clone());
-            let past = move || {
+            let collect_past = move || {
                 let origin = Origin {
                     name: &from,
-                    log: &place,
+                    log: &origin_log,
                 };
                 SharedPast::collect(&store, origin, &fork, point.as_ref())
             };
-            let past = worlds.services.run_blocking(past).await??;
-            let place = worlds
+            let past = worlds.services.run_blocking(collect_past).await??;
+            let log = worlds
                 .services
-                .found(&name, past.base, past.beginning)
+                .create_log(&name, past.base, past.beginning)
                 .await?;
-            let (store, contexts) = (worlds.services.store.store().clone(), place.contexts());
-            let world = worlds
-                .services
-                .run_blocking(move || log::load(&store, contexts))
-                .await??;
-            let LoadedWorld { world, log: place } =
-                world.ok_or(log::LoadError::NoConfiguration(name))?;
-            Ok(worlds.open_to_all(world, place))
+            let LoadedWorld { world, log } = worlds.services.load_world(name, &log).await?;
+            Ok(worlds.publish(world, log))
         };
-        self.services.run_to_end(make).await?
+        self.services.run_to_end(create).await?
     }
 
-    /// Refuses a name that a world has, in this or another spelling: people would take one for the
-    /// other.
+    /// Rejects a name that a world has, in this or another spelling: people would confuse the two.
     fn check_free(&self, name: &Name) -> Result<(), Fault> {
         match self.find(name.as_str()) {
             Ok(None) => {}
-            Ok(Some(_)) | Err(_) => return Err(taken()),
+            Ok(Some(_)) | Err(_) => return Err(name_taken_fault()),
         }
         match self.find_other_spelling(name) {
             None => Ok(()),
@@ -112,14 +107,15 @@ impl Worlds {
         }
     }
 
-    fn open_to_all(&self, world: World, place: WorldLog) -> Arc<WorldHandle> {
-        let room = self.add(world, Some(place));
-        self.services.changes.notify(room.name());
-        room
+    /// Makes a created world available to callers, and notifies subscribers of it.
+    fn publish(&self, world: World, log: WorldLog) -> Arc<WorldHandle> {
+        let handle = self.add(world, Some(log));
+        self.services.changes.notify(handle.name());
+        handle
     }
 }
 
-fn taken() -> Fault {
+fn name_taken_fault() -> Fault {
     Fault::new(
         Code::NameTaken,
         "world_id",
@@ -128,43 +124,54 @@ fn taken() -> Fault {
 }
 
 impl LedgerServices {
-    /// Makes a world's contexts and records its beginning. Repeatable after a crash in between.
-    pub(super) async fn found(
+    /// Creates a world's contexts and records its first facts. It can be repeated after a crash: the
+    /// audit context has an idempotency key, and contexts without records belong to no world.
+    pub(super) async fn create_log(
         &self,
         name: &Name,
         base: ForkBase,
-        beginning: Vec<Fact>,
+        initial_facts: Vec<Fact>,
     ) -> Result<WorldLog, LedgerError> {
         self.publish_record_types().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
         let audit = self.create_context(audit).await?;
         if log::is_configured(self.store.store(), audit)? {
-            return Err(taken().into());
+            return Err(name_taken_fault().into());
         }
         let derived = self.create_context(derived).await?;
-        let mut place = WorldLog::new(WorldContexts {
+        let mut log = WorldLog::new(WorldContexts {
             reality: self.create_context(reality).await?,
             audit,
             derived,
         });
-        // A fork's contexts have its origin's past in them already.
-        place.skip_to_end(self.store.store())?;
-        let here = place.clone();
+        // The contexts of a fork already contain the past of its origin.
+        log.skip_to_end(self.store.store())?;
+        // A fork may have many first facts, so they are encoded on a blocking thread.
+        let encoder = log.clone();
         let append = self
-            .run_blocking(move || here.append_command(&beginning))
+            .run_blocking(move || encoder.append_command(&initial_facts))
             .await??;
         let Some(command) = append else {
-            return Ok(place);
+            return Ok(log);
         };
         match self.store.run(command).await? {
-            Outcome::Appended(appended) => place.record_appended(&appended),
+            Outcome::Appended(appended) => log.record_appended(&appended),
             other => {
                 return Err(LedgerError::Abandoned(format!(
                     "an append ended as {other:?}"
                 )));
             }
         }
-        Ok(place)
+        Ok(log)
+    }
+
+    /// Loads a world that was just created.
+    async fn load_world(&self, name: Name, log: &WorldLog) -> Result<LoadedWorld, LedgerError> {
+        let (store, contexts) = (self.store.store().clone(), log.contexts());
+        let loaded = self
+            .run_blocking(move || log::load(&store, contexts))
+            .await??;
+        Ok(loaded.ok_or(log::LoadError::NoConfiguration(name))?)
     }
 
     async fn create_context(&self, command: Command) -> Result<ContextId, LedgerError> {

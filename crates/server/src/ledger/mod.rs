@@ -25,15 +25,30 @@ pub(crate) use rehydrations::Rehydrations;
 pub(crate) use world_handle::WorldHandle;
 pub(crate) use worlds::{DEFAULT_WORLD, Worlds, token_text};
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use serde_json::Value;
+use turnkeep_ledger::fact::Outcome;
+
+/// The result of checking a bundle that is not committed.
+#[derive(Debug)]
+pub(crate) struct BundleCheck {
+    /// The bundle as it was sent.
+    pub(crate) bundle: Value,
+    /// Why it would be rejected.
+    pub(crate) rejection: Option<String>,
+}
 
 /// The answer to a request to a world.
 #[derive(Debug)]
 pub(crate) struct LedgerAnswer {
     /// Whether the caller's bundle was rejected.
     pub(crate) rejected: bool,
-    /// The answer as JSON.
+    /// The answer as JSON. The ledger makes it, because the outcome records its hash.
     pub(crate) body: Bytes,
+    /// What became of the request; `None` if it only reads.
+    pub(crate) outcome: Option<Arc<Outcome>>,
     /// Whether this repeats the answer of an earlier request.
     pub(crate) replayed: bool,
     /// Whether the request only reads but has text of the operator, which is ignored.
@@ -48,6 +63,7 @@ impl LedgerAnswer {
         Self {
             rejected: false,
             body,
+            outcome: None,
             replayed: false,
             input_ignored: false,
             writer_failed: None,

@@ -23,7 +23,7 @@ use turnkeep_types::Timestamp;
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
-use super::making::beginning;
+use super::making::initial_facts;
 use super::news::WorldChangeNotifier;
 use super::pages::Pages;
 use super::worlds::LedgerServices;
@@ -185,10 +185,10 @@ impl WorldHandle {
         self.services.publish_record_types().await?;
         // The world `default` gets its contexts with its first write.
         if guard.0.is_none() {
-            let beginning = self.read(beginning);
+            let facts = self.read(initial_facts);
             let log = self
                 .services
-                .found(&self.name, ForkBase::default(), beginning)
+                .create_log(&self.name, ForkBase::default(), facts)
                 .await?;
             for context in log.contexts().all() {
                 self.services.claim_context(context, &self.name);

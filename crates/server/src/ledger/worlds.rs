@@ -193,8 +193,7 @@ impl Worlds {
         let store = self.services.store.store();
         let checkpoint = read_checkpoint(store, name);
         let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
-        let Some(LoadedWorld { world, log: place }) =
-            checkpoint::load(store, contexts, checkpoint)?
+        let Some(LoadedWorld { world, log }) = checkpoint::load(store, contexts, checkpoint)?
         else {
             return Ok(());
         };
@@ -204,7 +203,7 @@ impl Worlds {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name.clone(), kept);
-        self.add(world, Some(place));
+        self.add(world, Some(log));
         Ok(())
     }
 
@@ -236,9 +235,9 @@ impl Worlds {
         }
     }
 
-    pub(super) fn add(&self, world: World, place: Option<WorldLog>) -> Arc<WorldHandle> {
-        let contexts = place.as_ref().map(WorldLog::contexts);
-        let handle = WorldHandle::new(world, place, Arc::clone(&self.services));
+    pub(super) fn add(&self, world: World, log: Option<WorldLog>) -> Arc<WorldHandle> {
+        let contexts = log.as_ref().map(WorldLog::contexts);
+        let handle = WorldHandle::new(world, log, Arc::clone(&self.services));
         for context in contexts.into_iter().flat_map(WorldContexts::all) {
             self.services.claim_context(context, handle.name());
         }

@@ -6,17 +6,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use turnkeep_ledger::Principal;
 
 use super::arguments::Arguments;
 use super::rpc::Failure;
 use super::{catalogue, reading, store_verbs, writing};
 use crate::error::ApiError;
-use crate::http::ledger::access::no_world;
-use crate::http::ledger::tools::WorldCaller;
 use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
 use crate::shared::Shared;
+use crate::world_caller::{WorldCaller, no_world};
 
 /// Runs `tools/call`.
 pub(super) async fn run_call(
@@ -42,38 +40,9 @@ pub(super) async fn run_call(
         Ok(value) => call_result(&value, false),
         Err(error) => {
             error.log();
-            let error = with_argument_path(error);
             call_result(&json!({ "error": error.body() }), true)
         }
     })
-}
-
-/// Maps paths in a tool request, which the server built, to the caller's arguments.
-const ARGUMENT_PATHS: &[(&str, &str)] = &[
-    ("tool.query_text", "query"),
-    ("tool.constraints.time_window.", ""),
-    ("tool.constraints.", ""),
-];
-
-/// Rewrites the error's path to the argument, because the caller does not know the built request.
-fn with_argument_path(mut error: ApiError) -> ApiError {
-    let Some(path) = error
-        .details
-        .get("path")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-    else {
-        return error;
-    };
-    let found = ARGUMENT_PATHS
-        .iter()
-        .find_map(|(prefix, name)| Some((path.strip_prefix(prefix)?, name)));
-    let Some((rest, name)) = found else {
-        return error;
-    };
-    let argument = format!("{name}{rest}");
-    error.message = error.message.replacen(&path, &argument, 1);
-    error.with("path", argument)
 }
 
 /// The result holds the value twice, as clients of older revisions read only the text. The
@@ -116,19 +85,11 @@ fn resolve_caller(
     arguments: &Arguments<'_>,
 ) -> Result<WorldCaller, ApiError> {
     match caller {
-        Caller::Person(person) => Ok(WorldCaller {
-            handle: Arc::clone(&person.handle),
-            who: person.who.clone(),
-            token: Some(person.token),
-        }),
+        Caller::Person(person) => Ok(WorldCaller::person(person)),
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
             let handle = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
-            Ok(WorldCaller {
-                handle,
-                who: Principal::Owner,
-                token: None,
-            })
+            Ok(WorldCaller::owner(handle))
         }
     }
 }

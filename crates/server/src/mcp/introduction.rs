@@ -11,9 +11,9 @@ use turnkeep_ledger::{Principal, World, cursor};
 
 use super::budget::Budget;
 use crate::error::ApiError;
-use crate::http::ledger::tools::WorldCaller;
 use crate::principal::Caller;
 use crate::shared::Shared;
+use crate::world_caller::WorldCaller;
 
 /// How many persons the instructions name; `whoami` lists the others.
 const INTRODUCED_PERSONS_MAX: usize = 40;

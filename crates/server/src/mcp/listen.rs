@@ -10,16 +10,15 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
-use turnkeep_ledger::Principal;
 
 use super::arguments::Arguments;
 use super::reading;
 use super::rpc::{Failure, Request};
 use crate::error::ApiError;
-use crate::http::ledger::tools::WorldCaller;
 use crate::http::sse::{self, Sender};
 use crate::principal::Caller;
 use crate::shared::Shared;
+use crate::world_caller::WorldCaller;
 
 /// How many streams `resources/list` names.
 const LISTED_MAX: usize = 200;
@@ -40,19 +39,10 @@ fn caller_at(shared: &Shared, caller: &Caller, address: &str) -> Option<WorldCal
     match caller {
         Caller::Owner => {
             let handle = shared.worlds.get(world)?;
-            Some(WorldCaller {
-                handle,
-                who: Principal::Owner,
-                token: None,
-            })
+            Some(WorldCaller::owner(handle))
         }
         Caller::Person(person) if person.handle.name().as_str() == world => {
-            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
-            Some(WorldCaller {
-                handle,
-                who,
-                token: Some(person.token),
-            })
+            Some(WorldCaller::person(person))
         }
         Caller::Person(_) => None,
     }
@@ -161,11 +151,7 @@ struct SubscriberToken(Option<WorldCaller>);
 
 impl SubscriberToken {
     fn new(caller: &Caller) -> Self {
-        Self(caller.person().map(|person| WorldCaller {
-            handle: Arc::clone(&person.handle),
-            who: person.who.clone(),
-            token: Some(person.token),
-        }))
+        Self(caller.person().map(WorldCaller::person))
     }
 
     fn is_valid(&self) -> bool {

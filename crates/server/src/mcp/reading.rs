@@ -4,15 +4,18 @@
 //! from the caller change no byte of it and do not end a wait. A wait ends when a visible entry
 //! comes, when its time is over, or when the server stops.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use turnkeep_ledger::anchor::Anchor;
+use turnkeep_ledger::capsule::Capsule;
 use turnkeep_ledger::entry::Entry;
 use turnkeep_ledger::fact::ItemKind;
 use turnkeep_ledger::ids::{BundleId, EntryId};
 use turnkeep_ledger::known_persons::{Refusal, find_person};
+use turnkeep_ledger::retrieval::{self, RetrievalPack, SearchRequest, WindowText};
+use turnkeep_ledger::tools::{self, RequestIds, Tool};
 use turnkeep_ledger::{Code, Fault, View, World, cursor, pocket, projection};
 
 use super::arguments::Arguments;
@@ -20,8 +23,8 @@ use super::budget::Budget;
 use super::introduction::{self, PersonsRequest};
 use super::{packs, shown};
 use crate::error::ApiError;
-use crate::http::ledger::tools::WorldCaller;
 use crate::shared::Shared;
+use crate::world_caller::WorldCaller;
 
 /// The longest wait for new entries. Clients give up on an answer after a minute.
 pub(super) const WAIT_SECONDS_MAX: usize = 50;
@@ -33,22 +36,6 @@ pub(super) const IDS_MAX: usize = 200;
 const ID_BYTES_MAX: usize = 64;
 /// Bytes of each entry when several are asked for.
 const PIECE_BYTES_MAX: usize = 2 << 10;
-
-/// Reads the caller's view on a blocking thread.
-async fn read_view<T: Send + 'static>(
-    shared: &Shared,
-    world_caller: &WorldCaller,
-    look: impl FnOnce(&View<'_>) -> Result<T, Fault> + Send + 'static,
-) -> Result<T, ApiError> {
-    let (handle, viewer) = (Arc::clone(&world_caller.handle), world_caller.who.viewer());
-    shared
-        .blocking(move || {
-            handle
-                .read_long(|world| look(&world.view(viewer)))
-                .map_err(ApiError::from)
-        })
-        .await
-}
 
 /// `whoami`
 pub(super) async fn whoami(
@@ -70,30 +57,72 @@ pub(super) async fn whoami(
 
 /// `ledger_search`
 pub(super) async fn search(
-    shared: &Arc<Shared>,
+    shared: &Shared,
     world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
-    let mut constraints = json!({
-        "time_window": { "from": arguments.value("from"), "to": arguments.value("to") },
-        "person_id": person,
-    });
-    for name in ["limit", "context"] {
-        if let Some(count) = arguments.optional_count(name)? {
-            constraints[name] = count.into();
-        }
+    // A call without a query or with a count of the wrong type is rejected before it is counted.
+    arguments.optional_count("limit")?;
+    arguments.optional_count("context")?;
+    arguments.text("query")?;
+    world_caller.count_call(shared)?;
+    let text = SearchText::from_arguments(arguments, person)?;
+    world_caller
+        .read_view(shared, move |view| text.search(view, budget))
+        .await
+}
+
+/// The parameters of `ledger_search`, as the caller gave them.
+struct SearchText {
+    query: String,
+    from: Option<String>,
+    to: Option<String>,
+    limit: Option<u32>,
+    context_max: Option<u32>,
+    person: Option<String>,
+}
+
+impl SearchText {
+    fn from_arguments(arguments: &Arguments<'_>, person: Option<String>) -> Result<Self, Fault> {
+        let root = arguments.root();
+        let count = |name: &str, least| {
+            let node = root.optional(name)?;
+            node.map(|node| tools::read_limit(&node, least)).transpose()
+        };
+        Ok(Self {
+            query: tools::read_query(&root.field("query")?)?.to_owned(),
+            from: arguments.optional_text("from")?.map(str::to_owned),
+            to: arguments.optional_text("to")?.map(str::to_owned),
+            limit: count("limit", 1)?,
+            context_max: count("context", 0)?,
+            person,
+        })
     }
-    let request =
-        world_caller.tool_request("LEDGER_SEARCH", arguments.text("query")?, &constraints);
-    let mut pack = world_caller.ask_tool(shared, request).await?;
-    read_view(shared, world_caller, move |view| {
-        shown::add_audiences(view, &mut pack);
-        drop_excess_results(&mut pack, budget);
-        Ok(pack)
-    })
-    .await
+
+    fn search(&self, view: &View<'_>, budget: Budget) -> Result<Value, Fault> {
+        let window = WindowText {
+            from: self.from.as_deref(),
+            to: self.to.as_deref(),
+            from_path: "from",
+            to_path: "to",
+            window_path: "time_window",
+        };
+        let window = window.parse(&view.world.clock.timezone)?;
+        let request = SearchRequest {
+            text: &self.query,
+            author: self.person.as_deref(),
+            window: &window,
+            limit: self.limit,
+            context_max: self.context_max,
+        };
+        Ok(search_json(
+            view,
+            &retrieval::search(view, &request),
+            budget,
+        ))
+    }
 }
 
 /// The person that the argument `person_id` names, if it is given.
@@ -109,31 +138,43 @@ async fn person_named(
         code: Code::NotFound,
         path: "person_id",
     };
-    read_view(shared, world_caller, move |view| {
-        find_person(view, &given, refusal).map(|id| Some(id.to_string()))
-    })
-    .await
+    world_caller
+        .read_view(shared, move |view| {
+            find_person(view, &given, refusal).map(|id| Some(id.to_string()))
+        })
+        .await
 }
 
-/// Drops the last results that do not fit, and adds a note about it.
-fn drop_excess_results(pack: &mut Value, mut budget: Budget) {
-    let Some(results) = pack.get_mut("results").and_then(Value::as_array_mut) else {
-        return;
-    };
-    let fit = results
-        .iter()
-        .take_while(|result| budget.try_take(result))
-        .count();
-    let all = results.len();
-    // One result always stays, so that the caller makes progress.
-    results.truncate(fit.max(1));
-    if let Some(only) = results.first_mut().filter(|_| fit == 0) {
-        shorten_excerpt(only, budget);
+/// The results of a search, each with author and audience, as far as they fit.
+fn search_json(view: &View<'_>, found: &RetrievalPack<'_>, mut budget: Budget) -> Value {
+    let mut shown: Vec<Value> = Vec::new();
+    for evidence in &found.results {
+        let mut result = evidence.to_json();
+        shown::add_description(view, evidence.entry, &mut result);
+        let fits = budget.try_take(&result);
+        if fits {
+            shown.push(result);
+            continue;
+        }
+        // One result always stays, so that the caller makes progress.
+        if shown.is_empty() {
+            shorten_excerpt(&mut result, budget);
+            shown.push(result);
+        }
+        break;
     }
-    let kept = results.len();
-    if kept < all {
-        pack["notes"] =
-            format!("the first {kept} of {all} fit: a larger max_bytes shows more").into();
+    let (kept, all) = (shown.len(), found.results.len());
+    let cut = (kept < all)
+        .then(|| format!("the first {kept} of {all} fit: a larger max_bytes shows more"));
+    let notes = cut.as_deref().or(found.notes.as_deref());
+    retrieval::pack_json(request_ids(Tool::LedgerSearch), &shown, notes)
+}
+
+/// The ids in a pack. A call has no ids of its own, so the tool's name stands for both.
+fn request_ids(tool: Tool) -> RequestIds<'static> {
+    RequestIds {
+        tool_request_id: tool.word(),
+        request_id: tool.word(),
     }
 }
 
@@ -147,7 +188,7 @@ fn shorten_excerpt(result: &mut Value, budget: Budget) {
 
 /// `ledger_get`
 pub(super) async fn get_entries(
-    shared: &Arc<Shared>,
+    shared: &Shared,
     world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
@@ -168,7 +209,9 @@ pub(super) async fn get_entries(
         offset: arguments.optional_count("offset")?,
         budget: Budget::from_arguments(arguments)?,
     };
-    read_view(shared, world_caller, move |view| request.pack(view)).await
+    world_caller
+        .read_view(shared, move |view| request.pack(view))
+        .await
 }
 
 /// The parameters of `ledger_get`.
@@ -271,42 +314,38 @@ fn entries_of_id<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
 
 /// `capsule_get`
 pub(super) async fn get_capsule(
-    shared: &Arc<Shared>,
+    shared: &Shared,
     world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
     let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
-    let pack = world_caller
-        .ask_tool(
-            shared,
-            world_caller.tool_request("CAPSULE_GET", "", &json!({ "person_id": person })),
-        )
-        .await?;
-    read_view(shared, world_caller, move |view| {
-        Ok(packs::fit_capsule(view, pack, budget))
-    })
-    .await
+    world_caller.count_call(shared)?;
+    world_caller
+        .read_view(shared, move |view| {
+            let capsule = Capsule::build(view, person.as_deref().unwrap_or_default());
+            let pack = request_ids(Tool::CapsuleGet).add_to(capsule.pack());
+            Ok(packs::fit_capsule(view, pack, budget))
+        })
+        .await
 }
 
 /// `scene_pack_build`
 pub(super) async fn build_scene(
-    shared: &Arc<Shared>,
+    shared: &Shared,
     world_caller: &WorldCaller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
-    let pack = world_caller
-        .ask_tool(
-            shared,
-            world_caller.tool_request("SCENE_PACK_BUILD", "", &json!({})),
-        )
-        .await?;
-    read_view(shared, world_caller, move |view| {
-        Ok(packs::fit_scene(view, pack, budget))
-    })
-    .await
+    world_caller.count_call(shared)?;
+    world_caller
+        .read_view(shared, move |view| {
+            let ids = request_ids(Tool::ScenePackBuild);
+            let pack = ids.add_to(Anchor::build(view).pack(ids.request_id));
+            Ok(packs::fit_scene(view, pack, budget))
+        })
+        .await
 }
 
 /// `ledger_read`
@@ -331,7 +370,9 @@ pub(super) async fn read_stream(
         // The token may have been revoked while the call waited.
         world_caller.check_token()?;
     }
-    read_view(shared, &world_caller, move |view| request.show(view)).await
+    world_caller
+        .read_view(shared, move |view| request.show(view))
+        .await
 }
 
 fn read_wait(arguments: &Arguments<'_>) -> Result<Option<Duration>, Fault> {
@@ -471,18 +512,19 @@ pub(super) async fn read_pocket(
         .unwrap_or(ITEMS_MAX)
         .clamp(1, ITEMS_MAX);
     let budget = Budget::from_arguments(arguments)?;
-    read_view(shared, world_caller, move |view| {
-        Ok(pocket_json(
-            view,
-            kind,
-            ListRange {
-                skip,
-                limit,
-                budget,
-            },
-        ))
-    })
-    .await
+    world_caller
+        .read_view(shared, move |view| {
+            Ok(pocket_json(
+                view,
+                kind,
+                ListRange {
+                    skip,
+                    limit,
+                    budget,
+                },
+            ))
+        })
+        .await
 }
 
 /// The requested part of a list.

@@ -6,7 +6,6 @@
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
 use turnkeep_ledger::entry::{AuthorClass, Entry};
-use turnkeep_ledger::ids::EntryId;
 use turnkeep_ledger::{View, projection};
 
 use super::budget::Budget;
@@ -55,20 +54,6 @@ pub(super) fn stream_entry_within(
     shown["next_offset"] = end.into();
     budget.try_take(&shown);
     Some(shown)
-}
-
-/// Adds authors and audiences to the results of a search.
-pub(super) fn add_audiences(view: &View<'_>, pack: &mut Value) {
-    let results = pack.get_mut("results").and_then(Value::as_array_mut);
-    for result in results.into_iter().flatten() {
-        let id = result
-            .get("entry_id")
-            .and_then(Value::as_str)
-            .and_then(|id| id.parse::<EntryId>().ok());
-        if let Some(entry) = id.and_then(|id| view.entry(id)) {
-            add_description(view, entry, result);
-        }
-    }
 }
 
 /// Adds author, audience and reply to the JSON of an entry or of a part of it.

@@ -1,18 +1,14 @@
-//! The store's read operations as tools for the owner. They call the HTTP handlers and parse their
-//! JSON again, so the handlers get the limit of an answer: a page ends where it does not fit.
+//! The store's read operations as tools for the owner, by the same functions that HTTP uses. Pages
+//! and turns get the limit of an answer, so a page ends where it does not fit.
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
 use serde_json::Value;
-use turnkeep_wire::percent_encode;
 
 use super::arguments::Arguments;
 use super::budget::ANSWER_BYTES_MAX;
 use crate::error::ApiError;
-use crate::http::extract::{Query, Segment, permit_for_values};
+use crate::http::extract::{Segment, permit_for_values};
 use crate::http::query::{ContextsQuery, FromQuery, Pairs};
 use crate::http::{contexts, turns};
 use crate::shared::Shared;
@@ -22,11 +18,10 @@ pub(super) async fn list_contexts(
     shared: &Arc<Shared>,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let names = ["label", "cursor", "limit", "worlds"];
-    let Query(mut query) = build_query::<ContextsQuery>(arguments, &names)?;
+    let mut query: ContextsQuery = read_query(arguments, &["label", "cursor", "limit", "worlds"])?;
     query.worlds &= !arguments.value("worlds").is_null();
-    let page = contexts::list(State(Arc::clone(shared)), Query(query)).await?;
-    read_json(shared, page.into_response()).await
+    let page = contexts::read_page(shared, query).await?;
+    serde_json::to_value(page).map_err(ApiError::internal)
 }
 
 /// Reads a page of turns of a context.
@@ -35,9 +30,9 @@ pub(super) async fn read_turns(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let context = Segment::parse(arguments.text("context_id")?)?;
-    let Query(query) = build_query(arguments, &["before_turn_id", "limit"])?;
-    let page = turns::page_within(Arc::clone(shared), context, query, ANSWER_BYTES_MAX);
-    read_json(shared, page.await?).await
+    let query = read_query(arguments, &["before_turn_id", "limit"])?;
+    let page = turns::page_json(shared, context, query, ANSWER_BYTES_MAX);
+    parse_turns(shared, &page.await?).await
 }
 
 /// Reads one turn.
@@ -46,32 +41,27 @@ pub(super) async fn read_turn(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     let turn = Segment::parse(arguments.text("turn_id")?)?;
-    let Query(query) = build_query(arguments, &[])?;
-    let shown = turns::show_within(Arc::clone(shared), turn, query, ANSWER_BYTES_MAX);
-    read_json(shared, shown.await?).await
+    let query = read_query(arguments, &[])?;
+    let turn = turns::turn_json(shared, turn, query, ANSWER_BYTES_MAX);
+    parse_turns(shared, &turn.await?).await
 }
 
-/// Builds the query of the HTTP route from the arguments.
-fn build_query<T: FromQuery>(
-    arguments: &Arguments<'_>,
-    names: &[&str],
-) -> Result<Query<T>, ApiError> {
-    let pair = |name: &&str| match arguments.value(name) {
-        Value::Null => None,
-        Value::String(text) => Some(format!("{name}={}", percent_encode(&text))),
-        other => Some(format!("{name}={}", percent_encode(&other.to_string()))),
-    };
-    let pairs: Vec<String> = names.iter().filter_map(pair).collect();
-    Ok(Query(T::from_query(Pairs::parse(&pairs.join("&"))?)?))
+/// Reads the parameters of a store operation from the arguments of these names.
+fn read_query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result<T, ApiError> {
+    let mut pairs = Vec::new();
+    for name in names {
+        let value = match arguments.value(name) {
+            Value::Null => continue,
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        pairs.push(((*name).to_owned(), value));
+    }
+    Ok(T::from_query(Pairs::from_decoded(pairs))?)
 }
 
-async fn read_json(shared: &Shared, response: Response) -> Result<Value, ApiError> {
-    let body = response
-        .into_body()
-        .collect()
-        .await
-        .map_err(ApiError::internal)?
-        .to_bytes();
-    let _permit = permit_for_values(shared, &body, 0).await?;
-    serde_json::from_slice(&body).map_err(ApiError::internal)
+/// A tool's answer is a value, but typed payloads exist as JSON text only.
+async fn parse_turns(shared: &Shared, text: &[u8]) -> Result<Value, ApiError> {
+    let _permit = permit_for_values(shared, text, 0).await?;
+    serde_json::from_slice(text).map_err(ApiError::internal)
 }

@@ -11,10 +11,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use turnkeep_ledger::audience::Audience;
 use turnkeep_ledger::audience_text::audience_text;
+use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::fact::{Outcome, PocketItem};
 use turnkeep_ledger::fault::explain_rejection;
 use turnkeep_ledger::ids::{EntryId, Name, TokenId};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
+use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Fault, Principal, View, World};
 use turnkeep_wire::ErrorCode;
 
@@ -49,7 +52,7 @@ pub(super) async fn write(
     caller: &Caller,
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
-    let author = author(caller)?;
+    let author = Author::from_caller(caller)?;
     let expected_cursor = arguments
         .optional_text("expected_cursor")?
         .map(str::to_owned);
@@ -58,7 +61,8 @@ pub(super) async fn write(
         Some(given) => own_request_id(&author.id, given)?,
         None => format!("mcp-{:032x}", author.handle.ids().draw()),
     };
-    // A draft that names unknown persons is never written, so only this limits how often it is read.
+    // A draft that names unknown persons is never written, so only the tool rate limits how often a
+    // caller may try one.
     shared.tool_rate.check(author.token)?;
     let draft = match read_draft(shared, &author, arguments, &request).await {
         Ok(draft) => draft,
@@ -67,33 +71,38 @@ pub(super) async fn write(
             return Err(error);
         }
     };
-    let (envelope, bundle) = (envelope(&request), draft.bundle(&request, &author.id));
+    let (envelope, bundle) = (
+        envelope_json(&request),
+        draft.bundle_json(&request, &author.id),
+    );
     let allowance = Some(shared.write_allowance(author.token));
     let beat = author
         .handle
         .beat(&author.who, envelope, bundle, expected_cursor, allowance);
     let answer = beat.await?;
-    let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
-    if answer.rejected {
-        return Err(draft.rejected(&body));
+    let outcome = answer
+        .outcome
+        .ok_or_else(|| ApiError::internal("a beat without an outcome"))?;
+    if let Some(reason) = &outcome.rejection {
+        return Err(draft.rejection_error(reason));
     }
     let mut written = author
         .handle
-        .read(|world| written(world, &author.who, &body));
+        .read(|world| written_json(&world.view(author.who.viewer()), &outcome));
     written["request_id"] = given.unwrap_or(&request).into();
     written["replayed"] = answer.replayed.into();
     Ok(written)
 }
 
-/// Reads the arguments with the author's eyes, on a thread of its own: names may have to be looked
-/// for.
+/// Reads the arguments with the author's view. It runs on a blocking thread, because it may have to
+/// look up many names.
 async fn read_draft(
     shared: &Shared,
     author: &Author,
     arguments: &Arguments<'_>,
     request: &str,
 ) -> Result<Draft, ApiError> {
-    let (room, who, id) = (
+    let (handle, who, id) = (
         Arc::clone(&author.handle),
         author.who.clone(),
         author.id.clone(),
@@ -111,28 +120,29 @@ async fn read_draft(
         Draft::read(&reader, &Node::root(&arguments, Code::ToolRequestInvalid))
     };
     shared
-        .blocking(move || room.read_long(read).map_err(ApiError::from))
+        .blocking(move || handle.read_long(read).map_err(ApiError::from))
         .await
 }
 
-fn author(caller: &Caller) -> Result<Author, ApiError> {
-    let person = caller
-        .person()
-        .ok_or_else(|| ApiError::internal("the owner has no tool that writes"))?;
-    let Principal::Person { id, .. } = &person.who else {
-        return Err(ApiError::internal("a person's token without a person"));
-    };
-    let (room, who) = (Arc::clone(&person.handle), person.who.clone());
-    Ok(Author {
-        handle: room,
-        who,
-        id: id.clone(),
-        token: person.token,
-    })
+impl Author {
+    fn from_caller(caller: &Caller) -> Result<Self, ApiError> {
+        let person = caller
+            .person()
+            .ok_or_else(|| ApiError::internal("the owner has no tool that writes"))?;
+        let Principal::Person { id, .. } = &person.who else {
+            return Err(ApiError::internal("a person's token without a person"));
+        };
+        Ok(Self {
+            handle: Arc::clone(&person.handle),
+            who: person.who.clone(),
+            id: id.clone(),
+            token: person.token,
+        })
+    }
 }
 
-/// An agent's request id as the ledger keeps it. One that would be too long with the person's id in
-/// front of it is kept as its hash.
+/// The request id that the ledger records for an agent's own id. If the id is too long with the
+/// person's id in front of it, its hash takes its place.
 fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
     let characters = given.chars().count();
     if characters == 0
@@ -172,8 +182,8 @@ pub(crate) fn check_not_of_another_agent(
     Err(Fault::new(Code::RequestIdInvalid, path, message))
 }
 
-/// Nothing in it speaks as the operator.
-fn envelope(request: &str) -> Value {
+/// The envelope of a write. Nothing in it speaks as the operator.
+fn envelope_json(request: &str) -> Value {
     json!({
         "request_id": request,
         "invoker": { "invoker_id": INVOKER, "invoker_role": "INVOKER", "notes": null },
@@ -182,7 +192,7 @@ fn envelope(request: &str) -> Value {
     })
 }
 
-/// What is to be written, and where in the arguments each part of it was.
+/// The entries and items to write, and the argument from which each of them was read.
 #[derive(Default)]
 struct Draft {
     entries: Vec<Value>,
@@ -195,7 +205,7 @@ impl Draft {
     fn read(reader: &EntryReader<'_>, arguments: &Node<'_>) -> Result<Self, Fault> {
         let mut draft = Self::default();
         let Some(several) = arguments.optional("entries")? else {
-            draft.take(reader, arguments)?;
+            draft.add_entry(reader, arguments)?;
             return Ok(draft);
         };
         for name in ENTRY_ARGUMENTS {
@@ -204,26 +214,26 @@ impl Draft {
             }
         }
         for node in several.items()? {
-            refuse_unknown(&node, ENTRY_ARGUMENTS)?;
-            draft.take(reader, &node)?;
+            check_known_arguments(&node, ENTRY_ARGUMENTS)?;
+            draft.add_entry(reader, &node)?;
         }
         Ok(draft)
     }
 
-    fn take(&mut self, reader: &EntryReader<'_>, node: &Node<'_>) -> Result<(), Fault> {
+    fn add_entry(&mut self, reader: &EntryReader<'_>, node: &Node<'_>) -> Result<(), Fault> {
         let text = node.field("text")?.text()?;
-        for (number, item) in list(node, "calendar")?.iter().enumerate() {
+        for (number, item) in optional_items(node, "calendar")?.iter().enumerate() {
             self.items
                 .push(calendar_item(item, self.entries.len(), text)?);
             self.item_paths
-                .push(join(&node.path, &format!("calendar[{number}]")));
+                .push(join_path(&node.path, &format!("calendar[{number}]")));
         }
         self.entries.push(reader.entry(node, text)?);
         self.entry_paths.push(node.path.clone());
         Ok(())
     }
 
-    fn bundle(&self, request: &str, author: &Name) -> Value {
+    fn bundle_json(&self, request: &str, author: &Name) -> Value {
         let mut bundle = json!({
             "bundle_id": null,
             "request_id": request,
@@ -237,20 +247,17 @@ impl Draft {
         bundle
     }
 
-    /// A rejection as an error: a sentence, with the code and the path behind it. The path is the
-    /// one in the arguments.
-    fn rejected(&self, body: &Value) -> ApiError {
-        let reason = body
-            .pointer("/bundle/rejection/reason")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+    /// The error for a rejected bundle: a sentence, with the code and the path behind it. The reason
+    /// has the form `CODE: path`; the error names the path in the caller's arguments instead,
+    /// because the caller did not build the bundle.
+    fn rejection_error(&self, reason: &str) -> ApiError {
         let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
         let code = Code::ALL
             .iter()
             .find(|code| code.word() == word)
             .copied()
             .unwrap_or(Code::Shape);
-        let path = self.path_of(path);
+        let path = self.argument_path(path);
         let why = explain_rejection(&format!("{word}: {path}"));
         let message = format!("nothing was written: {why}");
         ApiError::new(ErrorCode::Unprocessable, message)
@@ -258,7 +265,9 @@ impl Draft {
             .with("path", path)
     }
 
-    fn path_of(&self, path: &str) -> String {
+    /// Translates a path of the bundle: `entries[0].visibility.visible_to` is the argument
+    /// `visible_to`, or `entries[0].visible_to` if the caller gave several entries.
+    fn argument_path(&self, path: &str) -> String {
         for (list, paths) in [
             ("entries[", &self.entry_paths),
             ("pocket_items[", &self.item_paths),
@@ -275,13 +284,13 @@ impl Draft {
                 .and_then(|number: usize| paths.get(number));
             let rest = rest.strip_prefix('.').unwrap_or(rest);
             let rest = rest.strip_prefix("visibility.").unwrap_or(rest);
-            return join(given.map_or("", String::as_str), rest);
+            return join_path(given.map_or("", String::as_str), rest);
         }
         path.to_owned()
     }
 }
 
-fn join(path: &str, rest: &str) -> String {
+fn join_path(path: &str, rest: &str) -> String {
     match (path, rest) {
         ("", rest) => rest.to_owned(),
         (path, "") => path.to_owned(),
@@ -289,7 +298,7 @@ fn join(path: &str, rest: &str) -> String {
     }
 }
 
-fn list<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
+fn optional_items<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
     Ok(node
         .optional(name)?
         .map(|node| node.items())
@@ -297,7 +306,7 @@ fn list<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
         .unwrap_or_default())
 }
 
-fn refuse_unknown(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+fn check_known_arguments(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
     match node.unknown_field(known)? {
         Some(path) => {
             let message = format!("is not an argument here; these are: {}", known.join(", "));
@@ -317,7 +326,7 @@ struct EntryReader<'a> {
 
 impl EntryReader<'_> {
     fn entry(&self, node: &Node<'_>, text: &str) -> Result<Value, Fault> {
-        let answered = self.answered(node)?;
+        let answered = self.replied_entry(node)?;
         let readers = match node.optional("visible_to")? {
             Some(named) => Some(self.readers(&named)?),
             None => answered
@@ -357,8 +366,8 @@ impl EntryReader<'_> {
         Ok(readers)
     }
 
-    /// The entry that is answered. An unknown one and a hidden one get the same refusal.
-    fn answered(&self, node: &Node<'_>) -> Result<Option<Answered>, Fault> {
+    /// The entry that is replied to. An unknown one and a hidden one are rejected alike.
+    fn replied_entry(&self, node: &Node<'_>) -> Result<Option<RepliedEntry>, Fault> {
         let Some(given) = node.optional("reply_to")? else {
             return Ok(None);
         };
@@ -372,16 +381,16 @@ impl EntryReader<'_> {
             .ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
         let readers = match Audience::of_entry(entry) {
             Audience::Public => None,
-            Audience::Readers(readers) => Some(self.others(&readers)),
+            Audience::Readers(readers) => Some(self.readers_besides_author(&readers)),
         };
-        Ok(Some(Answered {
+        Ok(Some(RepliedEntry {
             id: entry.id,
             readers,
         }))
     }
 
-    /// Those besides the author; the author alone, if nobody else is there.
-    fn others(&self, readers: &[Name]) -> Vec<String> {
+    /// The readers besides the author, or the author alone if there is no other.
+    fn readers_besides_author(&self, readers: &[Name]) -> Vec<String> {
         let others: Vec<String> = readers
             .iter()
             .filter(|reader| *reader != self.author)
@@ -395,15 +404,15 @@ impl EntryReader<'_> {
     }
 }
 
-/// An entry that is answered, and who else may see it; none means everyone.
-struct Answered {
+/// An entry that is replied to, and who else may see it; `None` means everyone.
+struct RepliedEntry {
     id: EntryId,
     readers: Option<Vec<String>>,
 }
 
 /// A calendar item whose words are parts of the entry's text.
 fn calendar_item(node: &Node<'_>, entry_index: usize, text: &str) -> Result<Value, Fault> {
-    refuse_unknown(node, CALENDAR_ARGUMENTS)?;
+    check_known_arguments(node, CALENDAR_ARGUMENTS)?;
     let mut item = json!({ "kind": "CALENDAR", "entry_index": entry_index });
     for part in ["title", "location", "notes"] {
         if let Some(words) = node.optional(part)? {
@@ -418,7 +427,7 @@ fn calendar_item(node: &Node<'_>, entry_index: usize, text: &str) -> Result<Valu
     Ok(item)
 }
 
-/// Where words stand in a text.
+/// The byte range of words in a text.
 fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
     let wanted = words.text()?;
     let start = text.find(wanted).filter(|_| !wanted.is_empty());
@@ -429,41 +438,45 @@ fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
 }
 
 /// What was written, without its words: the caller has them.
-fn written(world: &World, who: &Principal, body: &Value) -> Value {
-    let view = world.view(who.viewer());
-    let committed = body.pointer("/bundle/entries").and_then(Value::as_array);
-    let ids = committed
+fn written_json(view: &View<'_>, outcome: &Outcome) -> Value {
+    let bundle = outcome.bundle;
+    let entries: Vec<Value> = bundle
         .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.get("entry_id")?.as_str());
-    let entries = ids
-        .filter_map(|id| view.entry(id.parse().ok()?))
-        .map(|entry| {
-            let mut shown = json!({
-                "entry_id": entry.id.to_string(),
-                "created_at_world": entry.time.as_str(),
-                "audience": audience_text(&view, entry),
-            });
-            if let Some(answered) = entry.reply_to {
-                shown["reply_to"] = answered.to_string().into();
-            }
-            shown
-        });
+        .flat_map(|id| view.entries_of_bundle(id))
+        .map(|(_, entry)| written_entry(view, entry))
+        .collect();
+    let items: Vec<Value> = bundle
+        .into_iter()
+        .flat_map(|id| view.items_of_bundle(id))
+        .map(written_item)
+        .collect();
     let mut answer = json!({
-        "bundle_id": body.pointer("/bundle/bundle_id"),
-        "entries": entries.collect::<Vec<_>>(),
-        "cursor_after": body.pointer("/projection/stream/cursor_after"),
+        "bundle_id": bundle.map(|id| id.to_string()),
+        "entries": entries,
+        "cursor_after": outcome.cursor_after,
     });
-    let items = body
-        .pointer("/bundle/pocket_items")
-        .and_then(Value::as_array);
-    let items: Vec<Value> = items.into_iter().flatten().map(item_ids).collect();
     if !items.is_empty() {
         answer["calendar"] = items.into();
     }
     answer
 }
 
-fn item_ids(item: &Value) -> Value {
-    json!({ "item_id": item.get("item_id"), "entry_id": item.get("entry_id"), "time": item.get("time") })
+fn written_entry(view: &View<'_>, entry: &Entry) -> Value {
+    let mut shown = json!({
+        "entry_id": entry.id.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "audience": audience_text(view, entry),
+    });
+    if let Some(answered) = entry.reply_to {
+        shown["reply_to"] = answered.to_string().into();
+    }
+    shown
+}
+
+fn written_item(item: &PocketItem) -> Value {
+    json!({
+        "item_id": item.id.to_string(),
+        "entry_id": item.entry.to_string(),
+        "time": item.time.as_ref().map(WorldTime::as_str),
+    })
 }

@@ -1,7 +1,7 @@
-//! Which routes a person's token opens: those listed here, in its own world, and no others.
+//! The routes that a person's token may use: those listed here, in its own world, and no others.
 //!
-//! The list is closed, so a route that is added is the owner's until somebody writes it down here.
-//! Another world is answered as one that there is not, whether it exists or not.
+//! A new route is for the owner only until it is added to the list. For another world the answer is
+//! the same whether that world exists or not.
 
 use axum::http::Method;
 use turnkeep_wire::ErrorCode;
@@ -10,11 +10,12 @@ use super::super::query::percent_decode;
 use crate::error::ApiError;
 use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
+use crate::world_caller::no_world;
 
-const OF_A_WORLD: &str = "/v1/worlds/{world}";
+const WORLD_PREFIX: &str = "/v1/worlds/{world}";
 
-/// What a person's token opens in its world.
-const IN_ITS_WORLD: &[(Method, &str)] = &[
+/// The routes that a person's token may use in its world.
+const PERSON_ROUTES: &[(Method, &str)] = &[
     (Method::GET, "/seat"),
     (Method::POST, "/invocations"),
     (Method::POST, "/beats"),
@@ -28,8 +29,8 @@ const IN_ITS_WORLD: &[(Method, &str)] = &[
     (Method::GET, "/schemas/{name}"),
 ];
 
-/// Refuses a caller for whom the route is not open. `route` is as the table of routes has it,
-/// `path` as it was asked for.
+/// Rejects a caller who may not use a route. `route` is the pattern in the table of routes, and
+/// `path` the path of the request.
 pub(crate) fn check(
     caller: &Caller,
     method: &Method,
@@ -45,37 +46,31 @@ pub(crate) fn check(
     } else {
         method
     };
-    if let Some(rest) = route.strip_prefix(OF_A_WORLD) {
-        let asked = world_of(path).unwrap_or_default();
-        let open = IN_ITS_WORLD
+    if let Some(rest) = route.strip_prefix(WORLD_PREFIX) {
+        let asked = world_in_path(path).unwrap_or_default();
+        let open = PERSON_ROUTES
             .iter()
             .any(|(known, tail)| known == method && *tail == rest);
         return match () {
             () if asked != own => Err(no_world(&asked)),
             () if open => Ok(()),
-            () => Err(owners_only()),
+            () => Err(owner_only_error()),
         };
     }
     match route {
         "/invocations" if own != DEFAULT_WORLD => Err(no_world(DEFAULT_WORLD)),
         "/invocations" | "/mcp" | "/healthz" | "/health" => Ok(()),
-        _ => Err(owners_only()),
+        _ => Err(owner_only_error()),
     }
 }
 
 /// The world that a path names.
-fn world_of(path: &str) -> Option<String> {
+fn world_in_path(path: &str) -> Option<String> {
     let segment = path.strip_prefix("/v1/worlds/")?.split('/').next()?;
     String::from_utf8(percent_decode(segment, false)?).ok()
 }
 
-/// The answer about a world that there is not, or not for this caller.
-pub(crate) fn no_world(name: &str) -> ApiError {
-    let message = format!("there is no world `{name}`");
-    ApiError::new(ErrorCode::NotFound, message).word(turnkeep_ledger::Code::NotFound)
-}
-
-fn owners_only() -> ApiError {
+fn owner_only_error() -> ApiError {
     let message = "this needs the owner's token: a person's opens its own world only";
     ApiError::new(ErrorCode::Forbidden, message).word(turnkeep_ledger::Code::Forbidden)
 }

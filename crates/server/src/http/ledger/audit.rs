@@ -1,8 +1,8 @@
-//! What was done with a world, what was made from it, and whether it is sound. It is the owner's.
+//! The audit of a world, the records derived from it, and its verification; for the owner only.
 //!
-//! Both are read from the world's own contexts in the store, oldest first. A token is shown without
-//! its secret's hash. What was made from a world may quote what the operator may not see, so
-//! reading it leaves a line.
+//! The handlers read the world's contexts in the store, oldest record first. A token is shown
+//! without the hash of its secret. Derived records may quote entries that the operator may not see,
+//! so reading them adds an audit line.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use turnkeep_ledger::as_of::ENTRIES_MAX;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::log::WorldContexts;
-use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::{log, record, verify};
+use turnkeep_ledger::verify::Report;
+use turnkeep_ledger::{Principal, log, record, verify};
 use turnkeep_store::{Store, Turn};
 use turnkeep_types::{ContextId, Timestamp};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{LinesQuery, VerifyQuery};
-use super::seat::{Named, Seat, leave_line};
-use super::tokens;
+use super::seat::{Named, Seat, add_audit_line};
+use super::shapes::{time_text, token_shape, verification_shape};
 use crate::error::ApiError;
 use crate::ledger::LedgerError;
 use crate::shared::Shared;
@@ -39,9 +39,9 @@ pub(crate) async fn lines(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<LinesQuery>,
     seat: Seat,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
     let context = seat.handle.contexts().await.map(|contexts| contexts.audit);
-    page(&shared, context, query).await
+    read_lines(&shared, context, query).await
 }
 
 /// What was made from the world: scenes, notes, and what its attached writer was told.
@@ -56,14 +56,14 @@ pub(crate) async fn derived(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<LinesQuery>,
     seat: Seat,
-) -> Result<Json<Value>, ApiError> {
-    leave_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
+) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
+    add_audit_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
     let context = seat
         .handle
         .contexts()
         .await
         .map(|contexts| contexts.derived);
-    page(&shared, context, query).await
+    read_lines(&shared, context, query).await
 }
 
 /// Checks everything that a world recorded against itself.
@@ -78,13 +78,13 @@ pub(crate) async fn verify(
     Query(query): Query<VerifyQuery>,
     Named(named): Named,
     seat: Result<Seat, ApiError>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::Verification>, ApiError> {
     let unreadable = named
         .get("world")
         .and_then(|world| shared.worlds.unreadable_contexts(world));
     let contexts = match (seat, unreadable) {
         (Ok(seat), _) => {
-            leave_line(
+            add_audit_line(
                 &seat.handle,
                 "audit-read",
                 &json!({ "what": "verify", "leaks": query.leaks }),
@@ -92,105 +92,91 @@ pub(crate) async fn verify(
             .await?;
             seat.handle.contexts().await
         }
-        // This is how its owner learns what is damaged; no line can be left there.
+        // An unreadable world is verified too, so that its owner learns what is damaged. It cannot
+        // get an audit line.
         (Err(_), Some(contexts)) => Some(contexts),
         (Err(error), None) => return Err(error),
     };
     let reader = Arc::clone(&shared);
     shared
-        .blocking(move || report(reader.store.store(), contexts, query).map(Json))
+        .blocking(move || verify_world(reader.store.store(), contexts, query).map(Json))
         .await
 }
 
-fn report(
+fn verify_world(
     store: &Store,
     contexts: Option<WorldContexts>,
     query: VerifyQuery,
-) -> Result<Value, ApiError> {
+) -> Result<wire::ledger::Verification, ApiError> {
     let Some(contexts) = contexts else {
-        return Ok(verify::Report::default().to_json());
+        return Ok(verification_shape(Report::default(), None));
     };
     let found = verify::verify(store, contexts).map_err(LedgerError::from)?;
-    let mut report = found.unwrap_or_default().to_json();
-    if query.leaks {
-        // A world of its own, so that nobody waits for the search. One that cannot be read has no
-        // leaks but faults.
-        let world = log::load(store, contexts).ok().flatten();
-        let leaks = world
+    let leaks = query.leaks.then(|| {
+        // Loads a second copy of the world, so that no other request waits for the search. A world
+        // that cannot be read has faults instead of leaks.
+        let loaded = log::load(store, contexts).ok().flatten();
+        loaded
             .map(|loaded| verify::leaks(&loaded.world))
-            .unwrap_or_default();
-        let shown = leaks.iter().map(|leak| {
-            json!({
-                "entry_id": leak.entry.to_string(),
-                "source_entry_id": leak.source.to_string(),
-                "text": leak.text,
-            })
-        });
-        report["leaks"] = shown.collect();
-    }
-    Ok(report)
+            .unwrap_or_default()
+    });
+    Ok(verification_shape(found.unwrap_or_default(), leaks))
 }
 
-async fn page(
+async fn read_lines(
     shared: &Arc<Shared>,
     context: Option<ContextId>,
     query: LinesQuery,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
     let Some(context) = context else {
-        return Ok(Json(json!({ "lines": [], "next_cursor": null })));
+        return Ok(Json(wire::ledger::AuditPage {
+            lines: Vec::new(),
+            next_cursor: None,
+        }));
     };
     let reader = Arc::clone(shared);
     let read = move || {
         let limit = query.limit.min(ENTRIES_MAX);
         let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
+        // One more than the page holds, to know whether another page follows.
         let turns = reader.store.store().range(context, from, limit + 1)?;
-        let shown = turns.iter().take(limit).map(|turn| line(&reader, turn));
-        let lines = shown.collect::<Result<Vec<_>, _>>()?;
-        let next_cursor = (turns.len() > limit).then(|| (query.cursor + limit).to_string());
-        Ok(Json(json!({ "lines": lines, "next_cursor": next_cursor })))
+        let shown = turns
+            .iter()
+            .take(limit)
+            .map(|turn| read_line(&reader, turn));
+        Ok(Json(wire::ledger::AuditPage {
+            lines: shown.collect::<Result<_, _>>()?,
+            next_cursor: (turns.len() > limit).then(|| (query.cursor + limit).to_string()),
+        }))
     };
     shared.blocking(read).await
 }
 
 /// A record as a line.
-fn line(shared: &Shared, turn: &Turn) -> Result<Value, ApiError> {
+fn read_line(shared: &Shared, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
     let payload = shared.store.store().payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
-    let AuditLine {
-        at,
-        principal,
-        what,
-        request,
-        details,
-    } = as_line(fact, turn.created_at);
-    let details: Value = serde_json::from_str(&details).unwrap_or_else(|_| details.into());
-    Ok(json!({
-        "at": WorldTime::from_timestamp(at).as_str(),
-        "principal": principal,
-        "what": what,
-        "request_id": request.as_deref(),
-        "details": details,
-    }))
+    Ok(fact_line(fact, turn.created_at))
 }
 
-fn as_line(fact: Fact, at: Timestamp) -> AuditLine {
-    let line = |what: &str, details: Value| AuditLine {
-        at,
-        principal: "owner".to_owned(),
+fn fact_line(fact: Fact, at: Timestamp) -> wire::ledger::AuditLine {
+    let line = |what: &str, details: Value| wire::ledger::AuditLine {
+        at: Some(time_text(at)),
+        principal: Principal::Owner.key(),
         what: what.to_owned(),
-        request: None,
-        details: details.to_string(),
+        request_id: None,
+        details,
     };
     match fact {
-        Fact::AuditLine(line) => line,
-        Fact::Config(config) => line("configured", config.to_json()),
+        Fact::AuditLine(recorded) => recorded_line(recorded),
+        Fact::Config(config) => line("configured", config.to_record()),
         Fact::Forked(fork) => line("forked", json!({ "world_id": fork.from.as_str() })),
-        Fact::Person(person) => line("person", person.to_json()),
-        Fact::Token(token) => line("token-minted", tokens::shape(&token)),
+        Fact::Person(person) => line("person", person.to_record()),
+        Fact::Token(token) => line("token-minted", json!(token_shape(&token))),
         Fact::Revoked(token) => line("token-revoked", json!({ "token_id": token.to_string() })),
-        Fact::Outcome(outcome) => AuditLine {
+        Fact::Outcome(outcome) => wire::ledger::AuditLine {
             principal: outcome.principal,
-            request: Some(outcome.request),
+            request_id: Some(outcome.request.to_string()),
             ..line("outcome", json!({ "rejection": outcome.rejection }))
         },
         Fact::Scene(scene) => line("scene", json!({ "text": scene.text })),
@@ -205,5 +191,23 @@ fn as_line(fact: Fact, at: Timestamp) -> AuditLine {
         Fact::Entry(_) | Fact::Time(_) | Fact::Item(_) | Fact::Bundle(_) => {
             line("reality", Value::Null)
         }
+    }
+}
+
+/// A line that was recorded as such. Its details are JSON in a text.
+fn recorded_line(recorded: AuditLine) -> wire::ledger::AuditLine {
+    let AuditLine {
+        at,
+        principal,
+        what,
+        request,
+        details,
+    } = recorded;
+    wire::ledger::AuditLine {
+        at: Some(time_text(at)),
+        principal,
+        what,
+        request_id: request.map(|request| request.to_string()),
+        details: serde_json::from_str(&details).unwrap_or_else(|_| details.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! What moves a world: envelopes, and envelopes that bring their own bundle.
+//! Requests that write to a world: envelopes, and envelopes with a bundle of their own.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
-use serde_json::Value;
-use turnkeep_ledger::{Code, Fault};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use turnkeep_ledger::{Code, Fault, proposal};
 use turnkeep_wire::json as wire;
 
 use super::super::contexts::REPLAYED;
@@ -17,14 +17,14 @@ use super::super::query::ActingQuery;
 use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
-use crate::ledger::LedgerAnswer;
+use crate::ledger::{BundleCheck, LedgerAnswer};
 use crate::mcp::check_not_of_another_agent;
 use crate::shared::Shared;
 
-/// Says that a request that only reads brought words or a time, which had no effect.
+/// Set if a request that only reads has words or a time of the operator, which have no effect.
 const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
 
-/// Says why the world's attached writer failed; the words are committed all the same.
+/// The reason why the world's attached writer failed. The operator's words are committed anyway.
 const WRITER_FAILED: HeaderName = HeaderName::from_static("writer-failed");
 
 /// Takes an envelope: the operator's words and times, and the world's attached writer is asked.
@@ -81,11 +81,11 @@ pub(crate) async fn beat(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought {
+    let BeatBody {
         envelope,
         bundle,
         expected_cursor,
-    } = brought(&mut body)?;
+    } = take_beat_body(&mut body)?;
     check_request_id(&seat, &envelope, "envelope.request_id")?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
     let beat = seat
@@ -108,17 +108,19 @@ pub(crate) async fn check(
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought {
+    let BeatBody {
         envelope,
         bundle,
         expected_cursor,
-    } = brought(&mut body)?;
+    } = take_beat_body(&mut body)?;
     check_request_id(&seat, &envelope, "envelope.request_id")?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
-    let checked = seat
+    let check = seat
         .handle
         .check_beat(&seat.who, envelope, bundle, expected_cursor, allowance);
-    Ok(respond(checked.await?))
+    let check = check.await?;
+    // The answer repeats the bundle, which may be large.
+    shared.blocking(move || Ok(respond_to_check(check))).await
 }
 
 /// Rejects the id of an agent's request, unless the agent writes for the caller.
@@ -127,15 +129,31 @@ fn check_request_id(seat: &Seat, envelope: &Value, path: &str) -> Result<(), Fau
     id.map_or(Ok(()), |id| check_not_of_another_agent(&seat.who, id, path))
 }
 
-/// What a beat brings.
-struct Brought {
+/// The bundle as it would be answered, without ids.
+fn respond_to_check(check: BundleCheck) -> Response {
+    let mut form = check.bundle;
+    let status = match check.rejection {
+        Some(reason) => {
+            form = proposal::rejected_form(&form, &reason);
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        None => {
+            form["rejection"] = json!({ "rejected": false, "reason": null });
+            StatusCode::OK
+        }
+    };
+    (status, axum::Json(json!({ "bundle": form }))).into_response()
+}
+
+/// The parts of a beat's body.
+struct BeatBody {
     envelope: Value,
     bundle: Value,
     expected_cursor: Option<String>,
 }
 
-/// Takes a body apart; it keeps the room for what is taken out.
-fn brought(body: &mut Json) -> Result<Brought, Fault> {
+/// Takes the parts out of a body. The body must live on: it holds the memory permit for them.
+fn take_beat_body(body: &mut Json) -> Result<BeatBody, Fault> {
     let root = body.root(Code::EnvelopeInvalid);
     if let Some(path) = root.unknown_field(&["envelope", "bundle", "expected_cursor"])? {
         let message = "is not one of envelope, bundle, expected_cursor";
@@ -147,7 +165,7 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
         .optional("expected_cursor")?
         .map(|node| node.text().map(str::to_owned));
     let expected_cursor = expected_cursor.transpose()?;
-    Ok(Brought {
+    Ok(BeatBody {
         envelope: body.take("envelope"),
         bundle: body.take("bundle"),
         expected_cursor,

@@ -1,7 +1,6 @@
-//! The JSON of requests to the ledger: parsed strictly, within bounds of size and depth.
+//! The JSON of requests to the ledger, parsed strictly and within limits of size and depth.
 //!
-//! The bound of size is that of all bodies, which lets the largest bundle through with every letter
-//! escaped.
+//! The size limit is that of all bodies. It admits the largest bundle with every character escaped.
 
 use std::sync::Arc;
 
@@ -42,12 +41,12 @@ impl FromRequest<Arc<Shared>> for Json {
 }
 
 impl Json {
-    /// The document with its path, for complaints; `code` is the word of those about its shape.
+    /// The document as a node, whose faults have paths. Faults about its shape have this code.
     pub(crate) fn root(&self, code: Code) -> json::Node<'_> {
         json::Node::root(&self.document, code)
     }
 
-    /// Takes a part out of the document; null if it is not there.
+    /// Takes a part out of the document; null if it is missing.
     pub(crate) fn take(&mut self, key: &str) -> Value {
         self.document
             .get_mut(key)

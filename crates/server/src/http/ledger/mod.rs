@@ -1,8 +1,8 @@
-//! The ledger's routes. This file is their table; a file per resource has the handlers.
+//! The ledger's routes. This file is their table; the handlers have a file per resource.
 //!
-//! Who asks comes from the gate, where and with whose eyes from [`seat::Seat`]. What a reader is
-//! answered is made in the ledger from that reader's view; nothing here looks into a world on its
-//! own.
+//! The gate identifies the caller by its token. [`seat::Seat`] adds the world and the person as whom
+//! the request acts. Readers get answers from their own view; only the owner's routes read a world
+//! or its records directly.
 
 pub(crate) mod access;
 mod audit;
@@ -11,10 +11,11 @@ mod body;
 mod persons;
 mod schemas;
 pub(crate) mod seat;
+mod shapes;
 pub(crate) mod stream;
 mod subscribe;
 mod tokens;
-pub(crate) mod tools;
+mod tools;
 mod views;
 mod worlds;
 

@@ -1,8 +1,7 @@
-//! The people of a world: added and listed. It is the owner's.
+//! Lists and adds the people of a world; for the owner only.
 
 use axum::Json;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use turnkeep_ledger::config::{PERSONS_MAX, Person};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::json::Node;
@@ -13,16 +12,18 @@ use super::super::extract::Query;
 use super::super::query::NoQuery;
 use super::body;
 use super::seat::Seat;
+use super::shapes::{person_list, person_shape};
 use crate::error::ApiError;
 
 /// Lists the people of a world.
 #[utoipa::path(get, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
-pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    let persons: Vec<_> = seat
-        .handle
-        .read(|world| world.people.iter().map(Person::to_json).collect());
-    Json(json!({ "persons": persons }))
+pub(crate) async fn list(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+) -> Json<wire::ledger::PersonList> {
+    let persons = seat.handle.read(person_list);
+    Json(wire::ledger::PersonList { persons })
 }
 
 /// Adds a person, or describes one anew: what is not said of somebody who is there stays as it is.
@@ -33,29 +34,31 @@ pub(crate) async fn add(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::Person>), ApiError> {
     let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
     seat.handle
-        .record_decided(move |world| described(world, &body.root(Code::ConfigInvalid)))
+        .record_decided(move |world| person_facts(world, &body.root(Code::ConfigInvalid)))
         .await?;
-    let shape = seat
+    let added = seat
         .handle
-        .read(|world| world.people.get(id.as_str()).map(Person::to_json));
-    Ok((StatusCode::CREATED, Json(shape.unwrap_or_default())))
+        .read(|world| world.people.get(id.as_str()).map(person_shape));
+    let added = added.ok_or_else(|| ApiError::internal("the added person is missing"))?;
+    Ok((StatusCode::CREATED, Json(added)))
 }
 
-/// The person as it is to be.
-fn described(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
+/// The facts that add a person or change a known one.
+fn person_facts(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
     let id = Person::read_id(root)?;
     let known = world.people.get(id.as_str()).cloned();
     let person = known
         .unwrap_or_else(|| Person::with_id(id))
         .with_changes(root)?;
-    may_be_added(world, &person)?;
+    check_may_be_added(world, &person)?;
     Ok(vec![Fact::Person(person)])
 }
 
-fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
+/// Rejects a person whose id is taken in another spelling, and one too many.
+fn check_may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
     if world
         .people
         .spelling(person.id.as_str())

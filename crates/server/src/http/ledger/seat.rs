@@ -1,9 +1,8 @@
-//! A seat in a world: which world, as whom, and with whose eyes.
+//! A seat in a world: the world of a request, and as whom the request acts in it.
 //!
-//! The owner may take a person's seat (`?as=PERSON`): then the request has exactly that person's
-//! rights and view. Where a route lets it, the owner may also read with nobody's eyes (`?audit=1`).
-//! Either leaves a line in the world's audit before the answer. A person has its own seat and no
-//! other.
+//! The owner may act as a person (`?as=PERSON`). Then the request has exactly that person's rights
+//! and view. Where a route allows it, the owner may also read all entries (`?audit=1`). Both add a
+//! line to the world's audit before the answer. A person can only act as itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +11,6 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
-use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::known_persons::{is_in_use, known_persons};
@@ -21,28 +19,86 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
-use super::access;
+use super::shapes::seat_shape;
 use crate::error::ApiError;
 use crate::ledger::{DEFAULT_WORLD, WorldHandle};
 use crate::principal::Caller;
 use crate::shared::Shared;
+use crate::world_caller::no_world;
 
 /// A seat in a world.
 pub(crate) struct Seat {
     /// The world.
     pub(crate) handle: Arc<WorldHandle>,
-    /// As whom.
+    /// The caller's identity in the world.
     pub(crate) who: Principal,
-    /// A person's token, if that is how the request came.
+    /// The token, if the caller is a person.
     pub(crate) token: Option<TokenId>,
-    /// Whether the owner reads with nobody's eyes.
+    /// Whether the owner reads all entries, whoever may see them.
     pub(crate) audit: bool,
 }
 
 impl Seat {
-    /// Whose eyes it has.
+    /// The reader whose view the request gets.
     pub(crate) fn viewer(&self) -> Viewer {
         self.who.viewer()
+    }
+
+    /// Decides as whom a caller acts. A person can only act as itself.
+    fn new(
+        caller: Caller,
+        handle: Arc<WorldHandle>,
+        query: &SeatQuery,
+        names: AllowedNames,
+    ) -> Result<Self, ApiError> {
+        let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
+        match (caller, &query.as_person, query.audit) {
+            (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
+            (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
+                Err(forbidden("only the owner may act as somebody else"))
+            }
+            (Caller::Person(person), _, false) => Ok(Self {
+                handle,
+                who: person.who,
+                token: Some(person.token),
+                audit: false,
+            }),
+            (Caller::Owner, Some(_), true) => {
+                Err(ApiError::bad_request("`as` and `audit` exclude each other"))
+            }
+            (Caller::Owner, Some(person), false) => {
+                let id = match names {
+                    AllowedNames::Known => known_person(&handle, person)?,
+                    AllowedNames::New => person_named(&handle, person)?,
+                };
+                Ok(Self {
+                    handle,
+                    who: Principal::Person { id, write: true },
+                    token: None,
+                    audit: false,
+                })
+            }
+            (Caller::Owner, None, audit) => Ok(Self {
+                handle,
+                who: Principal::Owner,
+                token: None,
+                audit,
+            }),
+        }
+    }
+
+    /// Adds an audit line if the owner acts as a person or reads all entries.
+    async fn record_use(&self, query: &SeatQuery, parts: &Parts) -> Result<(), ApiError> {
+        // With a person's token, `as` can only name that person.
+        let acting_as = query.as_person.as_deref().filter(|_| self.token.is_none());
+        let (what, person) = match acting_as {
+            Some(person) => ("acting-as", person),
+            None if self.audit => ("audit-read", ""),
+            None => return Ok(()),
+        };
+        let details =
+            json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
+        add_audit_line(&self.handle, what, &details).await
     }
 }
 
@@ -54,23 +110,15 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let handle = shared
-            .worlds
-            .find(name)?
-            .ok_or_else(|| access::no_world(name))?;
+        let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let names = if is_read(parts) {
             AllowedNames::Known
         } else {
             AllowedNames::New
         };
-        let seat = take(caller, handle, &query, names)?;
-        let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
-        let taken = taken.map(|person| ("acting-as", person));
-        if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
-            let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
-            leave_line(&seat.handle, what, &details).await?;
-        }
+        let seat = Seat::new(caller, handle, &query, names)?;
+        seat.record_use(&query, parts).await?;
         Ok(seat)
     }
 }
@@ -93,21 +141,11 @@ fn is_read(parts: &Parts) -> bool {
 #[utoipa::path(get, path = "/v1/worlds/{world}/seat", tag = "ledger",
     params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
     responses((status = 200, description = "With whose eyes it reads, and whether it writes", body = wire::ledger::Seat)))]
-pub(crate) async fn show(Query(ActingQuery): Query<ActingQuery>, seat: Seat) -> Json<Value> {
-    let write = !matches!(seat.who, Principal::Person { write: false, .. });
-    let view = seat.viewer();
-    Json(seat.handle.read(|world| {
-        let person =
-            |person: &Person| json!({ "person_id": person.id.as_str(), "display_label": person.label });
-        json!({
-            "world_id": world.config.world.as_str(),
-            "view": view.as_str(),
-            "write": write,
-            "operator_label": world.config.operator_label,
-            "registry": world.config.registry.word(),
-            "persons": world.people.iter().map(person).collect::<Vec<_>>(),
-        })
-    }))
+pub(crate) async fn show(
+    Query(ActingQuery): Query<ActingQuery>,
+    seat: Seat,
+) -> Json<wire::ledger::Seat> {
+    Json(seat.handle.read(|world| seat_shape(world, &seat.who)))
 }
 
 /// The path's segments by their names in the table of routes.
@@ -123,49 +161,7 @@ impl FromRequestParts<Arc<Shared>> for Named {
     }
 }
 
-fn take(
-    caller: Caller,
-    handle: Arc<WorldHandle>,
-    query: &SeatQuery,
-    names: AllowedNames,
-) -> Result<Seat, ApiError> {
-    let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
-    match (caller, &query.as_person, query.audit) {
-        (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
-        (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
-            Err(forbidden("only the owner may act as somebody else"))
-        }
-        (Caller::Person(person), _, false) => Ok(Seat {
-            handle,
-            who: person.who,
-            token: Some(person.token),
-            audit: false,
-        }),
-        (Caller::Owner, Some(_), true) => {
-            Err(ApiError::bad_request("`as` and `audit` exclude each other"))
-        }
-        (Caller::Owner, Some(person), false) => {
-            let id = match names {
-                AllowedNames::Known => known_person(&handle, person)?,
-                AllowedNames::New => person_named(&handle, person)?,
-            };
-            Ok(Seat {
-                handle,
-                who: Principal::Person { id, write: true },
-                token: None,
-                audit: false,
-            })
-        }
-        (Caller::Owner, None, audit) => Ok(Seat {
-            handle,
-            who: Principal::Owner,
-            token: None,
-            audit,
-        }),
-    }
-}
-
-/// A person of the world, or, in an open one, whoever may be one.
+/// A person of the world. In an open world, any name that may be a person's.
 pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
     let found = handle.read(|world| world.people.resolve(id, world.config.registry));
     found.map_err(|_| no_person(handle, id))
@@ -182,17 +178,18 @@ pub(crate) fn known_person(handle: &WorldHandle, id: &str) -> Result<Name, ApiEr
     }
 }
 
+/// The error about a person that the world does not know. It names those that would work.
 fn no_person(handle: &WorldHandle, id: &str) -> ApiError {
     let message = format!(
         "there is no person `{id}` in {}; there are: {}",
         handle.name(),
-        people_in_words(handle)
+        list_people(handle)
     );
     Fault::new(Code::NotFound, "", message).into()
 }
 
 /// Lists the persons whom the operator knows, and the operator by label: the first of many.
-fn people_in_words(handle: &WorldHandle) -> String {
+fn list_people(handle: &WorldHandle) -> String {
     handle.read(|world| {
         let known = known_persons(&world.view(Viewer::operator()));
         let persons = known.iter().filter(|person| person.id != Name::operator());
@@ -207,11 +204,11 @@ fn people_in_words(handle: &WorldHandle) -> String {
     })
 }
 
-/// So many people are named to whoever named nobody.
+/// How many people a message names.
 const NAMED_MAX: usize = 20;
 
-/// Leaves a line in a world's audit; the owner did something that is worth one.
-pub(crate) async fn leave_line(
+/// Adds a line about the owner to a world's audit.
+pub(crate) async fn add_audit_line(
     handle: &Arc<WorldHandle>,
     what: &str,
     details: &Value,

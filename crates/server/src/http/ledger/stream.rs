@@ -1,22 +1,24 @@
-//! What is visible: pages of a stream, and single entries.
+//! The entries that a caller may see: pages of a stream, and single entries.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
-use turnkeep_ledger::entry::Entry;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use turnkeep_ledger::ids::EntryId;
-use turnkeep_ledger::{Code, Fault, World, as_of, projection};
+use turnkeep_ledger::projection::PageRequest;
+use turnkeep_ledger::{Code, Fault, World, as_of};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{ReadingQuery, StreamQuery};
 use super::seat::{Named, Seat};
+use super::shapes::{audit_stream_shape, entry_with_reply};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
-/// What a request without an id of its own is called in a projection.
+/// The request id in a projection for a request that has none.
 pub(crate) const UNNAMED_REQUEST: &str = "";
 
 /// A page of the stream. It reads only.
@@ -34,37 +36,44 @@ pub(crate) async fn page(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<StreamQuery>,
     seat: Seat,
-) -> Result<Json<Value>, ApiError> {
-    shared
-        .blocking(move || Ok(Json(read(&seat, &query)?)))
-        .await
+) -> Result<Response, ApiError> {
+    let read = move || {
+        if seat.audit {
+            let page = seat
+                .handle
+                .read_long(|world| read_everything(world, &query))?;
+            return Ok(Json(page).into_response());
+        }
+        Ok(Json(read_visible(&seat, &query)?).into_response())
+    };
+    shared.blocking(read).await
 }
 
-fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
-    if seat.audit {
-        return seat.handle.read_long(|world| everything(world, query));
-    }
+fn read_visible(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     seat.handle.read_long(|world| {
         let view = world.view(seat.viewer());
-        let page =
-            projection::read_page(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
-        let mut page = page.map_err(|fault| at(fault, "cursor"))?;
-        if query.audience {
-            projection::add_audiences(&view, &mut page.value);
-        }
+        let request = PageRequest {
+            request: UNNAMED_REQUEST,
+            cursor: query.cursor.as_deref(),
+            limit: query.limit,
+            audiences: query.audience,
+        };
+        let page = request
+            .read(&view)
+            .map_err(|fault| with_path(fault, "cursor"))?;
         Ok(page.value)
     })
 }
 
-/// The same fault, about the parameter that the cursor came in.
-pub(crate) fn at(fault: Fault, path: &str) -> Fault {
+/// The same fault with the path of the parameter that has the cursor.
+pub(crate) fn with_path(fault: Fault, path: &str) -> Fault {
     Fault {
         path: path.to_owned(),
         ..fault
     }
 }
 
-fn everything(world: &World, query: &StreamQuery) -> Result<Value, Fault> {
+fn read_everything(world: &World, query: &StreamQuery) -> Result<wire::ledger::AuditStream, Fault> {
     let from = match query.cursor.as_deref() {
         None => 0,
         Some(cursor) => cursor
@@ -79,11 +88,13 @@ fn everything(world: &World, query: &StreamQuery) -> Result<Value, Fault> {
                 )
             })?,
     };
-    let (entries, next) = as_of::everything(world, from, query.limit);
-    let next = (next > 0).then(|| next.to_string());
-    Ok(
-        json!({ "stream": { "cursor_before": query.cursor, "cursor_after": next, "entries": entries } }),
-    )
+    let page = as_of::everything(world, from, query.limit);
+    let next = Some(page.next).filter(|next| *next > 0);
+    Ok(audit_stream_shape(
+        query.cursor.clone(),
+        next,
+        &page.entries,
+    ))
 }
 
 /// One entry, if it is visible. An entry that is hidden and one that there is not are one answer.
@@ -99,9 +110,9 @@ pub(crate) async fn entry(
     Query(ReadingQuery): Query<ReadingQuery>,
     seat: Seat,
     Named(named): Named,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::WriteEntry>, ApiError> {
     let text = named.get("entry").map(String::as_str).unwrap_or_default();
-    // A ref names it as well.
+    // A reference such as `entry:e_…` is accepted too.
     let id = text
         .strip_prefix("entry:")
         .unwrap_or(text)
@@ -112,24 +123,14 @@ pub(crate) async fn entry(
     found.map(Json).ok_or_else(|| missing().into())
 }
 
-fn find(world: &World, seat: &Seat, id: EntryId) -> Option<Value> {
+fn find(world: &World, seat: &Seat, id: EntryId) -> Option<wire::ledger::WriteEntry> {
     if seat.audit {
         let entry = world.any_entry(id)?;
-        return Some(with_reply_to(entry, entry.reply_to));
+        return Some(entry_with_reply(entry, entry.reply_to));
     }
     let view = world.view(seat.viewer());
     let entry = view.entry(id)?;
-    Some(with_reply_to(
-        entry,
-        view.replied_to(entry).map(|answered| answered.id),
-    ))
-}
-
-/// An entry with the entry that it answers, where the reader may know of that one.
-fn with_reply_to(entry: &Entry, answered: Option<EntryId>) -> Value {
-    let mut shown = entry.to_json();
-    if let Some(answered) = answered {
-        shown["reply_to"] = answered.to_string().into();
-    }
-    shown
+    // The view hides a reply to an entry that the reader may not see.
+    let reply_to = view.replied_to(entry).map(|answered| answered.id);
+    Some(entry_with_reply(entry, reply_to))
 }

@@ -1,9 +1,8 @@
-//! A view as it grows, as server-sent events: pages from a cursor on, then each page as it is
-//! written.
+//! A view as server-sent events: pages from a cursor on, then a page for each new commit.
 //!
-//! An event is a projection that holds at least one entry, and its id is the cursor behind it, so a
-//! reader resumes where it was. What is hidden from the reader sends nothing, not even a sign of
-//! life: those come by the clock alone. A subscription ends when its token no longer counts.
+//! An event is a projection with at least one entry. Its id is the cursor behind it, so a reader can
+//! resume there. Hidden entries cause no event and no ping: pings come at fixed intervals. A
+//! subscription ends when its token is revoked or expires.
 
 use std::sync::Arc;
 
@@ -11,14 +10,14 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::time::MissedTickBehavior;
-use turnkeep_ledger::projection::{self, PAGE_ENTRIES_MAX, Projection};
+use turnkeep_ledger::projection::{PAGE_ENTRIES_MAX, PageRequest, Projection};
 use turnkeep_ledger::{Fault, World, cursor};
 
 use super::super::extract::Query;
 use super::super::query::SubscribeQuery;
 use super::super::sse::{self, Sender};
 use super::seat::Seat;
-use super::stream::{UNNAMED_REQUEST, at};
+use super::stream::{UNNAMED_REQUEST, with_path};
 use crate::error::ApiError;
 use crate::ledger::{HeldPage, PageKey, SharedPage};
 use crate::shared::Shared;
@@ -84,21 +83,22 @@ impl Feed {
                 news = news.changed() => if news.is_err() { return } else { continue },
                 _ = ping.tick() => {}
             }
-            // A page that is asked for at all is asked for right after the commit.
+            // Other subscribers ask for a page right after the commit. At a ping none is needed any
+            // more.
             self.held = None;
-            if !self.counts() || self.sender.send(Ok(sse::PING.into())).await.is_err() {
+            if !self.is_token_valid() || self.sender.send(Ok(sse::PING.into())).await.is_err() {
                 return;
             }
         }
     }
 
-    /// Sends what is visible and was not sent yet; says whether the reader is still there.
+    /// Sends all visible entries that were not sent yet. Returns whether to go on.
     async fn catch_up(&mut self) -> bool {
         loop {
-            if !self.counts() {
+            if !self.is_token_valid() {
                 return false;
             }
-            let held = match self.page().await {
+            let held = match self.next_page().await {
                 Ok(Some(held)) => held,
                 Ok(None) => return true,
                 Err(error) => {
@@ -115,9 +115,8 @@ impl Feed {
         }
     }
 
-    /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets
-    /// the same one.
-    async fn page(&self) -> Result<Option<HeldPage>, ApiError> {
+    /// The next page, if it has an entry. Subscribers with the same view and cursor share it.
+    async fn next_page(&self) -> Result<Option<HeldPage>, ApiError> {
         let handle = &self.seat.handle;
         let key = PageKey {
             viewer: self.seat.viewer(),
@@ -148,14 +147,14 @@ impl Feed {
         let handle = Arc::clone(&self.seat.handle);
         let read = move || {
             handle
-                .read_long(|world| event_of(world, &key))
-                .map_err(|fault| at(fault, "cursor").into())
+                .read_long(|world| page_event(world, &key))
+                .map_err(|fault| with_path(fault, "cursor").into())
         };
         self.shared.blocking(read).await
     }
 
-    /// Whether whoever opened the subscription may still read.
-    fn counts(&self) -> bool {
+    /// Whether the token that opened the subscription is still valid.
+    fn is_token_valid(&self) -> bool {
         let Some(token) = self.seat.token else {
             return true;
         };
@@ -170,21 +169,17 @@ impl Feed {
 }
 
 /// The event of a page.
-fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
-    let view = world.view(key.viewer.clone());
-    let page = projection::read_page(
-        &view,
-        UNNAMED_REQUEST,
-        key.cursor.as_deref(),
-        PAGE_ENTRIES_MAX,
-    );
+fn page_event(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
+    let request = PageRequest {
+        request: UNNAMED_REQUEST,
+        cursor: key.cursor.as_deref(),
+        limit: PAGE_ENTRIES_MAX,
+        audiences: key.audience,
+    };
     let Projection {
-        mut value,
+        value,
         cursor_after,
-    } = page?;
-    if key.audience {
-        projection::add_audiences(&view, &mut value);
-    }
+    } = request.read(&world.view(key.viewer.clone()))?;
     let mut event = String::new();
     sse::push_event(
         &mut event,

@@ -1,11 +1,10 @@
-//! Persons' tokens: minted, listed and revoked. It is the owner's.
+//! Mints, lists and revokes persons' tokens; for the owner only.
 //!
-//! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is
-//! its BLAKE3, which says nothing about it, and nothing logs it.
+//! A secret has 256 random bits. The server shows it once, in the answer to the request that mints
+//! it. The server records only the BLAKE3 hash of the secret and never logs the secret.
 
 use axum::Json;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use turnkeep_ledger::fact::{Fact, Token};
 use turnkeep_ledger::ids::TokenId;
 use turnkeep_ledger::json::Node;
@@ -18,16 +17,22 @@ use super::super::extract::Query;
 use super::super::query::NoQuery;
 use super::body;
 use super::seat::{Named, Seat, person_named};
+use super::shapes::{minted_token_shape, token_shape};
 use crate::error::ApiError;
 use crate::ledger::token_text;
 
 /// Lists the tokens that count, without their secrets.
 #[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
     responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
-pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
+pub(crate) async fn list(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+) -> Json<wire::ledger::TokenList> {
     let mut tokens: Vec<Token> = seat.handle.read(|world| world.tokens().cloned().collect());
     tokens.sort_by_key(|token| (token.created_at, token.id));
-    Json(json!({ "tokens": tokens.iter().map(shape).collect::<Vec<_>>() }))
+    Json(wire::ledger::TokenList {
+        tokens: tokens.iter().map(token_shape).collect(),
+    })
 }
 
 /// Mints a token for a person. Its secret is in this answer and nowhere else.
@@ -38,32 +43,32 @@ pub(crate) async fn mint(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::MintedToken>), ApiError> {
     let now = seat.handle.now();
-    let asked = asked(&body.root(Code::ConfigInvalid), now)?;
+    let request = read_token_request(&body.root(Code::ConfigInvalid), now)?;
     let mut ids = seat.handle.ids();
     let secret = token_text(seat.handle.name(), &mut ids);
     let token = Token {
         id: TokenId(ids.draw()),
-        person: person_named(&seat.handle, asked.person)?,
-        write: asked.write,
+        person: person_named(&seat.handle, request.person)?,
+        write: request.write,
         created_at: now,
-        expires_at: asked.expires_at,
+        expires_at: request.expires_at,
         secret: *blake3::hash(secret.as_bytes()).as_bytes(),
     };
-    let mut minted = shape(&token);
-    minted["token"] = secret.into();
+    let minted = minted_token_shape(&token, secret);
     seat.handle.record(vec![Fact::Token(token)]).await?;
     Ok((StatusCode::CREATED, Json(minted)))
 }
 
-struct Asked<'a> {
+/// A request for a token.
+struct TokenRequest<'a> {
     person: &'a str,
     write: bool,
     expires_at: Option<Timestamp>,
 }
 
-fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
+fn read_token_request<'a>(root: &Node<'a>, now: Timestamp) -> Result<TokenRequest<'a>, Fault> {
     if let Some(path) = root.unknown_field(&["person_id", "write", "expires_at"])? {
         return Err(Fault::new(
             Code::UnknownField,
@@ -79,16 +84,17 @@ fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
         .unwrap_or(false);
     let expires_at = root
         .optional("expires_at")?
-        .map(|node| later(&node, now))
+        .map(|node| read_later_time(&node, now))
         .transpose()?;
-    Ok(Asked {
+    Ok(TokenRequest {
         person,
         write,
         expires_at,
     })
 }
 
-fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
+/// Reads a time in the future.
+fn read_later_time(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
     let format = || {
         Fault::new(
             Code::TimeFormat,
@@ -124,16 +130,4 @@ pub(crate) async fn revoke(
     })?;
     seat.handle.record(vec![Fact::Revoked(id)]).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// A token without its secret.
-pub(crate) fn shape(token: &Token) -> Value {
-    let time = |stamp: Timestamp| WorldTime::from_timestamp(stamp).as_str().to_owned();
-    json!({
-        "token_id": token.id.to_string(),
-        "person_id": token.person.as_str(),
-        "write": token.write,
-        "created_at": time(token.created_at),
-        "expires_at": token.expires_at.map(time),
-    })
 }

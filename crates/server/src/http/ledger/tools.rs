@@ -1,25 +1,25 @@
 //! Questions to the ledger: the four tools, and a person's capsule.
 //!
-//! A tool writes nothing and moves no clock. A person asks with its own eyes or the public's; the
+//! A tool writes nothing and moves no clock. A person asks with its own view or the public one; the
 //! owner asks as the operator.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
-use turnkeep_ledger::ids::TokenId;
-use turnkeep_ledger::tools::{Caller, ToolRequest, answer};
+use serde_json::Value;
+use turnkeep_ledger::capsule::Capsule;
+use turnkeep_ledger::tools::{self, Caller, ToolRequest};
 use turnkeep_ledger::{Fault, Principal};
-use turnkeep_wire::{ErrorCode, json as wire};
+use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{ActingQuery, ReadingQuery};
 use super::body;
 use super::seat::{Named, Seat, known_person};
 use crate::error::ApiError;
-use crate::ledger::WorldHandle;
 use crate::shared::Shared;
+use crate::world_caller::WorldCaller;
 
 /// Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
 #[utoipa::path(post, path = "/v1/worlds/{world}/tools", tag = "ledger",
@@ -37,10 +37,16 @@ pub(crate) async fn ask(
         who: seat.who,
         token: seat.token,
     };
-    world_caller
-        .ask_tool(&shared, body.document)
-        .await
-        .map(Json)
+    world_caller.count_call(&shared)?;
+    let caller = Caller::from_principal(&world_caller.who);
+    let work = move || {
+        let request = ToolRequest::parse(&body.document)?;
+        let answered: Result<Value, Fault> = world_caller
+            .handle
+            .read_long(|world| tools::answer(world, world.position(), &caller, &request, None));
+        Ok(Json(answered?))
+    };
+    shared.blocking(work).await
 }
 
 /// What there is to read about a person, with the reader's eyes.
@@ -58,10 +64,10 @@ pub(crate) async fn capsule(
     seat: Seat,
     Named(named): Named,
 ) -> Result<Json<Value>, ApiError> {
-    let person = named.get("person").map(String::as_str).unwrap_or_default();
+    let person = named.get("person").cloned().unwrap_or_default();
     let who = if seat.audit {
         Principal::Person {
-            id: known_person(&seat.handle, person)?,
+            id: known_person(&seat.handle, &person)?,
             write: false,
         }
     } else {
@@ -72,86 +78,10 @@ pub(crate) async fn capsule(
         who,
         token: seat.token,
     };
-    let constraints = json!({ "person_id": person });
-    let mut pack = world_caller
-        .ask_tool(
-            &shared,
-            world_caller.tool_request("CAPSULE_GET", "", &constraints),
-        )
-        .await?;
-    if let Some(pack) = pack.as_object_mut() {
-        // The caller sent no tool request, so the answer repeats no ids.
-        pack.shift_remove("tool_request_id");
-        pack.shift_remove("request_id");
-    }
-    Ok(Json(pack))
-}
-
-/// A caller of tools in one world.
-pub(crate) struct WorldCaller {
-    /// The world.
-    pub(crate) handle: Arc<WorldHandle>,
-    /// The caller's identity in the world.
-    pub(crate) who: Principal,
-    /// A person's token. Its calls are counted.
-    pub(crate) token: Option<TokenId>,
-}
-
-impl WorldCaller {
-    /// Counts a call of a person's token. Rejects the call if there were too many.
-    pub(crate) fn count_call(&self, shared: &Shared) -> Result<(), ApiError> {
-        self.token
-            .map_or(Ok(()), |token| shared.tool_rate.admit(token))
-    }
-
-    /// Rejects a token that was revoked or has expired meanwhile.
-    pub(crate) fn check_token(&self) -> Result<(), ApiError> {
-        let Some(token) = self.token else {
-            return Ok(());
-        };
-        let now = self.handle.now();
-        let counts = self.handle.read(|world| {
-            world
-                .token(token)
-                .is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
-        });
-        if counts {
-            Ok(())
-        } else {
-            Err(ApiError::new(
-                ErrorCode::Unauthorized,
-                "the token counts no more",
-            ))
-        }
-    }
-
-    /// Parses a tool request and returns the tool's answer.
-    pub(crate) async fn ask_tool(
-        &self,
-        shared: &Arc<Shared>,
-        request: Value,
-    ) -> Result<Value, ApiError> {
-        self.count_call(shared)?;
-        let (handle, caller) = (Arc::clone(&self.handle), Caller::from_principal(&self.who));
-        let work = move || {
-            let request = ToolRequest::parse(&request)?;
-            let answered: Result<Value, Fault> =
-                handle.read_long(|world| answer(world, world.position(), &caller, &request, None));
-            answered.map_err(ApiError::from)
-        };
-        shared.blocking(work).await
-    }
-
-    /// Builds a tool request for the caller.
-    pub(crate) fn tool_request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
-        let caller = Caller::from_principal(&self.who);
-        json!({
-            "tool_request_id": tool,
-            "request_id": tool,
-            "requested_by": {
-                "engine": "turnkeep", "actor": caller.identity, "knowledge_view": self.who.viewer().as_str(),
-            },
-            "tool": { "name": tool, "query_text": query_text, "constraints": constraints },
+    world_caller.count_call(&shared)?;
+    world_caller
+        .read_view(&shared, move |view| {
+            Ok(Json(Capsule::build(view, &person).pack()))
         })
-    }
+        .await
 }

@@ -1,10 +1,9 @@
-//! What somebody could see at a time: one's own, or anybody's for the audit.
+//! What a reader could see at a time: the caller's own view, or anybody's for the audit.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::Value;
 use turnkeep_ledger::ids::{Name, OPERATOR};
 use turnkeep_ledger::{Code, Fault, Viewer, World, as_of};
 use turnkeep_wire::json as wire;
@@ -12,6 +11,7 @@ use turnkeep_wire::json as wire;
 use super::super::extract::Query;
 use super::super::query::ViewsQuery;
 use super::seat::{Named, Seat, known_person};
+use super::shapes::{difference_shape, seen_shape};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -32,7 +32,7 @@ pub(crate) async fn view(
     Query(query): Query<ViewsQuery>,
     seat: Seat,
     Named(named): Named,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::ViewAnswer>, ApiError> {
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let own = seat.viewer().as_str() == person;
     if !seat.audit && (!own || query.vs.is_some()) {
@@ -46,41 +46,48 @@ pub(crate) async fn view(
         };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
-    let viewer = viewer(&seat, person)?;
+    let viewer = viewer_named(&seat, person)?;
     let vs = query
         .vs
         .as_deref()
-        .map(|other| self::viewer(&seat, other))
+        .map(|other| viewer_named(&seat, other))
         .transpose()?;
     let work = move || {
-        Ok(Json(
-            seat.handle
-                .read_long(|world| compare(world, &viewer, vs, &query))?,
-        ))
+        Ok(Json(seat.handle.read_long(|world| {
+            read_views(world, &viewer, vs, &query)
+        })?))
     };
     shared.blocking(work).await
 }
 
-fn viewer(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
+fn viewer_named(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
     known_person(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
-fn compare(
+/// The view at the requested time, or its difference to the other reader's view.
+fn read_views(
     world: &World,
     viewer: &Viewer,
     vs: Option<Viewer>,
     query: &ViewsQuery,
-) -> Result<Value, Fault> {
+) -> Result<wire::ledger::ViewAnswer, Fault> {
     let at = match &query.as_of {
         None => world.position(),
         Some(as_of) => as_of::position(world, viewer, as_of, "as_of")?,
     };
     let view = world.view_at(viewer.clone(), at);
     Ok(match vs {
-        None => as_of::seen(&view, query.limit),
-        Some(other) => as_of::difference(&view, &world.view_at(other, at), query.limit),
+        None => seen_shape(&view, &as_of::seen(&view, query.limit)),
+        Some(other) => {
+            let other = world.view_at(other, at);
+            difference_shape(
+                &view,
+                &other,
+                &as_of::difference(&view, &other, query.limit),
+            )
+        }
     })
 }

@@ -1,4 +1,4 @@
-//! Worlds: made, listed, shown, changed and forked. All of it is the owner's.
+//! Creates, lists, shows, changes and forks worlds; for the owner only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,14 +6,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::{NAME_RULE, PERSONS_MAX, People, Person};
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::{Name, WORLD};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::world::Rehydrations;
 use turnkeep_ledger::{Code, Config, Fault, Viewer, World};
 use turnkeep_wire::json as wire;
 
@@ -21,8 +19,8 @@ use super::super::extract::Query;
 use super::super::query::NoQuery;
 use super::body;
 use super::seat::Seat;
+use super::shapes::world_shape;
 use crate::error::ApiError;
-use crate::ledger::WorldHandle;
 use crate::shared::Shared;
 
 /// Lists the worlds.
@@ -31,14 +29,14 @@ use crate::shared::Shared;
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-) -> Json<Value> {
-    let worlds: Vec<_> = shared
-        .worlds
-        .list()
-        .iter()
-        .map(|handle| shape(handle))
-        .collect();
-    Json(json!({ "worlds": worlds }))
+) -> Json<wire::ledger::WorldList> {
+    let worlds = shared.worlds.list();
+    Json(wire::ledger::WorldList {
+        worlds: worlds
+            .iter()
+            .map(|handle| handle.read(world_shape))
+            .collect(),
+    })
 }
 
 /// Makes a world.
@@ -48,23 +46,23 @@ pub(crate) async fn create(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
-    few_people(&root)?;
+    check_people_count(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;
-    distinct(&persons)?;
+    check_distinct(&persons)?;
     let mut people = People::default();
     for person in &persons {
         people.add(person.clone());
     }
-    known_writers(&config, &people)?;
+    check_writer_persons(&config, &people)?;
     let handle = shared.worlds.create(config, persons).await?;
-    Ok((StatusCode::CREATED, Json(shape(&handle))))
+    Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }
 
-/// No list of people is longer than a world may have persons.
-fn few_people(root: &Node<'_>) -> Result<(), Fault> {
+/// Rejects a list of more people than a world may have.
+fn check_people_count(root: &Node<'_>) -> Result<(), Fault> {
     for key in ["persons", "writer_persons"] {
         if let Some(node) = root.optional(key)?
             && node.items()?.len() > PERSONS_MAX
@@ -77,8 +75,8 @@ fn few_people(root: &Node<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Ids are unique ignoring case.
-fn distinct(persons: &[Person]) -> Result<(), Fault> {
+/// Rejects two persons whose ids differ at most in upper and lower case.
+fn check_distinct(persons: &[Person]) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     let again = persons
         .iter()
@@ -93,8 +91,8 @@ fn distinct(persons: &[Person]) -> Result<(), Fault> {
     })
 }
 
-/// The attached writer's persons are people of the world, each once.
-fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
+/// Rejects an attached writer whose persons are unknown or named twice.
+fn check_writer_persons(config: &Config, people: &People) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for (index, name) in config.writer_persons.iter().flatten().enumerate() {
         let refuse = |message| {
@@ -116,8 +114,8 @@ fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
 /// Shows a world.
 #[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
     responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
-pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
-    Json(shape(&seat.handle))
+pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<wire::ledger::World> {
+    Json(seat.handle.read(world_shape))
 }
 
 /// Changes a world's configuration; `profile` and `clock` are fixed.
@@ -128,24 +126,24 @@ pub(crate) async fn change(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<wire::ledger::World>, ApiError> {
     seat.handle
-        .record_decided(move |world| changed(world, &body))
+        .record_decided(move |world| change_facts(world, &body))
         .await?;
-    Ok(Json(shape(&seat.handle)))
+    Ok(Json(seat.handle.read(world_shape)))
 }
 
-/// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
-fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
+/// The facts that change a configuration. A new zone is also a declaration about time, as in a beat.
+fn change_facts(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
-    few_people(&root)?;
+    check_people_count(&root)?;
     let config = world.config.with_changes(&root)?;
     if root
         .optional("writer_persons")?
         .or(root.optional("registry")?)
         .is_some()
     {
-        known_writers(&config, &world.people)?;
+        check_writer_persons(&config, &world.people)?;
     }
     let declared = root.optional("timezone")?.map(|_| {
         let to = ClockState {
@@ -172,7 +170,7 @@ pub(crate) async fn fork(
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let root = body.root(Code::ConfigInvalid);
     if let Some(path) = root.unknown_field(&["world_id", "at"])? {
         return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
@@ -185,35 +183,5 @@ pub(crate) async fn fork(
             .transpose()
     };
     let handle = shared.worlds.fork(&seat.handle, name, point).await?;
-    Ok((StatusCode::CREATED, Json(shape(&handle))))
-}
-
-/// A world as its owner sees it.
-fn shape(handle: &WorldHandle) -> Value {
-    handle.read(|world| {
-        let mut shape = world.config.to_json();
-        let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
-        let forked = world
-            .forked
-            .as_ref()
-            .map(|fork| json!({ "world_id": fork.from.as_str() }));
-        shape["timezone"] = world.clock.timezone.as_str().into();
-        shape["persons"] = persons.into();
-        shape["forked_from"] = forked.into();
-        shape["rehydrations"] = rehydrations(world.rehydrations());
-        shape["world_time"] = json!({
-            "time": world.clock.time.as_str(),
-            "timezone": world.clock.timezone.as_str(),
-            "paused": world.clock.paused,
-        });
-        shape
-    })
-}
-
-/// How often the attached writer began anew because it was full, and what it was told of the past.
-fn rehydrations(of: Rehydrations) -> Value {
-    let last = of
-        .last
-        .map(|last| json!({ "carried_entries": last.entries, "dropped_entries": last.dropped }));
-    json!({ "count": of.count, "last": last })
+    Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }

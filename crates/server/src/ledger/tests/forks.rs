@@ -67,7 +67,7 @@ fn answers(handle: &WorldHandle) -> Vec<Value> {
             all.extend(READERS.map(|about| tool(world, &who, "CAPSULE_GET", "", Some(about))));
             all.push(tool(world, &who, "SCENE_PACK_BUILD", "", None));
             all.push(
-                json!({ "people": world.people.iter().map(Person::to_json).collect::<Vec<_>>() }),
+                json!({ "people": world.people.iter().map(Person::to_record).collect::<Vec<_>>() }),
             );
             all
         })

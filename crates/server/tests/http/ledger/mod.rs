@@ -9,6 +9,7 @@ mod payments;
 mod principals;
 mod raw;
 mod rehydrations;
+mod shapes;
 mod subscribe;
 mod table;
 mod unchanged;

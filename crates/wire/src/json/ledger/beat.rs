@@ -141,7 +141,7 @@ shapes! {
         /// CALENDAR or MESSAGE.
         kind: String,
         /// Which entry of the bundle it is of.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         entry_index: Option<u64>,
         /// Assigned at commit.
         #[serde(default)]

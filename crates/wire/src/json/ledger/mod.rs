@@ -1,9 +1,12 @@
 //! The JSON of the ledger: worlds, persons and tokens, envelopes and bundles, projections, tool
 //! requests and packs.
 //!
-//! These types document the ledger's JSON and decode its responses. The ledger itself validates
-//! requests and reports the path of a fault. Only envelopes may have further fields. Times are
-//! strings as the caller wrote them; ids are opaque.
+//! The server answers with these types about worlds, persons, tokens, views of the past and the
+//! audit. The ledger itself makes projections, bundles and packs, because it records hashes of
+//! them; for those, these types are the documentation and decode responses, and a test of the
+//! server proves that both forms are equal. The ledger validates requests and reports the path of a
+//! fault. Only envelopes may have further fields. Times are strings as the caller wrote them; ids
+//! are opaque.
 
 /// Declares shapes: structs whose fields are all public.
 macro_rules! shapes {

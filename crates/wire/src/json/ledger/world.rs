@@ -198,7 +198,7 @@ shapes! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         aliases: Option<Vec<String>>,
         /// One line about who this is.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default)]
         identity: Option<String>,
         /// Whether this is a human.
         #[serde(default, skip_serializing_if = "Option::is_none")]
