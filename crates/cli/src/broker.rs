@@ -1,7 +1,7 @@
 //! How a command reaches the broker, and how it tells what the broker refused.
 
 pub(crate) mod fit;
-pub(crate) mod name;
+pub(crate) mod known_sessions;
 pub(crate) mod outlets;
 pub(crate) mod serve;
 
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(45);
 
 /// Where the broker's socket is.
-pub(crate) fn socket() -> Result<PathBuf> {
+pub(crate) fn broker_socket_path() -> Result<PathBuf> {
     let dir = runtime_dir().ok_or_else(|| {
         Failure::new("XDG_RUNTIME_DIR is not set to an absolute path, so there is no place for the broker")
             .hint("log in through the desktop or `loginctl`, or set it to a directory of your own, mode 0700")
@@ -28,8 +28,9 @@ pub(crate) fn socket() -> Result<PathBuf> {
 }
 
 /// Connects to the broker.
-pub(crate) fn connect() -> Result<Connection> {
-    Connection::open(&socket()?, Role::Client, ANSWER_WITHIN).map_err(explained)
+pub(crate) fn connect_to_broker() -> Result<Connection> {
+    Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)
+        .map_err(explain_broker_error)
 }
 
 /// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were
@@ -52,7 +53,7 @@ pub(crate) fn deliver_as<T>(
     clippy::needless_pass_by_value,
     reason = "it is what an error is mapped with"
 )]
-pub(crate) fn explained(error: BrokerError) -> anyhow::Error {
+pub(crate) fn explain_broker_error(error: BrokerError) -> anyhow::Error {
     let hint = match (&error, error.reason()) {
         (BrokerError::Unreachable { .. }, _) => {
             "start it with `turnkeep broker`, or with everything else by `turnkeep up`"
@@ -81,13 +82,13 @@ pub(crate) fn explained(error: BrokerError) -> anyhow::Error {
             "answer it in its terminal first, or paste all the same with --force"
         }
         (_, Some(Reason::Busy)) => "try again in a moment",
-        _ => return Failure::new(plain(&error)).into(),
+        _ => return Failure::new(describe_refusal(&error)).into(),
     };
-    Failure::new(plain(&error)).hint(hint).into()
+    Failure::new(describe_refusal(&error)).hint(hint).into()
 }
 
 /// The broker's word as a sentence.
-fn plain(error: &BrokerError) -> String {
+fn describe_refusal(error: &BrokerError) -> String {
     let BrokerError::Refused(refusal) = error else {
         return error.to_string();
     };

@@ -29,11 +29,11 @@ pub(crate) enum ValueKind {
 }
 
 /// What may stand in the place of the last of these words. The first is the program's name.
-pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
+pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
     let Some((current, before)) = words.split_last() else {
         return Completion::Anything;
     };
-    let place = Place::find(cli, before);
+    let place = CursorPlace::find(cli, before);
     if place.is_foreign {
         return Completion::Anything;
     }
@@ -42,10 +42,12 @@ pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
     }
     if let Some((option, _)) = current.split_once('=') {
         // A shell completes what stands behind the last sign by itself.
-        return place.option(option).map_or(Completion::Anything, values_of);
+        return place
+            .find_option(option)
+            .map_or(Completion::Anything, values_of);
     }
     if current.starts_with('-') {
-        return Completion::Words(place.options());
+        return Completion::Words(place.option_names());
     }
     let commands: Vec<String> = place
         .command
@@ -63,7 +65,7 @@ pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
 }
 
 /// Where in the command line the cursor is.
-struct Place<'a> {
+struct CursorPlace<'a> {
     command: &'a Command,
     /// Options of the commands around it that may stand here too.
     globals: Vec<&'a Arg>,
@@ -75,7 +77,7 @@ struct Place<'a> {
     is_foreign: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CursorPlace<'a> {
     fn find(cli: &'a Command, before: &[String]) -> Self {
         let mut place = Self {
             command: cli,
@@ -85,12 +87,12 @@ impl<'a> Place<'a> {
             is_foreign: false,
         };
         for word in before.iter().skip(1) {
-            place.take(word);
+            place.read_word(word);
         }
         place
     }
 
-    fn take(&mut self, word: &str) {
+    fn read_word(&mut self, word: &str) {
         if self.waiting.take().is_some() || self.is_foreign {
             return;
         }
@@ -99,7 +101,7 @@ impl<'a> Place<'a> {
         } else if word.starts_with('-') && word.len() > 1 {
             let takes_value = |option: &&Arg| option.get_action().takes_values();
             self.waiting = self
-                .option(word)
+                .find_option(word)
                 .filter(|_| !word.contains('='))
                 .filter(takes_value);
         } else if let Some(sub) = self
@@ -128,7 +130,7 @@ impl<'a> Place<'a> {
     }
 
     /// The option that is written so.
-    fn option(&self, word: &str) -> Option<&'a Arg> {
+    fn find_option(&self, word: &str) -> Option<&'a Arg> {
         let word = word.split('=').next().unwrap_or(word);
         self.all_options()
             .find(|arg| match word.strip_prefix("--") {
@@ -139,7 +141,7 @@ impl<'a> Place<'a> {
             })
     }
 
-    fn options(&self) -> Vec<String> {
+    fn option_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .all_options()
             .filter_map(|arg| arg.get_long())
@@ -192,7 +194,7 @@ mod tests {
 
     fn check(line: &str, expect: &Completion) {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        assert_eq!(complete(&command_line(), &words), *expect, "{line:?}");
+        assert_eq!(complete_line(&command_line(), &words), *expect, "{line:?}");
     }
 
     #[test]
@@ -239,7 +241,7 @@ mod tests {
     fn commands_options_and_possible_values_are_words() {
         let words = |line: &str| {
             let typed: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            match complete(&command_line(), &typed) {
+            match complete_line(&command_line(), &typed) {
                 Completion::Words(words) => words,
                 other => panic!("{line:?}: {other:?}"),
             }

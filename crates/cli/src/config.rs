@@ -25,7 +25,7 @@ use turnkeep_types::Limits;
 
 pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
-pub(crate) use setting::{Setting, Source};
+pub(crate) use setting::{Setting, Source, durability_text};
 
 use crate::failure::Failure;
 use setting::Sources;
@@ -179,29 +179,31 @@ impl Config {
     ) -> Result<Self> {
         let path = file_path(reach, env)?;
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
-        let mut raw = file::read(&path, must_exist)?;
+        let mut raw = file::read_file(&path, must_exist)?;
         let presets = raw.take_presets(&path)?;
         let from = Sources { env, file: &path };
         let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
         let config = Self {
             data: from
-                .path("data", reach.data.clone(), raw.data)?
-                .or_else(|| default_data(env))?,
+                .find_path("data", reach.data.clone(), raw.data)?
+                .or_else(|| default_data_dir(env))?,
             server: from
-                .text("server", reach.server.clone(), raw.server)
+                .find_text("server", reach.server.clone(), raw.server)
                 .optional(),
-            token: from.text("token", reach.token.clone(), None).optional(),
+            token: from
+                .find_text("token", reach.token.clone(), None)
+                .optional(),
             tls_ca: from
-                .path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
+                .find_path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
                 .optional(),
             listen: from
-                .with("listen", serve.listen, raw.listen, setting::parse_addr)?
-                .or(loopback(9009)),
+                .find_with("listen", serve.listen, raw.listen, setting::parse_addr)?
+                .or(loopback_addr(9009)),
             http: from
-                .with("http", serve.http, raw.http, setting::parse_addr)?
-                .or(loopback(9010)),
+                .find_with("http", serve.http, raw.http, setting::parse_addr)?
+                .or(loopback_addr(9010)),
             durability: from
-                .with(
+                .find_with(
                     "durability",
                     serve.durability,
                     raw.durability,
@@ -209,23 +211,23 @@ impl Config {
                 )?
                 .or(Durability::Fsync),
             memory_budget: from
-                .with(
+                .find_with(
                     "memory-budget",
                     serve.memory_budget,
                     raw.memory_budget,
                     memory::parse_budget,
                 )?
                 .or_else(|| Ok(memory::default_budget_bytes()))?,
-            strict_types: from.switch("strict-types", serve.strict_types, raw.strict_types)?,
-            no_auth: from.switch("no-auth", serve.no_auth, raw.no_auth)?,
+            strict_types: from.find_switch("strict-types", serve.strict_types, raw.strict_types)?,
+            no_auth: from.find_switch("no-auth", serve.no_auth, raw.no_auth)?,
             tls_cert: from
-                .path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
+                .find_path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
                 .optional(),
             tls_key: from
-                .path("tls-key", serve.tls_key.clone(), raw.tls_key)?
+                .find_path("tls-key", serve.tls_key.clone(), raw.tls_key)?
                 .optional(),
-            allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
-            allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
+            allow_host: from.find_list("allow-host", &serve.allow_host, raw.allow_host),
+            allow_origin: from.find_list("allow-origin", &serve.allow_origin, raw.allow_origin),
             broker: raw.broker.unwrap_or_default().resolve(from)?,
             desktop: raw.desktop.unwrap_or_default().resolve(from)?,
             limits: limit_settings.limits(),
@@ -233,11 +235,11 @@ impl Config {
             presets,
             file: path.clone(),
         };
-        config.check()?;
+        config.check_tls_pair()?;
         Ok(config)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_tls_pair(&self) -> Result<()> {
         if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
             return Ok(());
         }
@@ -252,7 +254,7 @@ impl Config {
     pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
         let limits = self.limit_settings.rows().into_iter();
         let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
-        self.settings()
+        self.general_rows()
             .into_iter()
             .chain(self.broker.rows())
             .chain(self.desktop.rows())
@@ -260,44 +262,41 @@ impl Config {
             .collect()
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value, Source)> {
+    fn general_rows(&self) -> Vec<(&'static str, Value, Source)> {
         let token = self
             .token
             .as_ref()
             .map(|token| token.as_ref().map(|_| "(set)"));
         vec![
-            row("data", &self.data),
-            row("server", &self.server),
-            row("token", &token),
-            row("tls_ca", &self.tls_ca),
-            row("listen", &self.listen),
-            row("http", &self.http),
-            row(
+            setting_row("data", &self.data),
+            setting_row("server", &self.server),
+            setting_row("token", &token),
+            setting_row("tls_ca", &self.tls_ca),
+            setting_row("listen", &self.listen),
+            setting_row("http", &self.http),
+            setting_row(
                 "durability",
-                &self
-                    .durability
-                    .as_ref()
-                    .map(|kind| setting::durability_text(*kind)),
+                &self.durability.as_ref().map(|kind| durability_text(*kind)),
             ),
-            row("memory_budget", &self.memory_budget),
-            row("strict_types", &self.strict_types),
-            row("no_auth", &self.no_auth),
-            row("tls_cert", &self.tls_cert),
-            row("tls_key", &self.tls_key),
-            row("allow_host", &self.allow_host),
-            row("allow_origin", &self.allow_origin),
+            setting_row("memory_budget", &self.memory_budget),
+            setting_row("strict_types", &self.strict_types),
+            setting_row("no_auth", &self.no_auth),
+            setting_row("tls_cert", &self.tls_cert),
+            setting_row("tls_key", &self.tls_key),
+            setting_row("allow_host", &self.allow_host),
+            setting_row("allow_origin", &self.allow_origin),
         ]
     }
 }
 
-fn row<T: serde::Serialize>(
+fn setting_row<T: serde::Serialize>(
     name: &'static str,
     setting: &Setting<T>,
 ) -> (&'static str, Value, Source) {
     (name, json!(setting.value), setting.source.clone())
 }
 
-fn loopback(port: u16) -> SocketAddr {
+fn loopback_addr(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
@@ -309,14 +308,14 @@ fn file_path(reach: &ReachFlags, env: Environment<'_>) -> Result<PathBuf> {
     {
         return Ok(path);
     }
-    Ok(home(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
+    Ok(xdg_dir(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
 }
 
-fn default_data(env: Environment<'_>) -> Result<PathBuf> {
-    Ok(home(env, "XDG_DATA_HOME", ".local/share")?.join("turnkeep"))
+fn default_data_dir(env: Environment<'_>) -> Result<PathBuf> {
+    Ok(xdg_dir(env, "XDG_DATA_HOME", ".local/share")?.join("turnkeep"))
 }
 
-fn home(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
+fn xdg_dir(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
     let named = env(variable)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());

@@ -119,12 +119,13 @@ impl DataDir {
     /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its
     /// mode.
     pub(crate) fn create(&self) -> Result<()> {
-        private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
+        create_private_dir(&self.path)
+            .with_context(|| format!("cannot create {}", self.path.display()))
     }
 
     /// The token, if there is one.
     pub(crate) fn token(&self) -> Result<Option<String>> {
-        token_file::read(&self.path.join("token"))
+        token_file::read_token(&self.path.join("token"))
     }
 
     /// The token, made now if there is none.
@@ -140,7 +141,7 @@ impl DataDir {
     }
 
     /// What the server that runs here, or ran here and was killed, says about itself.
-    pub(crate) fn note(&self) -> Option<ServerNote> {
+    pub(crate) fn server_note(&self) -> Option<ServerNote> {
         let bytes = fs::read(self.note_path()).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
@@ -148,7 +149,7 @@ impl DataDir {
     /// The note of the process that holds the directory's lock. The note of a killed server
     /// outlives it, and where that one listened, the server of another store may listen now.
     pub(crate) fn holders_note(&self) -> Option<ServerNote> {
-        let note = self.note()?;
+        let note = self.server_note()?;
         match DataDirLock::acquire(&self.path) {
             Err(LockError::Held { pid, .. }) if pid == note.pid.to_string() => Some(note),
             _ => None,
@@ -159,7 +160,7 @@ impl DataDir {
     pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
         let path = self.note_path();
         let write = || {
-            private_dir(&self.path.join("run"))?;
+            create_private_dir(&self.path.join("run"))?;
             write_private(&path, &serde_json::to_vec(note)?)
         };
         write().with_context(|| format!("cannot write {}", path.display()))
@@ -176,7 +177,7 @@ impl DataDir {
     }
 
     /// The failure of a command that needs a store where there is none.
-    pub(crate) fn missing(&self) -> anyhow::Error {
+    pub(crate) fn missing_store_error(&self) -> anyhow::Error {
         if let Err(error) = fs::read_dir(&self.path)
             && let Err(denied) = refuse_denied(&self.path, &error)
         {
@@ -204,7 +205,7 @@ fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
     )
 }
 
-fn private_dir(path: &Path) -> io::Result<()> {
+fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -255,13 +256,13 @@ mod tests {
             passing: false,
         };
         dir.leave_note(&note).unwrap();
-        assert_eq!(dir.note(), Some(note));
+        assert_eq!(dir.server_note(), Some(note));
         assert_eq!(mode(dir.path()), 0o700);
         assert_eq!(mode(&dir.path().join("token")), 0o600);
         assert_eq!(mode(&dir.path().join("run")), 0o700);
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
-        assert_eq!(dir.note(), None);
+        assert_eq!(dir.server_note(), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) fn runtime_dir() -> Option<PathBuf> {
 }
 
 /// The desktop around this process.
-pub(crate) fn surroundings() -> DesktopEnvironment {
+pub(crate) fn desktop_environment() -> DesktopEnvironment {
     let terminal = Path::new("/dev/tty");
     DesktopEnvironment {
         display: process_environment("DISPLAY"),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::http::Refused;
+use crate::http::HttpRefusal;
 
 /// An error that knows what the person may do about it.
 #[derive(Debug, thiserror::Error)]
@@ -45,14 +45,14 @@ impl Failure {
 /// A command that did its work and found something wrong, which it has already said.
 #[derive(Debug, thiserror::Error)]
 #[error("the check found problems")]
-pub(crate) struct Unsound;
+pub(crate) struct ProblemsReported;
 
 /// Tells the person, or the program that asked for JSON, about an error and chooses the exit code.
-pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
+pub(crate) fn report_error(error: &anyhow::Error, is_json: bool) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    if error.is::<Unsound>() {
+    if error.is::<ProblemsReported>() {
         return ExitCode::from(1);
     }
     let failure = error
@@ -60,10 +60,10 @@ pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
         .find_map(|cause| cause.downcast_ref::<Failure>());
     let refused = error
         .chain()
-        .find_map(|cause| cause.downcast_ref::<Refused>());
+        .find_map(|cause| cause.downcast_ref::<HttpRefusal>());
     let hint = failure.and_then(|failure| failure.hint.clone());
     let hint = hint
-        .or_else(|| refused.and_then(Refused::hint))
+        .or_else(|| refused.and_then(HttpRefusal::hint))
         .or_else(|| io_hint(error));
     if is_json {
         eprintln!("{}", json!({ "error": format!("{error:#}"), "hint": hint }));

@@ -27,7 +27,7 @@ pub(crate) struct FreshDir {
 
 impl FreshDir {
     /// Makes the directory if need be and locks it; refuses one that holds anything.
-    pub(crate) fn take(dir: DataDir) -> Result<Self> {
+    pub(crate) fn prepare(dir: DataDir) -> Result<Self> {
         refuse_content(&dir)?;
         let path = std::path::absolute(dir.path()).context("cannot name the data directory")?;
         let files = ["log", "LOCK"].map(|name| path.join(name));
@@ -37,7 +37,7 @@ impl FreshDir {
             .chain(folders)
             .filter(|path| !path.exists())
             .collect();
-        let locked = dir.create().and_then(|()| block_on(local::lock(&dir)));
+        let locked = dir.create().and_then(|()| block_on(local::lock_dir(&dir)));
         match locked {
             Ok(lock) => Ok(Self {
                 dir,
@@ -46,7 +46,7 @@ impl FreshDir {
                 _lock: lock,
             }),
             Err(error) => {
-                remove(&made);
+                remove_made(&made);
                 Err(error)
             }
         }
@@ -65,13 +65,13 @@ impl FreshDir {
 impl Drop for FreshDir {
     fn drop(&mut self) {
         if !self.keep {
-            remove(&self.made);
+            remove_made(&self.made);
         }
     }
 }
 
 /// Takes away what was made. Only the log has content; a directory that others use meanwhile stays.
-fn remove(made: &[PathBuf]) {
+fn remove_made(made: &[PathBuf]) {
     for path in made.iter().filter(|path| path.exists()) {
         let removed = match path.file_name().and_then(|name| name.to_str()) {
             Some("log") if path.is_dir() => fs::remove_dir_all(path),

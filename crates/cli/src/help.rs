@@ -48,18 +48,18 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// The command line with its help laid out.
-pub(crate) fn arranged(cli: Command) -> Command {
+pub(crate) fn arrange_help(cli: Command) -> Command {
     let header = cli.get_styles().get_header();
     let options = format!("{header}Options:{header:#}\n{{options}}");
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{options}{{after-help}}",
-        groups(&cli)
+        command_groups(&cli)
     );
-    fitted(cli.help_template(template))
+    fit_examples(cli.help_template(template))
 }
 
 /// The commands in their groups, each with what it does.
-fn groups(cli: &Command) -> String {
+fn command_groups(cli: &Command) -> String {
     let header = cli.get_styles().get_header();
     let literal = cli.get_styles().get_literal();
     let mut lines = Vec::new();
@@ -69,7 +69,7 @@ fn groups(cli: &Command) -> String {
             let about = cli.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
-            let about = wrapped(&about, COLUMNS - DESCRIPTION_AT);
+            let about = wrap_text(&about, COLUMNS - DESCRIPTION_AT);
             let about = about.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
             lines.push(format!("  {literal}{name}{literal:#}{padding}{about}"));
         }
@@ -80,22 +80,22 @@ fn groups(cli: &Command) -> String {
 }
 
 /// A command and those below it with examples that fit.
-fn fitted(command: Command) -> Command {
+fn fit_examples(command: Command) -> Command {
     let command = match command.get_after_help().map(ToString::to_string) {
-        Some(after) => command.after_help(fit(&after)),
+        Some(after) => command.after_help(fit_text(&after)),
         None => command,
     };
-    command.mut_subcommands(fitted)
+    command.mut_subcommands(fit_examples)
 }
 
 /// A text of examples and paragraphs in 80 columns. Lines that begin with two blanks are examples.
-fn fit(text: &str) -> String {
+fn fit_text(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
     let joined = text.replace("\\\n", "");
     for line in joined.lines() {
         if line.starts_with("  ") || line.is_empty() {
-            lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+            lines.extend(wrap_text(&paragraph.join(" "), COLUMNS));
             paragraph.clear();
         }
         match line.strip_prefix("  ") {
@@ -104,15 +104,15 @@ fn fit(text: &str) -> String {
             None => paragraph.push(line),
         }
     }
-    lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+    lines.extend(wrap_text(&paragraph.join(" "), COLUMNS));
     lines.join("\n")
 }
 
 /// One example as lines that a shell takes as they are.
 fn fit_example(example: &str) -> Vec<String> {
-    let Example { command, remark } = Example::read(example);
+    let Example { command, remark } = Example::parse(example);
     let Some(remark) = remark else {
-        return broken(&command);
+        return break_command(&command);
     };
     let padding = example
         .find(&remark)
@@ -127,10 +127,10 @@ fn fit_example(example: &str) -> Vec<String> {
     {
         return vec![line];
     }
-    let above = wrapped(&remark, COLUMNS - "  # ".len())
+    let above = wrap_text(&remark, COLUMNS - "  # ".len())
         .into_iter()
         .map(|line| format!("  # {line}"));
-    above.chain(broken(&command)).collect()
+    above.chain(break_command(&command)).collect()
 }
 
 /// A command, and what is said about it.
@@ -141,7 +141,7 @@ struct Example {
 
 impl Example {
     /// A remark begins behind a `#`, or behind two blanks.
-    fn read(example: &str) -> Self {
+    fn parse(example: &str) -> Self {
         let marks = ["  # ", "  "];
         let found = marks.iter().find_map(|mark| example.split_once(mark));
         let Some((command, remark)) = found else {
@@ -167,7 +167,7 @@ impl Example {
 }
 
 /// A command in as many lines as it needs, broken between its words.
-fn broken(command: &str) -> Vec<String> {
+fn break_command(command: &str) -> Vec<String> {
     const CONTINUES: &str = " \\";
     let mut lines = vec![String::from(" ")];
     for word in words_of(command) {
@@ -208,7 +208,7 @@ fn words_of(command: &str) -> Vec<String> {
 }
 
 /// A text in lines of at most so many columns.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+fn wrap_text(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn check(text: &str, expect: &str) {
-        assert_eq!(fit(text), expect);
+        assert_eq!(fit_text(text), expect);
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::failure::Failure;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
+/// The id that stands for "no turn": the head of an empty context, the parent of a first turn.
+pub(crate) const NO_TURN: &str = "0";
+
 /// How a person's token begins.
 const PERSONS_TOKEN: &str = "tkp.";
 
@@ -124,6 +127,14 @@ impl Call {
         self
     }
 
+    /// Adds a query parameter, if there is a value for it.
+    pub(crate) fn query_if(self, name: &'static str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
+    }
+
     /// Adds a header.
     #[expect(
         clippy::needless_pass_by_value,
@@ -181,7 +192,7 @@ impl Http {
         };
         let replayed = header("idempotency-replayed").is_some();
         let writer_failed = header("writer-failed").map(str::to_owned);
-        let bytes = read(response).await?;
+        let bytes = read_body(response).await?;
         let answer = serde_json::from_slice(&bytes).context("the server's answer is not JSON")?;
         Ok(Written {
             answer,
@@ -193,19 +204,19 @@ impl Http {
     /// Sends a request and reads the bytes that answer it.
     pub(crate) async fn bytes(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.open(call).await?;
-        Ok((response.status(), read(response).await?))
+        Ok((response.status(), read_body(response).await?))
     }
 
     /// Sends a request and reads the bytes that answer it, also those of an error.
-    pub(crate) async fn whatever(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
+    pub(crate) async fn bytes_of_any_status(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.send(&call).await?;
-        Ok((response.status(), read(response).await?))
+        Ok((response.status(), read_body(response).await?))
     }
 
     /// Makes sure that there is a connection. Where this fails nothing was asked.
-    pub(crate) async fn reach(&mut self) -> Result<()> {
+    pub(crate) async fn ensure_connected(&mut self) -> Result<()> {
         if !self.is_connected() {
-            self.connection = Some(connect::connect(&self.target).await?);
+            self.connection = Some(connect::open_connection(&self.target).await?);
         }
         Ok(())
     }
@@ -220,26 +231,21 @@ impl Http {
         self.unsent = true;
     }
 
-    /// Sends a request and gives back whatever answers it, with its body unread.
-    pub(crate) async fn answer(&mut self, call: Call) -> Result<Response<Incoming>> {
-        self.send(&call).await
-    }
-
     /// Whether the last request failed before anything of it was sent.
     pub(crate) fn was_unsent(&self) -> bool {
         self.unsent
     }
 
     /// What an answer with an error's status says to whoever has this client's token.
-    pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
-        Refused {
-            of_a_person: self.is_a_person(),
-            ..Refused::new(status, body)
+    pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> HttpRefusal {
+        HttpRefusal {
+            by_person_token: self.has_person_token(),
+            ..HttpRefusal::new(status, body)
         }
     }
 
     /// Whether this client has a person's token, and not the owner's.
-    pub(crate) fn is_a_person(&self) -> bool {
+    pub(crate) fn has_person_token(&self) -> bool {
         self.target
             .token()
             .is_some_and(|token| token.starts_with(PERSONS_TOKEN))
@@ -259,12 +265,13 @@ impl Http {
         let body = body
             .map(http_body_util::Collected::to_bytes)
             .unwrap_or_default();
-        Err(self.refused(status, &body).into())
+        Err(self.refusal(status, &body).into())
     }
 
-    async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
-        let request = self.request(call)?;
-        self.reach().await?;
+    /// Sends a request and returns the response, whatever its status, with its body unread.
+    pub(crate) async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
+        let request = self.build_request(call)?;
+        self.ensure_connected().await?;
         let mut sender = self.connection.take().context("there is no connection")?;
         let response = sender.try_send_request(request).await;
         self.unsent = response
@@ -279,11 +286,11 @@ impl Http {
         Ok(response)
     }
 
-    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
+    fn build_request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.uri());
-        request = request.header(HOST, self.target.host());
+        request = request.header(HOST, self.target.host_header());
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -296,7 +303,7 @@ impl Http {
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes> {
+async fn read_body(response: Response<Incoming>) -> Result<Bytes> {
     let body = Limited::new(response.into_body(), BODY_BYTES_MAX)
         .collect()
         .await;
@@ -317,7 +324,7 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// The server's sentence with the option in place of the path, which is all that a person gave.
-fn in_options(message: String, details: Option<&Value>) -> String {
+fn name_option(message: String, details: Option<&Value>) -> String {
     let path = details
         .and_then(|details| details.get("path")?.as_str())
         .unwrap_or_default();
@@ -330,7 +337,7 @@ fn in_options(message: String, details: Option<&Value>) -> String {
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Refused {
+pub(crate) struct HttpRefusal {
     /// The HTTP status.
     pub(crate) status: StatusCode,
     /// The canonical word.
@@ -342,10 +349,10 @@ pub(crate) struct Refused {
     /// Why a ledger rejected a bundle, if that is what happened.
     pub(crate) rejection: Option<String>,
     /// Whether a person's token was refused, and not the owner's.
-    pub(crate) of_a_person: bool,
+    pub(crate) by_person_token: bool,
 }
 
-impl Refused {
+impl HttpRefusal {
     /// What an answer with an error's status says.
     pub(crate) fn new(status: StatusCode, body: &[u8]) -> Self {
         let parsed: Option<Value> = serde_json::from_slice(body).ok();
@@ -359,7 +366,7 @@ impl Refused {
             .as_ref()
             .and_then(|body| body.pointer("/error/details"))
             .cloned();
-        let message = in_options(message, details.as_ref());
+        let message = name_option(message, details.as_ref());
         let rejection = parsed
             .as_ref()
             .and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
@@ -370,7 +377,7 @@ impl Refused {
             message,
             details: details.unwrap_or_default(),
             rejection,
-            of_a_person: false,
+            by_person_token: false,
         }
     }
 
@@ -393,7 +400,7 @@ impl Refused {
     /// What the person may do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
-            "Unauthorized" if self.of_a_person => {
+            "Unauthorized" if self.by_person_token => {
                 "it may have ended or been revoked: whoever gave it to you can mint another"
             }
             "Unauthorized" => {
@@ -415,7 +422,7 @@ impl Refused {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
-            "NOT_FOUND" if self.of_a_person => return None,
+            "NOT_FOUND" if self.by_person_token => return None,
             "NOT_FOUND" if self.message.contains("no world") => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
             }
@@ -492,7 +499,7 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_servers_words_or_at_least_its_status() {
-        let refused = Refused::new(
+        let refused = HttpRefusal::new(
             StatusCode::NOT_FOUND,
             br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#,
         );
@@ -500,7 +507,7 @@ mod tests {
             (refused.code.as_str(), refused.message.as_str()),
             ("NotFound", "no")
         );
-        let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
+        let refused = HttpRefusal::new(StatusCode::BAD_GATEWAY, b"<html>");
         assert_eq!(refused.message, "the server answered 502 Bad Gateway");
     }
 }

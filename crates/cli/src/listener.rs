@@ -22,11 +22,11 @@ pub(crate) struct Listener {
 }
 
 /// Our server that keeps an address from being listened on.
-pub(crate) fn ours_on(addr: SocketAddr) -> Option<Listener> {
+pub(crate) fn find_turnkeep_on(addr: SocketAddr) -> Option<Listener> {
     let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
         .filter_map(|path| std::fs::read_to_string(path).ok())
-        .flat_map(|table| listening(&table, addr.port()))
+        .flat_map(|table| listening_inodes(&table, addr.port()))
         .map(|inode| format!("socket:[{inode}]"))
         .collect();
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
@@ -48,7 +48,7 @@ pub(crate) fn ours_on(addr: SocketAddr) -> Option<Listener> {
 }
 
 /// The inodes of sockets that listen on a port, from the kernel's table.
-fn listening(table: &str, port: u16) -> Vec<u64> {
+fn listening_inodes(table: &str, port: u16) -> Vec<u64> {
     let port = format!(":{port:04X}");
     let inode = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -89,8 +89,8 @@ mod tests {
              1: 0100007F:2332 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 22 1\n\
              2: 0100007F:2332 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 33 1\n\
              half a line\n";
-        assert_eq!(listening(table, 0x2332), [22]);
-        assert!(listening(table, 1).is_empty());
-        assert!(listening("", 0x2332).is_empty());
+        assert_eq!(listening_inodes(table, 0x2332), [22]);
+        assert!(listening_inodes(table, 1).is_empty());
+        assert!(listening_inodes("", 0x2332).is_empty());
     }
 }

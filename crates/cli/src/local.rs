@@ -20,7 +20,7 @@ use crate::listener::{self, Listener};
 use crate::session::{Need, server_on};
 
 /// An open store and its server.
-pub(crate) struct Local {
+pub(crate) struct LocalServer {
     running: Running,
     store: Store,
     token: String,
@@ -52,9 +52,13 @@ impl Clock for WallClock {
     }
 }
 
-impl Local {
+impl LocalServer {
     /// Opens the directory for one command: on free ports of the loopback, always with the token.
-    pub(crate) async fn start(config: &Config, dir: &DataDir, need: Need) -> Result<Self> {
+    pub(crate) async fn start_for_command(
+        config: &Config,
+        dir: &DataDir,
+        need: Need,
+    ) -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = ServerConfig {
             tcp_addr: any,
@@ -63,9 +67,9 @@ impl Local {
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
-            Need::Write => Access::Locked(lock_new(dir).await?),
+            Need::Write => Access::Locked(create_and_lock(dir).await?),
         };
-        Self::serve(
+        Self::start_with(
             config,
             dir,
             ServerConfig {
@@ -79,17 +83,17 @@ impl Local {
     }
 
     /// Opens the directory and serves it as configured.
-    pub(crate) async fn up(config: &Config, dir: &DataDir) -> Result<Self> {
+    pub(crate) async fn start_configured(config: &Config, dir: &DataDir) -> Result<Self> {
         let auth = if config.no_auth.value {
             AuthMode::Off
         } else {
             AuthMode::Token
         };
-        let access = Access::Locked(lock_new(dir).await?);
-        Self::serve(config, dir, server_config(config), auth, access).await
+        let access = Access::Locked(create_and_lock(dir).await?);
+        Self::start_with(config, dir, server_config(config), auth, access).await
     }
 
-    async fn serve(
+    async fn start_with(
         config: &Config,
         dir: &DataDir,
         server: ServerConfig,
@@ -106,7 +110,7 @@ impl Local {
             AuthMode::Off => Auth::Off(Some(Token::new(&token))),
         };
         let store = match access {
-            Access::Locked(_) => open(config, dir)?,
+            Access::Locked(_) => open_store(config, dir)?,
             Access::ReadOnly => open_read_only(config, dir)?,
         };
         let serving = turnkeep_server::serve(
@@ -124,7 +128,7 @@ impl Local {
             }),
             Err(error) => {
                 store.close();
-                Err(refused(&error).into())
+                Err(explain_serve_error(&error).into())
             }
         }
     }
@@ -147,7 +151,7 @@ impl Local {
     }
 
     /// The address of the status page, with the token that opens it.
-    pub(crate) fn link(&self) -> String {
+    pub(crate) fn status_page_link(&self) -> String {
         self.running.link()
     }
 
@@ -167,10 +171,10 @@ impl Local {
 }
 
 /// Why the server does not start. A port that another server of ours has is named with that server.
-fn refused(error: &ServeError) -> Failure {
+fn explain_serve_error(error: &ServeError) -> Failure {
     let taken = match error {
         ServeError::Bind { addr, source } if source.kind() == ErrorKind::AddrInUse => {
-            listener::ours_on(*addr).map(|listener| (addr, listener))
+            listener::find_turnkeep_on(*addr).map(|listener| (addr, listener))
         }
         _ => None,
     };
@@ -233,7 +237,7 @@ const AGENT_TRIES_MAX: u32 = 20;
 /// Takes the directory for this process alone. A note that is there was left by a killed server.
 /// Another command that has it is waited for, and an agent's server for a moment; a server that
 /// stays is not.
-pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
+pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
     let mut tries = 0;
     loop {
         let error = match DataDirLock::acquire(dir.path()) {
@@ -251,7 +255,7 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
             | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
         };
         if tries >= tries_max {
-            return Err(locked(&error, server.as_ref()).into());
+            return Err(explain_lock_error(&error, server.as_ref()).into());
         }
         tries += 1;
         tokio::time::sleep(LOCK_PAUSE).await;
@@ -259,7 +263,7 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
 }
 
 /// The failure of a command that cannot have the directory.
-fn locked(error: &LockError, server: Option<&ServerNote>) -> Failure {
+fn explain_lock_error(error: &LockError, server: Option<&ServerNote>) -> Failure {
     let hint = match (server, error) {
         (Some(note), _) if note.passing => {
             "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
@@ -277,9 +281,9 @@ fn locked(error: &LockError, server: Option<&ServerNote>) -> Failure {
 }
 
 /// Makes the directory if need be, and takes it.
-async fn lock_new(dir: &DataDir) -> Result<DataDirLock> {
+async fn create_and_lock(dir: &DataDir) -> Result<DataDirLock> {
     dir.create()?;
-    lock(dir).await
+    lock_dir(dir).await
 }
 
 /// Takes a directory that is only going to be read. One that cannot be written needs no lock.
@@ -297,7 +301,7 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
         );
         return Ok(Access::ReadOnly);
     }
-    Ok(Access::Locked(lock_new(dir).await?))
+    Ok(Access::Locked(create_and_lock(dir).await?))
 }
 
 /// Opens the store in a directory that cannot be written: what a start changes is changed in
@@ -305,7 +309,7 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // Copied, not mapped: somebody else may be able to write there after all.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
-    let store = open_in(config, dir, Arc::new(storage))?;
+    let store = open_store_in(config, dir, Arc::new(storage))?;
     if let Some(TornTail {
         file,
         offset,
@@ -321,15 +325,15 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
 }
 
 /// Opens the store in a directory that this process has for itself.
-pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
-    let store = open_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
+pub(crate) fn open_store(config: &Config, dir: &DataDir) -> Result<Store> {
+    let store = open_store_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
     Ok(store)
 }
 
-fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
+fn open_store_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
     let random = random_bytes()?;

@@ -4,13 +4,13 @@
 //! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
 //! the log to standard error.
 
+mod answer;
 mod broker;
 mod commands;
 mod completion;
 mod config;
 mod data_dir;
 mod desktop;
-mod ending;
 mod failure;
 mod fresh_dir;
 mod help;
@@ -24,6 +24,7 @@ mod progress;
 mod render;
 mod runtime;
 mod session;
+mod shutdown_signals;
 mod token_file;
 
 use std::ffi::OsString;
@@ -87,7 +88,7 @@ pub(crate) struct Cli {
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Global options")]
     verbose: u8,
     #[command(subcommand)]
-    command: commands::Command,
+    command: commands::TurnkeepCommand,
 }
 
 fn main() -> ExitCode {
@@ -108,13 +109,13 @@ fn main() -> ExitCode {
         reach,
         out: Output::stdout(cli.json, cli.color, no_color),
     };
-    let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
+    let done = commands::run_command(&cli.command, &mut app).and_then(|()| app.out.flush());
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // What was found before the failure is still worth reading.
             drop(app.out.flush());
-            failure::report(&error, app.out.is_json())
+            failure::report_error(&error, app.out.is_json())
         }
     }
 }
@@ -148,7 +149,7 @@ pub(crate) fn command_line() -> clap::Command {
         Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
         _ => sub,
     });
-    help::arranged(cli)
+    help::arrange_help(cli)
 }
 
 /// The data directory as the innermost command was told.
@@ -167,19 +168,19 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
 
 /// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes
 /// wrong in the server inside a command, the command says itself.
-fn start_log(verbose: u8, command: &commands::Command) {
+fn start_log(verbose: u8, command: &commands::TurnkeepCommand) {
     let level = match verbose {
         // Nothing may write over the screen of the wrapped program.
         0 if matches!(
             command,
-            commands::Command::Wrap(_) | commands::Command::Complete(_)
+            commands::TurnkeepCommand::Wrap(_) | commands::TurnkeepCommand::Complete(_)
         ) =>
         {
             "off"
         }
         0 if matches!(
             command,
-            commands::Command::Up(_) | commands::Command::Broker(_)
+            commands::TurnkeepCommand::Up(_) | commands::TurnkeepCommand::Broker(_)
         ) =>
         {
             "warn"

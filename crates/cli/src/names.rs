@@ -123,30 +123,30 @@ impl std::error::Error for BadReference {}
 pub(crate) fn parse_reference(text: &str, wanted: Wanted) -> Result<Reference, BadReference> {
     let bad = |found| BadReference { wanted, found };
     let found = match text.split_once(':') {
-        Some((kind, rest)) if STORE_KINDS.contains(&kind) => of_store(kind, rest),
+        Some((kind, rest)) if STORE_KINDS.contains(&kind) => parse_store_object(kind, rest),
         _ => match wanted {
             Wanted::Context => text.parse().ok().map(Reference::Context),
             Wanted::Turn => text.parse().ok().map(Reference::Turn),
             Wanted::Blob => text.parse().ok().map(Reference::Blob),
-            Wanted::Session => session(text).map(Reference::Session),
-            Wanted::CapturedTurn => captured(text).map(Reference::CapturedTurn),
+            Wanted::Session => parse_session(text).map(Reference::Session),
+            Wanted::CapturedTurn => parse_captured(text).map(Reference::CapturedTurn),
             Wanted::Any => match text.parse::<BlobHash>() {
                 // A whole hash cannot be mistaken for a session.
                 Ok(_) => text.parse().ok().map(Reference::Blob),
                 // A bare number could be a context or a turn.
                 Err(_) if text.parse::<u64>().is_ok() => None,
-                Err(_) => captured(text).map(Reference::CapturedTurn),
+                Err(_) => parse_captured(text).map(Reference::CapturedTurn),
             },
         },
     };
     match found {
         Some(found) if wanted.accepts(&found) => Ok(found),
-        Some(other) => Err(bad(Some(elsewhere(&other)))),
+        Some(other) => Err(bad(Some(other_command_for(&other)))),
         None => Err(bad(None)),
     }
 }
 
-fn of_store(kind: &str, rest: &str) -> Option<Reference> {
+fn parse_store_object(kind: &str, rest: &str) -> Option<Reference> {
     match kind {
         "ctx" => rest.parse().ok().map(Reference::Context),
         "turn" => rest.parse().ok().map(Reference::Turn),
@@ -154,7 +154,7 @@ fn of_store(kind: &str, rest: &str) -> Option<Reference> {
     }
 }
 
-fn session(text: &str) -> Option<SessionName> {
+fn parse_session(text: &str) -> Option<SessionName> {
     match text {
         "" => None,
         "@last" => Some(SessionName::Last),
@@ -163,22 +163,22 @@ fn session(text: &str) -> Option<SessionName> {
     }
 }
 
-fn captured(text: &str) -> Option<CapturedName> {
+fn parse_captured(text: &str) -> Option<CapturedName> {
     let Some((of, number)) = text.rsplit_once(':') else {
-        return session(text).map(|session| CapturedName {
+        return parse_session(text).map(|session| CapturedName {
             session,
             number: None,
         });
     };
     let number = number.parse().ok().filter(|number| *number > 0)?;
-    session(of).map(|session| CapturedName {
+    parse_session(of).map(|session| CapturedName {
         session,
         number: Some(number),
     })
 }
 
 /// What a thing is called, and the command that takes it.
-fn elsewhere(found: &Reference) -> Elsewhere {
+fn other_command_for(found: &Reference) -> Elsewhere {
     let (kind, command) = match found {
         Reference::Context(_) => ("a context of the store", "show"),
         Reference::Turn(_) => ("a turn of the store", "show"),

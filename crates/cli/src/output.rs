@@ -41,7 +41,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    fn code(self) -> &'static str {
+    fn color_code(self) -> &'static str {
         match self {
             Self::Id => "33",
             Self::Name => "1;36",
@@ -92,7 +92,7 @@ impl Output {
     /// The text, coloured if colours are on.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.color {
-            format!("\x1b[{}m{text}\x1b[0m", style.code())
+            format!("\x1b[{}m{text}\x1b[0m", style.color_code())
         } else {
             text.to_owned()
         }
@@ -172,7 +172,7 @@ impl Output {
     /// Writes rows under a header, each column as wide as its widest cell.
     pub(crate) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
         let head: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-        let mut lines = aligned(&head, rows).into_iter();
+        let mut lines = align_columns(&head, rows).into_iter();
         let head = lines.next().unwrap_or_default();
         self.line(self.paint(Style::Faint, &head))?;
         lines.try_for_each(|line| self.line(line))
@@ -203,7 +203,7 @@ impl Output {
 const COLUMN_GAP: &str = "  ";
 
 /// A head and rows as lines, each column as wide as its widest cell.
-fn aligned(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
+fn align_columns(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
     let mut widths = vec![0; head.len()];
     for row in rows.iter().map(Vec::as_slice).chain([head]) {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn cells_stand_below_each_other_whatever_their_characters() {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        let lines = aligned(&row(["A", "B"]), &[row(["日本", "x"]), row(["ä", ""])]);
+        let lines = align_columns(&row(["A", "B"]), &[row(["日本", "x"]), row(["ä", ""])]);
         assert_eq!(lines, ["A     B", "日本  x", "ä"]);
     }
 

@@ -27,7 +27,7 @@ fn is_bidi_control(c: char) -> bool {
 }
 
 /// The first `max` characters, with an ellipsis if there are more.
-pub(crate) fn shorten(text: &str, max: usize) -> String {
+pub(crate) fn shorten_to_chars(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some(_) => text
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_at_a_character() {
-        assert_eq!(shorten("äöü", 3), "äöü");
-        assert_eq!(shorten("äöüx", 3), "äö…");
+        assert_eq!(shorten_to_chars("äöü", 3), "äöü");
+        assert_eq!(shorten_to_chars("äöüx", 3), "äö…");
     }
 }

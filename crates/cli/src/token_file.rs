@@ -24,8 +24,8 @@ const TOKEN_BYTES_MAX: u64 = 4 << 10;
 const TOKEN_MODE: u32 = 0o600;
 
 /// The token in the file, if the file is there and has one.
-pub(crate) fn read(path: &Path) -> Result<Option<String>> {
-    let Some(file) = open(path)? else {
+pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
+    let Some(file) = open_token_file(path)? else {
         return Ok(None);
     };
     check_file(path, &file)?;
@@ -42,7 +42,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
 }
 
 /// Opens the file itself: a link is refused, and so is waiting for the other end of a pipe.
-fn open(path: &Path) -> Result<Option<File>> {
+fn open_token_file(path: &Path) -> Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let error = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => return Ok(Some(file)),
@@ -52,7 +52,7 @@ fn open(path: &Path) -> Result<Option<File>> {
         return Ok(None);
     }
     if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
-        return Err(refused(
+        return Err(token_file_error(
             path,
             "is a symbolic link",
             "put the file itself there, with mode 0600",
@@ -66,7 +66,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
         .metadata()
         .with_context(|| format!("cannot look at {}", path.display()))?;
     if !found.is_file() {
-        return Err(refused(
+        return Err(token_file_error(
             path,
             "is not a file",
             "delete it: the next `turnkeep up` makes a new one",
@@ -79,7 +79,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
             "delete it and start `turnkeep up` again for a new token, or `chmod 600 {}` if nobody else has seen it",
             path.display()
         );
-        return Err(refused(path, &what, &hint));
+        return Err(token_file_error(path, &what, &hint));
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn check_strength(path: &Path, token: &str) -> Result<()> {
     let what = format!("holds a token of at most {bits:.0} bits, which can be guessed");
     let hint = "delete it: the next `turnkeep up` makes one of 256 bits; or write 16 random bytes or more, as \
                 `openssl rand -hex 16` prints them";
-    Err(refused(path, &what, hint))
+    Err(token_file_error(path, &what, hint))
 }
 
 /// The most bits that text of this length and these kinds of characters can hold.
@@ -111,7 +111,7 @@ fn bits_of(token: &str) -> f64 {
     f64::from(u32::try_from(token.chars().count()).unwrap_or(u32::MAX)) * f64::log2(letters)
 }
 
-fn refused(path: &Path, what: &str, hint: &str) -> anyhow::Error {
+fn token_file_error(path: &Path, what: &str, hint: &str) -> anyhow::Error {
     Failure::new(format!("the token file {} {what}", path.display()))
         .hint(hint)
         .into()
@@ -131,7 +131,7 @@ mod tests {
         let path = dir.path().join("token");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        read(&path)
+        read_token(&path)
     }
 
     #[test]
@@ -153,10 +153,10 @@ mod tests {
         let (real, link) = (dir.path().join("real"), dir.path().join("token"));
         fs::write(&real, GOOD).unwrap();
         fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(read(&link).unwrap(), None);
+        assert_eq!(read_token(&link).unwrap(), None);
         symlink(&real, &link).unwrap();
         assert!(
-            read(&link)
+            read_token(&link)
                 .unwrap_err()
                 .to_string()
                 .contains("symbolic link")
@@ -164,7 +164,7 @@ mod tests {
         fs::remove_file(&link).unwrap();
         fs::create_dir(&link).unwrap();
         assert!(
-            read(&link)
+            read_token(&link)
                 .unwrap_err()
                 .to_string()
                 .contains("is not a file")

@@ -12,9 +12,9 @@ use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
 use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
 
 use crate::config::Config;
-use crate::desktop::surroundings;
+use crate::desktop::desktop_environment;
 use crate::http::{Call, Http};
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession};
 
 /// How long a turn waits for the labels of its context.
 const LABEL_TIME_MAX: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ struct DesktopClipboard {
 
 impl DesktopClipboard {
     fn provider(&self) -> Result<Box<dyn ClipboardProvider>, Refusal> {
-        let opened = surroundings().clipboard(self.adapter);
+        let opened = desktop_environment().clipboard(self.adapter);
         Ok(opened
             .map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?
             .provider)
@@ -85,14 +85,14 @@ impl Keeper for StoreKeeper {
 
 /// Keeps a turn in the store that is within reach; starts one where there is none.
 pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
-    let mut session = Session::open(config, Need::Write).await?;
+    let mut session = StoreSession::open(config, Need::Write).await?;
     let kept = keep_in(&mut session, turn).await;
     session.close().await;
     kept
 }
 
-async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
-    let store = CaptureStore::new(session.client().await?);
+async fn keep_in(session: &mut StoreSession, turn: &FoundTurn) -> Result<Kept> {
+    let store = CaptureStore::new(session.binary_client().await?);
     let context = store.context(&turn.session).await?;
     // A label that cannot be set, or not soon, is no reason not to keep the turn.
     let path = format!("/v1/contexts/{context}");

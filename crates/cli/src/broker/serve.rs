@@ -5,23 +5,23 @@ use std::sync::Arc;
 use anyhow::Result;
 use turnkeep_server::broker::{BrokerConfig, BrokerError, RunningBroker, SocketError, start};
 
+use super::broker_socket_path;
 use super::outlets::outlets;
-use super::socket;
 use crate::config::{BrokerFlags, Config};
 use crate::failure::Failure;
 use crate::local::WallClock;
 
 /// Starts the broker on the current runtime.
-pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
-    let settings = config.broker.with(flags)?;
+pub(crate) fn start_broker(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+    let settings = config.broker.with_flags(flags)?;
     let broker = BrokerConfig {
         settings,
-        ..BrokerConfig::new(socket()?)
+        ..BrokerConfig::new(broker_socket_path()?)
     };
-    start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))
+    start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explain_start_error(&error))
 }
 
-fn explained(error: &BrokerError) -> anyhow::Error {
+fn explain_start_error(error: &BrokerError) -> anyhow::Error {
     let failure = Failure::new(error.to_string());
     let hint = match error {
         BrokerError::Socket(SocketError::AlreadyRunning(_)) => {

@@ -6,8 +6,8 @@ use turnkeep_client::broker::Connection;
 use turnkeep_types::broker::ListTurns;
 
 use super::App;
-use crate::broker::name::Sessions;
-use crate::broker::{connect, explained};
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{connect_to_broker, explain_broker_error};
 use crate::names::CapturedName;
 use crate::output::{Output, Style, bytes_text};
 use crate::render::{printable, shorten_to_columns};
@@ -20,22 +20,22 @@ use crate::render::{printable, shorten_to_columns};
   turnkeep capture review       # the latest turn of the session named review
   turnkeep capture @last
   turnkeep capture review:3     # its third turn")]
-pub(crate) struct Args {
+pub(crate) struct CaptureArgs {
     /// The turn, such as review:3 or @last:3; a session alone means its latest
     #[arg(value_name = "SESSION[:NUMBER]")]
     what: CapturedName,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut broker = connect()?;
-    let sessions = Sessions::ask(&mut broker)?;
-    let session = sessions.find(&args.what.session)?.session.clone();
+pub(crate) fn run_capture(args: &CaptureArgs, app: &mut App) -> Result<()> {
+    let mut broker = connect_to_broker()?;
+    let sessions = KnownSessions::fetch(&mut broker)?;
+    let session = sessions.find_session(&args.what.session)?.session.clone();
     let captured = match args.what.number {
         Some(number) => broker.capture_by_id(&format!("{session}:{number}")),
         None => broker.capture(&session),
     };
-    let (turn_id, size) = captured.map_err(explained)?;
-    let preview = preview(&mut broker, &session, &turn_id);
+    let (turn_id, size) = captured.map_err(explain_broker_error)?;
+    let preview = fetch_preview(&mut broker, &session, &turn_id);
     if app.out.is_json() {
         return app
             .out
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let id = sessions.short_turn(&turn_id);
     let head = format!("captured {id}, {}", bytes_text(size));
     let quote = preview
-        .map(|preview| quoted(&preview, head.len(), &app.out))
+        .map(|preview| quote_in_line(&preview, head.len(), &app.out))
         .unwrap_or_default();
     let id = app.out.paint(Style::Id, &id);
     app.out
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 }
 
 /// The first words of the turn that was taken. A turn that has left its ring since has none.
-fn preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<String> {
+fn fetch_preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<String> {
     let list = ListTurns {
         session: session.to_owned(),
         preview: true,
@@ -64,7 +64,7 @@ fn preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<Stri
 }
 
 /// A quotation behind what stands in a line already, cut where the terminal's line ends.
-fn quoted(text: &str, taken: usize, out: &Output) -> String {
+fn quote_in_line(text: &str, taken: usize, out: &Output) -> String {
     const MARKS: usize = 4;
     let text = printable(text);
     let text = match out.columns() {

@@ -13,14 +13,14 @@ use turnkeep_client::broker::Connection;
 use turnkeep_types::broker::Role;
 
 use super::App;
-use crate::broker::socket;
+use crate::answer::text_of;
+use crate::broker::broker_socket_path;
 use crate::command_line;
-use crate::completion::{Completion, ValueKind, complete};
+use crate::completion::{Completion, ValueKind, complete_line};
 use crate::config::ReachFlags;
 use crate::http::{Call, Http};
-use crate::render::turn::text_of;
 use crate::runtime::block_on;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession};
 
 /// The longest that a key press may wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -30,21 +30,21 @@ const SINKS: [&str; 5] = ["inject", "clipboard", "file", "store", "node"];
 
 /// Print what may complete a command line, one word a line
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CompleteArgs {
     /// The words of the line so far; the last one is being typed
     #[arg(last = true)]
     words: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_complete(args: &CompleteArgs, app: &mut App) -> Result<()> {
     let typed = args.words.last().map(String::as_str).unwrap_or_default();
     let (kept, typed) = match typed.split_once('=') {
         Some((option, value)) if option.starts_with("--") => (format!("{option}="), value),
         _ => (String::new(), typed),
     };
-    let words = match complete(&command_line(), &args.words) {
+    let words = match complete_line(&command_line(), &args.words) {
         Completion::Words(words) => words,
-        Completion::Values(kind) => values(kind, &args.words, app).unwrap_or_default(),
+        Completion::Values(kind) => values_of_kind(kind, &args.words, app).unwrap_or_default(),
         Completion::Anything => Vec::new(),
     };
     // The shell inserts a word as it is, and names come from other programs: a name such as
@@ -62,10 +62,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         .try_for_each(|word| app.out.line(format!("{kept}{word}")))
 }
 
-fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String>> {
+fn values_of_kind(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String>> {
     match kind {
         ValueKind::Sinks => Ok(SINKS.map(str::to_owned).to_vec()),
-        ValueKind::Sessions => sessions(),
+        ValueKind::Sessions => session_names(),
         ValueKind::Presets => Ok(app
             .config()?
             .presets
@@ -74,7 +74,7 @@ fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String
             .map(str::to_owned)
             .collect()),
         ValueKind::Worlds | ValueKind::Contexts | ValueKind::Types => {
-            let reach = reach(words, &app.reach);
+            let reach = reach_flags_in(words, &app.reach);
             let config = App {
                 reach,
                 out: crate::output::Output::silent(),
@@ -82,8 +82,8 @@ fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String
             .config()?;
             block_on(async {
                 let asked = async {
-                    let mut session = Session::open(&config, Need::Read).await?;
-                    let found = stored(kind, &mut session.http).await;
+                    let mut session = StoreSession::open(&config, Need::Read).await?;
+                    let found = stored_names(kind, &mut session.http).await;
                     session.close().await;
                     found
                 };
@@ -94,7 +94,7 @@ fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String
 }
 
 /// The store that the line is about.
-fn reach(words: &[String], given: &ReachFlags) -> ReachFlags {
+fn reach_flags_in(words: &[String], given: &ReachFlags) -> ReachFlags {
     // The `--data` of an append is the turn's.
     let ours = words.iter().take_while(|word| *word != "append");
     let ours: Vec<&str> = ours.map(String::as_str).collect();
@@ -123,8 +123,8 @@ fn reach(words: &[String], given: &ReachFlags) -> ReachFlags {
 }
 
 /// Names and ids of sessions.
-fn sessions() -> Result<Vec<String>> {
-    let mut broker = Connection::open(&socket()?, Role::Client, ANSWER_WITHIN)?;
+fn session_names() -> Result<Vec<String>> {
+    let mut broker = Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)?;
     let sessions = broker.sessions(true)?;
     let names = sessions.iter().map(|session| {
         session
@@ -142,7 +142,7 @@ fn sessions() -> Result<Vec<String>> {
 }
 
 /// The worlds, contexts or types of a store.
-async fn stored(kind: ValueKind, http: &mut Http) -> Result<Vec<String>> {
+async fn stored_names(kind: ValueKind, http: &mut Http) -> Result<Vec<String>> {
     let (call, list, name) = match kind {
         ValueKind::Worlds => (Call::get("/v1/worlds"), "worlds", "world_id"),
         ValueKind::Types => (Call::get("/v1/registry/types"), "types", "type_id"),

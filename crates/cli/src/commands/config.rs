@@ -12,8 +12,8 @@ use crate::config::ServeFlags;
 #[command(after_help = "Examples:
   turnkeep config show
   TURNKEEP_HTTP=127.0.0.1:8080 turnkeep config show")]
-pub(crate) enum Command {
-    Show(ShowArgs),
+pub(crate) enum ConfigCommand {
+    Show(ConfigShowArgs),
 }
 
 /// Show every setting and where it comes from
@@ -29,13 +29,13 @@ The configuration file is TOML, with the names shown here:
   strict_types = true
   [limits]
   blob_bytes_max = 67108864")]
-pub(crate) struct ShowArgs {
+pub(crate) struct ConfigShowArgs {
     #[command(flatten)]
     serve: ServeFlags,
 }
 
-pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
-    let Command::Show(args) = command;
+pub(crate) fn run_config(command: &ConfigCommand, app: &mut App) -> Result<()> {
+    let ConfigCommand::Show(args) = command;
     let config = app.config_with(&args.serve)?;
     let rows = config.rows();
     if app.out.is_json() {
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
     }
     let rows: Vec<_> = rows
         .into_iter()
-        .map(|(name, value, source)| vec![name.to_owned(), text(&value), source.to_string()])
+        .map(|(name, value, source)| vec![name.to_owned(), value_text(&value), source.to_string()])
         .collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
     let found = if config.file.exists() {
@@ -62,11 +62,11 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
 }
 
 /// A value as a person writes it.
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

@@ -25,7 +25,7 @@ const RECORDING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 #[command(after_help = "Examples:
   turnkeep detect session.jsonl --preset claude
   turnkeep detect session.jsonl.zst --pattern '^ready> $' --json")]
-pub(crate) struct Args {
+pub(crate) struct DetectArgs {
     /// The recording, .jsonl or .jsonl.zst
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -40,16 +40,16 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let profile = profile(args, &app.config()?.presets)?;
-    let entries = entries(&args.file)?;
+pub(crate) fn run_detect(args: &DetectArgs, app: &mut App) -> Result<()> {
+    let profile = choose_profile(args, &app.config()?.presets)?;
+    let entries = read_recording(&args.file)?;
     let mut turns = replay(profile, &entries);
     turns.retain(|turn| args.all || !turn.unprompted);
     for (at, turn) in turns.iter().enumerate() {
         if app.out.is_json() {
             app.out.line(turn_json(at + 1, turn).to_string())?;
         } else {
-            print(at + 1, turn, app)?;
+            print_turn(at + 1, turn, app)?;
         }
     }
     if turns.is_empty() && !app.out.is_json() {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+fn choose_profile(args: &DetectArgs, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
@@ -79,8 +79,8 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
 }
 
 /// What was recorded.
-fn entries(path: &Path) -> Result<Vec<Entry>> {
-    let bytes = read(path)?;
+fn read_recording(path: &Path) -> Result<Vec<Entry>> {
+    let bytes = read_unpacked(path)?;
     let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
     let whole = bytes
         .iter()
@@ -105,7 +105,7 @@ fn entries(path: &Path) -> Result<Vec<Entry>> {
 }
 
 /// The recording's bytes; of a packed one that was cut off, what can be unpacked.
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let file =
         std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -137,8 +137,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 fn turn_json(number: usize, turn: &Turn) -> Value {
     json!({
         "turn": number,
-        "start_t": seconds(turn.start),
-        "end_t": seconds(turn.end),
+        "start_t": rounded_seconds(turn.start),
+        "end_t": rounded_seconds(turn.end),
         "interrupted": turn.interrupted,
         "incomplete": turn.incomplete,
         "unprompted": turn.unprompted,
@@ -149,11 +149,11 @@ fn turn_json(number: usize, turn: &Turn) -> Value {
 }
 
 /// Seconds with four digits, as recordings have them.
-fn seconds(time: std::time::Duration) -> f64 {
+fn rounded_seconds(time: std::time::Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10_000.0
 }
 
-fn print(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
+fn print_turn(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
     let flags = [
         (turn.interrupted, ", interrupted"),
         (turn.incomplete, ", incomplete"),

@@ -23,9 +23,9 @@ use turnkeep_pty::desktop::{
 use super::App;
 use crate::config::Desktop;
 use crate::desktop;
-use crate::ending::Ending;
 use crate::failure::Failure;
-use action::{Action, Manner};
+use crate::shutdown_signals::ShutdownSignals;
+use action::{Action, DeliveryOptions};
 
 /// Capture and paste by hotkeys: the session in the focused terminal or tmux pane is meant
 ///
@@ -41,7 +41,7 @@ A combination is one or more of Super, Ctrl, Alt, Shift and a key, joined by +. 
 file the same is the table [desktop] with the names capture, paste, copy, hotkeys, focus, clipboard.
 
 What is pasted into a shell runs line by line: look at what you captured before you paste it there.")]
-pub(crate) struct Args {
+pub(crate) struct HotkeyArgs {
     /// Keys that capture the latest turn of the focused session
     #[arg(long, value_name = "KEYS")]
     capture: Option<Binding>,
@@ -62,51 +62,51 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_hotkey(args: &HotkeyArgs, app: &mut App) -> Result<()> {
     let config = app.config()?.desktop;
-    let mut broker = action::connect().await?;
-    let surroundings = desktop::surroundings();
+    let mut broker = action::connect_async().await?;
+    let surroundings = desktop::desktop_environment();
     let hotkeys = surroundings
         .hotkeys(args.on.unwrap_or(config.hotkeys.value))
-        .map_err(|error| no_desktop(&error))?;
+        .map_err(|error| no_desktop_error(&error))?;
     let adapter = hotkeys.adapter;
-    let wanted = bindings(args, &config, adapter)?;
+    let wanted = choose_bindings(args, &config, adapter)?;
     let mut keys = hotkeys.provider;
-    let focus = resolver(args, &config, adapter, &surroundings)?;
+    let focus = open_resolver(args, &config, adapter, &surroundings)?;
     let refused = keys.register(
         &wanted
             .iter()
             .map(|(_, binding)| *binding)
             .collect::<Vec<_>>(),
     )?;
-    announce(app, adapter, &wanted, &refused)?;
+    announce_bindings(app, adapter, &wanted, &refused)?;
     let notifier = Notifier::for_hotkeys(adapter, &surroundings);
     let actions = wanted.into_iter().map(|(action, _)| action).collect();
-    let manner = Manner {
+    let delivery = DeliveryOptions {
         raw: args.raw,
         force: args.force,
     };
-    let done = Desk {
+    let done = HotkeyHandler {
         actions,
-        manner,
+        delivery,
         focus: focus.provider,
         notifier,
     }
-    .serve(&mut *keys, &mut broker)
+    .serve_keys(&mut *keys, &mut broker)
     .await;
     let given_back = keys.unregister();
     done?;
     Ok(given_back?)
 }
 
-fn no_desktop(error: &turnkeep_pty::desktop::DesktopError) -> anyhow::Error {
+fn no_desktop_error(error: &turnkeep_pty::desktop::DesktopError) -> anyhow::Error {
     let hint = "run it in an X11 session or inside tmux, or name one of them with --on";
     Failure::new(error.to_string()).hint(hint).into()
 }
 
 /// Focus comes from where the keys do, unless the configuration says otherwise.
-fn resolver(
-    args: &Args,
+fn open_resolver(
+    args: &HotkeyArgs,
     desktop: &Desktop,
     keys: Adapter,
     surroundings: &DesktopEnvironment,
@@ -123,11 +123,15 @@ fn resolver(
     };
     surroundings
         .resolver(adapter)
-        .map_err(|error| no_desktop(&error))
+        .map_err(|error| no_desktop_error(&error))
 }
 
 /// What each combination does: flags win over the configuration, that over the adapter's default.
-fn bindings(args: &Args, desktop: &Desktop, adapter: Adapter) -> Result<Vec<(Action, Binding)>> {
+fn choose_bindings(
+    args: &HotkeyArgs,
+    desktop: &Desktop,
+    adapter: Adapter,
+) -> Result<Vec<(Action, Binding)>> {
     let defaults = default_bindings(adapter);
     let capture = args
         .capture
@@ -159,7 +163,7 @@ fn bindings(args: &Args, desktop: &Desktop, adapter: Adapter) -> Result<Vec<(Act
 }
 
 /// Says which keys do what; with none of them there is nothing to run for.
-fn announce(
+fn announce_bindings(
     app: &mut App,
     adapter: Adapter,
     wanted: &[(Action, Binding)],
@@ -194,56 +198,60 @@ fn announce(
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
 /// What can happen.
-enum Event {
+enum HotkeyEvent {
     Keys(Vec<Press>),
     BrokerGone(turnkeep_client::broker::BrokerError),
     End,
 }
 
 /// What the actions work with.
-struct Desk {
+struct HotkeyHandler {
     actions: Vec<Action>,
-    manner: Manner,
+    delivery: DeliveryOptions,
     focus: Box<dyn SessionResolver>,
     notifier: Option<Notifier>,
 }
 
-impl Desk {
+impl HotkeyHandler {
     /// Acts on keys until the end.
-    async fn serve(
+    async fn serve_keys(
         mut self,
         keys: &mut dyn HotkeyProvider,
         broker: &mut AsyncConnection,
     ) -> Result<()> {
-        let mut ending = Ending::listen()?;
-        let readable = watch(keys).context("cannot wait for keys")?;
+        let mut shutdown = ShutdownSignals::listen()?;
+        let readable = watch_descriptor(keys).context("cannot wait for keys")?;
         // What was pressed while the keys were taken has been read from the descriptor already.
-        let mut event = Event::Keys(keys.pressed()?);
+        let mut event = HotkeyEvent::Keys(keys.pressed()?);
         loop {
             match event {
-                Event::Keys(presses) => self.act(&presses, broker).await?,
-                Event::BrokerGone(error) => return Err(error).context("the broker has gone"),
-                Event::End => return Ok(()),
+                HotkeyEvent::Keys(presses) => self.perform_actions(&presses, broker).await?,
+                HotkeyEvent::BrokerGone(error) => return Err(error).context("the broker has gone"),
+                HotkeyEvent::End => return Ok(()),
             }
-            event = next(keys, &readable, broker, &mut ending).await?;
+            event = next_event(keys, &readable, broker, &mut shutdown).await?;
         }
     }
 
-    async fn act(&mut self, presses: &[Press], broker: &mut AsyncConnection) -> Result<()> {
+    async fn perform_actions(
+        &mut self,
+        presses: &[Press],
+        broker: &mut AsyncConnection,
+    ) -> Result<()> {
         for press in presses {
             let Some(action) = self.actions.get(press.index).copied() else {
                 continue;
             };
             let notice = action
-                .perform(self.manner, *press, broker, &mut *self.focus)
+                .perform(self.delivery, *press, broker, &mut *self.focus)
                 .await?;
-            self.tell(&notice);
+            self.show_notice(&notice);
         }
         Ok(())
     }
 
     /// Shows a notice, from the first failure on only on standard error.
-    fn tell(&mut self, notice: &str) {
+    fn show_notice(&mut self, notice: &str) {
         let shown = self.notifier.as_ref().map(|notifier| notifier.show(notice));
         match shown {
             Some(Ok(())) => return,
@@ -261,31 +269,31 @@ impl Desk {
     deprecated,
     reason = "the way that needs no unsafe; the descriptor is owned, so it stays valid"
 )]
-fn watch(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
+fn watch_descriptor(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(keys.fd().try_clone_to_owned()?, Interest::READABLE)
 }
 
-async fn next(
+async fn next_event(
     keys: &mut dyn HotkeyProvider,
     readable: &AsyncFd<OwnedFd>,
     broker: &mut AsyncConnection,
-    ending: &mut Ending,
-) -> Result<Event> {
+    shutdown: &mut ShutdownSignals,
+) -> Result<HotkeyEvent> {
     tokio::select! {
         ready = readable.readable() => {
             // Before reading, so that what comes meanwhile wakes us again.
             ready.context("cannot wait for keys")?.clear_ready();
-            Ok(Event::Keys(keys.pressed()?))
+            Ok(HotkeyEvent::Keys(keys.pressed()?))
         }
         said = broker.receive() => match said {
             // The broker says nothing unasked to a client; if it does one day, it is not for us.
-            Ok(_) => Ok(Event::Keys(Vec::new())),
-            Err(error) => Ok(Event::BrokerGone(error)),
+            Ok(_) => Ok(HotkeyEvent::Keys(Vec::new())),
+            Err(error) => Ok(HotkeyEvent::BrokerGone(error)),
         },
-        () = ending.asked() => Ok(Event::End),
+        () = shutdown.requested() => Ok(HotkeyEvent::End),
         () = tokio::time::sleep(LOOK_EVERY) => {
             keys.check_alive().context("the desktop has gone")?;
-            Ok(Event::Keys(Vec::new()))
+            Ok(HotkeyEvent::Keys(Vec::new()))
         }
     }
 }

@@ -23,12 +23,12 @@ use turnkeep_client::broker::AsyncConnection;
 use turnkeep_types::broker::{Paint, Role, ServerMessage, SessionInfo, Shown};
 
 use super::App;
-use crate::broker::name::Sessions;
-use crate::broker::{ANSWER_WITHIN, connect, explained, socket};
-use crate::ending::Ending;
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{ANSWER_WITHIN, broker_socket_path, connect_to_broker, explain_broker_error};
 use crate::names::SessionName;
 use crate::render::{printable, shorten_to_columns};
-use keys::Keys;
+use crate::shutdown_signals::ShutdownSignals;
+use keys::KeyReader;
 
 /// Puts a terminal back into a state in which a person can work, whatever was shown on it.
 const LEAVE: &[u8] =
@@ -44,7 +44,7 @@ const LEAVE: &[u8] =
 #[command(after_help = "Examples:
   turnkeep wrap --share --name review -- claude   # in one terminal
   turnkeep watch review                           # in another one")]
-pub(crate) struct Args {
+pub(crate) struct WatchArgs {
     /// The session: its name, its id, a unique head of its id, or @last
     session: SessionName,
 }
@@ -52,41 +52,41 @@ pub(crate) struct Args {
 /// How long a banner covers a row of the session.
 const BANNER_TIME: Duration = Duration::from_secs(3);
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let sessions = Sessions::ask(&mut connect()?)?;
-    let session = sessions.find(&args.session)?;
-    let mut broker = begin(&session.session).await?;
-    let keyboard = Keyboard::take(app.out.is_screen())?;
+pub(crate) async fn run_watch(args: &WatchArgs, app: &mut App) -> Result<()> {
+    let sessions = KnownSessions::fetch(&mut connect_to_broker()?)?;
+    let session = sessions.find_session(&args.session)?;
+    let mut broker = open_watch(&session.session).await?;
+    let keyboard = Keyboard::acquire(app.out.is_screen())?;
     let banner = keyboard
         .is_some()
-        .then(|| banner_text(&sessions.call(session), session));
-    let mut watched = Watched {
+        .then(|| banner_text(&sessions.display_name(session), session));
+    let mut watched = WatchedSession {
         session: session.session.clone(),
         banner,
         covered: false,
     };
-    let shown = follow(&mut broker, keyboard.as_ref(), &mut watched, app).await;
+    let shown = follow_screen(&mut broker, keyboard.as_ref(), &mut watched, app).await;
     if keyboard.is_some() {
         app.out.bytes(LEAVE)?;
         app.out.flush()?;
     }
     drop(keyboard);
-    if let How::Ended = shown? {
+    if let WatchEnd::Ended = shown? {
         eprintln!("the session has ended");
     }
     Ok(())
 }
 
 /// Begins to watch, on a connection of its own.
-async fn begin(session: &str) -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(&socket()?, Role::Client, ANSWER_WITHIN).await;
-    let mut broker = opened.map_err(explained)?;
-    broker.watch(session).await.map_err(explained)?;
+async fn open_watch(session: &str) -> Result<AsyncConnection> {
+    let opened = AsyncConnection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN).await;
+    let mut broker = opened.map_err(explain_broker_error)?;
+    broker.watch(session).await.map_err(explain_broker_error)?;
     Ok(broker)
 }
 
 /// How watching ends.
-enum How {
+enum WatchEnd {
     /// The session has gone.
     Ended,
     /// The person has seen enough.
@@ -94,7 +94,7 @@ enum How {
 }
 
 /// The session that is watched, and the banner over it.
-struct Watched {
+struct WatchedSession {
     session: String,
     /// None where no person looks, or when it has been shown for long enough.
     banner: Option<String>,
@@ -114,22 +114,22 @@ fn banner_text(name: &str, session: &SessionInfo) -> String {
     )
 }
 
-async fn follow(
+async fn follow_screen(
     broker: &mut AsyncConnection,
     keyboard: Option<&Keyboard>,
-    watched: &mut Watched,
+    watched: &mut WatchedSession,
     app: &mut App,
-) -> Result<How> {
-    let mut ending = Ending::listen()?;
+) -> Result<WatchEnd> {
+    let mut shutdown = ShutdownSignals::listen()?;
     let never = Notify::new();
     let left = keyboard.map_or(&never, |keyboard| &keyboard.left);
     let banner_ends = tokio::time::sleep(BANNER_TIME);
     tokio::pin!(banner_ends);
     loop {
         tokio::select! {
-            said = broker.next_notification() => match said.map_err(explained)? {
-                ServerMessage::Screen(shown) => show(&shown, watched, app)?,
-                ServerMessage::WatchEnded { .. } => return Ok(How::Ended),
+            said = broker.next_notification() => match said.map_err(explain_broker_error)? {
+                ServerMessage::Screen(shown) => show_screen(&shown, watched, app)?,
+                ServerMessage::WatchEnded { .. } => return Ok(WatchEnd::Ended),
                 _ => {}
             },
             () = &mut banner_ends, if watched.covered => {
@@ -137,17 +137,17 @@ async fn follow(
                 watched.covered = false;
                 // Only a new watcher is shown the whole screen. Where there is no room for one, the
                 // banner's row is painted when the program paints it.
-                if let Ok(again) = begin(&watched.session).await {
+                if let Ok(again) = open_watch(&watched.session).await {
                     *broker = again;
                 }
             }
-            () = left.notified() => return Ok(How::Left),
-            () = ending.asked() => return Ok(How::Left),
+            () = left.notified() => return Ok(WatchEnd::Left),
+            () = shutdown.requested() => return Ok(WatchEnd::Left),
         }
     }
 }
 
-fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
+fn show_screen(shown: &Shown, watched: &mut WatchedSession, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         app.out.json(&json!({
             "cols": shown.cols,
@@ -162,14 +162,14 @@ fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
             (shown.paint, &watched.banner, size)
         {
             watched.covered = size.ws_row <= shown.rows;
-            app.out.bytes(&banner(text, size))?;
+            app.out.bytes(&banner_bytes(text, size))?;
         }
     }
     app.out.flush()
 }
 
 /// Bytes that paint a banner into the last row, right behind a whole screen. The cursor goes back.
-fn banner(text: &str, size: Winsize) -> Vec<u8> {
+fn banner_bytes(text: &str, size: Winsize) -> Vec<u8> {
     let text = shorten_to_columns(text, size.ws_col.into());
     format!(
         "\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8",
@@ -191,7 +191,7 @@ struct Keyboard {
 
 impl Keyboard {
     /// Takes it, if a person sits at both ends.
-    fn take(is_screen: bool) -> Result<Option<Self>> {
+    fn acquire(is_screen: bool) -> Result<Option<Self>> {
         let stdin = rustix::stdio::stdin();
         if !is_screen || !rustix::termios::isatty(stdin) {
             return Ok(None);
@@ -237,7 +237,7 @@ impl Drop for Keyboard {
 /// is dropped.
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
-    let mut pressed = Keys::default();
+    let mut pressed = KeyReader::default();
     loop {
         let mut fds = [
             PollFd::new(&stdin, PollFlags::IN),
@@ -279,7 +279,7 @@ mod tests {
             ws_ypixel: 0,
         };
         assert_eq!(
-            banner(&text, size),
+            banner_bytes(&text, size),
             "\x1b7\x1b[24;1H\x1b[0;7m watching…\x1b[0m\x1b[K\x1b8".as_bytes()
         );
     }

@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::local::WallClock;
 use crate::names::STORE_KINDS;
 use crate::runtime::block_on;
-use crate::session::{Need, Session as StoreSession, server_on};
+use crate::session::{Need, StoreSession, server_on};
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
@@ -50,7 +50,7 @@ const RAW_BYTES_MAX: usize = 4 << 20;
   turnkeep wrap --name review --keep -- codex
   turnkeep wrap --pattern '^db> ' -- mydb --interactive
   turnkeep wrap --record session.jsonl -- bash")]
-pub(crate) struct Args {
+pub(crate) struct WrapArgs {
     /// How the program's turns are told [default: by the program's name, else generic]
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     preset: Option<String>,
@@ -90,10 +90,10 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     check_names(args)?;
-    let profile = profile(args, &config.presets)?;
+    let profile = choose_profile(args, &config.presets)?;
     let framing = if args.bracketed {
         PasteFraming::Bracketed
     } else {
@@ -103,11 +103,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
     let share = args.share.then(SharedTerminal::new);
-    let relay = relay(args, &session, &profile, (injector, share.clone()))?;
+    let relay = broker_outlet(args, &session, &profile, (injector, share.clone()))?;
     let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
     outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
-    let (hooks, setup) = hooks(args, &session, &profile)?;
+    let (hooks, setup) = open_hooks(args, &session, &profile)?;
     let (counts, preset) = (SessionCounts::default(), profile.name().to_owned());
     let capture = TurnFinder::new(TurnFinderOptions {
         session: session.to_string(),
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         environment: setup.environment,
         record: args.record.clone(),
         answers_status: answers_status(args, |variable| std::env::var_os(variable).is_some()),
-        fault: fault(),
+        fault: requested_fault(),
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
             }
             end_as(report.ending)
         }
-        Err(error) => Err(refuse(error)),
+        Err(error) => Err(explain_wrap_error(error)),
     }
 }
 
@@ -145,7 +145,7 @@ const MULTIPLEXER_VARIABLES: [&str; 3] = ["TMUX", "STY", "ZELLIJ"];
 
 /// Whether the query for status reports is answered: claude shows no state in its title inside a
 /// multiplexer.
-fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
+fn answers_status(args: &WrapArgs, is_set: impl Fn(&str) -> bool) -> bool {
     let is_inside = || {
         MULTIPLEXER_VARIABLES
             .iter()
@@ -155,7 +155,7 @@ fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Refuses what the broker would never take, or what could not be used to name the session.
-fn check_names(args: &Args) -> Result<()> {
+fn check_names(args: &WrapArgs) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
     if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
         let hint = match error {
@@ -189,7 +189,7 @@ fn check_names(args: &Args) -> Result<()> {
 }
 
 /// How the program's turns are told.
-fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+fn choose_profile(args: &WrapArgs, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
@@ -217,7 +217,7 @@ fn session_id() -> Result<SessionId> {
 /// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the
 /// store.
 fn keep(
-    args: &Args,
+    args: &WrapArgs,
     config: Config,
     profile: &Profile,
     relay: Option<&BrokerOutlet>,
@@ -248,7 +248,7 @@ async fn check_store(config: &Config) -> Result<()> {
     }
     match StoreSession::open(config, Need::Write).await {
         Ok(mut store) => {
-            let reached = store.client().await.map(drop);
+            let reached = store.binary_client().await.map(drop);
             store.close().await;
             reached
         }
@@ -271,8 +271,8 @@ async fn is_taken(config: &Config) -> bool {
 }
 
 /// The program's own hooks, if they are asked for.
-fn hooks(
-    args: &Args,
+fn open_hooks(
+    args: &WrapArgs,
     session: &SessionId,
     profile: &Profile,
 ) -> Result<(Option<Hooks>, HookSetup)> {
@@ -309,8 +309,8 @@ fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
 }
 
 /// The way to the broker, where there can be one.
-fn relay(
-    args: &Args,
+fn broker_outlet(
+    args: &WrapArgs,
     session: &SessionId,
     profile: &Profile,
     (injector, share): (Injector, Option<SharedTerminal>),
@@ -360,7 +360,7 @@ fn end_as(ending: ChildEnding) -> ! {
 
 /// Says why the program was not run; a program that cannot be started gives the code that a shell
 /// gives.
-fn refuse(error: WrapError) -> anyhow::Error {
+fn explain_wrap_error(error: WrapError) -> anyhow::Error {
     let code = match &error {
         WrapError::NotFound(_) => CODE_NOT_FOUND,
         WrapError::NotStarted { .. } => CODE_NOT_STARTED,
@@ -376,7 +376,7 @@ fn refuse(error: WrapError) -> anyhow::Error {
 }
 
 /// The fault that a test asks for; nothing in a release.
-fn fault() -> Option<Fault> {
+fn requested_fault() -> Option<Fault> {
     let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
     match &*wanted {
         "byte-path" => Some(Fault::BytePath),
@@ -393,7 +393,7 @@ mod tests {
     #[derive(Debug, clap::Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: WrapArgs,
     }
 
     #[test]

@@ -55,16 +55,16 @@ impl RawBroker {
         let seconds = self.linger.map(|seconds| seconds.to_string());
         Ok(BrokerBounds {
             ring: from
-                .parsed("broker.ring", None, text(self.ring))?
+                .find_parsed("broker.ring", None, text(self.ring))?
                 .or(default.ring_turns_max),
             max_turn_bytes: from
-                .parsed("broker.max_turn_bytes", None, text(self.max_turn_bytes))?
+                .find_parsed("broker.max_turn_bytes", None, text(self.max_turn_bytes))?
                 .or(default.turn_bytes_max),
             max_memory: from
-                .parsed("broker.max_memory", None, text(self.max_memory))?
+                .find_parsed("broker.max_memory", None, text(self.max_memory))?
                 .or(default.memory_bytes_max),
             linger: from
-                .parsed("broker.linger", None, seconds)?
+                .find_parsed("broker.linger", None, seconds)?
                 .or(default.linger.as_secs()),
         })
     }
@@ -72,7 +72,7 @@ impl RawBroker {
 
 impl BrokerBounds {
     /// The bounds with the flags before them; refuses what cannot be.
-    pub(crate) fn with(&self, flags: BrokerFlags) -> Result<Settings> {
+    pub(crate) fn with_flags(&self, flags: BrokerFlags) -> Result<Settings> {
         let settings = Settings {
             ring_turns_max: flags.ring.unwrap_or(self.ring.value),
             turn_bytes_max: flags.max_turn_bytes.unwrap_or(self.max_turn_bytes.value),

@@ -35,17 +35,18 @@ impl RawDesktop {
     pub(super) fn resolve(self, from: Sources<'_>) -> Result<Desktop> {
         let adapter = |name, file| {
             anyhow::Ok(
-                from.parsed(name, None::<Adapter>, file)?
+                from.find_parsed(name, None::<Adapter>, file)?
                     .or(Adapter::Detect),
             )
         };
         let keys = |name, file| {
             anyhow::Ok(
-                from.with(name, None, file, Adapter::parse_for_keys)?
+                from.find_with(name, None, file, Adapter::parse_for_keys)?
                     .or(Adapter::Detect),
             )
         };
-        let binding = |name, file| anyhow::Ok(from.parsed(name, None::<Binding>, file)?.optional());
+        let binding =
+            |name, file| anyhow::Ok(from.find_parsed(name, None::<Binding>, file)?.optional());
         Ok(Desktop {
             focus: keys("desktop.focus", self.focus)?,
             hotkeys: keys("desktop.hotkeys", self.hotkeys)?,

@@ -91,7 +91,7 @@ macro_rules! raw_limits {
                 let defaults = Limits::default();
                 let limit = |name, file: Option<usize>, default| {
                     let file = file.map(|value| value.to_string());
-                    anyhow::Ok(from.with(name, None, file, parse_limit)?.or(default))
+                    anyhow::Ok(from.find_with(name, None, file, parse_limit)?.or(default))
                 };
                 Ok(LimitSettings {
                     $($name: limit(concat!("limits.", stringify!($name)), self.$name, defaults.$name)?,)*
@@ -150,7 +150,7 @@ fn parse_limit(text: &str) -> Result<usize, &'static str> {
 }
 
 /// Reads the file; a file that is not there says nothing, unless somebody named it.
-pub(super) fn read(path: &Path, must_exist: bool) -> Result<RawFile> {
+pub(super) fn read_file(path: &Path, must_exist: bool) -> Result<RawFile> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 
-use super::{Call, Http, Refused};
+use super::{Call, Http, HttpRefusal};
 use crate::failure::Failure;
 
 /// The longest event that is accepted.
@@ -59,7 +59,7 @@ impl EventStream {
         let mut tries = 0;
         loop {
             match Self::open(http, call()).await {
-                Err(error) if tries < TRIES_MAX && may_pass(&error) => {
+                Err(error) if tries < TRIES_MAX && may_succeed_later(&error) => {
                     tracing::warn!(%error, "the stream of events was lost");
                     tries += 1;
                     tokio::time::sleep(PAUSE).await;
@@ -91,8 +91,8 @@ impl EventStream {
 }
 
 /// Whether trying again may help: nobody answered, or whoever did said "later".
-fn may_pass(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
+fn may_succeed_later(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<HttpRefusal>();
     refused.is_none_or(|refused| {
         matches!(
             refused.status,
@@ -106,14 +106,14 @@ fn take_event(buffer: &mut BytesMut) -> Option<ServerEvent> {
     loop {
         let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
         let block = buffer.split_to(end + 2);
-        let event = parse(&String::from_utf8_lossy(&block));
+        let event = parse_event(&String::from_utf8_lossy(&block));
         if !event.data.is_empty() {
             return Some(event);
         }
     }
 }
 
-fn parse(block: &str) -> ServerEvent {
+fn parse_event(block: &str) -> ServerEvent {
     let mut event = ServerEvent::default();
     for line in block.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));

@@ -6,23 +6,23 @@
 use rmp::Marker;
 use rmp::decode;
 
-use super::{printable, shorten};
+use super::{printable, shorten_to_chars};
 
 const NESTING_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 2000;
 const BYTES_SHOWN_MAX: usize = 32;
 
 /// Shows a payload: its msgpack, or its bytes if it is none.
-pub(crate) fn text(payload: &[u8]) -> String {
+pub(crate) fn show_payload(payload: &[u8]) -> String {
     if payload.is_empty() {
         return "(empty)".to_owned();
     }
     let mut rest = payload;
     let mut shown = String::new();
-    match value(&mut rest, &mut shown, NESTING_MAX) {
+    match write_value(&mut rest, &mut shown, NESTING_MAX) {
         Ok(()) if rest.is_empty() => shown,
-        Err(Stop::Full) => shorten(&shown, TEXT_CHARS_MAX) + "…",
-        _ => format!("{} (not msgpack)", bytes(payload)),
+        Err(Stop::Full) => shorten_to_chars(&shown, TEXT_CHARS_MAX) + "…",
+        _ => format!("{} (not msgpack)", hex_text(payload)),
     }
 }
 
@@ -45,7 +45,7 @@ where
     }
 }
 
-fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+fn write_value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
     if out.len() > TEXT_CHARS_MAX || nesting == 0 {
         return Err(Stop::Full);
     }
@@ -59,23 +59,23 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
             .map(|()| out.push_str("null")),
         Marker::True | Marker::False => decode::read_bool(rest)
             .map_err(Into::into)
-            .map(|on| push(out, on)),
+            .map(|on| push_display(out, on)),
         Marker::F32 => decode::read_f32(rest)
             .map_err(Into::into)
-            .map(|number| push(out, number)),
+            .map(|number| push_display(out, number)),
         Marker::F64 => decode::read_f64(rest)
             .map_err(Into::into)
-            .map(|number| push(out, number)),
+            .map(|number| push_display(out, number)),
         Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
             let len = decode::read_str_len(rest)?;
-            take(rest, len).map(|text| out.push_str(&quoted(text)))
+            take_bytes(rest, len).map(|text| out.push_str(&quote_text(text)))
         }
         Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
             let len = decode::read_bin_len(rest)?;
-            take(rest, len).map(|blob| out.push_str(&bytes(blob)))
+            take_bytes(rest, len).map(|blob| out.push_str(&hex_text(blob)))
         }
-        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => array(rest, out, nesting),
-        Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => map(rest, out, nesting),
+        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => write_array(rest, out, nesting),
+        Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => write_map(rest, out, nesting),
         Marker::Reserved => Err(Stop::Bad),
         Marker::FixExt1
         | Marker::FixExt2
@@ -84,76 +84,79 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
         | Marker::FixExt16
         | Marker::Ext8
         | Marker::Ext16
-        | Marker::Ext32 => ext(rest, out),
-        _ => integer(rest, out),
+        | Marker::Ext32 => write_extension(rest, out),
+        _ => write_integer(rest, out),
     }
 }
 
-fn push(out: &mut String, value: impl std::fmt::Display) {
+fn push_display(out: &mut String, value: impl std::fmt::Display) {
     out.push_str(&value.to_string());
 }
 
-fn integer(rest: &mut &[u8], out: &mut String) -> Shown {
+fn write_integer(rest: &mut &[u8], out: &mut String) -> Shown {
     let before = *rest;
     if let Ok(number) = decode::read_int::<i64, _>(rest) {
-        push(out, number);
+        push_display(out, number);
         return Ok(());
     }
     *rest = before;
     let number = decode::read_int::<u64, _>(rest).map_err(|_| Stop::Bad)?;
-    push(out, number);
+    push_display(out, number);
     Ok(())
 }
 
-fn array(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+fn write_array(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
     let count = decode::read_array_len(rest)?;
     out.push('[');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        value(rest, out, nesting - 1)?;
+        write_value(rest, out, nesting - 1)?;
     }
     out.push(']');
     Ok(())
 }
 
-fn map(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+fn write_map(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
     let count = decode::read_map_len(rest)?;
     out.push('{');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        value(rest, out, nesting - 1)?;
+        write_value(rest, out, nesting - 1)?;
         out.push_str(": ");
-        value(rest, out, nesting - 1)?;
+        write_value(rest, out, nesting - 1)?;
     }
     out.push('}');
     Ok(())
 }
 
-fn ext(rest: &mut &[u8], out: &mut String) -> Shown {
+fn write_extension(rest: &mut &[u8], out: &mut String) -> Shown {
     let meta = decode::read_ext_meta(rest)?;
-    let data = take(rest, meta.size)?;
-    push(out, format_args!("ext({}, {})", meta.typeid, bytes(data)));
+    let data = take_bytes(rest, meta.size)?;
+    push_display(
+        out,
+        format_args!("write_extension({}, {})", meta.typeid, hex_text(data)),
+    );
     Ok(())
 }
 
-fn take<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
+fn take_bytes<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
     let (taken, left) = rest.split_at_checked(len as usize).ok_or(Stop::Bad)?;
     *rest = left;
     Ok(taken)
 }
 
-fn quoted(text: &[u8]) -> String {
+fn quote_text(text: &[u8]) -> String {
     match std::str::from_utf8(text) {
         Ok(text) => format!(
             "\"{}\"",
-            printable(&shorten(text, TEXT_CHARS_MAX)).replace('"', "\\\"")
+            printable(&shorten_to_chars(text, TEXT_CHARS_MAX)).replace('"', "\\\"")
         ),
-        Err(_) => bytes(text),
+        Err(_) => hex_text(text),
     }
 }
 
 /// Bytes as hex, cut when they are many.
-fn bytes(bytes: &[u8]) -> String {
+fn hex_text(bytes: &[u8]) -> String {
     let shown = bytes
         .get(..BYTES_SHOWN_MAX.min(bytes.len()))
         .unwrap_or_default();
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     fn check(payload: &[u8], expect: &str) {
-        assert_eq!(text(payload), expect);
+        assert_eq!(show_payload(payload), expect);
     }
 
     #[test]
@@ -185,7 +188,7 @@ mod tests {
             &[0xcf, 255, 255, 255, 255, 255, 255, 255, 255],
             "18446744073709551615",
         );
-        check(&[0xd4, 5, 1], "ext(5, h'01')");
+        check(&[0xd4, 5, 1], "write_extension(5, h'01')");
         check(&[0xa3, b'a', 0x1b, b'"'], r#""a\u{1b}\"""#);
         check(&[0xa2, 0xff, 0xfe], "h'fffe'");
         check(&[0xc1], "h'c1' (not msgpack)");
@@ -201,8 +204,8 @@ mod tests {
             "h'dbffffffff01' (not msgpack)",
         );
         let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
-        assert!(text(&deep).len() < 100);
+        assert!(show_payload(&deep).len() < 100);
         let long = [vec![0xdc, 0x40, 0], vec![0xc0; 0x4000]].concat();
-        assert!(text(&long).chars().count() <= TEXT_CHARS_MAX + 10);
+        assert!(show_payload(&long).chars().count() <= TEXT_CHARS_MAX + 10);
     }
 }

@@ -146,7 +146,7 @@ impl Server {
         let mut child = Guard(command.stdout(output.try_clone()?).stderr(output).spawn()?);
         let deadline = Instant::now() + START_MAX;
         let (address, http) = loop {
-            if let Some(found) = dir.note().as_ref().and_then(addresses) {
+            if let Some(found) = dir.server_note().as_ref().and_then(addresses) {
                 break found;
             }
             if child.0.try_wait()?.is_some() || Instant::now() > deadline {

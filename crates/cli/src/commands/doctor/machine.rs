@@ -21,7 +21,7 @@ const SYNC_SLOW: Duration = Duration::from_millis(20);
 const CLOCK_MIN: Duration = Duration::from_hours(490_896);
 
 /// The directory, or the nearest one above it that exists.
-fn existing(dir: &DataDir) -> PathBuf {
+fn nearest_existing_dir(dir: &DataDir) -> PathBuf {
     let absolute = std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned());
     absolute
         .ancestors()
@@ -30,9 +30,9 @@ fn existing(dir: &DataDir) -> PathBuf {
 }
 
 /// There is room on the disk.
-pub(super) fn space(dir: &DataDir) -> Finding {
+pub(super) fn check_space(dir: &DataDir) -> Finding {
     const CHECK: &str = "space";
-    let stat = match statvfs(existing(dir)) {
+    let stat = match statvfs(nearest_existing_dir(dir)) {
         Ok(stat) => stat,
         Err(error) => {
             return Finding::warn(CHECK, error.to_string(), "check that the disk is mounted");
@@ -54,9 +54,9 @@ pub(super) fn space(dir: &DataDir) -> Finding {
 }
 
 /// The disk syncs in a time that appends can bear.
-pub(super) fn sync_speed(dir: &DataDir) -> Finding {
+pub(super) fn check_sync_speed(dir: &DataDir) -> Finding {
     const CHECK: &str = "sync speed";
-    match median_sync(&existing(dir)) {
+    match median_sync(&nearest_existing_dir(dir)) {
         Ok(median) if median < SYNC_SLOW => {
             Finding::ok(CHECK, format!("{median:.1?} for 4 KiB and fdatasync"))
         }
@@ -80,7 +80,7 @@ fn median_sync(dir: &Path) -> io::Result<Duration> {
     let path = dir.join(format!(".turnkeep-doctor-{}", std::process::id()));
     let mut file = File::create_new(&path)?;
     let measured = (0..SYNCS)
-        .map(|_| one_sync(&mut file))
+        .map(|_| time_one_sync(&mut file))
         .collect::<io::Result<Vec<_>>>();
     fs::remove_file(&path)?;
     let mut times = measured?;
@@ -88,7 +88,7 @@ fn median_sync(dir: &Path) -> io::Result<Duration> {
     Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
 }
 
-fn one_sync(file: &mut File) -> io::Result<Duration> {
+fn time_one_sync(file: &mut File) -> io::Result<Duration> {
     let start = Instant::now();
     file.write_all(&[0x5a; 4096])?;
     file.sync_data()?;
@@ -96,7 +96,7 @@ fn one_sync(file: &mut File) -> io::Result<Duration> {
 }
 
 /// The clock is set, and not behind what was written before.
-pub(super) fn clock(dir: &DataDir) -> Finding {
+pub(super) fn check_clock(dir: &DataDir) -> Finding {
     const CHECK: &str = "clock";
     const ADVICE: &str = "set the clock: new turns would be stamped with the time of the last one";
     #[expect(
@@ -127,7 +127,7 @@ fn newest_write(dir: &DataDir) -> Option<SystemTime> {
 }
 
 /// The process may have many connections open.
-pub(super) fn file_limit() -> Finding {
+pub(super) fn check_file_limit() -> Finding {
     const CHECK: &str = "file limit";
     match getrlimit(Resource::Nofile).maximum {
         Some(hard) if hard < FILES_LOW => {

@@ -18,7 +18,7 @@ const LINES_MAX: usize = 1;
 
 /// A line of standard input.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// A message, perhaps.
     Message(Vec<u8>),
     /// One that is longer than [`MESSAGE_BYTES_MAX`].
@@ -31,7 +31,7 @@ pub(super) enum Line {
 /// Reads standard input on a thread of its own; the channel closes at its end.
 ///
 /// The thread is not joined: nothing can end a read of standard input that has begun.
-pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
+pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
     let read = move || {
         let mut input = std::io::stdin().lock();
@@ -52,7 +52,7 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
 }
 
 /// The next line; none at the end.
-fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
+fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<InputLine>> {
     let mut line = Vec::new();
     let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
     let read = input
@@ -63,7 +63,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
         return Ok(None);
     }
     if line.len() <= MESSAGE_BYTES_MAX {
-        return Ok(Some(Line::Message(line)));
+        return Ok(Some(InputLine::Message(line)));
     }
     let mut ids = IdFinder::default();
     ids.feed(&line);
@@ -77,7 +77,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
         ids.feed(&line);
         ended = read == 0 || line.ends_with(b"\n");
     }
-    Ok(Some(Line::TooLong { id: ids.found() }))
+    Ok(Some(InputLine::TooLong { id: ids.found_id() }))
 }
 
 /// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in
@@ -96,7 +96,7 @@ struct IdFinder {
 impl IdFinder {
     fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.keep(byte);
+            self.keep_byte(byte);
             if self.in_string {
                 self.read_in_string(byte);
             } else {
@@ -129,7 +129,7 @@ impl IdFinder {
     }
 
     /// Keeps what is a key of the top level, or the value of `id`.
-    fn keep(&mut self, byte: u8) {
+    fn keep_byte(&mut self, byte: u8) {
         let is_mark = !self.in_string && matches!(byte, b'{' | b'}' | b':' | b',' | b'\r' | b'\n');
         if self.depth != 1 || is_mark {
             return;
@@ -148,7 +148,7 @@ impl IdFinder {
         }
     }
 
-    fn found(&self) -> Option<Value> {
+    fn found_id(&self) -> Option<Value> {
         let value: Value = serde_json::from_slice(&self.value).ok()?;
         (value.is_string() || value.is_number()).then_some(value)
     }
@@ -195,12 +195,12 @@ mod tests {
             let mut input = text.as_bytes();
             assert_eq!(
                 read_line(&mut input).unwrap(),
-                Some(Line::TooLong { id }),
+                Some(InputLine::TooLong { id }),
                 "{before}…{after}"
             );
             assert_eq!(
                 read_line(&mut input).unwrap(),
-                Some(Line::Message(b"{}\n".to_vec()))
+                Some(InputLine::Message(b"{}\n".to_vec()))
             );
             assert_eq!(read_line(&mut input).unwrap(), None);
         }
@@ -211,7 +211,7 @@ mod tests {
         let text = "x".repeat(MESSAGE_BYTES_MAX);
         assert_eq!(
             read_line(&mut text.as_bytes()).unwrap(),
-            Some(Line::Message(text.into_bytes()))
+            Some(InputLine::Message(text.into_bytes()))
         );
     }
 }

@@ -40,12 +40,12 @@ pub(super) struct Message {
 
 impl Message {
     /// A line as a message; a write has an id of its own afterwards.
-    pub(super) fn read(line: Vec<u8>) -> Result<Self> {
+    pub(super) fn from_line(line: Vec<u8>) -> Result<Self> {
         let mut message = Self {
             value: strict::parse(&line).ok(),
             bytes: line,
         };
-        if message.tool() == Some(WRITING_TOOL) && message.write_id().is_none() {
+        if message.tool_name() == Some(WRITING_TOOL) && message.write_id().is_none() {
             message.give_write_id()?;
         }
         Ok(message)
@@ -81,7 +81,7 @@ impl Message {
     }
 
     /// The request that a notification cancels.
-    pub(super) fn cancelled(&self) -> Option<&Value> {
+    pub(super) fn cancelled_request(&self) -> Option<&Value> {
         let is_cancellation = self.method() == Some("notifications/cancelled");
         self.value
             .as_ref()
@@ -93,7 +93,7 @@ impl Message {
         self.text_at("/method")
     }
 
-    fn tool(&self) -> Option<&str> {
+    fn tool_name(&self) -> Option<&str> {
         self.method().filter(|method| *method == "tools/call")?;
         self.text_at("/params/name")
     }
@@ -115,12 +115,12 @@ impl Message {
             .as_ref()
             .and_then(|value| value.pointer("/params/arguments/wait_seconds"));
         self.opens_a_stream()
-            || (self.tool() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
+            || (self.tool_name() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
     }
 
     /// Whether it may be sent again though it may have been carried out.
     pub(super) fn may_be_repeated(&self) -> bool {
-        match (self.method(), self.tool()) {
+        match (self.method(), self.tool_name()) {
             (None, _) => self.value.is_some(),
             (Some("tools/call"), Some(WRITING_TOOL)) => self.write_id().is_some(),
             (Some("tools/call"), tool) => tool.is_some_and(|tool| READING_TOOLS.contains(&tool)),
@@ -130,17 +130,17 @@ impl Message {
 
     /// The request that hands it over. The newest revision wants headers that say what is in the
     /// body.
-    pub(super) fn call(&self) -> Call {
+    pub(super) fn to_call(&self) -> Call {
         let mut call = Call::post_bytes("/mcp", self.bytes.clone())
             .header("accept", "application/json, text/event-stream");
         let Some(revision) = self
             .text_at(REVISION_POINTER)
-            .filter(|revision| is_plain(revision))
+            .filter(|revision| is_plain_header(revision))
         else {
             return call;
         };
         call = call.header("mcp-protocol-version", revision);
-        if let Some(method) = self.method().filter(|method| is_plain(method)) {
+        if let Some(method) = self.method().filter(|method| is_plain_header(method)) {
             call = call.header("mcp-method", method);
         }
         match self
@@ -153,7 +153,7 @@ impl Message {
     }
 }
 
-fn is_plain(text: &str) -> bool {
+fn is_plain_header(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| PLAIN_HEADER.contains(&byte))
 }
 
@@ -161,7 +161,7 @@ fn is_plain(text: &str) -> bool {
 fn header_text(text: &str) -> String {
     use base64::Engine as _;
     let is_marked = text.starts_with("=?base64?") && text.ends_with("?=");
-    if is_plain(text) && !is_marked {
+    if is_plain_header(text) && !is_marked {
         return text.to_owned();
     }
     format!(
@@ -178,7 +178,7 @@ mod tests {
         let params = json!({ "name": name, "arguments": arguments });
         let message =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        Message::read(message.to_string().into_bytes()).unwrap()
+        Message::from_line(message.to_string().into_bytes()).unwrap()
     }
 
     #[test]
@@ -210,12 +210,12 @@ mod tests {
         );
         let twice =
             br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"ledger_write"}}"#;
-        assert_eq!(Message::read(twice.to_vec()).unwrap().bytes, twice);
+        assert_eq!(Message::from_line(twice.to_vec()).unwrap().bytes, twice);
     }
 
     #[test]
     fn only_a_tool_that_is_not_known_to_read_is_never_sent_twice() {
-        let read = |value: &Value| Message::read(value.to_string().into_bytes()).unwrap();
+        let read = |value: &Value| Message::from_line(value.to_string().into_bytes()).unwrap();
         for (message, expect) in [
             (
                 read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })),
@@ -241,7 +241,7 @@ mod tests {
             ),
             (call("some_other_tool", &json!({})), false),
             (read(&json!({ "method": "tools/call" })), false),
-            (Message::read(b"{".to_vec()).unwrap(), false),
+            (Message::from_line(b"{".to_vec()).unwrap(), false),
         ] {
             assert_eq!(message.may_be_repeated(), expect, "{message:?}");
         }

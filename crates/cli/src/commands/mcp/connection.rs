@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::failure::Failure;
 use crate::http::Http;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession};
 
 /// How often a message is sent, and the pause before the next time.
 const TRIES_MAX: usize = 20;
@@ -32,30 +32,30 @@ pub(super) struct Answer {
 }
 
 /// The store as it is reached now.
-pub(super) struct Store<'a> {
+pub(super) struct ServerConnection<'a> {
     config: &'a Config,
-    session: Session,
+    session: StoreSession,
     /// Whether the session was found since the last connection was lost.
     is_fresh: bool,
 }
 
-impl<'a> Store<'a> {
+impl<'a> ServerConnection<'a> {
     pub(super) async fn open(config: &'a Config) -> Result<Self> {
         Ok(Self {
             config,
-            session: Self::find(config).await?,
+            session: Self::find_server(config).await?,
             is_fresh: true,
         })
     }
 
     /// Finds the store's server or becomes it, so that others find this one.
-    async fn find(config: &Config) -> Result<Session> {
-        let session = Session::open(config, Need::Write).await?;
-        if let Some((http, tcp)) = session.own_addresses() {
+    async fn find_server(config: &Config) -> Result<StoreSession> {
+        let session = StoreSession::open(config, Need::Write).await?;
+        if let Some(own) = session.own_addresses() {
             let note = ServerNote {
                 pid: std::process::id(),
-                http,
-                tcp,
+                http: own.http,
+                tcp: own.tcp,
                 tls_cert: None,
                 passing: true,
             };
@@ -70,12 +70,12 @@ impl<'a> Store<'a> {
     }
 
     /// Hands a message over and waits for its answer.
-    pub(super) async fn ask(&mut self, message: &Message) -> Result<Answer> {
+    pub(super) async fn send_until_answered(&mut self, message: &Message) -> Result<Answer> {
         let (mut may_be_done, begun) = (false, Instant::now());
         for tries in 1.. {
             let is_last = tries == TRIES_MAX || begun.elapsed() > GIVE_UP_AFTER;
-            let error = match self.send(message).await {
-                Ok(answer) if is_last || !is_of_a_server_that_ends(&answer) => return Ok(answer),
+            let error = match self.send_once(message).await {
+                Ok(answer) if is_last || !is_shutdown_notice(&answer) => return Ok(answer),
                 Ok(_) => Failure::new("the server is shutting down").into(),
                 Err(error) => error,
             };
@@ -97,27 +97,31 @@ impl<'a> Store<'a> {
     }
 
     /// Sends a message once, over a connection to the directory's present server.
-    async fn send(&mut self, message: &Message) -> Result<Answer> {
-        self.connect().await?;
-        let (status, body) = self.session.http.whatever(message.call()).await?;
+    async fn send_once(&mut self, message: &Message) -> Result<Answer> {
+        self.ensure_connected().await?;
+        let (status, body) = self
+            .session
+            .http
+            .bytes_of_any_status(message.to_call())
+            .await?;
         Ok(Answer { status, body })
     }
 
     /// Makes sure of a connection. Where the last one was lost, the server is looked for first: at
     /// its old address there may be a stranger by now.
-    pub(super) async fn connect(&mut self) -> Result<()> {
+    pub(super) async fn ensure_connected(&mut self) -> Result<()> {
         self.session.http.forget_last();
-        if !self.is_fresh && !self.session.http.is_connected() && self.may_have_a_successor() {
-            self.session = Self::find(self.config).await?;
+        if !self.is_fresh && !self.session.http.is_connected() && self.may_be_replaced() {
+            self.session = Self::find_server(self.config).await?;
             self.session.http.forget_last();
         }
-        self.session.http.reach().await?;
+        self.session.http.ensure_connected().await?;
         self.is_fresh = false;
         Ok(())
     }
 
     /// A server that was named, or is this process's own, is the one and stays it.
-    fn may_have_a_successor(&self) -> bool {
+    fn may_be_replaced(&self) -> bool {
         self.config.server.value.is_none() && !self.session.is_own()
     }
 
@@ -130,7 +134,7 @@ impl<'a> Store<'a> {
 }
 
 /// Whether a server answered that it is about to end: its successor will know better.
-fn is_of_a_server_that_ends(answer: &Answer) -> bool {
+fn is_shutdown_notice(answer: &Answer) -> bool {
     let code = || -> Option<String> {
         let body: Value = serde_json::from_slice(&answer.body).ok()?;
         let code = body

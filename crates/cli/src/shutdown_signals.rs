@@ -9,13 +9,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const HANGUP_BIT: u64 = 1;
 
 /// Listens for the wish to end.
-pub(crate) struct Ending {
+pub(crate) struct ShutdownSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Option<Signal>,
 }
 
-impl Ending {
+impl ShutdownSignals {
     /// Listens from now on: none of the signals ends the process by itself any more.
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
@@ -32,7 +32,7 @@ impl Ending {
     }
 
     /// Waits until somebody wants the end. May be dropped and called again.
-    pub(crate) async fn asked(&mut self) {
+    pub(crate) async fn requested(&mut self) {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use turnkeep_client::broker::Connection;
 use turnkeep_types::broker::{ListSessions, SessionInfo};
 
-use super::explained;
+use super::explain_broker_error;
 use crate::failure::Failure;
 use crate::names::{CapturedName, SessionName};
 use crate::render::printable;
@@ -17,17 +17,19 @@ use crate::render::printable;
 const SHORT_CHARS_MIN: usize = 4;
 
 /// The sessions that the broker knows, by which names are found and made.
-pub(crate) struct Sessions(Vec<SessionInfo>);
+pub(crate) struct KnownSessions(Vec<SessionInfo>);
 
-impl Sessions {
+impl KnownSessions {
     /// Asks the broker. Right after its start this waits for the wrappers to come back.
-    pub(crate) fn ask(broker: &mut Connection) -> Result<Self> {
+    pub(crate) fn fetch(broker: &mut Connection) -> Result<Self> {
         let list = ListSessions {
             gone: true,
             preview: true,
             settled: true,
         };
-        Ok(Self(broker.list_sessions(list).map_err(explained)?))
+        Ok(Self(
+            broker.list_sessions(list).map_err(explain_broker_error)?,
+        ))
     }
 
     /// All of them.
@@ -36,34 +38,34 @@ impl Sessions {
     }
 
     /// The session that is meant.
-    pub(crate) fn find(&self, name: &SessionName) -> Result<&SessionInfo, Failure> {
+    pub(crate) fn find_session(&self, name: &SessionName) -> Result<&SessionInfo, Failure> {
         match name {
-            SessionName::Last => self.last(),
-            SessionName::Called(name) => self.called(name),
+            SessionName::Last => self.latest_session(),
+            SessionName::Called(name) => self.session_called(name),
         }
     }
 
     /// The session with the latest turn.
-    fn last(&self) -> Result<&SessionInfo, Failure> {
+    fn latest_session(&self) -> Result<&SessionInfo, Failure> {
         let latest = self.0.iter().filter(|session| session.has_turn);
         let latest = latest.max_by_key(|session| session.last_turn_at);
         latest.ok_or_else(|| Failure::new("no session has completed a turn yet"))
     }
 
-    fn called(&self, name: &str) -> Result<&SessionInfo, Failure> {
-        match self.matching(name)[..] {
+    fn session_called(&self, name: &str) -> Result<&SessionInfo, Failure> {
+        match self.sessions_matching(name)[..] {
             [one] => Ok(one),
             [] => {
                 let failure = Failure::new(format!("no session is called `{}`", printable(name)));
                 Err(failure.hint("`turnkeep sessions` lists them"))
             }
-            ref many => Err(self.ambiguous(name, many)),
+            ref many => Err(self.ambiguous_name(name, many)),
         }
     }
 
     /// The sessions that a name may mean. A name may be used again when its session has ended:
     /// those that run come first.
-    fn matching(&self, name: &str) -> Vec<&SessionInfo> {
+    fn sessions_matching(&self, name: &str) -> Vec<&SessionInfo> {
         let is_id = |session: &&SessionInfo| session.session == name;
         let is_name = |session: &&SessionInfo| session.name.as_deref() == Some(name);
         let is_running = |session: &&SessionInfo| is_name(session) && session.connected;
@@ -79,10 +81,10 @@ impl Sessions {
             .unwrap_or_default()
     }
 
-    fn ambiguous(&self, name: &str, found: &[&SessionInfo]) -> Failure {
+    fn ambiguous_name(&self, name: &str, found: &[&SessionInfo]) -> Failure {
         let ids: Vec<String> = found
             .iter()
-            .map(|session| self.short(&session.session))
+            .map(|session| self.short_id(&session.session))
             .collect();
         let failure = Failure::new(format!(
             "`{}` may be any of {} sessions",
@@ -93,41 +95,42 @@ impl Sessions {
     }
 
     /// The shortest head of an id that names this session and no other.
-    pub(crate) fn short(&self, id: &str) -> String {
+    pub(crate) fn short_id(&self, id: &str) -> String {
         let ends = id
             .char_indices()
             .map(|(at, c)| at + c.len_utf8())
             .skip(SHORT_CHARS_MIN - 1);
         let mut heads = ends.filter_map(|end| id.get(..end));
-        let names_it = |head: &&str| matches!(self.matching(head)[..], [one] if one.session == id);
+        let names_it =
+            |head: &&str| matches!(self.sessions_matching(head)[..], [one] if one.session == id);
         printable(heads.find(names_it).unwrap_or(id))
     }
 
     /// A turn's id with a short id of its session.
     pub(crate) fn short_turn(&self, turn_id: &str) -> String {
         match turn_id.rsplit_once(':') {
-            Some((session, number)) => format!("{}:{}", self.short(session), printable(number)),
+            Some((session, number)) => format!("{}:{}", self.short_id(session), printable(number)),
             None => printable(turn_id),
         }
     }
 
     /// What a person calls a session: its name, or else its short id.
-    pub(crate) fn call(&self, session: &SessionInfo) -> String {
+    pub(crate) fn display_name(&self, session: &SessionInfo) -> String {
         session
             .name
             .as_deref()
-            .map_or_else(|| self.short(&session.session), printable)
+            .map_or_else(|| self.short_id(&session.session), printable)
     }
 
     /// The full id of the turn that is meant; a session alone means its latest.
     pub(crate) fn turn_id(&self, broker: &mut Connection, name: &CapturedName) -> Result<String> {
-        let session = &self.find(&name.session)?.session;
+        let session = &self.find_session(&name.session)?.session;
         if let Some(number) = name.number {
             return Ok(format!("{session}:{number}"));
         }
         let latest = broker
             .turns(session, Some(1))
-            .map_err(explained)?
+            .map_err(explain_broker_error)?
             .into_iter()
             .next();
         let latest = latest.ok_or_else(|| {
@@ -144,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn some() -> Sessions {
+    fn some() -> KnownSessions {
         let session = |id: &str, name: &str, last: u64, connected: bool| SessionInfo {
             session: id.to_owned(),
             name: (!name.is_empty()).then(|| name.to_owned()),
@@ -153,7 +156,7 @@ mod tests {
             connected,
             ..SessionInfo::default()
         };
-        Sessions(vec![
+        KnownSessions(vec![
             session("abc1", "review", 5, true),
             session("abd2", "review", 9, false),
             session("f00d", "", 0, true),
@@ -180,11 +183,15 @@ mod tests {
             ("nobody", None),
         ] {
             let found = sessions
-                .find(&name.parse().unwrap())
+                .find_session(&name.parse().unwrap())
                 .map(|session| session.session.as_str());
             assert_eq!(found.ok(), expect, "{name}");
         }
-        assert!(Sessions(Vec::new()).find(&SessionName::Last).is_err());
+        assert!(
+            KnownSessions(Vec::new())
+                .find_session(&SessionName::Last)
+                .is_err()
+        );
     }
 
     #[test]
@@ -198,7 +205,7 @@ mod tests {
             ("1234599999", "12345"),
             ("unknown to the broker", "unknown to the broker"),
         ] {
-            assert_eq!(sessions.short(id), expect);
+            assert_eq!(sessions.short_id(id), expect);
         }
         assert_eq!(sessions.short_turn("1234567890:17"), "123456:17");
     }

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::connection::ServerConnection;
 use super::message::Message;
-use super::store::Store;
-use super::{INTERNAL_ERROR, is_a_message, say, say_error};
-use crate::http::{EventStream, Http, Refused};
+use super::{INTERNAL_ERROR, is_json_rpc, write_error, write_line};
+use crate::http::{EventStream, Http, HttpRefusal};
 
 /// Requests that may wait at the same time.
 const REQUESTS_MAX: usize = 64;
@@ -29,22 +29,22 @@ const TRIES_MAX: usize = 20;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// A request whose server went away.
-pub(super) struct Lost {
+pub(super) struct LostRequest {
     message: Message,
     tries: usize,
     why: String,
 }
 
 /// The requests that wait.
-pub(super) struct Beside {
+pub(super) struct WaitingRequests {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
-    lost: mpsc::Sender<Lost>,
+    lost: mpsc::Sender<LostRequest>,
 }
 
-impl Beside {
+impl WaitingRequests {
     /// No requests yet, and where those come back that lost their server.
-    pub(super) fn new() -> (Self, mpsc::Receiver<Lost>) {
+    pub(super) fn new() -> (Self, mpsc::Receiver<LostRequest>) {
         let (lost, receiver) = mpsc::channel(REQUESTS_MAX);
         (
             Self {
@@ -57,21 +57,30 @@ impl Beside {
     }
 
     /// Starts a request.
-    pub(super) async fn start(&mut self, store: &mut Store<'_>, message: Message) -> Result<()> {
-        self.start_again(store, message, 1).await
+    pub(super) async fn start(
+        &mut self,
+        server: &mut ServerConnection<'_>,
+        message: Message,
+    ) -> Result<()> {
+        self.start_attempt(server, message, 1).await
     }
 
     /// Starts a request again that lost its server.
-    pub(super) async fn try_again(&mut self, store: &mut Store<'_>, lost: Lost) -> Result<()> {
+    pub(super) async fn retry(
+        &mut self,
+        server: &mut ServerConnection<'_>,
+        lost: LostRequest,
+    ) -> Result<()> {
         if lost.tries == TRIES_MAX {
-            return say_error(lost.message.id(), INTERNAL_ERROR, &lost.why);
+            return write_error(lost.message.id(), INTERNAL_ERROR, &lost.why);
         }
-        self.start_again(store, lost.message, lost.tries + 1).await
+        self.start_attempt(server, lost.message, lost.tries + 1)
+            .await
     }
 
-    async fn start_again(
+    async fn start_attempt(
         &mut self,
-        store: &mut Store<'_>,
+        server: &mut ServerConnection<'_>,
         message: Message,
         tries: usize,
     ) -> Result<()> {
@@ -79,24 +88,24 @@ impl Beside {
         self.running.retain(|_, task| !task.is_finished());
         if self.running.len() >= REQUESTS_MAX {
             let why = format!("{REQUESTS_MAX} requests wait already: cancel one of them first");
-            return say_error(message.id(), INTERNAL_ERROR, &why);
+            return write_error(message.id(), INTERNAL_ERROR, &why);
         }
-        if let Err(error) = store.connect().await {
-            return say_error(message.id(), INTERNAL_ERROR, &format!("{error:#}"));
+        if let Err(error) = server.ensure_connected().await {
+            return write_error(message.id(), INTERNAL_ERROR, &format!("{error:#}"));
         }
         let key = message.id().map(Value::to_string).unwrap_or_default();
-        let (http, lost) = (Http::new(store.http().target().clone()), self.lost.clone());
+        let (http, lost) = (Http::new(server.http().target().clone()), self.lost.clone());
         let task = self.tasks.spawn(async move {
-            let Err(error) = carry(http, &message).await else {
+            let Err(error) = perform_request(http, &message).await else {
                 return;
             };
-            let lost_one = Lost {
+            let lost_request = LostRequest {
                 message,
                 tries,
                 why: format!("{error:#}"),
             };
             // The loop that would start it again may be gone, and the agent with it.
-            lost.send(lost_one).await.ok();
+            lost.send(lost_request).await.ok();
         });
         self.running.insert(key, task);
         Ok(())
@@ -111,20 +120,20 @@ impl Beside {
 }
 
 /// Carries a request out. An error means that no server answered it.
-async fn carry(mut http: Http, message: &Message) -> Result<()> {
-    let response = http.answer(message.call()).await?;
+async fn perform_request(mut http: Http, message: &Message) -> Result<()> {
+    let response = http.send(&message.to_call()).await?;
     let is_stream = response
         .headers()
         .get(CONTENT_TYPE)
         .is_some_and(|kind| kind == "text/event-stream");
     if is_stream {
-        pass_on(response, message).await
+        forward_stream(response, message).await
     } else {
-        pass_on_whole(response, message).await
+        forward_answer(response, message).await
     }
 }
 
-async fn pass_on_whole(response: Response<Incoming>, message: &Message) -> Result<()> {
+async fn forward_answer(response: Response<Incoming>, message: &Message) -> Result<()> {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
     let body = body
@@ -132,34 +141,36 @@ async fn pass_on_whole(response: Response<Incoming>, message: &Message) -> Resul
         .await
         .map_err(|error| anyhow::anyhow!("{error}"))?
         .to_bytes();
-    if is_a_message(&body) {
-        return say(&body);
+    if is_json_rpc(&body) {
+        return write_line(&body);
     }
-    let refused = Refused::new(status, &body);
+    let refused = HttpRefusal::new(status, &body);
     if status == StatusCode::SERVICE_UNAVAILABLE {
         return Err(refused.into());
     }
-    say_error(message.id(), INTERNAL_ERROR, &refused.to_string())
+    write_error(message.id(), INTERNAL_ERROR, &refused.to_string())
 }
 
 /// Passes the messages of a stream on. If it breaks off without its last one, the agent still gets
 /// that.
-async fn pass_on(response: Response<Incoming>, message: &Message) -> Result<()> {
+async fn forward_stream(response: Response<Incoming>, message: &Message) -> Result<()> {
     let mut events = EventStream::new(response.into_body());
     while let Some(event) = events.next().await? {
-        say(event.data.as_bytes())?;
-        if is_the_answer(&event.data) {
+        write_line(event.data.as_bytes())?;
+        if is_final_answer(&event.data) {
             return Ok(());
         }
     }
     let id = message.id();
     let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
     let result = json!({ "resultType": "complete", "_meta": meta });
-    say(json!({ "jsonrpc": "2.0", "id": id, "result": result })
-        .to_string()
-        .as_bytes())
+    write_line(
+        json!({ "jsonrpc": "2.0", "id": id, "result": result })
+            .to_string()
+            .as_bytes(),
+    )
 }
 
-fn is_the_answer(data: &str) -> bool {
+fn is_final_answer(data: &str) -> bool {
     serde_json::from_str::<Value>(data).is_ok_and(|message| message.get("method").is_none())
 }
