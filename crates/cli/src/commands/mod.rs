@@ -1,7 +1,6 @@
 //! The commands: one file each, an `Args` whose docs are the help and a `run`.
 
 mod append;
-mod bench;
 mod blob;
 mod broker;
 mod capsule;
@@ -108,7 +107,7 @@ pub(crate) enum TurnkeepCommand {
     Repair(repair::RepairArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
-    Bench(bench::Args),
+    Bench(turnkeep_bench::BenchArgs),
     Detect(detect::DetectArgs),
     Doctor(doctor::DoctorArgs),
     #[command(subcommand)]
@@ -150,7 +149,7 @@ pub(crate) fn run_command(command: &TurnkeepCommand, app: &mut App) -> Result<()
         TurnkeepCommand::Repair(args) => repair::run_repair(args, app),
         TurnkeepCommand::Export(args) => block_on(export::run_export(args, app)),
         TurnkeepCommand::Import(args) => import::run_import(args, app),
-        TurnkeepCommand::Bench(args) => bench::run(args, app.out.is_json()),
+        TurnkeepCommand::Bench(args) => turnkeep_bench::run_bench(args, app.out.is_json()),
         TurnkeepCommand::Detect(args) => detect::run_detect(args, app),
         TurnkeepCommand::Doctor(args) => block_on(doctor::run_doctor(args, app)),
         TurnkeepCommand::Config(command) => config::run_config(command, app),
