@@ -1,4 +1,4 @@
-//! How a command reaches the broker, and how it tells what the broker refused.
+//! How a command reaches the broker, and how it explains the broker's refusals.
 
 pub(crate) mod fit;
 pub(crate) mod known_sessions;
@@ -15,10 +15,10 @@ use turnkeep_types::broker::{Reason, Role, TurnForm};
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 
-/// A sink may be slow; the broker gives up on it before this.
+/// How long a command waits for the broker. The broker gives up on a slow sink before this.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(45);
 
-/// Where the broker's socket is.
+/// The path of the broker's socket.
 pub(crate) fn broker_socket_path() -> Result<PathBuf> {
     let dir = runtime_dir().ok_or_else(|| {
         Failure::new("XDG_RUNTIME_DIR is not set to an absolute path, so there is no place for the broker")
@@ -33,8 +33,8 @@ pub(crate) fn connect_to_broker() -> Result<Connection> {
         .map_err(explain_broker_error)
 }
 
-/// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were
-/// kept and else the content.
+/// Delivers a turn's text. With `raw`, delivers the terminal's own bytes, or the content if those
+/// were not kept.
 pub(crate) fn deliver_as<T>(
     raw: bool,
     mut deliver: impl FnMut(TurnForm) -> Result<T, BrokerError>,
@@ -48,7 +48,7 @@ pub(crate) fn deliver_as<T>(
     }
 }
 
-/// The error with what to do about it.
+/// The error with a hint.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is what an error is mapped with"
@@ -87,7 +87,7 @@ pub(crate) fn explain_broker_error(error: BrokerError) -> anyhow::Error {
     Failure::new(describe_refusal(&error)).hint(hint).into()
 }
 
-/// The broker's word as a sentence.
+/// The broker's refusal as a sentence, with the protocol's word for it.
 fn describe_refusal(error: &BrokerError) -> String {
     let BrokerError::Refused(refusal) = error else {
         return error.to_string();

@@ -1,8 +1,8 @@
-//! What may stand at the end of a command line that is being typed.
+//! Decides what may come next on a command line that is being typed.
 //!
-//! The command line's own definition says which commands and options there are, and by the names of
-//! its values which kind of thing is wanted. What things there are is looked up by
-//! [`crate::commands`].
+//! The definition of the command line has the commands and options. The names of its values say
+//! which kind of thing is wanted, such as `SESSION`. The command `complete` looks up the things of
+//! that kind.
 
 use clap::{Arg, Command};
 
@@ -28,7 +28,7 @@ pub(crate) enum ValueKind {
     Sinks,
 }
 
-/// What may stand in the place of the last of these words. The first is the program's name.
+/// What may replace the last of these words. The first word is the program's name.
 pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
     let Some((current, before)) = words.split_last() else {
         return Completion::Anything;
@@ -41,7 +41,6 @@ pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
         return values_of(option);
     }
     if let Some((option, _)) = current.split_once('=') {
-        // A shell completes what stands behind the last sign by itself.
         return place
             .find_option(option)
             .map_or(Completion::Anything, values_of);
@@ -49,19 +48,13 @@ pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
     if current.starts_with('-') {
         return Completion::Words(place.option_names());
     }
-    let commands: Vec<String> = place
-        .command
-        .get_subcommands()
-        .filter(|sub| !sub.is_hide_set())
-        .map(|sub| sub.get_name().to_owned())
-        .collect();
+    let commands = place.subcommand_names();
     if !commands.is_empty() {
         return Completion::Words(commands);
     }
-    let mut positionals = place.command.get_positionals();
-    let last = place.command.get_positionals().last();
-    let wanted = positionals.nth(place.positionals).or(last);
-    wanted.map_or(Completion::Anything, values_of)
+    place
+        .next_positional()
+        .map_or(Completion::Anything, values_of)
 }
 
 /// Where in the command line the cursor is.
@@ -120,6 +113,21 @@ impl<'a> CursorPlace<'a> {
         }
     }
 
+    fn subcommand_names(&self) -> Vec<String> {
+        let visible = self.command.get_subcommands();
+        visible
+            .filter(|sub| !sub.is_hide_set())
+            .map(|sub| sub.get_name().to_owned())
+            .collect()
+    }
+
+    /// The argument at the cursor. The last one may take any number of values.
+    fn next_positional(&self) -> Option<&'a Arg> {
+        let mut arguments = self.command.get_positionals();
+        let last = self.command.get_positionals().last();
+        arguments.nth(self.positionals).or(last)
+    }
+
     fn all_options(&self) -> impl Iterator<Item = &'a Arg> {
         let own = self
             .command
@@ -154,8 +162,7 @@ impl<'a> CursorPlace<'a> {
     }
 }
 
-/// What an option or an argument takes. Its value's name says so, which is also what the help
-/// shows.
+/// What an option or an argument takes. The name of its value says so; the help shows the same name.
 fn values_of(arg: &Arg) -> Completion {
     let possible: Vec<String> = arg
         .get_possible_values()
@@ -166,15 +173,10 @@ fn values_of(arg: &Arg) -> Completion {
         return Completion::Words(possible);
     }
     let id = arg.get_id().as_str();
-    let name = arg
-        .get_value_names()
-        .and_then(<[_]>::first)
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let name = if name.is_empty() {
-        id.to_uppercase()
-    } else {
-        name
+    // Without a name of its own, a value is called after its argument, as in clap's help.
+    let name = match arg.get_value_names() {
+        Some([name, ..]) => name.to_string(),
+        _ => id.to_uppercase(),
     };
     match name.as_str() {
         "SESSION" | "SESSION[:NUMBER]" => Completion::Values(ValueKind::Sessions),

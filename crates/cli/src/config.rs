@@ -1,10 +1,10 @@
-//! Configuration in two stages: what was said where (flags, environment, file), then one resolved
-//! value each.
+//! The configuration, in two stages: raw values from flags, environment and file, then one resolved
+//! value for each setting.
 //!
-//! Flags win over `TURNKEEP_*` variables, those over the TOML file, that over the default. Every
-//! resolved value remembers where it came from, for `turnkeep config show`. Nothing below this
-//! module reads the environment. A value that does not parse is an error that names its place; so
-//! is a key in the file that means nothing.
+//! A flag wins over a `TURNKEEP_*` variable, a variable over the TOML file, the file over the
+//! default. Every resolved value remembers its source, for `turnkeep config show`. Code below this
+//! module does not read the environment. A value that does not parse is an error that names its
+//! source. An unknown key in the file is an error too.
 
 mod broker;
 mod desktop;
@@ -18,14 +18,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
 use turnkeep_session::detector::Presets;
 use turnkeep_store::Durability;
 use turnkeep_types::Limits;
 
 pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
-pub(crate) use setting::{Setting, Source, durability_text};
+pub(crate) use setting::{Setting, SettingRow, durability_text};
 
 use crate::failure::Failure;
 use setting::Sources;
@@ -147,13 +146,14 @@ pub(crate) struct Config {
 /// The environment as a function, so that tests can give their own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The variable that says who asks.
+/// The variable with the caller's token.
 const TOKEN_VARIABLE: &str = "TURNKEEP_TOKEN";
 
-/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home
-/// that is not named is the one that the system knows for the user. The token's variable counts
-/// though it is empty: without one the owner's is taken, so that a secret that was lost would open
-/// everything.
+/// Reads the process's environment. A variable that is empty or not UTF-8 counts as absent. `HOME`
+/// falls back to the user's home in the system's database.
+///
+/// The token's variable counts even if it is empty. An absent token means the owner's token, so an
+/// empty one, probably a secret that was lost, would otherwise open everything.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     if name == TOKEN_VARIABLE {
         return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
@@ -249,51 +249,38 @@ impl Config {
             .into())
     }
 
-    /// Every setting as its name, its value and where it came from. The token's text is never
-    /// shown.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
-        let limits = self.limit_settings.rows().into_iter();
-        let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
-        self.general_rows()
-            .into_iter()
-            .chain(self.broker.rows())
-            .chain(self.desktop.rows())
-            .chain(limits)
-            .collect()
+    /// Every setting, for `config show`. The token's text is never shown.
+    pub(crate) fn rows(&self) -> Vec<SettingRow> {
+        let mut rows = self.general_rows();
+        rows.extend(self.broker.rows());
+        rows.extend(self.desktop.rows());
+        rows.extend(self.limit_settings.rows());
+        rows
     }
 
-    fn general_rows(&self) -> Vec<(&'static str, Value, Source)> {
+    fn general_rows(&self) -> Vec<SettingRow> {
         let token = self
             .token
             .as_ref()
             .map(|token| token.as_ref().map(|_| "(set)"));
+        let durability = self.durability.as_ref().map(|kind| durability_text(*kind));
         vec![
-            setting_row("data", &self.data),
-            setting_row("server", &self.server),
-            setting_row("token", &token),
-            setting_row("tls_ca", &self.tls_ca),
-            setting_row("listen", &self.listen),
-            setting_row("http", &self.http),
-            setting_row(
-                "durability",
-                &self.durability.as_ref().map(|kind| durability_text(*kind)),
-            ),
-            setting_row("memory_budget", &self.memory_budget),
-            setting_row("strict_types", &self.strict_types),
-            setting_row("no_auth", &self.no_auth),
-            setting_row("tls_cert", &self.tls_cert),
-            setting_row("tls_key", &self.tls_key),
-            setting_row("allow_host", &self.allow_host),
-            setting_row("allow_origin", &self.allow_origin),
+            self.data.to_row("data"),
+            self.server.to_row("server"),
+            token.to_row("token"),
+            self.tls_ca.to_row("tls_ca"),
+            self.listen.to_row("listen"),
+            self.http.to_row("http"),
+            durability.to_row("durability"),
+            self.memory_budget.to_row("memory_budget"),
+            self.strict_types.to_row("strict_types"),
+            self.no_auth.to_row("no_auth"),
+            self.tls_cert.to_row("tls_cert"),
+            self.tls_key.to_row("tls_key"),
+            self.allow_host.to_row("allow_host"),
+            self.allow_origin.to_row("allow_origin"),
         ]
     }
-}
-
-fn setting_row<T: serde::Serialize>(
-    name: &'static str,
-    setting: &Setting<T>,
-) -> (&'static str, Value, Source) {
-    (name, json!(setting.value), setting.source.clone())
 }
 
 fn loopback_addr(port: u16) -> SocketAddr {

@@ -1,4 +1,4 @@
-//! What the environment says about the desktop, read once and handed over as values.
+//! Reads the desktop's settings from the environment, once, and passes them on as values.
 
 use std::path::{Path, PathBuf};
 

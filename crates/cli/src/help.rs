@@ -1,9 +1,8 @@
-//! The help as a person reads it: commands in groups, and examples that can be copied from a window
-//! of 80 columns.
+//! The layout of the help: commands in groups, and examples that fit into 80 columns.
 //!
-//! The words stand beside the commands. Here they are only laid out, so that no example has to be
-//! fitted by hand: a remark that does not fit behind its command stands above it, and a command
-//! that is too long goes on in the next line behind a backslash.
+//! The texts are beside the commands; this module only lays them out, so no example has to be fitted
+//! by hand. A remark that does not fit after its command is printed above it. A command that is too
+//! long continues on the next line after a backslash.
 
 use clap::Command;
 
@@ -152,7 +151,7 @@ impl Example {
         };
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let remark = words(remark.trim_start_matches([' ', '#']));
-        // Options that were aligned below their command are no remark.
+        // Options that continue the command on another line are not a remark.
         if remark.starts_with('-') {
             return Self {
                 command: format!("{} {remark}", command.trim_end()),

@@ -1,7 +1,7 @@
-//! A small HTTP client for the gateway: one connection, one request at a time, TLS when asked for.
+//! A small HTTP client of the server: one connection, one request at a time, TLS if wanted.
 //!
-//! An answer that is an error becomes a [`Failure`] with the server's words and what to do about
-//! it. Bodies are bounded; what may be larger (exports, event streams) is read as a stream.
+//! An error response becomes an [`HttpRefusal`] with the server's message and a hint. Bodies are
+//! bounded. Exports and event streams may be larger, so they are read as streams.
 
 mod connect;
 mod events;
@@ -34,7 +34,7 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Http {
     target: Target,
     connection: Option<SendRequest<Full<Bytes>>>,
-    /// Whether nothing of the last request left this process.
+    /// Whether no byte of the last request was sent.
     unsent: bool,
 }
 
@@ -42,23 +42,22 @@ pub(crate) struct Http {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
     pub(crate) turn: TurnId,
-    /// What the context held before it, if that is left.
+    /// The nearest turn before it that is left.
     pub(crate) earlier: Option<TurnId>,
-    /// Its depth, where a later turn tells it.
+    /// Its depth, if a later turn reveals it.
     pub(crate) depth: Option<u64>,
 }
 
-/// What a write is answered.
+/// The answer to a write.
 pub(crate) struct Written {
-    /// The JSON.
     pub(crate) answer: Value,
-    /// Whether it only repeats what an earlier request with the same key did.
+    /// Whether the server repeated the answer to an earlier request with the same key.
     pub(crate) replayed: bool,
-    /// Why a world's attached writer failed, if it was asked and did.
+    /// Why a world's attached writer failed, if it did.
     pub(crate) writer_failed: Option<String>,
 }
 
-/// A request on its way.
+/// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     method: Method,
@@ -105,12 +104,12 @@ impl Call {
         call
     }
 
-    /// Takes something away.
+    /// Deletes something.
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self::new(Method::DELETE, path)
     }
 
-    /// Puts bytes where they belong.
+    /// Stores bytes at a path.
     pub(crate) fn put(path: impl Into<String>, content_type: &str, body: Bytes) -> Self {
         let mut call = Self::new(Method::PUT, path).header("content-type", content_type);
         call.body = body;
@@ -207,13 +206,13 @@ impl Http {
         Ok((response.status(), read_body(response).await?))
     }
 
-    /// Sends a request and reads the bytes that answer it, also those of an error.
+    /// Sends a request and reads the response's body, whatever its status is.
     pub(crate) async fn bytes_of_any_status(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.send(&call).await?;
         Ok((response.status(), read_body(response).await?))
     }
 
-    /// Makes sure that there is a connection. Where this fails nothing was asked.
+    /// Connects if there is no usable connection. If this fails, no request was sent.
     pub(crate) async fn ensure_connected(&mut self) -> Result<()> {
         if !self.is_connected() {
             self.connection = Some(connect::open_connection(&self.target).await?);
@@ -226,7 +225,7 @@ impl Http {
         self.connection.as_ref().is_some_and(SendRequest::is_ready)
     }
 
-    /// Begins a request of which nothing was sent yet.
+    /// Marks the next request as not sent, until [`Self::send`] says otherwise.
     pub(crate) fn forget_last(&mut self) {
         self.unsent = true;
     }
@@ -236,7 +235,7 @@ impl Http {
         self.unsent
     }
 
-    /// What an answer with an error's status says to whoever has this client's token.
+    /// The refusal in an error response to this client's token.
     pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> HttpRefusal {
         HttpRefusal {
             by_person_token: self.has_person_token(),
@@ -311,7 +310,7 @@ async fn read_body(response: Response<Incoming>) -> Result<Bytes> {
     Ok(body.to_bytes())
 }
 
-/// The options from which the paths of a request come.
+/// The command-line options behind the fields of a request.
 const OPTIONS: &[(&str, &str)] = &[
     ("declared_overrides.time.declared_world_time", "--time"),
     ("declared_overrides.time.timezone", "--timezone"),
@@ -323,7 +322,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("tool.query_text", "the query"),
 ];
 
-/// The server's sentence with the option in place of the path, which is all that a person gave.
+/// The server's message, with the option in place of the field's path. The person gave an option
+/// and never saw the path.
 fn name_option(message: String, details: Option<&Value>) -> String {
     let path = details
         .and_then(|details| details.get("path")?.as_str())
@@ -340,11 +340,10 @@ fn name_option(message: String, details: Option<&Value>) -> String {
 pub(crate) struct HttpRefusal {
     /// The HTTP status.
     pub(crate) status: StatusCode,
-    /// The canonical word.
+    /// The error's code.
     pub(crate) code: String,
-    /// The server's sentence.
     pub(crate) message: String,
-    /// What it is about, by name.
+    /// The ids and values that the error is about, by name.
     pub(crate) details: Value,
     /// Why a ledger rejected a bundle, if that is what happened.
     pub(crate) rejection: Option<String>,
@@ -353,7 +352,8 @@ pub(crate) struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// What an answer with an error's status says.
+    /// Reads an error response. A body that is not the server's own, such as a proxy's page, leaves
+    /// only the status.
     pub(crate) fn new(status: StatusCode, body: &[u8]) -> Self {
         let parsed: Option<Value> = serde_json::from_slice(body).ok();
         let field = |name: &str| {
@@ -381,7 +381,7 @@ impl HttpRefusal {
         }
     }
 
-    /// The turn that was lost to damage of the log, if that is why.
+    /// The lost turn, if the server refused because damage of the log lost it.
     pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<Gap> {
         let refused = error
             .downcast_ref::<Self>()
@@ -397,7 +397,7 @@ impl HttpRefusal {
         })
     }
 
-    /// What the person may do about it.
+    /// What the person can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
             "Unauthorized" if self.by_person_token => {

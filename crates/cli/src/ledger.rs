@@ -1,5 +1,5 @@
-//! What the commands of the ledger share: how a world is addressed, envelopes, and entries for
-//! people's eyes.
+//! What the commands of the ledger share: paths of a world, envelopes, the people of a world, and
+//! how entries are printed.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -12,22 +12,22 @@ use crate::output::{Output, Style};
 use crate::render::printable;
 use crate::render::turn::date_text;
 
-/// The operator's seat.
+/// The fixed id of the operator, which people see by the operator's label.
 const OPERATOR: &str = "GEORGE";
-/// What the command line calls itself in envelopes.
+/// The name of this program in envelopes.
 const INVOKER: &str = "turnkeep-cli";
 
-/// A path in a world.
+/// The path of a resource of a world.
 pub(crate) fn world_path(world: &str, tail: &str) -> String {
     format!("/v1/worlds/{}{tail}", turnkeep_wire::percent_encode(world))
 }
 
-/// The call as somebody, if a person's seat is taken.
+/// The call in a person's name, if one is given.
 pub(crate) fn call_as(call: Call, person: Option<&str>) -> Call {
     call.query_if("as", person)
 }
 
-/// An id that nobody used before.
+/// A new random id for a request.
 pub(crate) fn fresh_id() -> Result<String> {
     let random = random_bytes()?;
     Ok(format!(
@@ -36,7 +36,7 @@ pub(crate) fn fresh_id() -> Result<String> {
     ))
 }
 
-/// An envelope with the operator's words, or with none.
+/// An envelope with the operator's words, which may be empty.
 pub(crate) fn beat_envelope(request: &str, words: &str) -> Value {
     json!({
         "request_id": request,
@@ -46,7 +46,7 @@ pub(crate) fn beat_envelope(request: &str, words: &str) -> Value {
     })
 }
 
-/// A tool request in somebody's name, with that one's eyes.
+/// A tool request in a person's name. It sees what that person may see.
 pub(crate) fn tool_request(
     actor: &str,
     tool: &str,
@@ -62,21 +62,22 @@ pub(crate) fn tool_request(
     }))
 }
 
-/// Who is who in a world, as everybody there may know.
+/// The people of a world, as every reader of it may know them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cast {
-    /// With whose eyes the caller looks without `--as`.
+    /// The person whose view the caller has without `--as`.
     pub(crate) view: String,
     operator_label: String,
     persons: Vec<String>,
+    /// Whether only added persons exist in this world.
     is_closed: bool,
 }
 
-/// So many people are named to whoever named nobody.
+/// How many people an error message lists.
 const NAMED_MAX: usize = 20;
 
 impl Cast {
-    /// Of a world.
+    /// Asks the server for the people of a world.
     pub(crate) async fn load(http: &mut Http, world: &str) -> Result<Self> {
         let seat = http.json(Call::get(world_path(world, "/seat"))).await?;
         let person = |person: &Value| text_of(person, "person_id").to_owned();
@@ -88,12 +89,12 @@ impl Cast {
         })
     }
 
-    /// Whether this is the operator's seat.
+    /// Whether this is the operator's id.
     pub(crate) fn is_operator(id: &str) -> bool {
         id == OPERATOR
     }
 
-    /// What somebody is called for people's eyes: the operator has one name in all outputs.
+    /// The name that people see: the operator's label for the operator, else the id.
     pub(crate) fn display_name<'a>(&'a self, id: &'a str) -> &'a str {
         if id == OPERATOR && !self.operator_label.is_empty() {
             &self.operator_label
@@ -102,9 +103,8 @@ impl Cast {
         }
     }
 
-    /// The id of whoever is named on the command line: a person's id, or the operator by seat or
-    /// label. Somebody whom a closed world does not have is refused with the list of those whom it
-    /// has.
+    /// The id of the person whom the command line names. The operator may be named by id or label.
+    /// A closed world refuses an unknown person; the hint lists the persons that it has.
     pub(crate) fn resolve_name(&self, named: &str) -> Result<String> {
         if named == OPERATOR || self.persons.iter().any(|person| person == named) {
             return Ok(named.to_owned());
@@ -112,6 +112,7 @@ impl Cast {
         if !named.is_empty() && named == self.operator_label {
             return Ok(OPERATOR.to_owned());
         }
+        // In an open world, a person exists as soon as somebody is addressed by that name.
         if !self.is_closed {
             return Ok(named.to_owned());
         }
@@ -140,7 +141,7 @@ impl Cast {
     }
 }
 
-/// Shows an entry: when, who, for whom, and the words.
+/// Prints an entry: its id, its time, its author, its audience, and its text.
 pub(crate) fn print_entry(entry: &Value, cast: &Cast, out: &mut Output) -> Result<()> {
     let id = out.paint(Style::Id, text_of(entry, "entry_id"));
     let when = out.paint(Style::Faint, &date_text(text_of(entry, "created_at_world")));
@@ -155,7 +156,8 @@ pub(crate) fn print_entry(entry: &Value, cast: &Cast, out: &mut Output) -> Resul
     Ok(())
 }
 
-/// The label that a stream shows, or the author of a committed entry.
+/// The author's name. A stream has a label; a committed entry has an author's id; the operator's
+/// own words have neither, and are recognised by their channel.
 fn author_text(entry: &Value, cast: &Cast) -> String {
     if let Some(label) = entry.get("author_label").and_then(Value::as_str) {
         return label.to_owned();
@@ -168,7 +170,7 @@ fn author_text(entry: &Value, cast: &Cast) -> String {
     }
 }
 
-/// Who may see an entry, where the answer says so.
+/// Who may see an entry, if the answer contains that.
 fn audience_text(entry: &Value, cast: &Cast) -> String {
     let Some(visibility) = entry.get("visibility") else {
         return String::new();

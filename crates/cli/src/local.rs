@@ -1,4 +1,4 @@
-//! A store that this process opens itself: the lock, the log, a server on it.
+//! A store that this process opens itself: it takes the lock, opens the log and starts a server.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -30,9 +30,9 @@ pub(crate) struct LocalServer {
 
 /// How this process may use a data directory.
 pub(crate) enum Access {
-    /// It has the directory for itself, as long as this lives.
+    /// This process alone uses the directory, as long as this value lives.
     Locked(#[expect(dead_code, reason = "held, not looked at")] DataDirLock),
-    /// Nothing can be written there; it is read without a lock.
+    /// The directory cannot be written, so it is read without a lock.
     ReadOnly,
 }
 
@@ -53,7 +53,8 @@ impl Clock for WallClock {
 }
 
 impl LocalServer {
-    /// Opens the directory for one command: on free ports of the loopback, always with the token.
+    /// Opens the directory for one command. The server listens on free loopback ports and always
+    /// requires the token.
     pub(crate) async fn start_for_command(
         config: &Config,
         dir: &DataDir,
@@ -102,7 +103,7 @@ impl LocalServer {
     ) -> Result<Self> {
         let token = match access {
             Access::Locked(_) => dir.ensure_token()?,
-            // It cannot be kept, and nobody but this command needs it.
+            // A read-only directory cannot keep a token, and only this command needs one.
             Access::ReadOnly => hex::encode(random_bytes()?),
         };
         let auth = match auth {
@@ -170,7 +171,8 @@ impl LocalServer {
     }
 }
 
-/// Why the server does not start. A port that another server of ours has is named with that server.
+/// Explains why the server does not start. If the port belongs to another turnkeep server of this
+/// user, the message names that server.
 fn explain_serve_error(error: &ServeError) -> Failure {
     let taken = match error {
         ServeError::Bind { addr, source } if source.kind() == ErrorKind::AddrInUse => {
@@ -226,22 +228,22 @@ fn server_config(config: &Config) -> ServerConfig {
     }
 }
 
-/// How often the lock is tried again, and the pause before the next time.
+/// The pause between two attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// While another command has it, or a server that ends gives it back. On a busy disk that takes its
-/// time.
+/// Attempts while another command holds the lock, or a server is about to release it. On a busy disk
+/// that can take seconds.
 const LOCK_TRIES_MAX: u32 = 200;
-/// While an agent's server has it: the agent may be about to end.
+/// Attempts while an agent's server holds the lock: the agent may be about to end.
 const AGENT_TRIES_MAX: u32 = 20;
 
-/// Takes the directory for this process alone. A note that is there was left by a killed server.
-/// Another command that has it is waited for, and an agent's server for a moment; a server that
-/// stays is not.
+/// Locks the directory for this process. Waits for another command, and briefly for an agent's
+/// server, but not for a server that keeps running: it would not release the lock.
 pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
     let mut tries = 0;
     loop {
         let error = match DataDirLock::acquire(dir.path()) {
             Ok(lock) => {
+                // The lock was free, so a note that still lies there is a killed server's.
                 dir.remove_note();
                 return Ok(lock);
             }
@@ -262,11 +264,11 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
     }
 }
 
-/// The failure of a command that cannot have the directory.
+/// The failure of a command that cannot lock the directory.
 fn explain_lock_error(error: &LockError, server: Option<&ServerNote>) -> Failure {
     let hint = match (server, error) {
         (Some(note), _) if note.passing => {
-            "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
+            "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this command, then start the agent again"
                 .to_owned()
         }
         (Some(note), _) => {
@@ -280,13 +282,14 @@ fn explain_lock_error(error: &LockError, server: Option<&ServerNote>) -> Failure
     Failure::new(error.to_string()).hint(hint)
 }
 
-/// Makes the directory if need be, and takes it.
+/// Makes the directory if it does not exist, and locks it.
 async fn create_and_lock(dir: &DataDir) -> Result<DataDirLock> {
     dir.create()?;
     lock_dir(dir).await
 }
 
-/// Takes a directory that is only going to be read. One that cannot be written needs no lock.
+/// Opens a directory for reading only. A directory that cannot be written needs no lock, and could
+/// not hold one.
 pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
     let is_held = || {
         matches!(
@@ -304,10 +307,11 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
     Ok(Access::Locked(create_and_lock(dir).await?))
 }
 
-/// Opens the store in a directory that cannot be written: what a start changes is changed in
+/// Opens the store in a directory that cannot be written. What a start normally writes stays in
 /// memory.
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
-    // Copied, not mapped: somebody else may be able to write there after all.
+    // The files are copied and not mapped: another user may be able to write them, and a mapping
+    // of a file that shrinks would crash this process.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
     let store = open_store_in(config, dir, Arc::new(storage))?;
     if let Some(TornTail {
@@ -324,7 +328,7 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     Ok(store)
 }
 
-/// Opens the store in a directory that this process has for itself.
+/// Opens the store in a directory that this process has locked.
 pub(crate) fn open_store(config: &Config, dir: &DataDir) -> Result<Store> {
     let store = open_store_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
     if let Some(torn) = store.torn_tail() {
@@ -356,7 +360,7 @@ fn open_store_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> R
 fn lost_at_start_text(lost: &LostIds) -> String {
     let lost = lost_ids_text(lost.turns.as_ref(), lost.contexts.as_ref());
     format!(
-        "warning: the log went back: {lost} had been acknowledged but did not reach the disk; their ids are not given again"
+        "warning: the log lost its end: {lost} had been acknowledged but did not reach the disk; their ids are not used again"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Standard output: text for people, with colours only on a terminal, or JSON for programs.
 //!
-//! Everything that a command says goes through [`Output`], so that a reader who has gone ends the
-//! command quietly instead of with a panic.
+//! Commands write through [`Output`] only. So a closed pipe ends the command quietly instead of
+//! with a panic.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -75,7 +75,7 @@ impl Output {
         }
     }
 
-    /// Nowhere, for what nobody is to see.
+    /// Discards everything, for a step whose output the caller does not want.
     pub(crate) fn silent() -> Self {
         Self {
             out: Box::new(io::sink()),
@@ -115,7 +115,7 @@ impl Output {
             .map_err(|error| OutputError(error).into())
     }
 
-    /// Whether a terminal would take what is written as commands.
+    /// Whether standard output is a terminal, which would interpret control sequences.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -124,12 +124,12 @@ impl Output {
         io::stdout().is_terminal()
     }
 
-    /// Whether a person sees what is written, and it can be painted over.
+    /// Whether the output is text on a terminal, which the command may repaint.
     pub(crate) fn is_screen(&self) -> bool {
         !self.json && self.is_terminal()
     }
 
-    /// How many columns a line may have: those of the terminal; any number elsewhere.
+    /// The terminal's width. `None`: the output is not a terminal, so lines may have any length.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -139,7 +139,7 @@ impl Output {
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
-    /// Refuses to write bytes to a terminal, which would take them as commands.
+    /// Refuses to write arbitrary bytes to a terminal, which would interpret control sequences.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -148,13 +148,13 @@ impl Output {
         if !io::stdout().is_terminal() {
             return Ok(());
         }
-        let failure = Failure::new("these bytes are no text, and standard output is a terminal");
+        let failure = Failure::new("these bytes are not text, and standard output is a terminal");
         Err(failure
             .hint("name a file, or send them on with > or |")
             .into())
     }
 
-    /// Hands everything written to the reader.
+    /// Writes out what is buffered.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.out.flush().map_err(|error| OutputError(error).into())
     }

@@ -1,6 +1,6 @@
-//! The signals that ask a command to end: interrupt, terminate, and the terminal's hang-up.
+//! The signals that ask a command to end: SIGINT, SIGTERM and SIGHUP.
 //!
-//! A command that was started to ignore hang-ups, as `nohup` does, goes on ignoring them.
+//! A command that was started with SIGHUP ignored, as `nohup` does, keeps ignoring it.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The bit of SIGHUP in a mask of signals.
 const HANGUP_BIT: u64 = 1;
 
-/// Listens for the wish to end.
+/// Listens for the signals.
 pub(crate) struct ShutdownSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -16,7 +16,7 @@ pub(crate) struct ShutdownSignals {
 }
 
 impl ShutdownSignals {
-    /// Listens from now on: none of the signals ends the process by itself any more.
+    /// Starts to listen. From now on none of the signals ends the process by itself.
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         let hang_up = if ignores_hang_ups() {
@@ -31,7 +31,7 @@ impl ShutdownSignals {
         })
     }
 
-    /// Waits until somebody wants the end. May be dropped and called again.
+    /// Waits for one of the signals. The future may be dropped and created again.
     pub(crate) async fn requested(&mut self) {
         let hang_up = async {
             match &mut self.hang_up {

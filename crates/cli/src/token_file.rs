@@ -1,9 +1,9 @@
 //! The file with the owner's token, which opens everything that the store holds.
 //!
-//! A file that somebody else may have put there, may read or may guess is refused: a symbolic link,
-//! another mode than 0600, and a secret of fewer than [`TOKEN_BITS_MIN`] bits. The error says how
-//! to mend it. The file is opened once and looked at through that handle, so that it cannot be
-//! exchanged in between.
+//! The file is refused if another user may have put it there, may read it, or may guess its token:
+//! a symbolic link, another mode than 0600, and a token of fewer than [`TOKEN_BITS_MIN`] bits. The
+//! error says how to repair it. All checks use the handle that is read, so the file cannot be
+//! exchanged between check and read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::failure::Failure;
 
-/// The least that a token must have to be beyond guessing.
+/// A token with fewer bits could be guessed.
 const TOKEN_BITS_MIN: f64 = 128.0;
 /// A longer file holds no token.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
@@ -41,7 +41,7 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
-/// Opens the file itself: a link is refused, and so is waiting for the other end of a pipe.
+/// Opens the file itself. The flags refuse a link, and do not wait for the other end of a pipe.
 fn open_token_file(path: &Path) -> Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let error = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -95,7 +95,8 @@ fn check_strength(path: &Path, token: &str) -> Result<()> {
     Err(token_file_error(path, &what, hint))
 }
 
-/// The most bits that text of this length and these kinds of characters can hold.
+/// The most bits that a text of this length and these kinds of characters can hold. It is an upper
+/// bound: the text may still be a word.
 fn bits_of(token: &str) -> f64 {
     let all = |is: fn(&u8) -> bool| token.as_bytes().iter().all(is);
     let letters = if all(u8::is_ascii_digit) {

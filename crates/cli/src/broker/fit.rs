@@ -1,17 +1,17 @@
-//! What to say when the profile of a session does not fit its program.
+//! Hints about a profile that does not fit its program.
 
 use turnkeep_session::detector::GENERIC;
 use turnkeep_types::broker::SessionInfo;
 
-/// How often Enter is pressed without a turn before that is worth a word: the first answer may be
-/// on its way.
+/// How often Enter must be pressed without a turn before a hint appears: the first answer may still
+/// be on its way.
 const UNANSWERED_MIN: u32 = 2;
 
-/// How a profile is written.
+/// How to write a profile.
 const HOW: &str = "record a session with `turnkeep wrap --record my.jsonl -- PROGRAM`, then write a profile \
                    (docs/turn-detection.md, \"Add an agent\")";
 
-/// What `sessions` says below its table about a session, if something.
+/// The line that `sessions` prints below its table about a session, if there is a reason.
 pub(crate) fn session_hint(session: &SessionInfo, called: &str) -> Option<String> {
     if session.has_turn || !session.connected {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn session_hint(session: &SessionInfo, called: &str) -> Option<String
     Some(format!("{called}: {why}: {HOW}"))
 }
 
-/// What `wrap` says when the program has ended, if something.
+/// The line that `wrap` prints when the program has ended, if there is a reason.
 pub(crate) fn wrap_hint(preset: &str, turns: u32, unanswered: u32) -> Option<String> {
     if turns > 0 || unanswered < UNANSWERED_MIN {
         return None;

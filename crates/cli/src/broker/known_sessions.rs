@@ -1,8 +1,7 @@
 //! Finds the session or the turn that a person names, and makes short names for both.
 //!
-//! A short id is the shortest head of a session's id, four characters or more, by which the grammar
-//! of
-//! [`crate::names`] finds this session and no other.
+//! A short id is the shortest prefix of a session's id, at least four characters long, that names
+//! this session and no other by the grammar of [`crate::names`].
 
 use anyhow::Result;
 use turnkeep_client::broker::Connection;
@@ -13,14 +12,15 @@ use crate::failure::Failure;
 use crate::names::{CapturedName, SessionName};
 use crate::render::printable;
 
-/// Shorter heads of ids are unique for too short a time.
+/// A shorter prefix would soon be shared with a new session.
 const SHORT_CHARS_MIN: usize = 4;
 
-/// The sessions that the broker knows, by which names are found and made.
+/// The sessions that the broker knows.
 pub(crate) struct KnownSessions(Vec<SessionInfo>);
 
 impl KnownSessions {
-    /// Asks the broker. Right after its start this waits for the wrappers to come back.
+    /// Asks the broker for its sessions. A broker that has just started answers after its wrappers
+    /// have had time to reconnect.
     pub(crate) fn fetch(broker: &mut Connection) -> Result<Self> {
         let list = ListSessions {
             gone: true,
@@ -37,7 +37,7 @@ impl KnownSessions {
         &self.0
     }
 
-    /// The session that is meant.
+    /// The session that a person names.
     pub(crate) fn find_session(&self, name: &SessionName) -> Result<&SessionInfo, Failure> {
         match name {
             SessionName::Last => self.latest_session(),
@@ -63,22 +63,23 @@ impl KnownSessions {
         }
     }
 
-    /// The sessions that a name may mean. A name may be used again when its session has ended:
-    /// those that run come first.
+    /// The sessions that a name may mean. An id wins over a name, and a name over the beginning of
+    /// an id. A name may be used again when its session has ended, so running sessions win too.
     fn sessions_matching(&self, name: &str) -> Vec<&SessionInfo> {
-        let is_id = |session: &&SessionInfo| session.session == name;
-        let is_name = |session: &&SessionInfo| session.name.as_deref() == Some(name);
-        let is_running = |session: &&SessionInfo| is_name(session) && session.connected;
-        let is_head =
-            |session: &&SessionInfo| !name.is_empty() && session.session.starts_with(name);
-        let ways: [&dyn Fn(&&SessionInfo) -> bool; 4] = [&is_id, &is_running, &is_name, &is_head];
-        let found = ways
-            .iter()
-            .map(|way| self.0.iter().filter(way).collect::<Vec<_>>());
-        found
-            .into_iter()
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+        let is_called = |session: &SessionInfo| session.name.as_deref() == Some(name);
+        let rules: [&dyn Fn(&SessionInfo) -> bool; 4] = [
+            &|session| session.session == name,
+            &|session| is_called(session) && session.connected,
+            &|session| is_called(session),
+            &|session| !name.is_empty() && session.session.starts_with(name),
+        ];
+        for rule in rules {
+            let found: Vec<_> = self.0.iter().filter(|session| rule(session)).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
     }
 
     fn ambiguous_name(&self, name: &str, found: &[&SessionInfo]) -> Failure {
@@ -94,16 +95,15 @@ impl KnownSessions {
         failure.hint(format!("name one by its id: {}", ids.join(", ")))
     }
 
-    /// The shortest head of an id that names this session and no other.
+    /// The shortest prefix of an id that names this session and no other.
     pub(crate) fn short_id(&self, id: &str) -> String {
-        let ends = id
-            .char_indices()
-            .map(|(at, c)| at + c.len_utf8())
-            .skip(SHORT_CHARS_MIN - 1);
-        let mut heads = ends.filter_map(|end| id.get(..end));
-        let names_it =
-            |head: &&str| matches!(self.sessions_matching(head)[..], [one] if one.session == id);
-        printable(heads.find(names_it).unwrap_or(id))
+        for (start, last) in id.char_indices().skip(SHORT_CHARS_MIN - 1) {
+            let prefix = &id[..start + last.len_utf8()];
+            if matches!(self.sessions_matching(prefix)[..], [one] if one.session == id) {
+                return printable(prefix);
+            }
+        }
+        printable(id)
     }
 
     /// A turn's id with a short id of its session.
@@ -122,7 +122,7 @@ impl KnownSessions {
             .map_or_else(|| self.short_id(&session.session), printable)
     }
 
-    /// The full id of the turn that is meant; a session alone means its latest.
+    /// The full id of the turn that a person names. A session alone means its latest turn.
     pub(crate) fn turn_id(&self, broker: &mut Connection, name: &CapturedName) -> Result<String> {
         let session = &self.find_session(&name.session)?.session;
         if let Some(number) = name.number {

@@ -1,4 +1,4 @@
-//! A broker inside this process: alone, or beside the server.
+//! Starts a broker inside this process, alone or beside the server.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `turnkeep broker`: the broker alone.
+//! `turnkeep broker`: runs the broker without a server.
 
 use anyhow::Result;
 use serde_json::json;

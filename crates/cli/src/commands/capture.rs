@@ -1,4 +1,4 @@
-//! `turnkeep capture`: takes a turn into the relay buffer.
+//! `turnkeep capture`: copies a turn into the relay buffer.
 
 use anyhow::Result;
 use serde_json::json;
@@ -41,17 +41,18 @@ pub(crate) fn run_capture(args: &CaptureArgs, app: &mut App) -> Result<()> {
             .out
             .json(&json!({ "turn_id": turn_id, "size": size, "preview": preview }));
     }
-    let id = sessions.short_turn(&turn_id);
-    let head = format!("captured {id}, {}", bytes_text(size));
-    let quote = preview
-        .map(|preview| quote_in_line(&preview, head.len(), &app.out))
-        .unwrap_or_default();
+    let (id, size) = (sessions.short_turn(&turn_id), bytes_text(size));
+    // The width is measured without colours, which take no columns.
+    let taken = format!("captured {id}, {size}").len();
+    let quote = match preview {
+        Some(preview) => quote_in_line(&preview, taken, &app.out),
+        None => String::new(),
+    };
     let id = app.out.paint(Style::Id, &id);
-    app.out
-        .line(format!("captured {id}, {}{quote}", bytes_text(size)))
+    app.out.line(format!("captured {id}, {size}{quote}"))
 }
 
-/// The first words of the turn that was taken. A turn that has left its ring since has none.
+/// The first words of the captured turn. None if the broker has discarded the turn since.
 fn fetch_preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<String> {
     let list = ListTurns {
         session: session.to_owned(),
@@ -63,7 +64,7 @@ fn fetch_preview(broker: &mut Connection, session: &str, turn_id: &str) -> Optio
     turn.preview.filter(|preview| !preview.is_empty())
 }
 
-/// A quotation behind what stands in a line already, cut where the terminal's line ends.
+/// A quotation at the end of a line of which `taken` columns are used, cut to the terminal's width.
 fn quote_in_line(text: &str, taken: usize, out: &Output) -> String {
     const MARKS: usize = 4;
     let text = printable(text);

@@ -1,8 +1,8 @@
-//! `turnkeep completions`: what the shell may suggest.
+//! `turnkeep completions`: prints a shell's completion script.
 //!
-//! The scripts of bash, zsh and fish ask `turnkeep complete` at every key, so that they also
-//! suggest sessions, presets, worlds, contexts and types; those of other shells know commands and
-//! options.
+//! The scripts of bash, zsh and fish call `turnkeep complete` at every key, so they also suggest
+//! sessions, presets, worlds, contexts and types. The scripts of other shells know commands and
+//! options only.
 
 use anyhow::Result;
 use clap_complete::Shell;

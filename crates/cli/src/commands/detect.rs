@@ -1,6 +1,7 @@
-//! `turnkeep detect`: the turns of a recorded terminal session, as a wrapper would have found them.
+//! `turnkeep detect`: finds the turns of a recorded terminal session, as a wrapper would find them.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -78,57 +79,57 @@ fn choose_profile(args: &DetectArgs, presets: &Presets) -> Result<Profile> {
         .map_err(|error| Failure::usage(error.to_string()).into())
 }
 
-/// What was recorded.
+/// Reads the rows of a recording. A last row that was cut off is left out with a note.
 fn read_recording(path: &Path) -> Result<Vec<Entry>> {
     let bytes = read_unpacked(path)?;
-    let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let rows = |bytes: &[u8]| -> Result<Vec<Entry>, Failure> {
-        let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
-        parse_recording(text).map_err(|error| refuse(&error))
+    let error = match parse_rows(path, &bytes) {
+        Ok(entries) => return Ok(entries),
+        Err(error) => error,
     };
-    match rows(&bytes) {
-        // Only the row without its end may be wrong.
-        Err(error) if whole > 0 && whole < bytes.len() => {
-            let entries = rows(bytes.get(..whole).unwrap_or_default()).map_err(|_| error)?;
-            eprintln!(
-                "note: {}: the last row is cut off and left out",
-                path.display()
-            );
-            Ok(entries)
-        }
-        read => Ok(read?),
+    // Only the last row may be incomplete, and only if its line has no end. If the rows before it
+    // are wrong too, the first error is the one to report.
+    let Some(last_end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+        return Err(error.into());
+    };
+    let (complete, rest) = bytes.split_at(last_end + 1);
+    if rest.is_empty() {
+        return Err(error.into());
     }
+    let entries = parse_rows(path, complete).map_err(|_| error)?;
+    let name = path.display();
+    eprintln!("note: {name}: the last row is cut off and left out");
+    Ok(entries)
 }
 
-/// The recording's bytes; of a packed one that was cut off, what can be unpacked.
+fn parse_rows(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
+    let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+    let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
+    parse_recording(text).map_err(|error| refuse(&error))
+}
+
+/// The recording's bytes. Of a compressed file that was cut off, as much as can be unpacked.
 fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
-    use std::io::Read as _;
-    let file =
-        std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let packed = path.extension().is_some_and(|extension| extension == "zst");
-    let mut bytes = Vec::new();
-    let read = if packed {
-        zstd::Decoder::new(file)?
-            .take(RECORDING_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
+    let cannot_read = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(cannot_read)?;
+    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
+    let input: Box<dyn Read> = if is_packed {
+        Box::new(zstd::Decoder::new(file)?)
     } else {
-        file.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
+        Box::new(file)
     };
+    let mut bytes = Vec::new();
+    // One byte more than allowed: it shows that the file is too large.
+    let read = input.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes);
     match read {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof && !bytes.is_empty() => {
             eprintln!("note: {}: the file is cut off", path.display());
         }
-        read => drop(read.with_context(|| format!("cannot read {}", path.display()))?),
+        Err(error) => return Err(error).with_context(cannot_read),
+        Ok(_) => {}
     }
     if bytes.len() as u64 > RECORDING_BYTES_MAX {
-        let message = format!(
-            "{} is larger than {RECORDING_BYTES_MAX} bytes unpacked",
-            path.display()
-        );
+        let name = path.display();
+        let message = format!("{name} is larger than {RECORDING_BYTES_MAX} bytes unpacked");
         return Err(Failure::new(message).into());
     }
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! `turnkeep doctor`: is this machine, this directory and this server fit for the work?
+//! `turnkeep doctor`: checks the data directory, the machine, the server and the broker.
 
 mod broker;
 mod directory;
@@ -93,7 +93,7 @@ impl Finding {
 pub(crate) async fn run_doctor(_: &DoctorArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     let findings = match config.server.value {
-        // The directory and the machine are then those of another.
+        // The server's directory and machine are not these, so only the server itself is checked.
         Some(_) => {
             vec![server::check_server(&config, &DataDir::new(&config.data.value), None).await]
         }

@@ -1,4 +1,4 @@
-//! `turnkeep keep`: one captured turn into the turn store.
+//! `turnkeep keep`: appends a captured turn to the turn store.
 
 use anyhow::Result;
 use serde_json::json;

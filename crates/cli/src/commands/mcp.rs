@@ -1,12 +1,11 @@
 //! `turnkeep mcp`: the Model Context Protocol on standard input and output.
 //!
-//! Each line is one message, handed to the server's `/mcp` and answered by one line, so the server
-//! alone decides what a token may do. Without a running server this process opens the directory for
-//! as long as the agent stays, and other commands find it as they find a server.
+//! Each line is one message. The bridge sends it to the server's `/mcp` and prints the answer on one
+//! line, so the server alone decides what a token may do. Without a running server this process
+//! opens the directory and serves it as long as the agent runs; other commands find that server.
 //!
-//! Messages are answered in their order. Only what waits by itself (a subscription, a read that
-//! waits for news) runs beside the others, each over a connection of its own, until it is answered
-//! or cancelled.
+//! Messages are answered in order. Only a request that waits (a subscription, or a read that waits
+//! for news) runs concurrently, on its own connection, until it is answered or cancelled.
 
 mod connection;
 mod lines;
@@ -56,7 +55,7 @@ pub(crate) async fn run_mcp(_: &McpArgs, app: &mut App) -> Result<()> {
 enum BridgeEvent {
     /// A line came; none at the end of the input.
     Line(Option<Result<InputLine>>),
-    /// A request beside the others lost its server.
+    /// A waiting request lost its server.
     Lost(LostRequest),
 }
 
@@ -109,7 +108,7 @@ async fn handle_line(
     }
 }
 
-/// What the server answers; nothing to a notification.
+/// The server's answer; none to a notification.
 async fn answer_message(
     server: &mut ServerConnection<'_>,
     message: &Message,
@@ -119,9 +118,9 @@ async fn answer_message(
             status: StatusCode::ACCEPTED,
             ..
         }) => return Ok(None),
-        // The protocol has its own errors, whatever their status.
+        // Errors of the protocol are messages too, whatever the HTTP status is.
         Ok(Answer { body, .. }) if is_json_rpc(&body) => return Ok(Some(body.to_vec())),
-        // A token that counts no more will not count again.
+        // A token that is refused once will be refused again, so the bridge ends.
         Ok(Answer {
             status: status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
             body,
@@ -131,7 +130,7 @@ async fn answer_message(
         Ok(Answer { status, body }) => HttpRefusal::new(status, &body).into(),
         Err(error) => error,
     };
-    // Nobody waits for the answer to a notification.
+    // A notification gets no answer, not even an error.
     let Some(id) = message.id() else {
         return Ok(None);
     };
@@ -157,7 +156,7 @@ fn write_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
     write_line(&error_line(id, code, message))
 }
 
-/// Writes one line, whole, whoever else writes.
+/// Writes one line. The lock keeps it whole while other tasks write too.
 fn write_line(answer: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out

@@ -1,4 +1,4 @@
-//! `turnkeep paste`: types what was captured into a session.
+//! `turnkeep paste`: types the captured turn into a session.
 
 use anyhow::Result;
 use serde_json::json;

@@ -11,7 +11,7 @@ use turnkeep_types::TypeRef;
 use turnkeep_wire::percent_encode;
 
 use super::App;
-use crate::answer::text_of;
+use crate::answer::{list_at, text_of};
 use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::render::printable;
@@ -134,11 +134,7 @@ async fn get_bundle(http: &mut Http, args: &RegistryGetArgs, app: &mut App) -> R
 
 async fn list_types(http: &mut Http, app: &mut App) -> Result<()> {
     let answer = http.json(Call::get("/v1/registry/types")).await?;
-    let types = answer
-        .get("types")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let types = list_at(&answer, "/types");
     if app.out.is_json() {
         return types.iter().try_for_each(|known| app.out.json(known));
     }
@@ -150,12 +146,8 @@ async fn list_types(http: &mut Http, app: &mut App) -> Result<()> {
 }
 
 fn versions_text(known: &Value) -> String {
-    let versions = known
-        .get("versions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    versions
+    list_at(known, "/versions")
+        .iter()
         .map(Value::to_string)
         .collect::<Vec<_>>()
         .join(", ")
@@ -175,15 +167,18 @@ async fn describe_type(http: &mut Http, described: &TypeRef, app: &mut App) -> R
     app.out
         .pairs(&[("Type", described.to_string()), ("Bundle", bundle)])?;
     app.out.line("")?;
-    let fields = answer.get("fields").and_then(Value::as_object);
-    let rows: Vec<_> = fields
-        .into_iter()
-        .flatten()
+    let members = |name: &str| {
+        answer
+            .get(name)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    };
+    let rows: Vec<_> = members("fields")
         .map(|(tag, field)| field_row(tag, field))
         .collect();
     app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)?;
-    let enums = answer.get("enums").and_then(Value::as_object);
-    for (id, labels) in enums.into_iter().flatten() {
+    for (id, labels) in members("enums") {
         app.out.line("")?;
         app.out.pairs(&[("Enum", printable(id))])?;
         app.out.table(&["NUMBER", "LABEL"], &label_rows(labels))?;

@@ -1,4 +1,4 @@
-//! `turnkeep sessions`: what the wrapped agents do, once or as it changes.
+//! `turnkeep sessions`: lists the wrapped sessions and what each does, once or continuously.
 
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
 
+/// Moves the cursor to the top left corner and clears the screen.
+const CLEAR_SCREEN: &[u8] = b"\x1b[H\x1b[J";
 /// How often a live table looks again.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -43,32 +45,26 @@ pub(crate) fn run_sessions(args: &SessionsArgs, app: &mut App) -> Result<()> {
     print_sessions(&sessions, sessions.all(), WallClock.now(), app)
 }
 
-/// Shows the sessions again and again. Programs get only what has changed, people also how time
-/// goes by.
+/// Prints the sessions again and again. A screen is repainted each time, because the ages change. A
+/// pipe gets the sessions only when they change, and a program gets only the changed ones.
 fn watch_sessions(broker: &mut Connection, app: &mut App) -> Result<()> {
-    let clears = app.out.is_screen();
     let mut shown: Option<Vec<SessionInfo>> = None;
     loop {
         let known = KnownSessions::fetch(broker)?;
         let sessions = known.all().to_vec();
-        if clears {
-            app.out.bytes(b"\x1b[H\x1b[J")?;
+        if app.out.is_screen() {
+            app.out.bytes(CLEAR_SCREEN)?;
             print_sessions(&known, &sessions, WallClock.now(), app)?;
-            app.out.flush()?;
+        } else if app.out.is_json() {
+            let is_new =
+                |session: &&SessionInfo| !shown.iter().flatten().any(|old| old == *session);
+            let news: Vec<SessionInfo> = sessions.iter().filter(is_new).cloned().collect();
+            print_sessions(&known, &news, WallClock.now(), app)?;
         } else if shown.as_ref() != Some(&sessions) {
-            let changed = |session: &&SessionInfo| {
-                shown.as_ref().is_none_or(|shown| !shown.contains(session))
-            };
-            let news: Vec<SessionInfo> = sessions.iter().filter(changed).cloned().collect();
-            print_sessions(
-                &known,
-                if app.out.is_json() { &news } else { &sessions },
-                WallClock.now(),
-                app,
-            )?;
-            app.out.flush()?;
-            shown = Some(sessions);
+            print_sessions(&known, &sessions, WallClock.now(), app)?;
         }
+        app.out.flush()?;
+        shown = Some(sessions);
         std::thread::sleep(LOOK_EVERY);
     }
 }
@@ -109,14 +105,10 @@ fn print_sessions(
     print_hints(known, sessions, app)
 }
 
-/// Says below the table which sessions have no profile that fits.
+/// Prints below the table which sessions need another profile.
 fn print_hints(known: &KnownSessions, sessions: &[SessionInfo], app: &mut App) -> Result<()> {
     for session in sessions {
-        let called = session
-            .name
-            .as_deref()
-            .map_or_else(|| known.short_id(&session.session), printable);
-        if let Some(hint) = fit::session_hint(session, &called) {
+        if let Some(hint) = fit::session_hint(session, &known.display_name(session)) {
             let hint = app.out.paint(Style::Faint, &hint);
             app.out.line(hint)?;
         }
@@ -147,7 +139,7 @@ fn session_row(known: &KnownSessions, session: &SessionInfo, now: Timestamp) -> 
     ]
 }
 
-/// What the session does, in words.
+/// What the session does, for people.
 fn state_text(session: &SessionInfo) -> &'static str {
     match (session.connected, session.state) {
         (true, None) => "no prompt seen yet",

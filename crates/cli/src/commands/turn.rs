@@ -1,4 +1,4 @@
-//! `turnkeep turn`: one captured turn.
+//! `turnkeep turn`: prints one captured turn.
 
 use anyhow::Result;
 use base64::Engine;
@@ -49,7 +49,7 @@ pub(crate) fn run_turn(args: &TurnArgs, app: &mut App) -> Result<()> {
     show_captured(&args.turn, &args.part, app)
 }
 
-/// Shows a captured turn as a person sees it.
+/// Shows a captured turn without any options, for `turnkeep show`.
 pub(super) fn show_turn(turn: &CapturedName, app: &mut App) -> Result<()> {
     show_captured(turn, &TurnPart::default(), app)
 }
@@ -61,28 +61,25 @@ fn show_captured(turn: &CapturedName, part: &TurnPart, app: &mut App) -> Result<
         turn_id: turn_id.clone(),
         raw,
     };
-    // Whether raw bytes were kept is known by asking for them.
+    // Only the request for raw bytes tells whether they were kept, which the metadata shows.
     let found = match broker.turn(get(part.raw || part.meta)) {
         Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
         found => found,
     };
     let turn = found.map_err(explain_broker_error)?;
-    match part {
-        TurnPart { meta, .. } if app.out.is_json() => app.out.json(&turn_json(&turn, *meta)),
-        TurnPart { meta: true, .. } => {
-            let raw = [("Raw", raw_fact(&turn))];
-            fact_lines(&turn)
-                .iter()
-                .chain(&aligned_lines(&raw))
-                .try_for_each(|fact| app.out.line(fact))
-        }
-        _ => {
-            for fact in fact_lines(&turn) {
-                eprintln!("{fact}");
-            }
-            write_content(&turn, part, app)
-        }
+    if app.out.is_json() {
+        return app.out.json(&turn_json(&turn, part.meta));
     }
+    let mut lines = fact_lines(&turn);
+    if part.meta {
+        lines.extend(aligned_lines(&[("Raw", raw_fact(&turn))]));
+        return lines.iter().try_for_each(|line| app.out.line(line));
+    }
+    // Standard output gets the content and nothing else.
+    for line in lines {
+        eprintln!("{line}");
+    }
+    write_content(&turn, part, app)
 }
 
 fn write_content(turn: &FoundTurn, part: &TurnPart, app: &mut App) -> Result<()> {
@@ -141,14 +138,14 @@ fn raw_fact(turn: &FoundTurn) -> String {
 
 fn turn_json(turn: &FoundTurn, only_meta: bool) -> Value {
     let mut value = turns::info_json(&turn.info);
-    let texts = [
+    let text = turn.text.as_ref().filter(|_| !only_meta);
+    for (name, text) in [
         ("session", Some(&turn.session)),
         ("name", turn.name.as_ref()),
         ("preset", turn.preset.as_ref()),
         ("text_source", turn.text_source.as_ref()),
-        ("text", turn.text.as_ref().filter(|_| !only_meta)),
-    ];
-    for (name, text) in texts {
+        ("text", text),
+    ] {
         if let Some(text) = text {
             value[name] = text.as_str().into();
         }

@@ -1,4 +1,4 @@
-//! `turnkeep turns`: the turns of a session that are still kept.
+//! `turnkeep turns`: lists the turns of a session that the broker still keeps.
 
 use anyhow::Result;
 use serde_json::{Value, json};

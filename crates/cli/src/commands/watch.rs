@@ -1,8 +1,8 @@
-//! `turnkeep watch`: a shared session's terminal, as it is and as it goes on.
+//! `turnkeep watch`: shows the terminal of a shared session, live.
 //!
-//! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the
-//! session is as high as this terminal the banner covers a row of it, so that it goes after a
-//! moment: the whole screen is asked for again, as a new watcher, and painted without it.
+//! On a terminal, a banner in the last row names the session and the key that leaves. If the session
+//! is as high as this terminal, the banner covers one of its rows. Then it disappears after a few
+//! seconds: the command watches anew, gets the whole screen again and paints it without the banner.
 
 mod keys;
 
@@ -30,7 +30,7 @@ use crate::render::{printable, shorten_to_columns};
 use crate::shutdown_signals::ShutdownSignals;
 use keys::KeyReader;
 
-/// Puts a terminal back into a state in which a person can work, whatever was shown on it.
+/// Resets a terminal to a usable state, whatever the session did to it.
 const LEAVE: &[u8] =
     b"\x18\x1b\\\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[r\x1b[?7h\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\
     \x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4m\x1b(B\x0f\x1b[?25h\x1b[m\x1b[999;1H\r\n";
@@ -77,7 +77,7 @@ pub(crate) async fn run_watch(args: &WatchArgs, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-/// Begins to watch, on a connection of its own.
+/// Starts to watch on a new connection.
 async fn open_watch(session: &str) -> Result<AsyncConnection> {
     let opened = AsyncConnection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN).await;
     let mut broker = opened.map_err(explain_broker_error)?;
@@ -85,24 +85,24 @@ async fn open_watch(session: &str) -> Result<AsyncConnection> {
     Ok(broker)
 }
 
-/// How watching ends.
+/// Why watching ended.
 enum WatchEnd {
-    /// The session has gone.
+    /// The session has ended.
     Ended,
-    /// The person has seen enough.
+    /// The person left.
     Left,
 }
 
 /// The session that is watched, and the banner over it.
 struct WatchedSession {
     session: String,
-    /// None where no person looks, or when it has been shown for long enough.
+    /// `None` without a terminal, or after the banner has been shown for long enough.
     banner: Option<String>,
     /// Whether the banner covers a row of the session.
     covered: bool,
 }
 
-/// Who is shown, and how to leave.
+/// The banner's text: the session, and how to leave.
 fn banner_text(name: &str, session: &SessionInfo) -> String {
     let preset = session
         .preset
@@ -135,8 +135,8 @@ async fn follow_screen(
             () = &mut banner_ends, if watched.covered => {
                 watched.banner = None;
                 watched.covered = false;
-                // Only a new watcher is shown the whole screen. Where there is no room for one, the
-                // banner's row is painted when the program paints it.
+                // Only a new watcher gets the whole screen. If the broker accepts no more watchers,
+                // the banner's row is repainted when the program paints it.
                 if let Ok(again) = open_watch(&watched.session).await {
                     *broker = again;
                 }
@@ -168,7 +168,8 @@ fn show_screen(shown: &Shown, watched: &mut WatchedSession, app: &mut App) -> Re
     app.out.flush()
 }
 
-/// Bytes that paint a banner into the last row, right behind a whole screen. The cursor goes back.
+/// Bytes that paint the banner into the last row, after a whole screen. The cursor returns to its
+/// place.
 fn banner_bytes(text: &str, size: Winsize) -> Vec<u8> {
     let text = shorten_to_columns(text, size.ws_col.into());
     format!(
@@ -178,19 +179,18 @@ fn banner_bytes(text: &str, size: Winsize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The keyboard while somebody watches: nothing is echoed, and all that is typed is thrown away but
-/// the wish to leave. The terminal answers the program's queries here too; nobody is to see those
-/// either.
+/// The keyboard while a person watches: nothing is echoed, and every key but q and Ctrl-C is ignored.
+/// The terminal's answers to the program's queries arrive here too, and are ignored as well.
 struct Keyboard {
     before: Termios,
     left: Arc<Notify>,
-    /// Dropping it ends the thread that reads.
+    /// Dropping it ends the reading thread: its poll sees the closed pipe.
     bell: Option<PipeWriter>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
-    /// Takes it, if a person sits at both ends.
+    /// Takes the keyboard, if both input and output are a terminal.
     fn acquire(is_screen: bool) -> Result<Option<Self>> {
         let stdin = rustix::stdio::stdin();
         if !is_screen || !rustix::termios::isatty(stdin) {
@@ -227,14 +227,14 @@ impl Drop for Keyboard {
             reader.join().ok();
         }
         let stdin = rustix::stdio::stdin();
-        // A terminal that is gone has no settings.
+        // Both fail only if the terminal is gone, and then there is nothing to restore.
         rustix::termios::tcflush(stdin, QueueSelector::IFlush).ok();
         rustix::termios::tcsetattr(stdin, OptionalActions::Now, &self.before).ok();
     }
 }
 
-/// Throws away what is typed until q or Ctrl-C is, the keyboard is gone, or the other end of `bell`
-/// is dropped.
+/// Reads keys until q or Ctrl-C is pressed, the keyboard is gone, or the other end of `bell` is
+/// dropped.
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
     let mut pressed = KeyReader::default();
@@ -246,16 +246,18 @@ fn read_until_leave(bell: &PipeReader) {
         if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
             return;
         }
-        let [keys, bell] = fds.map(|fd| !fd.revents().is_empty());
-        let mut typed = [0; 1024];
-        let is_over = bell
-            || keys
-                && match rustix::io::read(stdin, &mut typed) {
-                    Ok(0) | Err(_) => true,
-                    Ok(read) => pressed.want_to_leave(typed.get(..read).unwrap_or_default()),
-                };
+        let [has_keys, is_over] = fds.map(|fd| !fd.revents().is_empty());
         if is_over {
             return;
+        }
+        if !has_keys {
+            continue;
+        }
+        let mut typed = [0; 1024];
+        match rustix::io::read(stdin, &mut typed) {
+            Ok(0) | Err(_) => return,
+            Ok(read) if pressed.want_to_leave(typed.get(..read).unwrap_or_default()) => return,
+            Ok(_) => {}
         }
     }
 }

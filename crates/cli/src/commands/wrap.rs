@@ -1,4 +1,4 @@
-//! `turnkeep wrap`: runs a program in a terminal of its own and captures its turns.
+//! `turnkeep wrap`: runs a program in its own terminal and captures its turns.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -51,7 +51,7 @@ const RAW_BYTES_MAX: usize = 4 << 20;
   turnkeep wrap --pattern '^db> ' -- mydb --interactive
   turnkeep wrap --record session.jsonl -- bash")]
 pub(crate) struct WrapArgs {
-    /// How the program's turns are told [default: by the program's name, else generic]
+    /// Profile by which turns are detected [default: by the program's name, else generic]
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     preset: Option<String>,
     /// Regular expression of the program's prompt, matched in each line
@@ -126,25 +126,22 @@ pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
         answers_status: answers_status(args, |variable| std::env::var_os(variable).is_some()),
         fault: requested_fault(),
     };
-    match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
-        Ok(report) => {
-            let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
-            let hint =
-                hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-            for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
-                eprintln!("turnkeep: {note}");
-            }
-            end_as(report.ending)
-        }
-        Err(error) => Err(explain_wrap_error(error)),
+    let report = turnkeep_pty::wrap::run(&options, Box::new(capture), injected);
+    let report = report.map_err(explain_wrap_error)?;
+    let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
+    // Hints are for a person at a terminal. Notes and problems are for everybody.
+    let hint = hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+    for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
+        eprintln!("turnkeep: {note}");
     }
+    end_as(report.ending)
 }
 
-/// Variables that a terminal multiplexer sets for what runs inside of it.
+/// Variables that a terminal multiplexer sets for the programs inside it.
 const MULTIPLEXER_VARIABLES: [&str; 3] = ["TMUX", "STY", "ZELLIJ"];
 
-/// Whether the query for status reports is answered: claude shows no state in its title inside a
-/// multiplexer.
+/// Whether the wrapper answers the program's query for status reports. Inside a multiplexer it does
+/// by default, because claude does not show its state in the title there.
 fn answers_status(args: &WrapArgs, is_set: impl Fn(&str) -> bool) -> bool {
     let is_inside = || {
         MULTIPLEXER_VARIABLES
@@ -154,7 +151,7 @@ fn answers_status(args: &WrapArgs, is_set: impl Fn(&str) -> bool) -> bool {
     !args.no_status_protocol && (args.status_protocol || is_inside())
 }
 
-/// Refuses what the broker would never take, or what could not be used to name the session.
+/// Refuses names that the broker would not accept, or that could not name the session later.
 fn check_names(args: &WrapArgs) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
     if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
@@ -188,7 +185,7 @@ fn check_names(args: &WrapArgs) -> Result<()> {
     Ok(())
 }
 
-/// How the program's turns are told.
+/// The profile by which the program's turns are detected.
 fn choose_profile(args: &WrapArgs, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
         let compiled = Profile::from_pattern(pattern);
@@ -214,7 +211,7 @@ fn session_id() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the
+/// The connection to the turn store, with `--keep`. The broker then learns of a turn after the
 /// store.
 fn keep(
     args: &WrapArgs,
@@ -239,9 +236,8 @@ fn keep(
     Ok((Some(keep), problems))
 }
 
-/// Refuses a store that cannot be written to, before the program runs. What there is to say about
-/// it is said now, while nobody paints. One that another command has for a while is waited for
-/// later.
+/// Refuses a store that cannot be written, before the program runs: later, a message would disturb
+/// the program's screen. A store that another command holds for a moment is no error.
 async fn check_store(config: &Config) -> Result<()> {
     if is_taken(config).await {
         return Ok(());
@@ -252,13 +248,13 @@ async fn check_store(config: &Config) -> Result<()> {
             store.close().await;
             reached
         }
-        // Another command may have come in between.
+        // Another command may have taken the lock since the first look.
         Err(_) if is_taken(config).await => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Whether another command has the store and lets nobody else in.
+/// Whether another command holds the store's lock and serves no other commands.
 async fn is_taken(config: &Config) -> bool {
     let dir = DataDir::new(&config.data.value);
     let is_held = || {
@@ -270,7 +266,7 @@ async fn is_taken(config: &Config) -> bool {
     config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
 }
 
-/// The program's own hooks, if they are asked for.
+/// Sets up the program's own hooks, if `--hooks` is given.
 fn open_hooks(
     args: &WrapArgs,
     session: &SessionId,
@@ -297,7 +293,7 @@ fn open_hooks(
     Ok((Some(hooks), setup))
 }
 
-/// The command with more arguments right after the program, before those that the user gave.
+/// The command with more arguments between the program and the user's own arguments.
 fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
     let (program, rest) = command.split_at(command.len().min(1));
     program
@@ -308,7 +304,7 @@ fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
         .collect()
 }
 
-/// The way to the broker, where there can be one.
+/// The connection to the broker. Without a runtime directory there can be no broker.
 fn broker_outlet(
     args: &WrapArgs,
     session: &SessionId,
@@ -358,8 +354,8 @@ fn end_as(ending: ChildEnding) -> ! {
     std::process::exit(code)
 }
 
-/// Says why the program was not run; a program that cannot be started gives the code that a shell
-/// gives.
+/// Explains why the program did not run. A program that cannot be started ends the process with a
+/// shell's exit code.
 fn explain_wrap_error(error: WrapError) -> anyhow::Error {
     let code = match &error {
         WrapError::NotFound(_) => CODE_NOT_FOUND,
@@ -375,7 +371,7 @@ fn explain_wrap_error(error: WrapError) -> anyhow::Error {
     std::process::exit(code)
 }
 
-/// The fault that a test asks for; nothing in a release.
+/// The fault that a test wants to inject; never one in a release build.
 fn requested_fault() -> Option<Fault> {
     let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
     match &*wanted {

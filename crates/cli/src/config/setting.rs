@@ -1,4 +1,4 @@
-//! One value and where it came from, and the rules by which the sources are searched.
+//! One value with its source, and the order in which the sources are searched.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use turnkeep_store::Durability;
 
 use super::Environment;
@@ -20,7 +21,7 @@ pub(crate) enum Source {
     Environment(String),
     /// The configuration file.
     File(PathBuf),
-    /// Nobody said anything.
+    /// No source has the setting.
     Default,
 }
 
@@ -47,6 +48,18 @@ impl<T> Setting<T> {
         Self { value, source }
     }
 
+    /// The row of `config show`.
+    pub(crate) fn to_row(&self, name: &'static str) -> SettingRow
+    where
+        T: serde::Serialize,
+    {
+        SettingRow {
+            name,
+            value: json!(self.value),
+            source: self.source.clone(),
+        }
+    }
+
     pub(crate) fn as_ref(&self) -> Setting<&T> {
         Setting {
             value: &self.value,
@@ -62,7 +75,15 @@ impl<T> Setting<T> {
     }
 }
 
-/// What the sources said about one name: the first that spoke, or nothing.
+/// One line of `config show`.
+#[derive(Debug)]
+pub(crate) struct SettingRow {
+    pub(crate) name: &'static str,
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
+
+/// The value of the first source that has the setting, or none.
 pub(super) struct FoundSetting<T>(Option<Setting<T>>);
 
 impl<T> FoundSetting<T> {

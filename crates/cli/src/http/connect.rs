@@ -1,4 +1,4 @@
-//! Where a server is and how to get a connection to it.
+//! A server's address, and how to connect to it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The port of HTTP when the address names none.
 const DEFAULT_PORT: u16 = 9010;
 
-/// A server's address and what it takes to be let in.
+/// A server's address, and the token and certificate to use there.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     authority: String,
     token: Option<String>,
-    /// Speaks TLS and trusts this file.
+    /// The trusted certificates. `None`: no TLS.
     ca: Option<PathBuf>,
 }
 
@@ -46,7 +46,7 @@ impl Target {
         }
         if tls && ca.is_none() {
             let failure = Failure::usage(format!(
-                "{address} speaks TLS, but nothing says whom to trust"
+                "{address} speaks TLS, but no trusted certificate is given"
             ));
             return Err(failure
                 .hint("name the authority's certificate with --tls-ca FILE")
@@ -203,7 +203,7 @@ mod tests {
         check(
             "https://box",
             false,
-            "https://box speaks TLS, but nothing says whom to trust",
+            "https://box speaks TLS, but no trusted certificate is given",
         );
         check("[::1]:7", false, "http://[::1]:7");
         for bad in ["", "ftp://x", "a/b", "http://"] {

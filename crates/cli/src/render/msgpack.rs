@@ -1,7 +1,7 @@
-//! A compact text of msgpack that no type describes: like JSON, with tags as they are.
+//! A compact text of msgpack without a type: like JSON, with the tags as numbers.
 //!
-//! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in
-//! `…`, and bytes that are not msgpack are shown as hex.
+//! Depth and length of the text are bounded, whatever lengths the bytes declare. A text that is cut
+//! ends in `…`. Bytes that are not msgpack are shown as hex.
 
 use rmp::Marker;
 use rmp::decode;
@@ -12,7 +12,7 @@ const NESTING_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 2000;
 const BYTES_SHOWN_MAX: usize = 32;
 
-/// Shows a payload: its msgpack, or its bytes if it is none.
+/// The text of a payload: its msgpack, or its bytes if it is not msgpack.
 pub(crate) fn show_payload(payload: &[u8]) -> String {
     if payload.is_empty() {
         return "(empty)".to_owned();
@@ -26,7 +26,7 @@ pub(crate) fn show_payload(payload: &[u8]) -> String {
     }
 }
 
-/// Why showing ended early.
+/// Why the text ended early.
 enum Stop {
     /// Not msgpack.
     Bad,
@@ -94,6 +94,7 @@ fn push_display(out: &mut String, value: impl std::fmt::Display) {
 }
 
 fn write_integer(rest: &mut &[u8], out: &mut String) -> Shown {
+    // Most integers fit in i64. Only u64 holds the largest, and only i64 the negative ones.
     let before = *rest;
     if let Ok(number) = decode::read_int::<i64, _>(rest) {
         push_display(out, number);

@@ -2,16 +2,16 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{captured, msgpack, printable, shorten_to_chars, shorten_to_columns, text_columns};
-use crate::answer::{number_of, text_of};
+use crate::answer::{list_at, number_of, text_of};
 use crate::output::{Output, Style, bytes_text};
 
 /// How much of a turn fits in one line.
 const SUMMARY_CHARS_MAX: usize = 100;
 
-/// A turn as the gateway gives it, with what a log knows about it besides.
+/// A turn as the server returns it, with the contexts whose head it is.
 pub(crate) struct ShownTurn<'a> {
     pub(crate) turn: &'a Value,
     /// The contexts whose head it is.
@@ -91,66 +91,57 @@ impl ShownTurn<'_> {
         facts
     }
 
-    /// The turn's content: its fields by name, or what can be shown without a type.
+    /// The turn's content: its fields by name, or its msgpack if its type is unknown.
     fn content_lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let (true, Some(Value::Object(data))) = (self.is_captured(), self.turn.get("data")) {
-            lines.extend(captured::turn_lines(data));
-        } else if let Some(Value::Object(data)) = self.turn.get("data") {
-            lines.extend(
-                data.iter()
-                    .flat_map(|(name, value)| field_lines(name, value)),
-            );
-        } else if let Some(payload) = payload_bytes(self.turn) {
-            lines.push(msgpack::show_payload(&payload));
+        let mut lines = self.data_lines();
+        for (tag, value) in self.object("unknown").into_iter().flatten() {
+            lines.push(format!("?{}: {}", printable(tag), inline_text(value)));
         }
-        if let Some(Value::Object(unknown)) = self.turn.get("unknown") {
-            lines.extend(
-                unknown
-                    .iter()
-                    .map(|(tag, value)| format!("?{}: {}", printable(tag), inline_text(value))),
-            );
+        for warning in list_at(self.turn, "/warnings") {
+            let message = printable(text_of(warning, "message"));
+            lines.push(format!("warning: {message}"));
         }
-        for warning in self
-            .turn
-            .get("warnings")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            lines.push(format!(
-                "warning: {}",
-                printable(text_of(warning, "message"))
-            ));
-        }
-        let error = self.turn.get("error").filter(|error| !lacks_type(error));
-        if let Some(error) = error {
-            lines.push(format!("error: {}", printable(text_of(error, "message"))));
+        if let Some(error) = self.projection_error() {
+            let message = printable(text_of(error, "message"));
+            lines.push(format!("error: {message}"));
         }
         lines
     }
 
+    fn data_lines(&self) -> Vec<String> {
+        match (self.object("data"), payload_bytes(self.turn)) {
+            (Some(data), _) if self.is_captured() => captured::turn_lines(data),
+            (Some(data), _) => data
+                .iter()
+                .flat_map(|(name, value)| field_lines(name, value))
+                .collect(),
+            (None, Some(payload)) => vec![msgpack::show_payload(&payload)],
+            (None, None) => Vec::new(),
+        }
+    }
+
     fn summary_text(&self) -> String {
-        match self.turn.get("data") {
-            Some(Value::Object(data)) if self.is_captured() => captured::summary_line(data),
-            Some(Value::Object(data)) => {
+        match (self.object("data"), payload_bytes(self.turn)) {
+            (Some(data), _) if self.is_captured() => captured::summary_line(data),
+            (Some(data), _) => {
                 let fields = data
                     .iter()
                     .map(|(name, value)| format!("{}={}", printable(name), inline_text(value)));
                 fields.collect::<Vec<_>>().join(" ")
             }
-            _ => match payload_bytes(self.turn) {
-                Some(payload) => msgpack::show_payload(&payload),
-                None if self
-                    .turn
-                    .get("error")
-                    .is_some_and(|error| !lacks_type(error)) =>
-                {
-                    "(payload damaged)".to_owned()
-                }
-                None => String::new(),
-            },
+            (None, Some(payload)) => msgpack::show_payload(&payload),
+            (None, None) if self.projection_error().is_some() => "(payload damaged)".to_owned(),
+            (None, None) => String::new(),
         }
+    }
+
+    fn object(&self, field: &str) -> Option<&Map<String, Value>> {
+        self.turn.get(field)?.as_object()
+    }
+
+    /// Why the turn could not be projected, unless only its type is missing.
+    fn projection_error(&self) -> Option<&Value> {
+        self.turn.get("error").filter(|error| !lacks_type(error))
     }
 
     fn is_captured(&self) -> bool {
@@ -185,7 +176,7 @@ fn type_text(turn: &Value) -> String {
     }
 }
 
-/// Whether a projection failed only because nobody published a type, which is no fault of the turn.
+/// Whether a projection failed only because the type is not published. Then the turn is sound.
 fn lacks_type(error: &Value) -> bool {
     matches!(
         text_of(error, "code"),

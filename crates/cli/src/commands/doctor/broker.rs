@@ -1,4 +1,4 @@
-//! The broker and its sessions: which signal tells the turns of each.
+//! Checks the broker, and which signal detects the turns of each session.
 
 use turnkeep_types::broker::SessionInfo;
 

@@ -10,7 +10,7 @@ use turnkeep_journal::{DataDirLock, LockError};
 use super::Finding;
 use crate::data_dir::{DENIED_HINT, DataDir};
 
-/// The directory is its owner's alone.
+/// Checks that only the owner may enter the directory.
 pub(super) fn check_permissions(dir: &DataDir) -> Finding {
     const CHECK: &str = "directory";
     let path = dir.path().display();
@@ -33,7 +33,7 @@ pub(super) fn check_permissions(dir: &DataDir) -> Finding {
     }
 }
 
-/// The token is its owner's alone.
+/// Checks that only the owner may read the token.
 pub(super) fn check_token_file(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
     let path = dir.path().join("token");
@@ -63,7 +63,7 @@ pub(super) fn check_token_file(dir: &DataDir) -> Finding {
     }
 }
 
-/// Nobody holds the lock but a server that answers.
+/// Checks that the lock is free, or held by a server that answers.
 pub(super) fn check_lock(dir: &DataDir, server_runs: bool) -> Finding {
     const CHECK: &str = "lock";
     if !dir.exists() {
@@ -86,7 +86,7 @@ pub(super) fn check_lock(dir: &DataDir, server_runs: bool) -> Finding {
     }
 }
 
-/// The log itself is the business of another command.
+/// Checks that the log can be read. `turnkeep verify` checks its content.
 pub(super) fn check_log(dir: &DataDir) -> Finding {
     const CHECK: &str = "log";
     match dir
@@ -101,7 +101,7 @@ pub(super) fn check_log(dir: &DataDir) -> Finding {
     }
 }
 
-/// No unfinished writes were cut off.
+/// Checks that recovery has not cut off unfinished writes.
 pub(super) fn check_torn_writes(dir: &DataDir) -> Finding {
     const CHECK: &str = "torn writes";
     let files = fs::read_dir(dir.path().join("log/torn")).map_or(0, Iterator::count);

@@ -29,7 +29,7 @@ fn nearest_existing_dir(dir: &DataDir) -> PathBuf {
         .map_or_else(|| PathBuf::from("/"), Path::to_owned)
 }
 
-/// There is room on the disk.
+/// Checks the free space of the disk.
 pub(super) fn check_space(dir: &DataDir) -> Finding {
     const CHECK: &str = "space";
     let stat = match statvfs(nearest_existing_dir(dir)) {
@@ -53,7 +53,7 @@ pub(super) fn check_space(dir: &DataDir) -> Finding {
     }
 }
 
-/// The disk syncs in a time that appends can bear.
+/// Checks how long the disk takes to sync: every group of appends waits for it.
 pub(super) fn check_sync_speed(dir: &DataDir) -> Finding {
     const CHECK: &str = "sync speed";
     match median_sync(&nearest_existing_dir(dir)) {
@@ -95,7 +95,7 @@ fn time_one_sync(file: &mut File) -> io::Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// The clock is set, and not behind what was written before.
+/// Checks that the clock is set, and not behind the last write.
 pub(super) fn check_clock(dir: &DataDir) -> Finding {
     const CHECK: &str = "clock";
     const ADVICE: &str = "set the clock: new turns would be stamped with the time of the last one";
@@ -126,7 +126,7 @@ fn newest_write(dir: &DataDir) -> Option<SystemTime> {
         .max()
 }
 
-/// The process may have many connections open.
+/// Checks the limit of open files: each connection takes one.
 pub(super) fn check_file_limit() -> Finding {
     const CHECK: &str = "file limit";
     match getrlimit(Resource::Nofile).maximum {

@@ -1,4 +1,4 @@
-//! Checks of the server: does it answer, or could one start?
+//! Checks that the server answers or, without a server, that one could start.
 
 use std::net::SocketAddr;
 
@@ -9,9 +9,9 @@ use super::Finding;
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::http::{Call, HttpRefusal};
-use crate::session::{Need, StoreSession};
+use crate::session::{Need, StoreSession, with_store};
 
-/// A server that should answer does.
+/// Checks the server that should answer, if there is one.
 pub(super) async fn check_server(
     config: &Config,
     dir: &DataDir,
@@ -40,7 +40,7 @@ pub(super) async fn check_server(
     }
 }
 
-/// A server that refuses a token answers.
+/// The finding for a server that refuses the token. Such a server works.
 fn finding_of_refusal(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
     let refused = error.downcast_ref::<HttpRefusal>()?;
     match refused.status {
@@ -58,14 +58,14 @@ fn finding_of_refusal(check: &'static str, error: &anyhow::Error) -> Option<Find
 }
 
 async fn ask_server(config: &Config) -> anyhow::Result<String> {
-    let mut session = StoreSession::open(config, Need::Read).await?;
-    let address = session.http.target().to_string();
-    let answered = session.http.json(Call::get("/v1/stats")).await;
-    session.close().await;
-    answered.map(|_| address)
+    let ask = async |session: &mut StoreSession| {
+        session.http.json(Call::get("/v1/stats")).await?;
+        Ok(session.http.target().to_string())
+    };
+    with_store(config, Need::Read, ask).await
 }
 
-/// The configured addresses are free, if no server has them.
+/// Checks that the configured addresses are free, unless a server runs on them.
 pub(super) async fn check_ports(config: &Config, server_runs: bool) -> Vec<Finding> {
     if server_runs || config.server.value.is_some() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a key does, and how that is told in one line.
+//! The actions of keys. Each returns one line for a notice.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// How keys deliver.
+/// How the actions deliver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeliveryOptions {
     /// The captured bytes instead of the text.
@@ -42,7 +42,7 @@ pub(super) struct DeliveryOptions {
 }
 
 impl DeliveryOptions {
-    /// The forms to try, one after the other: raw bytes that were not kept are the content.
+    /// The forms to try, in this order: the content stands in for raw bytes that were not kept.
     fn forms_to_try(self) -> &'static [TurnForm] {
         if self.raw {
             &[TurnForm::Raw, TurnForm::Content]
@@ -64,7 +64,8 @@ pub(super) async fn connect_async() -> Result<AsyncConnection> {
 }
 
 impl Action {
-    /// Does it; the notice. An error means that the broker is of no more use.
+    /// Performs the action and returns a notice. An error means that the connection to the broker
+    /// is lost.
     pub(super) async fn perform(
         self,
         delivery: DeliveryOptions,
@@ -173,7 +174,8 @@ fn lacks_raw<T>(done: &Result<T, BrokerError>) -> bool {
         .is_err_and(|error| error.reason() == Some(Reason::NoRaw))
 }
 
-/// The session that is meant: where the key was pressed, or else what has focus.
+/// The session in which the key was pressed. An adapter that does not know that returns the session
+/// with the focus.
 fn focused_session<'a>(
     press: Press,
     sessions: &'a [SessionInfo],
@@ -194,13 +196,13 @@ fn focused_session<'a>(
         .ok_or(FocusError::Nothing)
 }
 
-/// What the person calls the session, or the head of its id.
+/// The session's name, or the beginning of its id.
 fn session_label(session: &SessionInfo) -> &str {
     let head = session.session.get(..8).unwrap_or(&session.session);
     session.name.as_deref().unwrap_or(head)
 }
 
-/// The broker's reason in words.
+/// Why the broker refused, in words short enough for a notice.
 fn describe_failure(error: &BrokerError) -> String {
     match error.reason() {
         Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),

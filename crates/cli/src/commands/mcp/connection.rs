@@ -1,8 +1,8 @@
-//! The store as the bridge reaches it now, and how a message gets an answer from it.
+//! The bridge's connection to the store's current server, and how a message gets its answer.
 //!
-//! The server may be another agent's and end with that agent. Then the directory has another
-//! server, or this process becomes it. A message that got no answer is sent again to whoever serves
-//! the directory by then: a write has an id of its own, of which the ledger carries out one.
+//! The server may belong to another agent and end with it. Then another process serves the
+//! directory, or this one does. The bridge sends an unanswered message again to the new server.
+//! That is safe for a write, because each write has an id and the ledger executes an id once.
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ use crate::failure::Failure;
 use crate::http::Http;
 use crate::session::{Need, StoreSession};
 
-/// How often a message is sent, and the pause before the next time.
+/// How often a message is sent, and the pause between two attempts.
 const TRIES_MAX: usize = 20;
 const PAUSE: Duration = Duration::from_millis(100);
-/// No more tries after this time: looking for a server may take long by itself.
+/// No more attempts after this time: a single attempt may take long, because it looks for a server.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// What the server said.
+/// The server's response.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
 }
 
-/// The store as it is reached now.
+/// A connection to the store's current server.
 pub(super) struct ServerConnection<'a> {
     config: &'a Config,
     session: StoreSession,
@@ -48,7 +48,7 @@ impl<'a> ServerConnection<'a> {
         })
     }
 
-    /// Finds the store's server or becomes it, so that others find this one.
+    /// Finds the store's server, or becomes it and leaves a note for other commands.
     async fn find_server(config: &Config) -> Result<StoreSession> {
         let session = StoreSession::open(config, Need::Write).await?;
         if let Some(own) = session.own_addresses() {
@@ -69,7 +69,7 @@ impl<'a> ServerConnection<'a> {
         &self.session.http
     }
 
-    /// Hands a message over and waits for its answer.
+    /// Sends a message, again if need be, and waits for its answer.
     pub(super) async fn send_until_answered(&mut self, message: &Message) -> Result<Answer> {
         let (mut may_be_done, begun) = (false, Instant::now());
         for tries in 1.. {
@@ -107,8 +107,8 @@ impl<'a> ServerConnection<'a> {
         Ok(Answer { status, body })
     }
 
-    /// Makes sure of a connection. Where the last one was lost, the server is looked for first: at
-    /// its old address there may be a stranger by now.
+    /// Connects if there is no connection. After a lost connection it looks for the server first:
+    /// another program may listen at the old address by now.
     pub(super) async fn ensure_connected(&mut self) -> Result<()> {
         self.session.http.forget_last();
         if !self.is_fresh && !self.session.http.is_connected() && self.may_be_replaced() {
@@ -120,7 +120,8 @@ impl<'a> ServerConnection<'a> {
         Ok(())
     }
 
-    /// A server that was named, or is this process's own, is the one and stays it.
+    /// Whether another server may take over the directory. A named server and this process's own
+    /// server stay the same.
     fn may_be_replaced(&self) -> bool {
         self.config.server.value.is_none() && !self.session.is_own()
     }
@@ -133,7 +134,7 @@ impl<'a> ServerConnection<'a> {
     }
 }
 
-/// Whether a server answered that it is about to end: its successor will know better.
+/// Whether the answer only says that the server is shutting down. Then the next server answers.
 fn is_shutdown_notice(answer: &Answer) -> bool {
     let code = || -> Option<String> {
         let body: Value = serde_json::from_slice(&answer.body).ok()?;
@@ -149,10 +150,10 @@ fn is_shutdown_notice(answer: &Answer) -> bool {
         && code().is_some_and(|code| code == "Unavailable")
 }
 
-/// An answer that says that a server ends is short.
+/// A shutdown notice is short. A longer answer need not be parsed.
 const ENDING_BYTES_MAX: usize = 4096;
 
-/// Nothing answered at all, and something may have arrived.
+/// The error of a message that got no answer and may have been executed.
 fn unknown_outcome(error: anyhow::Error, message: &Message) -> anyhow::Error {
     match message.write_id() {
         Some(id) => error.context(format!(

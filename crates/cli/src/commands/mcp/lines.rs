@@ -1,7 +1,7 @@
 //! Messages from standard input, one a line.
 //!
-//! A line over the limit is not kept. It is read to its end, so that the next message is found, and
-//! its request id is picked out on the way, so that the caller learns which request failed.
+//! A line over the limit is not stored. It is still read to its end, because the next message starts
+//! there, and its request id is extracted, so the caller learns which request failed.
 
 use std::io::{BufRead, Read};
 
@@ -80,8 +80,10 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<InputLine>> {
     Ok(Some(InputLine::TooLong { id: ids.found_id() }))
 }
 
-/// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in
-/// it.
+/// Finds the value of the top-level key `id` in a JSON object that arrives in pieces.
+///
+/// Example: `{"params":{"id":1},"id":7}`. Inside `params` the depth is 2, so the first `id` does not
+/// count. The second is a key at depth 1, and the bytes up to the next `,` or `}` are its value.
 #[derive(Debug, Default)]
 struct IdFinder {
     depth: usize,
@@ -128,7 +130,7 @@ impl IdFinder {
         }
     }
 
-    /// Keeps what is a key of the top level, or the value of `id`.
+    /// Stores a byte of a top-level key, or of the value of `id`.
     fn keep_byte(&mut self, byte: u8) {
         let is_mark = !self.in_string && matches!(byte, b'{' | b'}' | b':' | b',' | b'\r' | b'\n');
         if self.depth != 1 || is_mark {

@@ -1,8 +1,8 @@
-//! What the bridge must know of a message before it hands it over.
+//! What the bridge must know about a message before it sends it.
 //!
-//! A write without a `request_id` gets one here: the ledger carries out one request of an id, so a
-//! message whose answer was lost can be sent again. Nothing else in a message is changed, and one
-//! that cannot be read strictly is handed over as it came, for the server to refuse.
+//! A write without a `request_id` gets one here. The ledger executes an id once, so a message whose
+//! answer was lost can be sent again. Nothing else in a message is changed. A message that is not
+//! strict JSON is sent as it is, and the server refuses it.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl Message {
         let Some(arguments) = arguments.as_object_mut() else {
             return Ok(());
         };
-        // An id that is no text is the caller's mistake, and the server's to refuse.
+        // The server refuses an id that is not a text, so it is left as it is.
         if arguments.get("request_id").is_none_or(Value::is_null) {
             let id = format!("bridge-{}", hex::encode(random_bytes()?));
             arguments.insert("request_id".to_owned(), id.into());

@@ -1,9 +1,9 @@
-//! Requests that wait by themselves, each in a task with a connection of its own.
+//! Requests that wait for news, each in its own task with its own connection.
 //!
-//! A task writes its answer to standard output itself. Where the server goes away before it
-//! answered, the task hands the message back, because only the bridge's loop looks for another
-//! server; a subscription ends instead, with the answer that says so, and the agent may open it
-//! again. When the agent hangs up all tasks end.
+//! A task writes its answer to standard output. If the server disappears before it answered, the
+//! task returns the message to the bridge's loop, which alone looks for another server. A broken
+//! subscription ends with a final answer instead, and the agent may open it again. All tasks end
+//! when the agent closes its input.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub(super) struct LostRequest {
     why: String,
 }
 
-/// The requests that wait.
+/// The requests that wait at the moment.
 pub(super) struct WaitingRequests {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
@@ -43,7 +43,7 @@ pub(super) struct WaitingRequests {
 }
 
 impl WaitingRequests {
-    /// No requests yet, and where those come back that lost their server.
+    /// No requests yet, and the channel that returns requests whose server disappeared.
     pub(super) fn new() -> (Self, mpsc::Receiver<LostRequest>) {
         let (lost, receiver) = mpsc::channel(REQUESTS_MAX);
         (
@@ -65,7 +65,7 @@ impl WaitingRequests {
         self.start_attempt(server, message, 1).await
     }
 
-    /// Starts a request again that lost its server.
+    /// Starts a request again whose server disappeared.
     pub(super) async fn retry(
         &mut self,
         server: &mut ServerConnection<'_>,
@@ -104,14 +104,14 @@ impl WaitingRequests {
                 tries,
                 why: format!("{error:#}"),
             };
-            // The loop that would start it again may be gone, and the agent with it.
+            // Fails only if the loop has ended, because the agent has.
             lost.send(lost_request).await.ok();
         });
         self.running.insert(key, task);
         Ok(())
     }
 
-    /// Ends a request that its caller does not wait for any more.
+    /// Ends a request that its caller cancelled.
     pub(super) fn cancel(&mut self, request: &Value) {
         if let Some(task) = self.running.remove(&request.to_string()) {
             task.abort();
@@ -119,7 +119,7 @@ impl WaitingRequests {
     }
 }
 
-/// Carries a request out. An error means that no server answered it.
+/// Sends a request and prints its answer. An error means that no server answered it.
 async fn perform_request(mut http: Http, message: &Message) -> Result<()> {
     let response = http.send(&message.to_call()).await?;
     let is_stream = response
@@ -151,8 +151,8 @@ async fn forward_answer(response: Response<Incoming>, message: &Message) -> Resu
     write_error(message.id(), INTERNAL_ERROR, &refused.to_string())
 }
 
-/// Passes the messages of a stream on. If it breaks off without its last one, the agent still gets
-/// that.
+/// Prints the messages of a stream. If the stream breaks, prints the final answer in its place:
+/// otherwise the agent would wait for ever.
 async fn forward_stream(response: Response<Incoming>, message: &Message) -> Result<()> {
     let mut events = EventStream::new(response.into_body());
     while let Some(event) = events.next().await? {

@@ -1,10 +1,10 @@
-//! Which keys mean that a watcher wants to leave: q and Ctrl-C.
+//! Recognises the keys by which a watcher leaves: q and Ctrl-C.
 //!
-//! What comes from the keyboard also holds the terminal's answers to the watched program's queries,
-//! mouse reports and pastes, whose letters are no keys. So the bytes are read as sequences, which
-//! may be cut anywhere.
+//! The keyboard's bytes also contain the terminal's answers to the watched program's queries, mouse
+//! reports and pastes. Their letters are not keys. So the bytes are parsed as control sequences,
+//! which may be cut anywhere.
 
-/// Where the reading stands.
+/// The parser's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ParserState {
     #[default]
@@ -73,8 +73,8 @@ impl KeyReader {
         false
     }
 
-    /// A control sequence is whole: a paste begins or ends, or it is a key in one of its long
-    /// forms.
+    /// Handles a complete control sequence: the start or end of a paste, or a key in one of its long
+    /// forms. Returns whether the key leaves.
     fn finish_sequence(&mut self, last: u8) -> bool {
         let sequence = String::from_utf8_lossy(&self.sequence).into_owned();
         match (sequence.as_str(), last) {
