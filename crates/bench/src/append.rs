@@ -114,6 +114,7 @@ impl Appends {
     }
 
     fn assemble_requests(&self, contexts: &[u64]) -> Requests {
+        // Equal payloads would be stored once and measure nothing.
         let mut payloads = Payloads::new(SEED.fetch_add(1, Ordering::Relaxed), self.payload);
         let mut requests = Requests {
             each: self.each,
@@ -156,6 +157,7 @@ impl Shape {
     fn calibrate(&self, effort: &Effort, endpoint: &Endpoint) -> Result<usize> {
         let max = REQUESTS_BYTES_MAX / (effort.payload + 128) / self.connections;
         let mut each = self.in_flight * 16;
+        // A short run first: its rate says how many requests fill the whole time.
         for millis in [effort.millis / 10, effort.millis] {
             let (measured, _) = self.load_of(each, effort).run_load(endpoint)?;
             each = requests_for(measured.rate, millis, max * self.connections) / self.connections;
@@ -176,6 +178,7 @@ pub(super) fn measure_shape(
     let each_bare = shape.calibrate(effort, &bare.endpoint)?;
     let each_ours = shape.calibrate(effort, &server.endpoint)?;
     let (mut bares, mut ours) = (Vec::new(), Vec::new());
+    // Bare and store take turns, so that a slow minute of the machine hits both.
     for _ in 0..effort.rounds {
         bares.push(shape.load_of(each_bare, effort).run_load(&bare.endpoint)?.0);
         ours.push(

@@ -46,6 +46,7 @@ impl BareFile {
 
     /// One write and one sync.
     pub(super) fn write_synced(&mut self, bytes: &[u8]) -> Result<()> {
+        // Back to the start: growing the file would measure the file system's allocation.
         if self.at + bytes.len() as u64 > self.len {
             self.at = 0;
         }

@@ -80,6 +80,7 @@ pub(super) fn serve_bare(folder: &Path, payload: usize) -> Result<()> {
         .build()?;
     runtime.block_on(async move {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        // The parent reads this line to learn the port.
         println!("{}", listener.local_addr()?);
         std::io::stdout().flush()?;
         tokio::select! {
@@ -202,6 +203,7 @@ impl Connection {
                     false,
                 );
             }
+            // A fixed answer: the load generator does not look at it.
             protocol::HELLO => self.push_reply(header, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0], false),
             kind => bail!("message {kind} is not for the bare server"),
         }

@@ -42,6 +42,7 @@ pub(super) fn measure_broker(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
     } else {
         usize::try_from(effort.millis * 5)? / 50
     };
+    // The captures run as long as the load does, which only the load knows.
     let over = AtomicBool::new(false);
     let (rate, captures) = std::thread::scope(|threads| {
         let captures = threads.spawn(|| capture_until(&socket, &over));
@@ -82,6 +83,7 @@ async fn complete_turns(socket: &Path, turns: usize) -> Result<f64> {
     let begin = Instant::now();
     let mut tasks = JoinSet::new();
     for (number, wrapper) in wrappers.into_iter().enumerate() {
+        // Spread over the interval: all sessions at once would measure a burst.
         let offset = TURN_EVERY
             .mul_f64(super::figures::count_f64(number) / super::figures::count_f64(SESSIONS));
         tasks.spawn(run_session(

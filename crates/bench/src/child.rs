@@ -32,6 +32,7 @@ pub(super) enum Role {
 
 /// Plays a child's role; returns only when it is over.
 pub(super) fn play_role(role: Role, dir: &Path, payload: usize) -> Result<()> {
+    // Survives exec, so `turnkeep up` inherits it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     match role {
         Role::BareServer => super::bare_server::serve_bare(dir, payload),
@@ -161,6 +162,7 @@ impl ServerProcess {
                     child,
                 });
             }
+            // A server that has ended will never write its note.
             if child.0.try_wait()?.is_some() || Instant::now() > deadline {
                 let output = fs::read_to_string(&log).unwrap_or_default();
                 bail!("`turnkeep up` did not start: {output}");

@@ -18,6 +18,7 @@ impl Measured {
     pub(super) fn from_latencies(elapsed: Duration, mut latencies: Vec<Duration>) -> Self {
         latencies.sort_unstable();
         let at = |percent: usize| {
+            // A single run of few requests still has a 99th percentile: its slowest.
             let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
             latencies
                 .get(index)

@@ -114,6 +114,7 @@ pub(super) async fn fetch_body(server: &ServerProcess, path: &str) -> Result<Vec
 pub(super) fn measure_pages(effort: &Effort, server: &ServerProcess) -> Result<Vec<Row>> {
     report_progress("typed pages over HTTP");
     let context = load::block_on(fill_context(server, effort.payload))?;
+    // Reads the page into the cache, and its rate says how many requests fill the time.
     let warm = load::block_on(run_round(server, context, 16))?;
     let each = (requests_for(warm.rate, effort.millis, REQUESTS_MAX) / CONNECTIONS).max(1);
     let runs = (0..effort.rounds).map(|_| load::block_on(run_round(server, context, each)));

@@ -263,6 +263,7 @@ fn readers_json(kind: QuestionKind, world: &TeamWorld, quality: &Quality) -> Val
 
 /// The commit of the directory that the benchmark runs in.
 fn current_commit() -> String {
+    // The figures are only useful with the commit that they belong to.
     let git = Command::new("git")
         .args(["rev-parse", "--short", "HEAD"])
         .output();

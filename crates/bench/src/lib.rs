@@ -182,6 +182,7 @@ fn measure_all(args: &BenchArgs, effort: &Effort, scratch: &ScratchDir) -> Resul
     if wanted(Measurement::Connect) {
         table.add_rows(connect::measure_connect(effort, &bare, &server)?);
     }
+    // The next measurements start servers of their own and want the machine for themselves.
     drop((bare, server));
     if wanted(Measurement::Memory) {
         table.add_rows(memory::measure_memory(effort, scratch)?);

@@ -122,6 +122,8 @@ async fn drive_connection(
     let mut answers = Answers::new(framing);
     let mut sent = 0;
     while latencies.len() < total {
+        // Fill up to the allowed number in flight with one write: a write per request would cost
+        // the client too much.
         let more = (in_flight - sent_at.len()).min(total - sent);
         if more > 0 {
             let now = Instant::now();
@@ -174,6 +176,7 @@ impl Answers {
             let skip = self.left.min(self.filled - at);
             at += skip;
             self.left -= skip;
+            // The answer is complete with these bytes, though they may have come in many reads.
             done += usize::from(skip > 0 && self.left == 0);
             if self.left > 0 {
                 break;
@@ -183,6 +186,7 @@ impl Answers {
                 None => break,
             }
         }
+        // Only the beginning of the next head is left, so little is moved.
         self.buffer.copy_within(at..self.filled, 0);
         self.filled -= at;
         ensure!(

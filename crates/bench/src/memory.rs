@@ -63,6 +63,7 @@ fn measure_cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
     drop(server);
     let begin = Instant::now();
     let server = ServerProcess::start(data)?;
+    // A start counts until the first answer to a read, not until the port is open.
     let depth = head_depth(&server, contexts[0])?;
     let start_seconds = begin.elapsed().as_secs_f64();
     ensure!(

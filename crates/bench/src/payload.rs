@@ -12,6 +12,7 @@ impl Payloads {
     /// Payloads of `bytes` each; two streams differ if their seeds do.
     pub(super) fn new(seed: u64, bytes: usize) -> Self {
         Self {
+            // Never zero: xorshift would stay there.
             state: seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             bytes,
         }

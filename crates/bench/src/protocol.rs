@@ -140,6 +140,7 @@ pub(super) fn put_append(out: &mut Vec<u8>, head: AppendHead<'_>, payload: &[u8]
 
 /// The payload of an `APPEND_TURN`, checked against its hash.
 pub(super) fn checked_payload(append: &[u8]) -> Result<([u8; 32], &[u8])> {
+    // A closure, so that `?` ends it at the first part that is missing.
     let parts = (|| {
         let type_len = u32_at(append, 16)? as usize;
         let at = 20_usize.checked_add(type_len)?.checked_add(16)?;

@@ -43,6 +43,7 @@ pub(super) fn write_report(
     } else {
         format!("Not reached:\n\n{shortfalls}")
     };
+    // A reader must not take such figures for a disk's.
     let disk = if scratch.is_in_memory() {
         " Files were in memory: syncs cost nothing."
     } else {

@@ -18,6 +18,7 @@ impl ScratchDir {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let path = parent.join(format!("turnkeep-bench-{}", std::process::id()));
         fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        // Children start in another directory, so the path must be absolute.
         let scratch = Self(path.canonicalize()?);
         if scratch.is_in_memory() {
             crate::report_progress(

@@ -32,6 +32,7 @@ fn with_thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
+        // Groups of three digits, counted from the right: 12 346.
         if index > 0 && (digits.len() - index) % 3 == 0 {
             out.push(' ');
         }

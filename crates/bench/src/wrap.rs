@@ -49,6 +49,7 @@ impl TerminalProgram {
             ws_ypixel: 0,
         };
         rustix::termios::tcsetwinsize(&master, size)?;
+        // A session of its own, so that the terminal becomes its controlling terminal.
         let mut command = Command::new("setsid");
         command
             .arg("--ctty")
@@ -77,6 +78,7 @@ impl TerminalProgram {
             "the program in the terminal is silent"
         );
         match rustix::io::read(&self.master, buffer) {
+            // Linux reports EIO when the last program has closed the terminal.
             Err(rustix::io::Errno::IO) => Ok(0),
             read => Ok(read?),
         }
@@ -114,6 +116,7 @@ fn output_rate(argv: &[&str], home: &Path, least: usize) -> Result<f64> {
 fn time_echoes(argv: &[&str], home: &Path, keys: usize) -> Result<Measured> {
     let terminal = TerminalProgram::start(argv, home)?;
     let mut buffer = [0; 4096];
+    // The program prints r when it is in raw mode and ready to echo.
     while !buffer.contains(&b'r') {
         ensure!(
             terminal.read_output(&mut buffer)? > 0,

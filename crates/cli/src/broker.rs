@@ -43,6 +43,7 @@ pub(crate) fn deliver_as<T>(
         return deliver(TurnForm::Text);
     }
     match deliver(TurnForm::Raw) {
+        // Only sessions with --keep-raw have raw bytes. The content is the next best form of them.
         Err(error) if error.reason() == Some(Reason::NoRaw) => deliver(TurnForm::Content),
         done => done,
     }
@@ -82,6 +83,7 @@ pub(crate) fn explain_broker_error(error: BrokerError) -> anyhow::Error {
             "answer it in its terminal first, or paste all the same with --force"
         }
         (_, Some(Reason::Busy)) => "try again in a moment",
+        // The other reasons explain themselves, or the person can do nothing about them.
         _ => return Failure::new(describe_refusal(&error)).into(),
     };
     Failure::new(describe_refusal(&error)).hint(hint).into()

@@ -34,12 +34,14 @@ pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
         return Completion::Anything;
     };
     let place = CursorPlace::find(cli, before);
+    // Behind `--` the words belong to the wrapped program, whose options are unknown.
     if place.is_foreign {
         return Completion::Anything;
     }
     if let Some(option) = place.waiting {
         return values_of(option);
     }
+    // In `--option=va` the option is complete and only its value is typed.
     if let Some((option, _)) = current.split_once('=') {
         return place
             .find_option(option)
@@ -86,11 +88,13 @@ impl<'a> CursorPlace<'a> {
     }
 
     fn read_word(&mut self, word: &str) {
+        // The value of an option is no command and no option, whatever it looks like.
         if self.waiting.take().is_some() || self.is_foreign {
             return;
         }
         if word == "--" {
             self.is_foreign = true;
+        // A single `-` is a value: it means standard input.
         } else if word.starts_with('-') && word.len() > 1 {
             let takes_value = |option: &&Arg| option.get_action().takes_values();
             self.waiting = self
@@ -145,6 +149,7 @@ impl<'a> CursorPlace<'a> {
                 Some(long) => arg.get_long() == Some(long),
                 None => word
                     .strip_prefix('-')
+                    // Short options may be joined, as in `-fn`: only the last can take a value.
                     .is_some_and(|short| arg.get_short() == short.chars().last()),
             })
     }

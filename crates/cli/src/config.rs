@@ -178,6 +178,7 @@ impl Config {
         env: Environment<'_>,
     ) -> Result<Self> {
         let path = file_path(reach, env)?;
+        // A file that the person named must exist. The default file need not.
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
         let mut raw = file::read_file(&path, must_exist)?;
         let presets = raw.take_presets(&path)?;
@@ -240,6 +241,7 @@ impl Config {
     }
 
     fn check_tls_pair(&self) -> Result<()> {
+        // One without the other would silently serve without TLS.
         if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
             return Ok(());
         }
@@ -305,6 +307,7 @@ fn default_data_dir(env: Environment<'_>) -> Result<PathBuf> {
 fn xdg_dir(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
     let named = env(variable)
         .map(PathBuf::from)
+        // The XDG specification says that a relative path is to be ignored.
         .filter(|path| path.is_absolute());
     let found = named.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(below_home)));
     found.ok_or_else(|| {

@@ -61,6 +61,7 @@ impl DataDir {
 
     /// Whether a store was ever started here, even if nothing was written to it.
     pub(crate) fn is_store(&self) -> bool {
+        // A server makes the token before its first write makes the log.
         self.has_log() || self.path.join("token").is_file()
     }
 
@@ -77,6 +78,7 @@ impl DataDir {
             self.path.join("log"),
             self.path.join("index"),
         ];
+        // A part that does not exist yet will be made in one that does.
         let mut existing = parts.iter().filter(|path| path.is_dir());
         existing.any(|path| {
             matches!(
@@ -151,6 +153,8 @@ impl DataDir {
     pub(crate) fn holders_note(&self) -> Option<ServerNote> {
         let note = self.server_note()?;
         match DataDirLock::acquire(&self.path) {
+            // The lock file names its holder. A free lock means that the writer of the note is
+            // gone.
             Err(LockError::Held { pid, .. }) if pid == note.pid.to_string() => Some(note),
             _ => None,
         }

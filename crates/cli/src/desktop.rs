@@ -22,6 +22,7 @@ pub(crate) fn desktop_environment() -> DesktopEnvironment {
         tmux: process_environment("TMUX"),
         // The broker's directory, which only this user may enter.
         runtime_dir: runtime_dir().unwrap_or_default().join("turnkeep"),
+        // Opening proves that there is a controlling terminal: the path exists without one, too.
         terminal: std::fs::OpenOptions::new()
             .write(true)
             .open(terminal)

@@ -50,6 +50,7 @@ pub(crate) struct ProblemsReported;
 
 /// Prints an error, as text or as JSON, and chooses the exit code.
 pub(crate) fn report_error(error: &anyhow::Error, is_json: bool) -> ExitCode {
+    // `turnkeep log 1 | head -1` has done what the person wanted.
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -81,10 +82,13 @@ pub(crate) fn report_error(error: &anyhow::Error, is_json: bool) -> ExitCode {
 
 /// Ends the command because its command line is wrong or asks for help.
 pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
+    // Help and version go to standard output as text, also with --json.
     if !is_json || !error.use_stderr() {
         error.exit()
     }
     let said = error.render().to_string();
+    // clap separates the error, its tip and the usage by empty lines; only the first two are useful
+    // in JSON.
     let mut parts = said
         .trim()
         .split("\n\n")

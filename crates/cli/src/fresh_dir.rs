@@ -102,6 +102,7 @@ fn refuse_content(dir: &DataDir) -> Result<()> {
         let name = entry
             .with_context(|| format!("cannot read {}", path.display()))?
             .file_name();
+        // A server that stopped before its first write leaves these.
         if !["LOCK", "token", "run"].iter().any(|ours| name == *ours) {
             let name = name.to_string_lossy();
             let failure = Failure::new(format!("{} is not empty: it holds {name}", path.display()));

@@ -91,8 +91,10 @@ fn fit_examples(command: Command) -> Command {
 fn fit_text(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
+    // A backslash at the end of a line continues it, as in a shell.
     let joined = text.replace("\\\n", "");
     for line in joined.lines() {
+        // An example or an empty line ends the paragraph before it.
         if line.starts_with("  ") || line.is_empty() {
             lines.extend(wrap_text(&paragraph.join(" "), COLUMNS));
             paragraph.clear();
@@ -120,6 +122,7 @@ fn fit_example(example: &str) -> Vec<String> {
     let padding = padding.saturating_sub(command.chars().count()).max(2);
     let whole = format!("  {command}{}# {remark}", " ".repeat(padding));
     let tight = format!("  {command}  # {remark}");
+    // The remark keeps its column if it fits there, else it moves next to the command.
     if let Some(line) = [whole, tight]
         .into_iter()
         .find(|line| line.chars().count() <= COLUMNS)
@@ -171,6 +174,7 @@ fn break_command(command: &str) -> Vec<String> {
     let mut lines = vec![String::from(" ")];
     for word in words_of(command) {
         let Some(line) = lines.last_mut() else { break };
+        // A word that is longer than a line still has to go somewhere.
         let is_first = line.trim().is_empty();
         if is_first || line.chars().count() + 1 + word.chars().count() + CONTINUES.len() <= COLUMNS
         {

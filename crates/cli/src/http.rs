@@ -271,7 +271,9 @@ impl Http {
     pub(crate) async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
         let request = self.build_request(call)?;
         self.ensure_connected().await?;
+        // Taken out, so that a future that is dropped halfway leaves no broken connection behind.
         let mut sender = self.connection.take().context("there is no connection")?;
+        // On failure it returns the request if no byte of it was sent.
         let response = sender.try_send_request(request).await;
         self.unsent = response
             .as_ref()
@@ -386,6 +388,7 @@ impl HttpRefusal {
         let refused = error
             .downcast_ref::<Self>()
             .filter(|refused| refused.status.as_u16() == 500)?;
+        // The same status reports a damaged payload. Then the turn itself is there.
         let of_a_blob = refused.details.get("hash").is_some();
         let id = |name: &str| refused.details.get(name)?.as_str()?.parse().ok();
         let next_depth = refused.details.get("next_depth").and_then(Value::as_u64);
@@ -422,6 +425,7 @@ impl HttpRefusal {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
+            // A hint could reveal what the person may not know: that something exists.
             "NOT_FOUND" if self.by_person_token => return None,
             "NOT_FOUND" if self.message.contains("no world") => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
@@ -430,6 +434,7 @@ impl HttpRefusal {
                 "`turnkeep world person WORLD list` lists those who were added, `… add` adds one"
             }
             "NAME_TAKEN" => "choose another name",
+            // The store refuses writes to the contexts of a world.
             "FORBIDDEN" if self.details.get("world_id").is_some() => {
                 "`turnkeep world write` and `turnkeep invoke` write to a world"
             }

@@ -106,6 +106,7 @@ impl Cast {
     /// The id of the person whom the command line names. The operator may be named by id or label.
     /// A closed world refuses an unknown person; the hint lists the persons that it has.
     pub(crate) fn resolve_name(&self, named: &str) -> Result<String> {
+        // An id wins over a label: a label may be anything, also somebody's id.
         if named == OPERATOR || self.persons.iter().any(|person| person == named) {
             return Ok(named.to_owned());
         }

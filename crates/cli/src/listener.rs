@@ -76,6 +76,7 @@ fn is_turnkeep(pid: u32) -> bool {
         .metadata()
         .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
     let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
+    // This process has not bound the port: that is why it asks.
     is_ours && name.trim_end() == PROGRAM && pid != std::process::id()
 }
 

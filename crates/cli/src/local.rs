@@ -62,6 +62,7 @@ impl LocalServer {
     ) -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = ServerConfig {
+            // Two commands may run at the same time, so no port can be fixed.
             tcp_addr: any,
             http_addr: any,
             ..server_config(config)
@@ -74,6 +75,8 @@ impl LocalServer {
             config,
             dir,
             ServerConfig {
+                // The connection stays inside this process, and the certificate may not name the
+                // loopback address.
                 tls: None,
                 ..server
             },
@@ -165,6 +168,7 @@ impl LocalServer {
             ..
         } = self;
         running.shutdown().await;
+        // Closing joins the writer thread and writes checkpoints, which would block the runtime.
         if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
             tracing::error!(%error, "the store did not close");
         }
@@ -250,6 +254,7 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
             Err(error) => error,
         };
         let server = server_on(dir).await;
+        // Waiting helps only if the holder will release the lock soon.
         let tries_max = match (&error, &server) {
             (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
             (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
@@ -297,6 +302,8 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
             Err(LockError::Held { .. })
         )
     };
+    // A lock that is held proves that somebody can write there, so a server should be asked
+    // instead.
     if dir.is_read_only() && !is_held() {
         eprintln!(
             "note: {} is read-only: it is read without its lock",

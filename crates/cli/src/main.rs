@@ -152,6 +152,7 @@ pub(crate) fn command_line() -> clap::Command {
         .cloned()
         .map(|arg| arg.global(true));
     let cli = cli.mut_subcommands(|sub| match &data_dir {
+        // clap would refuse two options with one name.
         Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
         _ => sub,
     });

@@ -163,6 +163,7 @@ fn parse_session(text: &str) -> Option<SessionName> {
     match text {
         "" => None,
         "@last" => Some(SessionName::Last),
+        // The colon separates a turn's number, and `@` is reserved for words such as @last.
         _ if text.contains(':') || text.starts_with('@') => None,
         _ => Some(SessionName::Called(text.to_owned())),
     }
@@ -175,6 +176,7 @@ fn parse_captured(text: &str) -> Option<CapturedName> {
             number: None,
         });
     };
+    // Turns of a session are counted from 1.
     let number = number.parse().ok().filter(|number| *number > 0)?;
     parse_session(of).map(|session| CapturedName {
         session,
@@ -266,6 +268,7 @@ pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<Bl
     match hashes[..] {
         [] => Err(Failure::new(format!("no blob's hash begins with {prefix}")).into()),
         [one] => Ok(one.parse()?),
+        // The server lists only the first few, so there may be more.
         [..] => {
             let many = hashes.len();
             let failure = Failure::new(format!(

@@ -65,6 +65,7 @@ impl Output {
     pub(crate) fn stdout(json: bool, color: ColorChoice, no_color: bool) -> Self {
         let color = match color {
             ColorChoice::Auto => !json && !no_color && io::stdout().is_terminal(),
+            // JSON never has colours: escape sequences would make it invalid.
             ColorChoice::Always => !json,
             ColorChoice::Never => false,
         };
@@ -191,6 +192,7 @@ impl Output {
                 .map(|cell| text_columns(cell));
             cells.chain([name.len()]).max().unwrap_or(0) + COLUMN_GAP.len()
         });
+        // At least as wide as its header, even if the line then wraps.
         let left = columns.saturating_sub(taken.sum()).max(last.len());
         let mut rows = rows.to_vec();
         for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
@@ -212,6 +214,7 @@ fn align_columns(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
     }
     let line = |row: &[String]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            // `{:width$}` counts characters, but a terminal's columns are wanted.
             let padding = " ".repeat(width - text_columns(cell).min(*width));
             format!("{cell}{padding}")
         });

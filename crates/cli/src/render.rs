@@ -12,6 +12,7 @@ pub(crate) mod turn;
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
+        // A bidi control can make a text look like another one.
         if (c.is_control() && c != '\t') || is_bidi_control(c) {
             shown.extend(c.escape_unicode());
         } else {
@@ -52,6 +53,8 @@ pub(crate) fn shorten_to_columns(text: &str, columns: usize) -> String {
     let mut left = columns.saturating_sub(1);
     for c in text.chars() {
         match left.checked_sub(char_columns(c)) {
+            // A wide character does not fit into a single column, so the text may end one column
+            // early.
             Some(rest) => left = rest,
             None => break,
         }

@@ -60,6 +60,7 @@ impl StoreSession {
         if let Some(session) = Self::at_running_server(config, &dir).await? {
             return Ok(session);
         }
+        // A command that only reads must not create an empty store because of a typing error.
         if need == Need::Read && !dir.is_store() {
             return Err(dir.missing_store_error());
         }
@@ -182,6 +183,7 @@ impl StoreSession {
 
     /// Ends the command's own server, if it has one.
     pub(crate) async fn close(self) {
+        // The connection first: the server waits for open connections when it stops.
         drop(self.http);
         if let Some(local) = self.local {
             local.stop().await;
@@ -236,6 +238,7 @@ fn binary_port(stats: &Value) -> Option<u16> {
 /// The note of the server that holds the directory, if that server accepts connections.
 pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
     let note = dir.holders_note()?;
+    // The lock is taken before the server listens, so a note alone does not prove that it answers.
     let dialled = tokio::net::TcpStream::connect(&note.http).await;
     dialled.is_ok().then_some(note)
 }

@@ -33,6 +33,7 @@ impl ShutdownSignals {
 
     /// Waits for one of the signals. The future may be dropped and created again.
     pub(crate) async fn requested(&mut self) {
+        // Without a listener this branch must never be ready.
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,

@@ -99,6 +99,7 @@ fn check_strength(path: &Path, token: &str) -> Result<()> {
 /// bound: the text may still be a word.
 fn bits_of(token: &str) -> f64 {
     let all = |is: fn(&u8) -> bool| token.as_bytes().iter().all(is);
+    // The alphabet is guessed from the characters, from the smallest one that has them all.
     let letters = if all(u8::is_ascii_digit) {
         10.0
     } else if all(u8::is_ascii_hexdigit) {

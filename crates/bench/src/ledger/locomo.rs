@@ -94,6 +94,7 @@ impl Conversation {
             else {
                 continue;
             };
+            // A session without a readable time follows the one before by a day.
             let start = told.unwrap_or(next);
             next = start
                 .checked_add(jiff::Span::new().days(1))

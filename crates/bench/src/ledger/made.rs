@@ -76,6 +76,7 @@ pub(super) fn write_world(
         ids: Ids::from_seed(&[1; 32]),
         entries: Vec::new(),
     };
+    // Many bundles in one append: one sync each would take an hour for a million entries.
     for said in team.entries.chunks(APPENDED) {
         if writer.entries.len().is_multiple_of(TOLD) {
             report_progress(&format!(

@@ -37,6 +37,7 @@ pub(super) struct BeatLoad {
 /// Measures a data directory that holds the made-up world.
 pub(super) fn measure_served(team: &TeamWorld, data: &Path, load: BeatLoad) -> Result<Vec<Row>> {
     report_progress("starting a server on it: from the log, then from what that start left");
+    // The server of the first start is dropped here, which kills it, before the second begins.
     let (first, _) = start_and_wait(data)?;
     let (second, server) = start_and_wait(data)?;
     let mut client = HttpClient::connect(&server)?;
@@ -128,6 +129,7 @@ fn measure_many_worlds(server: &ServerProcess, time: Duration) -> Result<Row> {
     }
     let begin = Instant::now();
     let counts: Vec<Result<usize>> = std::thread::scope(|scope| {
+        // A thread for each world, because the client blocks.
         let beat = |(number, mut client): (usize, HttpClient)| {
             let path = format!("/v1/worlds/many-{number}/beats");
             let mut count = 0;

@@ -138,6 +138,7 @@ pub(super) fn time_each<T: Clone>(
 ) -> Result<Measured> {
     let mut latencies = Vec::new();
     for (index, asked) in asked.enumerate() {
+        // The first answer also builds what later ones share.
         if index == 0 {
             answer(asked.clone())?;
         }

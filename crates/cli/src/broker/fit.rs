@@ -13,12 +13,15 @@ const HOW: &str = "record a session with `turnkeep wrap --record my.jsonl -- PRO
 
 /// The line that `sessions` prints below its table about a session, if there is a reason.
 pub(crate) fn session_hint(session: &SessionInfo, called: &str) -> Option<String> {
+    // A session with a turn has a profile that fits, and an ended one cannot be helped.
     if session.has_turn || !session.connected {
         return None;
     }
     let preset = session.preset.as_deref().unwrap_or_default();
     let why = match (preset, session.unanswered, session.state) {
         (GENERIC, count, _) if count >= UNANSWERED_MIN => no_turn(count, &missing_profile()),
+        // No state means that no prompt was seen. A profile of its own may still be waiting for a
+        // slow program to show one; the generic one fits or does not.
         (GENERIC, _, None) => format!("no prompt was seen; {}", missing_profile()),
         (preset, count, _) if count >= UNANSWERED_MIN => no_turn(count, &unfit_profile(preset)),
         _ => return None,

@@ -23,6 +23,7 @@ impl KnownSessions {
     /// have had time to reconnect.
     pub(crate) fn fetch(broker: &mut Connection) -> Result<Self> {
         let list = ListSessions {
+            // Turns of an ended session can still be captured, so it must still be found by name.
             gone: true,
             preview: true,
             settled: true,
@@ -97,6 +98,8 @@ impl KnownSessions {
 
     /// The shortest prefix of an id that names this session and no other.
     pub(crate) fn short_id(&self, id: &str) -> String {
+        // Ids are usually hex, but a wrapper of another version may send any text: cut at
+        // characters.
         for (start, last) in id.char_indices().skip(SHORT_CHARS_MIN - 1) {
             let prefix = &id[..start + last.len_utf8()];
             if matches!(self.sessions_matching(prefix)[..], [one] if one.session == id) {
@@ -108,6 +111,7 @@ impl KnownSessions {
 
     /// A turn's id with a short id of its session.
     pub(crate) fn short_turn(&self, turn_id: &str) -> String {
+        // The number is behind the last colon: a session's id could contain one.
         match turn_id.rsplit_once(':') {
             Some((session, number)) => format!("{}:{}", self.short_id(session), printable(number)),
             None => printable(turn_id),

@@ -13,6 +13,8 @@ use crate::local::WallClock;
 
 /// Starts the broker on the current runtime.
 pub(crate) fn start_broker(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+    // Flags are resolved here and not in the configuration, because `up` and `broker` both have
+    // them.
     let settings = config.broker.with_flags(flags)?;
     let broker = BrokerConfig {
         settings,

@@ -70,6 +70,7 @@ struct PayloadArgs {
 }
 
 pub(crate) async fn run_append(args: &AppendArgs, app: &mut App) -> Result<()> {
+    // The input is read before a store is opened: a missing file must not leave a new store behind.
     let body = request_body(args)?;
     let append =
         async |session: &mut StoreSession| append_turn(&mut session.http, args, body).await;
@@ -101,6 +102,7 @@ async fn append_turn(http: &mut Http, args: &AppendArgs, mut body: Value) -> Res
     if let Some(root) = &args.fs_root {
         body["fs_root_hash"] = find_blob(http, &root.0).await?.to_string().into();
     }
+    // Only JSON needs the type. Msgpack is stored whether its type is known or not.
     if args.payload.data.is_some() && args.declared.as_ref().is_some_and(is_note) {
         http.bytes(publish_note()).await?;
     }

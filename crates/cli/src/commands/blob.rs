@@ -67,6 +67,7 @@ pub(crate) async fn run_blob(command: &BlobCommand, app: &mut App) -> Result<()>
 
 async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(file)?);
+    // The client computes the name, so the server can detect a transfer that went wrong.
     let hash = BlobHash::of(&bytes);
     let ack = http
         .json(Call::put(
@@ -85,6 +86,7 @@ async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
 async fn get_blob(http: &mut Http, args: &BlobGetArgs, app: &mut App) -> Result<()> {
     let hash = find_blob(http, &args.blob.0).await?;
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
+    // The server checks the bytes too. This also catches damage on the way and a wrong server.
     if BlobHash::of(&bytes) != hash {
         let failure = Failure::new(format!(
             "the server sent other bytes than those of blob {hash}"

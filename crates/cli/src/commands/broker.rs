@@ -24,12 +24,14 @@ pub(crate) struct BrokerArgs {
 }
 
 pub(crate) async fn run_broker(args: &BrokerArgs, app: &mut App) -> Result<()> {
+    // Before the socket exists: a signal that arrives early must not leave it behind.
     let mut shutdown = ShutdownSignals::listen()?;
     let broker = serve::start_broker(&app.config()?, args.bounds)?;
     let mut told = announce_socket(broker.socket(), app);
     if told.is_ok() {
         tokio::select! {
             () = shutdown.requested() => {}
+            // Another broker may bind the same path, for example after the directory was cleaned.
             () = broker.replaced() => told = Err(Failure::new("another broker has taken the place of this one").into()),
         }
     }

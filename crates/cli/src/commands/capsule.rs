@@ -39,6 +39,7 @@ pub(crate) async fn run_capsule(args: &CapsuleArgs, app: &mut App) -> Result<()>
 }
 
 async fn read_capsule(http: &mut Http, args: &CapsuleArgs) -> Result<Value> {
+    // The label is resolved here, because the path needs the id.
     let person = Cast::load(http, &args.world)
         .await?
         .resolve_name(&args.person)?;

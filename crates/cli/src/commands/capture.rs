@@ -35,6 +35,7 @@ pub(crate) fn run_capture(args: &CaptureArgs, app: &mut App) -> Result<()> {
         None => broker.capture(&session),
     };
     let (turn_id, size) = captured.map_err(explain_broker_error)?;
+    // The answer to a capture has no preview. The list of turns has.
     let preview = fetch_preview(&mut broker, &session, &turn_id);
     if app.out.is_json() {
         return app

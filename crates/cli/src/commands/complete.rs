@@ -124,6 +124,7 @@ fn flag_value<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
 
 /// Names and ids of sessions.
 fn session_names() -> Result<Vec<String>> {
+    // A shorter time limit than for other commands: a person waits at the keyboard.
     let mut broker = Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)?;
     let sessions = broker.sessions(true)?;
     let names = sessions.iter().map(|session| {
@@ -133,6 +134,7 @@ fn session_names() -> Result<Vec<String>> {
             .unwrap_or_else(|| session.session.clone())
     });
     let mut names: Vec<String> = names.collect();
+    // Without a turn, `@last` names no session.
     if sessions.iter().any(|session| session.has_turn) {
         names.push("@last".to_owned());
     }

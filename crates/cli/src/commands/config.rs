@@ -35,6 +35,7 @@ pub(crate) struct ConfigShowArgs {
 }
 
 pub(crate) fn run_config(command: &ConfigCommand, app: &mut App) -> Result<()> {
+    // The only subcommand so far; a second one turns this into a match.
     let ConfigCommand::Show(args) = command;
     let config = app.config_with(&args.serve)?;
     if app.out.is_json() {

@@ -152,6 +152,7 @@ fn print_created(written: &Written, app: &mut App) -> Result<()> {
 fn labels_object(given: &[(String, String)]) -> Result<Map<String, Value>> {
     let mut labels = Map::new();
     for (key, value) in given {
+        // Otherwise the last value would win silently.
         if labels.insert(key.clone(), value.as_str().into()).is_some() {
             return Err(Failure::usage(format!("the label `{key}` is given twice")).into());
         }
@@ -228,6 +229,7 @@ pub(super) async fn fetch_contexts(
             break;
         }
     }
+    // One more than the limit was fetched only to learn this.
     let is_cut = contexts.len() > limit;
     contexts.truncate(limit);
     Ok(ListedContexts { contexts, is_cut })

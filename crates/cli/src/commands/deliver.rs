@@ -54,8 +54,10 @@ pub(crate) struct DeliverArgs {
 }
 
 pub(crate) fn run_deliver(args: &DeliverArgs, app: &mut App) -> Result<()> {
+    // Before the broker is asked, so a missing flag is a usage error with exit code 2.
     check_sink_flags(args)?;
     let mut broker = connect_to_broker()?;
+    // Names are resolved here. The broker knows sessions by their full ids only.
     let session = match &args.session {
         Some(name) => Some(
             KnownSessions::fetch(&mut broker)?

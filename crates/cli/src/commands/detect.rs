@@ -45,6 +45,7 @@ pub(crate) fn run_detect(args: &DetectArgs, app: &mut App) -> Result<()> {
     let profile = choose_profile(args, &app.config()?.presets)?;
     let entries = read_recording(&args.file)?;
     let mut turns = replay(profile, &entries);
+    // What a program prints by itself, such as its welcome text, is rarely wanted.
     turns.retain(|turn| args.all || !turn.unprompted);
     for (at, turn) in turns.iter().enumerate() {
         if app.out.is_json() {
@@ -69,6 +70,7 @@ fn choose_profile(args: &DetectArgs, presets: &Presets) -> Result<Profile> {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
+    // `claude-slow.jsonl.zst` belongs to the program claude.
     let program = stem.split(['-', '.']).next().unwrap_or_default();
     let name = args
         .preset

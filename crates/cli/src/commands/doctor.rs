@@ -114,6 +114,7 @@ pub(crate) async fn run_doctor(_: &DoctorArgs, app: &mut App) -> Result<()> {
 
 async fn check_this_machine(config: &Config) -> Vec<Finding> {
     let dir = DataDir::new(&config.data.value);
+    // Found once: several checks mean something else while a server runs.
     let running = server_on(&dir).await;
     let mut findings = vec![
         directory::check_permissions(&dir),

@@ -49,6 +49,8 @@ pub(crate) struct ExportArgs {
 
 pub(crate) async fn run_export(args: &ExportArgs, app: &mut App) -> Result<()> {
     let to_stdout = args.file == Path::new("-");
+    // An early check for a better error. The rename checks again, because a file may appear
+    // meanwhile.
     if !to_stdout && !args.force && args.file.symlink_metadata().is_ok() {
         return Err(name_taken_error(&args.file));
     }
@@ -79,6 +81,7 @@ async fn export_store(
     to_stdout: bool,
     app: &mut App,
 ) -> Result<u64> {
+    // Only for the progress bar. The export's length is not known before its end.
     let stats = http.json(Call::get("/v1/stats")).await?;
     let bar = bytes_bar(
         "exporting",
@@ -103,6 +106,7 @@ async fn export_to_file(body: Incoming, bar: &ProgressBar, args: &ExportArgs) ->
     })
     .await;
     let done = copied.and_then(|bytes| {
+        // Content first, then the name: after a crash the name must not belong to an empty file.
         file.sync_all().with_context(cannot)?;
         publish_part(&path, args)?;
         Ok(bytes)

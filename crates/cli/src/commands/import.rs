@@ -36,6 +36,7 @@ pub(crate) struct ImportArgs {
 
 pub(crate) fn run_import(args: &ImportArgs, app: &mut App) -> Result<()> {
     let dir = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
+    // Before the directory is made: a missing file must not leave one behind.
     let mut input = open_input(&args.file)?;
     let fresh = FreshDir::prepare(dir)?;
     let imported = import_into(fresh.dir(), &mut *input, app);
@@ -73,6 +74,7 @@ fn open_input(path: &Path) -> Result<Box<dyn Read>> {
 
 fn explain_import_error(error: &ImportError, file: &Path) -> Failure {
     match error {
+        // Only here is the file itself at fault. The other errors are about the disk.
         ImportError::Malformed(_) => {
             Failure::new(format!("cannot import {}: {error}", input_name(file)))
                 .hint("the file must be one that `turnkeep export` wrote, complete and unchanged")

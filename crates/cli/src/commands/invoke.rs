@@ -96,6 +96,7 @@ fn invocation_body(args: &InvokeArgs, request: &str) -> Value {
     } else {
         args.resume.then_some(false)
     };
+    // Without an option the envelope has no overrides, and time moves by the world's own rule.
     if args.time.is_some() || args.timezone.is_some() || pause.is_some() {
         body["declared_overrides"] = json!({
             "time": { "declared_world_time": args.time, "timezone": args.timezone },

@@ -29,6 +29,7 @@ pub(crate) struct KeepArgs {
 }
 
 pub(crate) async fn run_keep(args: &KeepArgs, app: &mut App) -> Result<()> {
+    // The block closes the connection to the broker before the store is opened: that may take long.
     let turn = {
         let mut broker = connect_to_broker()?;
         let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, &args.turn)?;

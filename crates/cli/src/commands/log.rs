@@ -275,6 +275,7 @@ impl TurnPrinter {
         if out.is_json() {
             return out.json(shown.turn);
         }
+        // The graph takes columns of the same line.
         let margin_columns = margin.map_or(0, |margin| margin.first.chars().count() + 1);
         let columns = out
             .columns()
@@ -294,6 +295,7 @@ impl TurnPrinter {
         out: &mut Output,
     ) -> Result<()> {
         let Some(margin) = margin else {
+            // Blocks are separated by an empty line, and none stands before the first.
             if !self.oneline && !std::mem::take(&mut self.is_first) {
                 out.line("")?;
             }

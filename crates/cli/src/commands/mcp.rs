@@ -96,9 +96,11 @@ async fn handle_line(
         }
     };
     let message = Message::from_line(line)?;
+    // The bridge ends the request here. The server hears of it too, from the message itself.
     if let Some(request) = message.cancelled_request() {
         waiting.cancel(request);
     }
+    // Only a request that may wait goes to a task: all others keep their order.
     if message.id().is_some() && message.may_take_long() {
         return waiting.start(server, message).await;
     }

@@ -99,6 +99,7 @@ async fn put_bundle(http: &mut Http, args: &RegistryPutArgs, app: &mut App) -> R
         "application/json",
         bytes.clone(),
     );
+    // The server answers 201 for a new bundle and 200 for one that it has.
     let was_new = http.bytes(call).await?.0 == StatusCode::CREATED;
     if app.out.is_json() {
         return app

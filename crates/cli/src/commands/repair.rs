@@ -41,6 +41,7 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     }
     from.refuse_unfinished()?;
     from.refuse_unreadable()?;
+    // All checks of the old directory come before the new one is made.
     refuse_inside(&args.to, from.path())?;
     let _access = block_on(local::lock_or_read_only(&from))?;
     let fresh = FreshDir::prepare(DataDir::new(&args.to))?;
@@ -101,6 +102,7 @@ fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<FoundWorld>> {
 /// Refuses a new directory inside the old one, because the old one must not change.
 fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
     let to = std::path::absolute(to).context("cannot name the new directory")?;
+    // The new directory may not exist yet, so its nearest existing parent is compared.
     let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
     let from = from
         .canonicalize()

@@ -153,6 +153,7 @@ fn state_text(session: &SessionInfo) -> &'static str {
 
 /// How long ago something was, in its largest unit.
 fn age_text(then: Timestamp, now: Timestamp) -> String {
+    // A clock that was set back must not show a huge age.
     let seconds = now.0.saturating_sub(then.0) / 1000;
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -43,6 +43,7 @@ async fn show_stored(http: &mut Http, object: &Reference, app: &mut App) -> Resu
             let hash = find_blob(http, prefix).await?;
             show_blob(http, hash, app).await
         }
+        // These live in the broker and were handled before the store was opened.
         Reference::Session(_) | Reference::CapturedTurn(_) => Ok(()),
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct StreamArgs {
 
 pub(crate) async fn run_stream(args: &StreamArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
+    // A command that waits for news must not hold the lock that others need to write them.
     let mut session = if args.follow {
         StoreSession::open_served(&config).await?
     } else {

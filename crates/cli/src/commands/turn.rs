@@ -92,6 +92,7 @@ fn write_content(turn: &FoundTurn, part: &TurnPart, app: &mut App) -> Result<()>
             .map_or(&turn.content[..], str::as_bytes),
         _ => &turn.content,
     };
+    // A pipe or a file gets every byte unchanged. A terminal gets escaped text.
     if part.raw || !is_terminal {
         return app.out.bytes(bytes);
     }

@@ -70,6 +70,7 @@ pub(crate) async fn run_watch(args: &WatchArgs, app: &mut App) -> Result<()> {
         app.out.bytes(LEAVE)?;
         app.out.flush()?;
     }
+    // The terminal must be usable again before the last line is printed.
     drop(keyboard);
     if let WatchEnd::Ended = shown? {
         eprintln!("the session has ended");
@@ -121,6 +122,7 @@ async fn follow_screen(
     app: &mut App,
 ) -> Result<WatchEnd> {
     let mut shutdown = ShutdownSignals::listen()?;
+    // Without a keyboard, nothing ever notifies.
     let never = Notify::new();
     let left = keyboard.map_or(&never, |keyboard| &keyboard.left);
     let banner_ends = tokio::time::sleep(BANNER_TIME);
@@ -161,6 +163,7 @@ fn show_screen(shown: &Shown, watched: &mut WatchedSession, app: &mut App) -> Re
         if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) =
             (shown.paint, &watched.banner, size)
         {
+            // A higher terminal has a free row for the banner, which may then stay.
             watched.covered = size.ws_row <= shown.rows;
             app.out.bytes(&banner_bytes(text, size))?;
         }

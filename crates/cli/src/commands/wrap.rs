@@ -207,6 +207,7 @@ fn choose_profile(args: &WrapArgs, presets: &Presets) -> Result<Profile> {
 
 /// 128 random bits.
 fn session_id() -> Result<SessionId> {
+    // Half of the 32 random bytes: 128 bits cannot collide by accident.
     let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
     Ok(SessionId::from_random(bits))
 }
@@ -284,6 +285,7 @@ fn open_hooks(
     let setup = hooks
         .setup(profile.name())
         .context("cannot set up the program's hooks")?;
+    // Better an error than a session that silently lacks what was asked for.
     if setup == HookSetup::default() {
         let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
         return Err(failure
@@ -347,6 +349,8 @@ fn end_as(ending: ChildEnding) -> ! {
     let code = match ending {
         ChildEnding::Exited(code) => code,
         ChildEnding::Killed(signal) => {
+            // Returns only if the signal does not kill this process. Then the exit code says it, as
+            // a shell does.
             die_of_signal(signal);
             128 + signal
         }

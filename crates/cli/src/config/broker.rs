@@ -77,6 +77,7 @@ impl BrokerBounds {
             turn_bytes_max: flags.max_turn_bytes.unwrap_or(self.max_turn_bytes.value),
             memory_bytes_max: flags.max_memory.unwrap_or(self.max_memory.value),
             linger: Duration::from_secs(flags.linger.unwrap_or(self.linger.value)),
+            // The other settings are not for users to change.
             ..Settings::default()
         };
         settings

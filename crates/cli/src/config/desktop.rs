@@ -38,6 +38,7 @@ impl RawDesktop {
                     .or(Adapter::Detect),
             )
         };
+        // Hotkeys and focus exist on fewer desktops than clipboards do.
         let keys = |name, file| {
             anyhow::Ok(
                 from.find_with(name, None, file, Adapter::parse_for_keys)?

@@ -69,6 +69,7 @@ impl RawFile {
         for (name, spec) in self.profiles.take().unwrap_or_default() {
             known.add(&name, spec).map_err(refused)?;
         }
+        // After the profiles: a program may get a profile that the same file defines.
         for (program, name) in self.programs.take().unwrap_or_default() {
             known.claim(&program, &name).map_err(refused)?;
         }

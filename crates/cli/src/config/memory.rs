@@ -31,6 +31,7 @@ fn budget_of(memory_bytes: Option<u64>) -> usize {
 /// Reads a size: a number of bytes, or a number of KiB, MiB or GiB.
 pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
     let wrong = || "expected a size, such as 512MiB or 536870912".to_owned();
+    // `512MiB` is the number 512 and the unit MiB; a minus or a dot makes the number invalid.
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit: usize = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -54,6 +55,7 @@ fn memory_bytes(root: &Path) -> Option<u64> {
         .lines()
         .flat_map(|line| limit_files(root, line))
         .filter_map(|file| number_in(&file));
+    // A limit may exceed the machine, as in cgroup v1, where "no limit" is a huge number.
     limits.chain(machine_bytes(root)).min()
 }
 

@@ -138,6 +138,7 @@ impl Sources<'_> {
         file: Option<String>,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<FoundSetting<T>> {
+        // clap has parsed the flag already, with the same function.
         if let Some(value) = flag {
             return Ok(FoundSetting(Some(Setting::new(
                 value,

@@ -38,9 +38,11 @@ impl Target {
             Some(("https", rest)) => (true, rest),
             Some(("http", rest)) => (false, rest),
             Some(_) => return Err(bad_address_error(address)),
+            // Without a scheme, a given certificate says that TLS is wanted.
             None => (ca.is_some(), address),
         };
         let host = rest.trim_end_matches('/');
+        // A path or a user in the address would be ignored silently.
         if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
             return Err(bad_address_error(address));
         }
@@ -63,6 +65,7 @@ impl Target {
         Ok(Self {
             authority,
             token,
+            // `http://` with --tls-ca means no TLS: the scheme is the more explicit wish.
             ca: ca.filter(|_| tls),
         })
     }
@@ -125,6 +128,7 @@ pub(super) async fn open_connection(target: &Target) -> Result<SendRequest<Full<
         Ok(Err(error)) => return Err(unreachable_error(target, &error.to_string())),
         Err(_) => return Err(unreachable_error(target, "no answer")),
     };
+    // Requests are small and each waits for its answer, so delaying packets only costs time.
     stream.set_nodelay(true)?;
     match &target.ca {
         None => start_connection(TokioIo::new(stream)).await,
@@ -156,6 +160,7 @@ where
     let (sender, connection) = handshake(stream)
         .await
         .context("the server does not speak HTTP")?;
+    // The task ends with the connection, which ends with the sender that is returned.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the HTTP connection ended");

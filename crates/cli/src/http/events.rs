@@ -74,6 +74,7 @@ impl EventStream {
             if let Some(event) = take_event(&mut self.buffer) {
                 return Ok(Some(event));
             }
+            // Without a bound, a server that sends no end of an event would fill the memory.
             if self.buffer.len() > EVENT_BYTES_MAX {
                 return Err(Failure::new("the server sent an event that is too long").into());
             }
@@ -118,6 +119,7 @@ fn parse_event(block: &str) -> ServerEvent {
     let mut event = ServerEvent::default();
     for line in block.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        // The format allows one space after the colon, which is not part of the value.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "id" => value.clone_into(&mut event.id),

@@ -29,6 +29,7 @@ impl Graph {
     pub(crate) fn draw_turn(&mut self, id: TurnId, parent: Option<TurnId>) -> Margin {
         let lane = self.lane_of(id);
         let first = self.lane_row(Some(lane), '*');
+        // The lane has arrived at its turn. It continues only if the parent needs it.
         self.set_lane(lane, None);
         let joined =
             parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));

@@ -33,6 +33,7 @@ impl ShownTurn<'_> {
             self.heads.join(", ").len() + " ()".len()
         };
         let taken = text_columns(id) + heads + text_columns(&type_name) + "  ".len();
+        // Bounded first: a summary can be megabytes, and measuring columns walks over all of it.
         let summary = shorten_to_chars(&self.summary_text(), SUMMARY_CHARS_MAX);
         let summary = match columns {
             Some(columns) => shorten_to_columns(&summary, columns.saturating_sub(taken)),
@@ -194,6 +195,7 @@ fn payload_bytes(turn: &Value) -> Option<Vec<u8>> {
 fn field_lines(name: &str, value: &Value) -> Vec<String> {
     let name = printable(name);
     match value {
+        // A text of one line with a newline at its end still fits on the name's line.
         Value::String(text) if text.trim_end_matches('\n').contains('\n') => {
             let lines = text.lines().map(|line| format!("    {}", printable(line)));
             std::iter::once(format!("{name}:")).chain(lines).collect()

@@ -15,6 +15,7 @@ pub(super) fn check_permissions(dir: &DataDir) -> Finding {
     const CHECK: &str = "directory";
     let path = dir.path().display();
     match file_mode(dir.path()) {
+        // A wider mode is only a warning: the person may want to share the directory.
         Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
         Ok(mode) => {
             let advice = format!("others may read it: chmod 700 {path}");
@@ -77,6 +78,7 @@ pub(super) fn check_lock(dir: &DataDir, server_runs: bool) -> Finding {
             "it can be read: verify, repair, export, log and stats work; a server cannot start there",
         ),
         Err(error @ LockError::Io { .. }) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
+        // A held lock is what a running server looks like.
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
         Err(error) => Finding::warn(
             CHECK,

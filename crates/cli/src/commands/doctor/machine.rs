@@ -22,6 +22,7 @@ const CLOCK_MIN: Duration = Duration::from_hours(490_896);
 
 /// The directory, or the nearest one above it that exists.
 fn nearest_existing_dir(dir: &DataDir) -> PathBuf {
+    // A relative path has no parents to search until it is absolute.
     let absolute = std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned());
     absolute
         .ancestors()
@@ -38,6 +39,7 @@ pub(super) fn check_space(dir: &DataDir) -> Finding {
             return Finding::warn(CHECK, error.to_string(), "check that the disk is mounted");
         }
     };
+    // The blocks for unprivileged users. The others are reserved for root.
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let message = format!("{} free", bytes_text(free));
     match free {
@@ -78,10 +80,12 @@ pub(super) fn check_sync_speed(dir: &DataDir) -> Finding {
 
 fn median_sync(dir: &Path) -> io::Result<Duration> {
     let path = dir.join(format!(".turnkeep-doctor-{}", std::process::id()));
+    // A name of its own in the same file system, so the measurement disturbs no file of the store.
     let mut file = File::create_new(&path)?;
     let measured = (0..SYNCS)
         .map(|_| time_one_sync(&mut file))
         .collect::<io::Result<Vec<_>>>();
+    // Before the results are looked at, so a failed measurement leaves no file behind.
     fs::remove_file(&path)?;
     let mut times = measured?;
     times.sort_unstable();
@@ -112,6 +116,7 @@ pub(super) fn check_clock(dir: &DataDir) -> Finding {
     }
     let behind = newest_write(dir).and_then(|written| written.duration_since(now).ok());
     match behind {
+        // File systems round times, so less than a second proves nothing.
         Some(behind) if behind > Duration::from_secs(1) => {
             Finding::warn(CHECK, format!("{behind:.0?} behind the last write"), ADVICE)
         }
@@ -129,6 +134,7 @@ fn newest_write(dir: &DataDir) -> Option<SystemTime> {
 /// Checks the limit of open files: each connection takes one.
 pub(super) fn check_file_limit() -> Finding {
     const CHECK: &str = "file limit";
+    // The hard limit counts: the server raises its soft limit to it at the start.
     match getrlimit(Resource::Nofile).maximum {
         Some(hard) if hard < FILES_LOW => {
             let advice =

@@ -44,6 +44,8 @@ pub(super) async fn check_server(
 fn finding_of_refusal(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
     let refused = error.downcast_ref::<HttpRefusal>()?;
     match refused.status {
+        // A person's token opens one world and not the statistics, so this refusal proves that the
+        // server works.
         StatusCode::FORBIDDEN if refused.by_person_token => Some(Finding::ok(
             check,
             "answers; the token is a person's, so it tells no more",

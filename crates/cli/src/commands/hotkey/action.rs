@@ -86,6 +86,7 @@ impl Action {
         };
         match done {
             Ok(notice) => Ok(notice),
+            // A lost connection ends the command; a refusal is a notice for the person.
             Err(error) if error.is_fatal() => Err(error.into()),
             Err(error) => Ok(format!("cannot {self}: {}", describe_failure(&error))),
         }
@@ -183,6 +184,7 @@ fn focused_session<'a>(
 ) -> Result<&'a SessionInfo, FocusError> {
     let process = |session: &SessionInfo| SessionProcess {
         session: session.session.clone(),
+        // The wrapped program is nearer to the focused window than its wrapper. Both are below it.
         pid: session.child_pid.unwrap_or(session.pid),
     };
     let processes: Vec<SessionProcess> = sessions.iter().map(process).collect();

@@ -104,6 +104,7 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
         ) else {
             continue;
         };
+        // A context without a readable root shares history with no other, but is drawn itself.
         if id == context || (root.is_some() && fetch_root(client, id).await? == root) {
             heads.entry(head).or_default().insert(id);
         }

@@ -71,6 +71,7 @@ impl<'a> ServerConnection<'a> {
 
     /// Sends a message, again if need be, and waits for its answer.
     pub(super) async fn send_until_answered(&mut self, message: &Message) -> Result<Answer> {
+        // Whether any attempt may have been executed, although its answer was lost.
         let (mut may_be_done, begun) = (false, Instant::now());
         for tries in 1.. {
             let is_last = tries == TRIES_MAX || begun.elapsed() > GIVE_UP_AFTER;
@@ -79,6 +80,7 @@ impl<'a> ServerConnection<'a> {
                 Ok(_) => Failure::new("the server is shutting down").into(),
                 Err(error) => error,
             };
+            // One attempt that may have arrived is enough, however many others certainly did not.
             may_be_done |= !self.session.http.was_unsent();
             if may_be_done && !message.may_be_repeated() {
                 return Err(error.context("whether it was carried out is not known"));

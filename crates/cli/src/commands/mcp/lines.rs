@@ -40,6 +40,7 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>>
             .transpose()
         {
             let failed = line.is_err();
+            // Nobody receives any more, or the input is broken: both end the thread.
             if sender.blocking_send(line).is_err() || failed {
                 return;
             }
@@ -54,6 +55,7 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>>
 /// The next line; none at the end.
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<InputLine>> {
     let mut line = Vec::new();
+    // One byte more than allowed, so that a line of exactly the limit is still a message.
     let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
     let read = input
         .by_ref()

@@ -121,8 +121,10 @@ impl Message {
     /// Whether it may be sent again though it may have been carried out.
     pub(super) fn may_be_repeated(&self) -> bool {
         match (self.method(), self.tool_name()) {
+            // A message without a method is a response, which changes nothing.
             (None, _) => self.value.is_some(),
             (Some("tools/call"), Some(WRITING_TOOL)) => self.write_id().is_some(),
+            // A tool that this version does not know may write, so it is sent once.
             (Some("tools/call"), tool) => tool.is_some_and(|tool| READING_TOOLS.contains(&tool)),
             (Some(_), _) => true,
         }

@@ -84,6 +84,7 @@ impl WaitingRequests {
         message: Message,
         tries: usize,
     ) -> Result<()> {
+        // Finished tasks are collected here and not in the loop: nothing else waits for them.
         while self.tasks.try_join_next().is_some() {}
         self.running.retain(|_, task| !task.is_finished());
         if self.running.len() >= REQUESTS_MAX {
@@ -145,6 +146,7 @@ async fn forward_answer(response: Response<Incoming>, message: &Message) -> Resu
         return write_line(&body);
     }
     let refused = HttpRefusal::new(status, &body);
+    // The server is stopping. Another attempt reaches the next one.
     if status == StatusCode::SERVICE_UNAVAILABLE {
         return Err(refused.into());
     }

@@ -88,6 +88,7 @@ pub(super) async fn run_world_new(
         .iter()
         .map(|person| json!({ "person_id": person }))
         .collect();
+    // The wire form is in capitals, the flag in lower case.
     let profile = if args.profile == Profile::Narrative {
         "NARRATIVE"
     } else {

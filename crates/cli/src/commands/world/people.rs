@@ -79,6 +79,7 @@ async fn add_person(
     let body = json!({
         "person_id": args.person,
         "display_label": args.label,
+        // A missing field keeps what the world has. An empty list would delete the aliases.
         "aliases": Some(&args.aliases).filter(|aliases| !aliases.is_empty()),
         "identity": args.identity,
         "human": if args.human { Some(true) } else { args.not_human.then_some(false) },

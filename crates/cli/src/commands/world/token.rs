@@ -90,6 +90,7 @@ async fn mint_token(
         return app.out.json(&token);
     }
     if let Some(line) = line {
+        // The note goes to standard error: the line is meant for `eval` or for copying.
         if matches!(reach, ServerReach::Directory(_)) {
             eprintln!("note: {NO_SERVER}");
         }

@@ -85,6 +85,7 @@ fn print_written(written: &Written, readers: &[String], cast: &Cast, app: &mut A
 fn choose_author(http: &Http, args: &WorldWriteArgs, cast: &Cast) -> Result<String> {
     if let Some(person) = &args.person {
         let author = cast.resolve_name(person)?;
+        // The operator's words have their own route, which also asks the attached writer.
         if Cast::is_operator(&author) {
             let failure = Failure::usage("only `turnkeep invoke` speaks as the operator");
             return Err(failure.hint("name a person with --as").into());
@@ -132,6 +133,7 @@ fn explain_rejection_of(error: anyhow::Error) -> anyhow::Error {
         "the entry was refused: {}",
         explain_rejection(&reason)
     ));
+    // Details of a reason follow a colon.
     match reason.split(':').next().unwrap_or_default() {
         "VISIBILITY_INVALID" => {
             failure.hint("`turnkeep world person WORLD list` lists who may be named with --to")
