@@ -9,7 +9,7 @@ use crate::config::BrokerFlags;
 use crate::failure::Failure;
 use crate::shutdown_signals::ShutdownSignals;
 
-/// Run the broker, which wrapped sessions hand their turns to
+/// Run the broker, to which wrapped sessions send their turns
 ///
 /// It listens on a socket in `$XDG_RUNTIME_DIR` that only this user reaches, and keeps turns in
 /// memory only. `turnkeep up` runs one too. Ctrl-C, SIGTERM or SIGHUP ends it.

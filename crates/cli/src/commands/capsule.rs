@@ -19,9 +19,9 @@ use crate::session::{Need, StoreSession, with_store};
 pub(crate) struct CapsuleArgs {
     /// The world
     world: String,
-    /// About whom
+    /// The person
     person: String,
-    /// With whose eyes [default: the operator's]
+    /// Read as this person [default: the operator]
     #[arg(long = "as", value_name = "PERSON")]
     reader: Option<String>,
 }

@@ -14,7 +14,7 @@ use crate::render::{printable, shorten_to_columns};
 
 /// Capture a session's latest turn, or any turn by its id, for paste and deliver
 ///
-/// What was captured stays until the next capture, whatever becomes of its session.
+/// The captured turn stays until the next capture, even if its session ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep capture review       # the latest turn of the session named review

@@ -77,7 +77,7 @@ pub(crate) struct CtxListArgs {
     /// Only contexts with this label: KEY or KEY=VALUE
     #[arg(long, value_name = "KEY[=VALUE]")]
     label: Option<String>,
-    /// At most so many
+    /// At most this many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Also list the contexts of worlds

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::names::SessionName;
 use crate::output::Style;
 
-/// Hand what was captured to a sink: inject, clipboard, file, store or node
+/// Deliver the captured turn to a sink: inject, clipboard, file, store or node
 ///
 /// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced
 /// whole or not at all. `store` appends the whole turn to the turn store, once, to the context of

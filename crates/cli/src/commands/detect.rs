@@ -36,7 +36,7 @@ pub(crate) struct DetectArgs {
     /// Prompt pattern, tested on each line
     #[arg(long, value_name = "REGEX")]
     pattern: Option<String>,
-    /// Also what the program said although nothing was submitted
+    /// Include output that no input caused
     #[arg(long)]
     all: bool,
 }

@@ -18,7 +18,7 @@ use crate::session::server_on;
 /// Check the data directory, the machine and the server
 ///
 /// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that
-/// measures how fast the disk syncs. With --server only that server is looked at. Exits with 1 if a
+/// measures how fast the disk syncs. With --server only that server is checked. Exits with 1 if a
 /// check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -22,8 +22,7 @@ use crate::session::input_name;
 
 /// Read an export into an empty data directory
 ///
-/// Every id, stamp and hash is what it was. A file that is not whole is refused and leaves nothing
-/// behind.
+/// Every id, time and hash stays the same. An incomplete file is refused and leaves nothing behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep import backup.turnkeep --data ./restored

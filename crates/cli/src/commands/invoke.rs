@@ -11,7 +11,7 @@ use crate::render::printable;
 use crate::render::turn::date_text;
 use crate::session::{Need, StoreSession, with_store};
 
-/// Speak as the operator in a world, and see what came of it
+/// Speak as the operator in a world, and show the answer
 ///
 /// The world's attached writer is asked, if it has one. Words never move time; the options do.
 #[derive(Debug, clap::Args)]

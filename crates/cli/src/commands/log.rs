@@ -39,7 +39,7 @@ pub(crate) struct LogArgs {
     /// Show the newest turns, oldest first, then wait for more
     #[arg(short, long)]
     follow: bool,
-    /// At most so many turns [default: all; with --follow 10]
+    /// At most this many turns [default: all; with --follow 10]
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! The commands: one file each, an `Args` whose docs are the help and a `run`.
+//! The commands, one file each. The file of `show` has `ShowArgs`, whose doc comments are the help,
+//! and `run_show`.
 
 mod append;
 mod blob;
@@ -73,7 +74,7 @@ impl App {
     }
 }
 
-/// What to do.
+/// The command of a command line.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurnkeepCommand {
     Up(up::UpArgs),

@@ -10,7 +10,7 @@ use crate::broker::{connect_to_broker, deliver_as, explain_broker_error};
 use crate::names::SessionName;
 use crate::output::Style;
 
-/// Type what was captured into a session's program
+/// Type the captured turn into a session's program
 ///
 /// The turn's readable text arrives as if it were typed. A program that reads lines takes each line
 /// as it comes: pasted into a shell, every line runs. A program that shows a dialog would take the

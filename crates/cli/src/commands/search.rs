@@ -14,8 +14,8 @@ use crate::session::{Need, StoreSession, with_store};
 
 /// Search a world for entries, best first
 ///
-/// Words in double quotes must occur exactly so. What is found is what the operator may see or,
-/// with --as or a person's token, exactly what that person may see.
+/// Words in double quotes must occur exactly as written. The search covers what the operator may see
+/// or, with --as or a person's token, exactly what that person may see.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep search payments \"refund blocker\"
@@ -27,7 +27,7 @@ pub(crate) struct SearchArgs {
     world: String,
     /// The words
     words: String,
-    /// With whose eyes
+    /// Read as this person
     #[arg(long = "as", value_name = "PERSON")]
     person: Option<String>,
     /// Only what this person wrote
@@ -39,10 +39,10 @@ pub(crate) struct SearchArgs {
     /// Before this time
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// At most so many
+    /// At most this many entries
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     limit: u32,
-    /// Of these, at most so many that do not match themselves but stand beside a match
+    /// Of these, at most this many that do not match but are next to a match
     #[arg(long, value_name = "N", default_value_t = 0)]
     context: u32,
 }

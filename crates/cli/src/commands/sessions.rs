@@ -22,9 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// List the wrapped sessions: what each does, and its latest turn
 ///
-/// KnownSessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it
-/// was not told otherwise. Right after the broker's start this waits a moment until the programs
-/// that run have connected to it again.
+/// Ended sessions stay listed for 10 minutes, or for the time that the broker's --linger sets. Right
+/// after the broker's start, this waits a moment until the running programs have reconnected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep sessions

@@ -20,13 +20,13 @@ use crate::session::{Need, StoreSession};
 pub(crate) struct StreamArgs {
     /// The world
     world: String,
-    /// With whose eyes
+    /// Read as this person
     #[arg(long = "as", value_name = "PERSON")]
     person: Option<String>,
-    /// Start behind this cursor
+    /// Start after this cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Go on as it grows
+    /// Keep printing new entries
     #[arg(short, long)]
     follow: bool,
 }

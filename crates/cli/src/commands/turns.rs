@@ -20,10 +20,10 @@ use crate::render::printable;
 pub(crate) struct TurnsArgs {
     /// The session: its name, its id, a unique head of its id, or @last
     session: SessionName,
-    /// At most so many turns
+    /// At most this many turns
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u32>,
-    /// Also what the program said although nothing was submitted
+    /// Include output that no input caused
     #[arg(long)]
     all: bool,
 }

@@ -135,7 +135,7 @@ fn write_extension(rest: &mut &[u8], out: &mut String) -> Shown {
     let data = take_bytes(rest, meta.size)?;
     push_display(
         out,
-        format_args!("write_extension({}, {})", meta.typeid, hex_text(data)),
+        format_args!("ext({}, {})", meta.typeid, hex_text(data)),
     );
     Ok(())
 }
@@ -189,7 +189,7 @@ mod tests {
             &[0xcf, 255, 255, 255, 255, 255, 255, 255, 255],
             "18446744073709551615",
         );
-        check(&[0xd4, 5, 1], "write_extension(5, h'01')");
+        check(&[0xd4, 5, 1], "ext(5, h'01')");
         check(&[0xa3, b'a', 0x1b, b'"'], r#""a\u{1b}\"""#);
         check(&[0xa2, 0xff, 0xfe], "h'fffe'");
         check(&[0xc1], "h'c1' (not msgpack)");

@@ -21,8 +21,8 @@ use crate::render::turn::date_text;
 pub(crate) struct WorldNewArgs {
     /// Its name
     world: String,
-    /// workspace: time is the clock's, only those who were added are persons; narrative: time moves
-    /// by a second a beat, whoever is named is a person
+    /// workspace: time is the real time, and only added persons exist; narrative: each beat takes a
+    /// second, and whoever is named becomes a person
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated

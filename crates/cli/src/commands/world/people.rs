@@ -30,14 +30,14 @@ enum PersonCommand {
     List(PersonListArgs),
 }
 
-/// Add a person, or describe one anew
+/// Add a person, or change one
 ///
-/// PersonCommand is not said of somebody who is there stays as it is.
+/// An option that is not given leaves an existing person as it is.
 #[derive(Debug, clap::Args)]
 struct PersonAddArgs {
     /// Who: letters, digits, `_`, `.` and `-`
     person: String,
-    /// PersonCommand people see
+    /// What people see
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// Another name by which texts call this person; may be repeated, and replaces those that were
@@ -55,7 +55,7 @@ struct PersonAddArgs {
     not_human: bool,
 }
 
-/// List those who were added
+/// List the added persons
 #[derive(Debug, clap::Args)]
 struct PersonListArgs {}
 

@@ -27,7 +27,7 @@ const KNEW_MAX: usize = 500;
 pub(crate) struct WorldKnewArgs {
     /// The world
     world: String,
-    /// Who; the operator by label, or as GEORGE
+    /// The person; the operator by label, or as GEORGE
     person: String,
     /// When: a time, or a cursor of that person's [default: now]
     #[arg(long, value_name = "TIME|CURSOR")]
@@ -35,7 +35,7 @@ pub(crate) struct WorldKnewArgs {
     /// Compared with whom
     #[arg(long, value_name = "PERSON")]
     vs: Option<String>,
-    /// At most so many entries, the newest
+    /// At most this many entries, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
