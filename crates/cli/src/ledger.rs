@@ -13,7 +13,7 @@ use crate::render::printable;
 use crate::render::turn::date_text;
 
 /// The fixed id of the operator, which people see by the operator's label.
-const OPERATOR: &str = "GEORGE";
+pub(crate) const OPERATOR: &str = "GEORGE";
 /// The name of this program in envelopes.
 const INVOKER: &str = "turnkeep-cli";
 

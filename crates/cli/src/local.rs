@@ -8,8 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
-use turnkeep_server::broker::RunningBroker;
-use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
+use turnkeep_server::broker::{RunningBroker, TurnKeeper};
+use turnkeep_server::{Auth, MemoryBudget, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
@@ -69,7 +69,7 @@ impl LocalServer {
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
-            Need::Write => Access::Locked(create_and_lock(dir).await?),
+            Need::Change | Need::Write => Access::Locked(create_and_lock(dir).await?),
         };
         Self::start_with(
             config,
@@ -148,6 +148,16 @@ impl LocalServer {
     /// Lets the owner watch the broker's terminals over HTTP.
     pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
         self.running.show_terminals(broker.terminals());
+    }
+
+    /// The memory that large requests and answers share.
+    pub(crate) fn memory_budget(&self) -> MemoryBudget {
+        self.running.memory_budget()
+    }
+
+    /// Keeps captured turns in this store.
+    pub(crate) fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        self.running.turn_keeper()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -320,7 +330,11 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // The files are copied and not mapped: another user may be able to write them, and a mapping
     // of a file that shrinks would crash this process.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
-    let store = open_store_in(config, dir, Arc::new(storage))?;
+    let options = Options {
+        read_only: true,
+        ..store_options(config)?
+    };
+    let store = open_store_in(dir, Arc::new(storage), &options)?;
     if let Some(TornTail {
         file,
         offset,
@@ -337,23 +351,26 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
 
 /// Opens the store in a directory that this process has locked.
 pub(crate) fn open_store(config: &Config, dir: &DataDir) -> Result<Store> {
-    let store = open_store_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
+    let storage = Arc::new(FileStorage::new(dir.path()));
+    let store = open_store_in(dir, storage, &store_options(config)?)?;
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
     Ok(store)
 }
 
-fn open_store_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
+fn store_options(config: &Config) -> Result<Options> {
+    Ok(Options {
+        durability: config.durability.value,
+        random: random_bytes()?,
+        ..Options::default()
+    })
+}
+
+fn open_store_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let random = random_bytes()?;
-    let options = Options {
-        durability: config.durability.value,
-        random,
-        ..Options::default()
-    };
-    let opened = Store::open(storage, &options, Arc::new(WallClock));
+    let opened = Store::open(storage, options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")

@@ -27,6 +27,8 @@ const INPUT_BYTES_MAX: u64 = 256 << 20;
 pub(crate) enum Need {
     /// It only reads: without a store there is nothing to read.
     Read,
+    /// It writes to something that is there: without a store there is nothing to change.
+    Change,
     /// It writes: a store is started.
     Write,
 }
@@ -60,8 +62,9 @@ impl StoreSession {
         if let Some(session) = Self::at_running_server(config, &dir).await? {
             return Ok(session);
         }
-        // A command that only reads must not create an empty store because of a typing error.
-        if need == Need::Read && !dir.is_store() {
+        // A command that only reads or changes must not create an empty store because of a typing
+        // error.
+        if need != Need::Write && !dir.is_store() {
             return Err(dir.missing_store_error());
         }
         let local = match LocalServer::start_for_command(config, &dir, need).await {

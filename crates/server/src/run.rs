@@ -17,7 +17,7 @@ use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
-use crate::broker::Terminals;
+use crate::broker::{StoreKeeper, Terminals, TurnKeeper};
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
@@ -204,12 +204,22 @@ impl Running {
         format!("{scheme}://{}/{token}", self.shared.http_addr)
     }
 
+    /// The memory that large requests and answers share, for a broker in the same process.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.shared.memory.clone()
+    }
+
     /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones
     /// stay.
     pub fn show_terminals(&self, terminals: Terminals) {
         if self.shared.terminals.set(terminals).is_err() {
             tracing::warn!("the terminals of another broker are shown already");
         }
+    }
+
+    /// Keeps captured turns in this server's store, for a broker in the same process.
+    pub fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        Arc::new(StoreKeeper::new(Arc::clone(&self.shared)))
     }
 
     /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons

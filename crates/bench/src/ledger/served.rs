@@ -37,9 +37,12 @@ pub(super) struct BeatLoad {
 /// Measures a data directory that holds the made-up world.
 pub(super) fn measure_served(team: &TeamWorld, data: &Path, load: BeatLoad) -> Result<Vec<Row>> {
     report_progress("starting a server on it: from the log, then from what that start left");
-    // The server of the first start is dropped here, which kills it, before the second begins.
-    let (first, _) = start_and_wait(data)?;
+    let (first, from_log) = start_and_wait(data)?;
+    let memory_from_log = from_log.anonymous_bytes()?;
+    // This kills the server of the first start before the second begins.
+    drop(from_log);
     let (second, server) = start_and_wait(data)?;
+    let memory_from_checkpoint = server.anonymous_bytes()?;
     let mut client = HttpClient::connect(&server)?;
     report_progress("search over HTTP");
     let questions = team.questions.iter().map(|question| question.text.as_str());
@@ -56,11 +59,27 @@ pub(super) fn measure_served(team: &TeamWorld, data: &Path, load: BeatLoad) -> R
             second.as_secs_f64(),
         )
         .at_most(1.0),
+        Row::megabytes(
+            "memory (RssAnon) after a start from the log",
+            megabytes_f64(memory_from_log),
+        ),
+        Row::megabytes(
+            "memory (RssAnon) after a start with a checkpoint",
+            megabytes_f64(memory_from_checkpoint),
+        ),
         Row::millis("LEDGER_SEARCH over HTTP, p99", search.p99_ms).at_most(20.0),
     ];
     rows.extend(measure_beats(&mut client, data, load.beats)?);
     rows.push(measure_many_worlds(&server, load.time)?);
     Ok(rows)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a figure for a table needs no more than 52 bits"
+)]
+fn megabytes_f64(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 /// Starts a server and waits until it answers for the world.

@@ -26,7 +26,7 @@ pub(crate) struct BrokerArgs {
 pub(crate) async fn run_broker(args: &BrokerArgs, app: &mut App) -> Result<()> {
     // Before the socket exists: a signal that arrives early must not leave it behind.
     let mut shutdown = ShutdownSignals::listen()?;
-    let broker = serve::start_broker(&app.config()?, args.bounds)?;
+    let broker = serve::start_broker(&app.config()?, args.bounds, None)?;
     let mut told = announce_socket(broker.socket(), app);
     if told.is_ok() {
         tokio::select! {

@@ -96,11 +96,11 @@ pub(crate) struct CtxShowArgs {
 }
 
 pub(crate) async fn run_ctx(command: &CtxCommand, app: &mut App) -> Result<()> {
-    // A fork needs a turn to start from, so it does not start a store where there is none.
-    let need = if matches!(command, CtxCommand::New(_)) {
-        Need::Write
-    } else {
-        Need::Read
+    let need = match command {
+        CtxCommand::New(_) => Need::Write,
+        // The turn to start from is in a store already.
+        CtxCommand::Fork(_) => Need::Change,
+        CtxCommand::List(_) | CtxCommand::Show(_) => Need::Read,
     };
     let config = app.config()?;
     let work = async |session: &mut StoreSession| {
@@ -247,23 +247,58 @@ pub(super) fn print_context(context: &Value, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(context);
     }
-    let head = match text_of(context, "head_turn_id") {
-        NO_TURN => "none: the context is empty".to_owned(),
-        head => format!("turn:{head}, depth {}", depth_text(context)),
+    let head = match (text_of(context, "head_turn_id"), lost_part(context)) {
+        (NO_TURN, Some(LostPart::Creation)) => {
+            "unknown: its creation was lost to damage".to_owned()
+        }
+        (NO_TURN, _) => "none: the context is empty".to_owned(),
+        (head, Some(LostPart::Head)) => {
+            format!(
+                "turn:{head}, depth {}; it was lost to damage",
+                depth_text(context)
+            )
+        }
+        (head, _) => format!("turn:{head}, depth {}", depth_text(context)),
+    };
+    let labels = match lost_part(context) {
+        Some(LostPart::Creation) => "unknown: its creation was lost to damage".to_owned(),
+        _ => labels_text(context),
     };
     let pairs = [
         ("Context", format!("ctx:{}", text_of(context, "context_id"))),
         ("Head", head),
         ("Created", date_text(text_of(context, "created_at"))),
-        ("Labels", labels_text(context)),
+        ("Labels", labels),
     ];
     app.out.pairs(&pairs)
 }
 
+/// What damage took of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LostPart {
+    /// The record of its creation, with its labels and its base.
+    Creation,
+    /// Its newest turn.
+    Head,
+}
+
+fn lost_part(context: &Value) -> Option<LostPart> {
+    let is = |name: &str| context.get(name).and_then(Value::as_bool) == Some(true);
+    if is("head_lost") {
+        Some(LostPart::Head)
+    } else if is("creation_lost") {
+        Some(LostPart::Creation)
+    } else {
+        None
+    }
+}
+
 fn context_row(context: &Value) -> Vec<String> {
-    let (head, depth) = match text_of(context, "head_turn_id") {
-        NO_TURN => ("-".to_owned(), "-".to_owned()),
-        head => (format!("turn:{head}"), depth_text(context)),
+    let (head, depth) = match (text_of(context, "head_turn_id"), lost_part(context)) {
+        (NO_TURN, Some(LostPart::Creation)) => ("(creation lost)".to_owned(), "-".to_owned()),
+        (NO_TURN, _) => ("-".to_owned(), "-".to_owned()),
+        (head, Some(LostPart::Head)) => (format!("turn:{head} (lost)"), depth_text(context)),
+        (head, _) => (format!("turn:{head}"), depth_text(context)),
     };
     let created = date_text(text_of(context, "created_at"));
     vec![

@@ -6,7 +6,8 @@ use turnkeep_types::broker::GetTurn;
 
 use super::App;
 use crate::broker::known_sessions::KnownSessions;
-use crate::broker::{connect_to_broker, explain_broker_error, outlets};
+use crate::broker::store_link::StoreLink;
+use crate::broker::{connect_to_broker, explain_broker_error};
 use crate::names::CapturedName;
 use crate::output::Style;
 use crate::render::printable;
@@ -40,7 +41,7 @@ pub(crate) async fn run_keep(args: &KeepArgs, app: &mut App) -> Result<()> {
             })
             .map_err(explain_broker_error)?
     };
-    let kept = outlets::keep(&app.config()?, &turn).await?;
+    let kept = StoreLink::new(app.config()?).keep_one(&turn).await?;
     if app.out.is_json() {
         let ack = json!({
             "captured": turn.info.turn_id,

@@ -43,15 +43,25 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     from.refuse_unreadable()?;
     // All checks of the old directory come before the new one is made.
     refuse_inside(&args.to, from.path())?;
-    let _access = block_on(local::lock_or_read_only(&from))?;
+    let access = block_on(local::lock_or_read_only(&from))?;
+    let old: Arc<dyn Storage> = match access {
+        local::Access::Locked(_) => Arc::new(FileStorage::new(from.path())),
+        // Copied, not mapped: another user may be able to shorten these files.
+        local::Access::ReadOnly => Arc::new(FileStorage::copying(from.path())),
+    };
     let fresh = FreshDir::prepare(DataDir::new(&args.to))?;
-    let report = copy_sound(&from, fresh.dir(), app)?;
+    let new: Arc<dyn Storage> = Arc::new(FileStorage::new(fresh.dir().path()));
+    let report = copy_sound(&old, &new, app)?;
     let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
-    verify::print_report(&report, app)?;
     if app.out.is_json() {
-        return Ok(());
+        let mut json = verify::report_json(&report);
+        let closed = broken?;
+        let names = closed.iter().map(|world| world.name.as_str());
+        json["closed_worlds"] = names.collect();
+        return app.out.json(&json);
     }
+    verify::print_report(&report, app)?;
     app.out.line(format!(
         "What is sound is in {}; {} is as it was.",
         args.to.display(),
@@ -63,17 +73,12 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn copy_sound(from: &DataDir, to: &DataDir, app: &App) -> Result<Report> {
+fn copy_sound(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, app: &App) -> Result<Report> {
     let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(
-        &file_storage(from),
-        &file_storage(to),
-        Options::default().segment_bytes,
-        |done, all| {
-            bar.set_length(all);
-            bar.set_position(done);
-        },
-    );
+    let report = salvage::repair(from, to, Options::default().segment_bytes, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
     bar.finish_and_clear();
     Ok(report?)
 }
@@ -115,8 +120,4 @@ fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
         to.display()
     ));
     Err(failure.hint("name a new directory beside it").into())
-}
-
-fn file_storage(dir: &DataDir) -> Arc<dyn Storage> {
-    Arc::new(FileStorage::new(dir.path()))
 }

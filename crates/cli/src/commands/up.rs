@@ -8,7 +8,7 @@ use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
 use super::App;
-use crate::broker::serve;
+use crate::broker::serve::{self, ServerParts};
 use crate::config::{BrokerFlags, Config, ServeFlags, durability_text};
 use crate::data_dir::{DataDir, ServerNote};
 use crate::local::LocalServer;
@@ -43,7 +43,7 @@ pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
     // Wrong flags of the broker end the command before the store is opened.
     config.broker.with_flags(args.broker)?;
     let local = LocalServer::start_configured(&config, &dir).await?;
-    let broker = try_start_broker(&config, args.broker);
+    let broker = try_start_broker(&config, args.broker, &local);
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
@@ -104,8 +104,16 @@ fn say_good_bye(app: &mut App) {
 
 /// Starts a broker in the same process. The server runs without one if that fails, for example
 /// because another broker runs already.
-fn try_start_broker(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
-    match serve::start_broker(config, flags) {
+fn try_start_broker(
+    config: &Config,
+    flags: BrokerFlags,
+    local: &LocalServer,
+) -> Option<RunningBroker> {
+    let beside = ServerParts {
+        store: local.turn_keeper(),
+        memory: local.memory_budget(),
+    };
+    match serve::start_broker(config, flags, Some(beside)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");

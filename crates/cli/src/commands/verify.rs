@@ -130,6 +130,13 @@ pub(super) fn print_report(report: &Report, app: &mut App) -> Result<()> {
     for line in missing_lines(&report.missing) {
         app.out.line(format!("{missing} {line}"))?;
     }
+    // With new damage, the line of the lost frame names this.
+    if report.damage.is_empty() && report.lost_frames > 0 {
+        app.out.line(format!(
+            "{missing} perhaps {} that were in frames which an earlier repair or start found lost",
+            perhaps_missing_text()
+        ))?;
+    }
     let dropped = app.out.paint(Style::Bad, "dropped");
     for command in &report.dropped {
         app.out.line(format!("{dropped} {}", printable(command)))?;
@@ -197,6 +204,9 @@ fn turn_names(turns: &[TurnId]) -> String {
     names.join(", ")
 }
 
+/// What else a lost frame may have held. Nothing else in the log mentions it.
+const PERHAPS_MISSING: [&str; 4] = ["labels", "filesystem roots", "types", "blobs"];
+
 /// What the missing frames held, in words. The frames after a gap tell how many turns and contexts
 /// it held. They do not tell its labels, roots and types.
 fn lost_text(
@@ -206,11 +216,17 @@ fn lost_text(
     let turns = turns.map(|ids| ids_text("turn", ids));
     let creations = contexts.map(|ids| format!("the creation of {}", ids_text("ctx", ids)));
     let lost: Vec<String> = [turns, creations].into_iter().flatten().collect();
-    if lost.is_empty() {
-        return "no turn and no context that is known of; perhaps labels, roots, types or blobs"
-            .to_owned();
-    }
-    lost.join(", ")
+    let known = if lost.is_empty() {
+        "no turn and no context that is known of".to_owned()
+    } else {
+        lost.join(", ")
+    };
+    format!("{known}; perhaps {}", perhaps_missing_text())
+}
+
+fn perhaps_missing_text() -> String {
+    let [first @ .., last] = PERHAPS_MISSING;
+    format!("{} or {last}", first.join(", "))
 }
 
 /// Everything that is missing, one line each.
@@ -237,16 +253,22 @@ fn missing_lines(missing: &Missing) -> Vec<String> {
     lines
 }
 
-fn report_json(report: &Report) -> Value {
+pub(super) fn report_json(report: &Report) -> Value {
     let damage: Vec<Value> = report.damage.iter().map(damage_json).collect();
     let bad_blobs: Vec<Value> = report.bad_blobs.iter().map(bad_blob_json).collect();
     let torn = report
         .torn
         .as_ref()
         .map(|torn| json!({ "file": torn.file, "offset": torn.offset, "what": torn.what }));
+    let perhaps_missing = if report.lost_frames > 0 {
+        &PERHAPS_MISSING[..]
+    } else {
+        &[]
+    };
     json!({
         "sound": report.is_sound(),
         "intact": report.is_intact(),
+        "perhaps_missing": perhaps_missing,
         "missing": missing_json(&report.missing),
         "frames": report.frames,
         "commands": report.commands,
@@ -316,11 +338,16 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_named_as_far_as_it_is_known() {
-        assert!(lost_text(None, None).starts_with("no turn and no context"));
-        assert_eq!(lost_text(Some(&(3..=3)), None), "turn:3");
-        assert_eq!(
+        let perhaps = "; perhaps labels, filesystem roots, types or blobs";
+        let check = |text: String, known: &str| assert_eq!(text, format!("{known}{perhaps}"));
+        check(
+            lost_text(None, None),
+            "no turn and no context that is known of",
+        );
+        check(lost_text(Some(&(3..=3)), None), "turn:3");
+        check(
             lost_text(Some(&(3..=5)), Some(&(2..=2))),
-            "turn:3 to turn:5, the creation of ctx:2"
+            "turn:3 to turn:5, the creation of ctx:2",
         );
     }
 }

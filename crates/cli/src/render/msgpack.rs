@@ -3,8 +3,7 @@
 //! Depth and length of the text are bounded, whatever lengths the bytes declare. A text that is cut
 //! ends in `…`. Bytes that are not msgpack are shown as hex.
 
-use rmp::Marker;
-use rmp::decode;
+use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
 use super::{printable, shorten_to_chars};
 
@@ -17,10 +16,10 @@ pub(crate) fn show_payload(payload: &[u8]) -> String {
     if payload.is_empty() {
         return "(empty)".to_owned();
     }
-    let mut rest = payload;
+    let mut reader = MsgpackReader::new(payload);
     let mut shown = String::new();
-    match write_value(&mut rest, &mut shown, NESTING_MAX) {
-        Ok(()) if rest.is_empty() => shown,
+    match write_value(&mut reader, &mut shown, NESTING_MAX) {
+        Ok(()) if reader.unread().is_empty() => shown,
         Err(Stop::Full) => shorten_to_chars(&shown, TEXT_CHARS_MAX) + "…",
         _ => format!("{} (not msgpack)", hex_text(payload)),
     }
@@ -34,116 +33,71 @@ enum Stop {
     Full,
 }
 
-type Shown = Result<(), Stop>;
-
-impl<E> From<decode::ValueReadError<E>> for Stop
-where
-    E: decode::RmpReadErr,
-{
-    fn from(_: decode::ValueReadError<E>) -> Self {
+impl From<MsgpackError> for Stop {
+    fn from(_: MsgpackError) -> Self {
         Self::Bad
     }
 }
 
-fn write_value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+fn write_value(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    nesting: usize,
+) -> Result<(), Stop> {
     if out.len() > TEXT_CHARS_MAX || nesting == 0 {
         return Err(Stop::Full);
     }
-    let marker = rest
-        .first()
-        .map(|byte| Marker::from_u8(*byte))
-        .ok_or(Stop::Bad)?;
-    match marker {
-        Marker::Null => decode::read_nil(rest)
-            .map_err(Into::into)
-            .map(|()| out.push_str("null")),
-        Marker::True | Marker::False => decode::read_bool(rest)
-            .map_err(Into::into)
-            .map(|on| push_display(out, on)),
-        Marker::F32 => decode::read_f32(rest)
-            .map_err(Into::into)
-            .map(|number| push_display(out, number)),
-        Marker::F64 => decode::read_f64(rest)
-            .map_err(Into::into)
-            .map(|number| push_display(out, number)),
-        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
-            let len = decode::read_str_len(rest)?;
-            take_bytes(rest, len).map(|text| out.push_str(&quote_text(text)))
+    match reader.read_token()? {
+        Token::Nil => out.push_str("null"),
+        Token::Bool(on) => push_display(out, on),
+        Token::Int(number) => push_display(out, number),
+        Token::F32(number) => push_display(out, number),
+        Token::F64(number) => push_display(out, number),
+        Token::Str(text) => out.push_str(&quote_text(text)),
+        Token::Bin(blob) => out.push_str(&hex_text(blob)),
+        Token::Ext(kind, data) => {
+            push_display(out, format_args!("ext({kind}, {})", hex_text(data)));
         }
-        Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
-            let len = decode::read_bin_len(rest)?;
-            take_bytes(rest, len).map(|blob| out.push_str(&hex_text(blob)))
-        }
-        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => write_array(rest, out, nesting),
-        Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => write_map(rest, out, nesting),
-        Marker::Reserved => Err(Stop::Bad),
-        Marker::FixExt1
-        | Marker::FixExt2
-        | Marker::FixExt4
-        | Marker::FixExt8
-        | Marker::FixExt16
-        | Marker::Ext8
-        | Marker::Ext16
-        | Marker::Ext32 => write_extension(rest, out),
-        _ => write_integer(rest, out),
+        Token::Array(count) => write_array(reader, out, count, nesting)?,
+        Token::Map(count) => write_map(reader, out, count, nesting)?,
     }
+    Ok(())
 }
 
 fn push_display(out: &mut String, value: impl std::fmt::Display) {
     out.push_str(&value.to_string());
 }
 
-fn write_integer(rest: &mut &[u8], out: &mut String) -> Shown {
-    // Most integers fit in i64. Only u64 holds the largest, and only i64 the negative ones.
-    let before = *rest;
-    if let Ok(number) = decode::read_int::<i64, _>(rest) {
-        push_display(out, number);
-        return Ok(());
-    }
-    *rest = before;
-    let number = decode::read_int::<u64, _>(rest).map_err(|_| Stop::Bad)?;
-    push_display(out, number);
-    Ok(())
-}
-
-fn write_array(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
-    let count = decode::read_array_len(rest)?;
+fn write_array(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    count: u32,
+    nesting: usize,
+) -> Result<(), Stop> {
     out.push('[');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        write_value(rest, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
     }
     out.push(']');
     Ok(())
 }
 
-fn write_map(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
-    let count = decode::read_map_len(rest)?;
+fn write_map(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    count: u32,
+    nesting: usize,
+) -> Result<(), Stop> {
     out.push('{');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        write_value(rest, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
         out.push_str(": ");
-        write_value(rest, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
     }
     out.push('}');
     Ok(())
-}
-
-fn write_extension(rest: &mut &[u8], out: &mut String) -> Shown {
-    let meta = decode::read_ext_meta(rest)?;
-    let data = take_bytes(rest, meta.size)?;
-    push_display(
-        out,
-        format_args!("ext({}, {})", meta.typeid, hex_text(data)),
-    );
-    Ok(())
-}
-
-fn take_bytes<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
-    let (taken, left) = rest.split_at_checked(len as usize).ok_or(Stop::Bad)?;
-    *rest = left;
-    Ok(taken)
 }
 
 fn quote_text(text: &[u8]) -> String {

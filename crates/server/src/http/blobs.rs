@@ -178,7 +178,8 @@ pub(crate) fn read_now(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiErro
     }
 }
 
-/// A blob's uncompressed bytes, without a copy where they are kept as they are.
-fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
+/// A blob's uncompressed bytes, without a copy where they are kept as they are. The caller holds a
+/// permit for many of them.
+pub(crate) fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
     Ok(shared.store.store().blob(hash)?.into_raw_bytes()?)
 }

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use turnkeep_store::FsRoot;
 use turnkeep_types::{BlobHash, TurnId};
-use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, TreeError, decode_tree};
+use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, TreeError, decode_tree, find_entry};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::blobs::{self, BYTES};
@@ -26,11 +26,15 @@ use super::content::{Content, IMMUTABLE, REVALIDATE};
 use super::extract::{Query, parse_id};
 use super::query::{FsFormat, FsPathQuery, FsRootQuery, percent_decode};
 use crate::error::ApiError;
-use crate::memory::LARGE_FROM_BYTES;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::shared::Shared;
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 256;
+
+/// What listing a byte of a directory's tree takes, about: the entry as it is read and as it is
+/// shown, and its JSON as it grows. Control characters of a name become six characters each.
+const LISTING_PER_BYTE: usize = 16;
 
 /// Names the ancestor whose filesystem the bytes are from.
 const INHERITED_FROM: HeaderName = HeaderName::from_static("inherited-from");
@@ -102,17 +106,38 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
     // The audit line comes before the content is read: both need memory, and a request that held
     // the content while it waited for more would wait for itself.
     shared.note_blob_read(entry.hash).await?;
+    let permit = permit_for_listing(&shared, &entry).await?;
+    let is_large = permit.is_some();
     let reader = Arc::clone(&shared);
-    shared
-        .blocking(move || {
-            let found = Found {
-                place: &place,
-                root,
-                entry: &entry,
-            };
-            found.respond(&reader, &wanted)
-        })
-        .await
+    let respond = move || {
+        let found = Found {
+            place: &place,
+            root,
+            entry: &entry,
+        };
+        match permit {
+            Some(permit) => found.large_directory(&reader, permit),
+            None => found.respond(&reader, &wanted),
+        }
+    };
+    if is_large {
+        shared.work_on_large(respond).await
+    } else {
+        shared.blocking(respond).await
+    }
+}
+
+/// Waits for memory to list a directory with much in it; none for anything else.
+async fn permit_for_listing(
+    shared: &Shared,
+    entry: &TreeEntry,
+) -> Result<Option<MemoryPermit>, ApiError> {
+    let tree = shared.store.store().has_blob(entry.hash);
+    let bytes = LISTING_PER_BYTE * tree.map_or(0, |len| len as usize);
+    if entry.kind != TreeEntryKind::Directory || bytes < LARGE_FROM_BYTES {
+        return Ok(None);
+    }
+    shared.memory.acquire(bytes).await.map(Some)
 }
 
 /// How the caller wants what is at the path.
@@ -201,8 +226,7 @@ impl Place {
                 return Err(self.not_found());
             }
             let tree = blobs::read_now(shared, at.hash)?;
-            let entries = decode_tree(&tree).map_err(|error| bad_tree(&error, at.hash))?;
-            let found = entries.into_iter().find(|entry| entry.name == *segment);
+            let found = find_entry(&tree, segment).map_err(|error| bad_tree(&error, at.hash))?;
             at = found.ok_or_else(|| self.not_found())?;
         }
         Ok(at)
@@ -253,6 +277,20 @@ impl Found<'_> {
                 vary(axum::Json(json::FsNode::Symlink(self.symlink(&bytes))).into_response())
             }
         })
+    }
+
+    /// A directory with much in it, made under its permit. The answer keeps its part of the permit
+    /// until it has been sent.
+    fn large_directory(&self, shared: &Shared, permit: MemoryPermit) -> Result<Response, ApiError> {
+        let tree = blobs::read(shared, self.entry.hash)?;
+        let listing = json::FsNode::Directory(self.listing(&tree)?);
+        let text = serde_json::to_vec(&listing).map_err(ApiError::internal)?;
+        drop((tree, listing));
+        Ok((
+            [(CONTENT_TYPE, "application/json")],
+            permit.hold_copy(text)?,
+        )
+            .into_response())
     }
 
     fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {

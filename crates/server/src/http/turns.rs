@@ -6,24 +6,26 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use turnkeep_store::{LargeBuffer, ReadError, Turn};
+use bytes::Bytes;
+use turnkeep_store::Turn;
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
 use super::extract::{At, Query};
-use super::page::{Page, Renderer};
+use super::page::{Page, RenderError, Renderer, TextLimit};
 use super::query::{TurnQuery, TurnsQuery};
 use crate::error::ApiError;
-use crate::memory::LARGE_FROM_BYTES;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
-/// What showing a byte of payload takes, about: the byte unpacked, its text as the text grows, and
-/// the copy.
-const RENDERED_PER_BYTE: usize = 4;
+/// What making a byte of text takes, about: the text of a turn and of the page, each as it grows.
+const MEMORY_PER_TEXT_BYTE: usize = 4;
 /// What a turn's text has besides its payload, about.
 const TURN_TEXT_BYTES: usize = 512;
+/// How much more memory a text gets when it needs more: each time it is written from the start.
+const NEXT_LIMIT_FACTOR: usize = 4;
 
 /// A page of turns, oldest first, ending at the head or before a turn.
 #[utoipa::path(get, path = "/v1/contexts/{context_id}/turns", tag = "turns",
@@ -39,6 +41,16 @@ pub(crate) async fn page(
     At(context): At<ContextId>,
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
+    page_within(shared, context, query, usize::MAX).await
+}
+
+/// The same, with a text of at most about `text_bytes_max`.
+pub(crate) async fn page_within(
+    shared: Arc<Shared>,
+    context: ContextId,
+    query: TurnsQuery,
+    text_bytes_max: usize,
+) -> Result<Response, ApiError> {
     let store = shared.store.store();
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
@@ -48,16 +60,16 @@ pub(crate) async fn page(
     };
     let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
     shared.note_raw_read(&worlds, "turns").await?;
-    let long = long(&turns);
+    let size = TextSize::of(&turns, text_bytes_max);
     let page = Page {
         context,
         turns,
         options: query.options,
     };
-    let Some(bytes) = long else {
-        return Ok(reply(page.render(&shared)?));
-    };
-    reply_long(&shared, bytes, move |shared| page.render(shared)).await
+    reply_rendered(&shared, size, move |shared, limit| {
+        page.render(shared, limit)
+    })
+    .await
 }
 
 /// The turns that end at the head as the page's `meta` shows it, though the head may have moved
@@ -74,30 +86,99 @@ fn head_turns(
     Ok(shared.store.store().up_to(head, limit)?)
 }
 
-/// About what it takes to show turns whose page is long: their payloads, their text, and its copy.
-fn long(turns: &[Turn]) -> Option<usize> {
-    let bytes: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
-    let is_long = turns.len() > BLOCKING_FROM_TURNS || bytes >= LARGE_FROM_BYTES;
-    is_long.then_some(RENDERED_PER_BYTE * (bytes + turns.len() * TURN_TEXT_BYTES))
+/// How long a text will be.
+#[derive(Debug, Clone, Copy)]
+struct TextSize {
+    /// About, if the payloads are ordinary.
+    expected: usize,
+    /// At most; a longer one is cut or an error.
+    max: usize,
+    /// The largest payload, which is unpacked while its text is written.
+    payload_bytes: usize,
 }
 
-/// Makes a long answer on another thread; its permit is free when it has been sent.
-async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
+impl TextSize {
+    fn of(turns: &[Turn], max: usize) -> Self {
+        let payloads: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
+        let mut expected = payloads + payloads / 2 + turns.len() * TURN_TEXT_BYTES;
+        if turns.len() > BLOCKING_FROM_TURNS {
+            expected = expected.max(LARGE_FROM_BYTES);
+        }
+        let largest = turns.iter().map(|turn| turn.raw_len).max();
+        Self {
+            expected,
+            max,
+            payload_bytes: largest.unwrap_or(0) as usize,
+        }
+    }
+}
+
+/// Answers with a text that `render` writes within a limit. A text that turns out to be longer is
+/// written again with more memory: what it needs is known only when it is written.
+async fn reply_rendered<F>(
+    shared: &Arc<Shared>,
+    size: TextSize,
+    render: F,
+) -> Result<Response, ApiError>
 where
-    F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
+    F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
 {
-    let permit = shared
-        .memory
-        .acquire(bytes.min(RENDERED_PER_BYTE * shared.config.limits.page_bytes_max))
-        .await?;
+    let expected = size.expected.min(shared.config.limits.page_bytes_max);
+    let first = expected.max(LARGE_FROM_BYTES);
+    let largest = (shared.memory.total_bytes() / MEMORY_PER_TEXT_BYTE).max(2 * first);
+    let largest = largest.min(size.max);
+    let mut limit = TextLimit {
+        bytes_max: first.min(largest),
+        is_last: first >= largest,
+    };
+    if expected < LARGE_FROM_BYTES {
+        match render(shared, limit) {
+            Ok(text) => return Ok(reply(text)),
+            Err(RenderError::Failed(error)) => return Err(error),
+            Err(RenderError::NeedsMemory) => limit = next_limit(limit, largest),
+        }
+    }
+    let render = Arc::new(render);
+    loop {
+        let bytes = size.payload_bytes + MEMORY_PER_TEXT_BYTE * limit.bytes_max;
+        let permit = shared.memory.acquire(bytes).await?;
+        if let Some(text) = render_large(shared, limit, permit, Arc::clone(&render)).await? {
+            return Ok(reply(text));
+        }
+        limit = next_limit(limit, largest);
+    }
+}
+
+fn next_limit(limit: TextLimit, largest: usize) -> TextLimit {
+    let bytes_max = (limit.bytes_max * NEXT_LIMIT_FACTOR).min(largest);
+    TextLimit {
+        bytes_max,
+        is_last: bytes_max == largest,
+    }
+}
+
+/// Writes a text on another thread, under a permit for all that the limit allows. The text keeps
+/// the part of it that it needs until it has been sent. None if it needs a larger limit; then the
+/// permit is free again, so that requests that wait for more never wait for each other.
+async fn render_large<F>(
+    shared: &Arc<Shared>,
+    limit: TextLimit,
+    permit: MemoryPermit,
+    render: Arc<F>,
+) -> Result<Option<Bytes>, ApiError>
+where
+    F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
+{
     let reader = Arc::clone(shared);
-    // The text is copied so that its own memory is freed where it was made. See `LargeBuffer`.
-    let text = shared.work_on_large(move || {
-        let text = render(&reader)?;
-        Ok(LargeBuffer::copy_of(text.as_bytes())
-            .map_err(|_| ReadError::NoMemory(text.len() as u64))?)
-    });
-    Ok(reply(permit.hold(text.await?)))
+    let write = move || {
+        let text = match render(&reader, limit) {
+            Ok(text) => text,
+            Err(RenderError::NeedsMemory) => return Ok(None),
+            Err(RenderError::Failed(error)) => return Err(error),
+        };
+        permit.hold_copy(text).map(Some)
+    };
+    shared.work_on_large(write).await
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.
@@ -109,15 +190,23 @@ pub(crate) async fn show(
     At(id): At<TurnId>,
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
+    show_within(shared, id, query, usize::MAX).await
+}
+
+/// The same, with a text of at most about `text_bytes_max`.
+pub(crate) async fn show_within(
+    shared: Arc<Shared>,
+    id: TurnId,
+    query: TurnQuery,
+    text_bytes_max: usize,
+) -> Result<Response, ApiError> {
     let turn = shared.store.store().turn(id)?;
     shared
         .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
         .await?;
-    let Some(bytes) = long(std::slice::from_ref(&turn)) else {
-        return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
-    };
-    reply_long(&shared, bytes, move |shared| {
-        Renderer::new(shared, &query.options)?.one(&turn)
+    let size = TextSize::of(std::slice::from_ref(&turn), text_bytes_max);
+    reply_rendered(&shared, size, move |shared, limit| {
+        Renderer::new(shared, &query.options, limit)?.one(&turn)
     })
     .await
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::{list_at, number_of, text_at, text_of};
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{Cast, print_entry, world_path};
+use crate::ledger::{Cast, OPERATOR, print_entry, world_path};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::date_text;
@@ -147,13 +147,14 @@ pub(super) async fn run_world_audit(
     args: &WorldAuditArgs,
     app: &mut App,
 ) -> Result<()> {
+    let cast = Cast::load(http, &args.world).await?;
     let mut cursor: Option<String> = None;
     loop {
         let call =
             Call::get(world_path(&args.world, "/audit/lines")).query_if("cursor", cursor.as_ref());
         let page = http.json(call).await?;
         for line in list_at(&page, "/lines") {
-            print_audit_line(line, app)?;
+            print_audit_line(line, &cast, app)?;
         }
         cursor = text_at(&page, "/next_cursor");
         if cursor.is_none() {
@@ -162,21 +163,44 @@ pub(super) async fn run_world_audit(
     }
 }
 
-fn print_audit_line(line: &Value, app: &mut App) -> Result<()> {
+/// How the audit names the owner, who is the operator.
+const OWNER_PRINCIPAL: &str = "owner";
+
+fn print_audit_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(line);
     }
     let when = app.out.paint(Style::Faint, &date_text(text_of(line, "at")));
     let what = app.out.paint(Style::Name, text_of(line, "what"));
-    let details = line
-        .get("details")
-        .map(Value::to_string)
-        .unwrap_or_default();
+    let who = match text_of(line, "principal") {
+        OWNER_PRINCIPAL => cast.display_name(OPERATOR),
+        principal => principal,
+    };
+    let mut details = line.get("details").cloned().unwrap_or_default();
+    name_operator(&mut details, cast);
     app.out.line(format!(
         "{when} {} {what} {}",
-        text_of(line, "principal"),
-        printable(&details)
+        printable(who),
+        printable(&details.to_string())
     ))
+}
+
+/// Replaces the operator's id by the label, also as a part of a path such as `/views/GEORGE`.
+fn name_operator(details: &mut Value, cast: &Cast) {
+    match details {
+        Value::String(text) => {
+            let parts: Vec<&str> = text
+                .split('/')
+                .map(|part| cast.display_name(part))
+                .collect();
+            *text = parts.join("/");
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| name_operator(item, cast)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| name_operator(field, cast)),
+        _ => {}
+    }
 }
 
 pub(super) async fn run_world_export(
