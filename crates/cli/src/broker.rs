@@ -1,7 +1,7 @@
-//! How a command reaches the broker, and how it tells what the broker refused.
+//! How a command reaches the broker, and how it explains the broker's refusals.
 
 pub(crate) mod fit;
-pub(crate) mod name;
+pub(crate) mod known_sessions;
 pub(crate) mod outlets;
 pub(crate) mod serve;
 pub(crate) mod store_link;
@@ -16,11 +16,11 @@ use turnkeep_types::broker::{Reason, Role, TurnForm};
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 
-/// A sink may be slow; the broker gives up on it before this.
+/// How long a command waits for the broker. The broker gives up on a slow sink before this.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(45);
 
-/// Where the broker's socket is.
-pub(crate) fn socket() -> Result<PathBuf> {
+/// The path of the broker's socket.
+pub(crate) fn broker_socket_path() -> Result<PathBuf> {
     let dir = runtime_dir().ok_or_else(|| {
         Failure::new("XDG_RUNTIME_DIR is not set to an absolute path, so there is no place for the broker")
             .hint("log in through the desktop or `loginctl`, or set it to a directory of your own, mode 0700")
@@ -29,12 +29,13 @@ pub(crate) fn socket() -> Result<PathBuf> {
 }
 
 /// Connects to the broker.
-pub(crate) fn connect() -> Result<Connection> {
-    Connection::open(&socket()?, Role::Client, ANSWER_WITHIN).map_err(explained)
+pub(crate) fn connect_to_broker() -> Result<Connection> {
+    Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)
+        .map_err(explain_broker_error)
 }
 
-/// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were
-/// kept and else the content.
+/// Delivers a turn's text. With `raw`, delivers the terminal's own bytes, or the content if those
+/// were not kept.
 pub(crate) fn deliver_as<T>(
     raw: bool,
     mut deliver: impl FnMut(TurnForm) -> Result<T, BrokerError>,
@@ -43,17 +44,18 @@ pub(crate) fn deliver_as<T>(
         return deliver(TurnForm::Text);
     }
     match deliver(TurnForm::Raw) {
+        // Only sessions with --keep-raw have raw bytes. The content is the next best form of them.
         Err(error) if error.reason() == Some(Reason::NoRaw) => deliver(TurnForm::Content),
         done => done,
     }
 }
 
-/// The error with what to do about it.
+/// The error with a hint.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is what an error is mapped with"
 )]
-pub(crate) fn explained(error: BrokerError) -> anyhow::Error {
+pub(crate) fn explain_broker_error(error: BrokerError) -> anyhow::Error {
     let hint = match (&error, error.reason()) {
         (BrokerError::Unreachable { .. }, _) => {
             "start it with `turnkeep broker`, or with everything else by `turnkeep up`"
@@ -82,13 +84,14 @@ pub(crate) fn explained(error: BrokerError) -> anyhow::Error {
             "answer it in its terminal first, or paste all the same with --force"
         }
         (_, Some(Reason::Busy)) => "try again in a moment",
-        _ => return Failure::new(plain(&error)).into(),
+        // The other reasons explain themselves, or the person can do nothing about them.
+        _ => return Failure::new(describe_refusal(&error)).into(),
     };
-    Failure::new(plain(&error)).hint(hint).into()
+    Failure::new(describe_refusal(&error)).hint(hint).into()
 }
 
-/// The broker's word as a sentence.
-fn plain(error: &BrokerError) -> String {
+/// The broker's refusal as a sentence, with the protocol's word for it.
+fn describe_refusal(error: &BrokerError) -> String {
     let BrokerError::Refused(refusal) = error else {
         return error.to_string();
     };

@@ -1,8 +1,8 @@
-//! What may stand at the end of a command line that is being typed.
+//! Decides what may come next on a command line that is being typed.
 //!
-//! The command line's own definition says which commands and options there are, and by the names of
-//! its values which kind of thing is wanted. What things there are is looked up by
-//! [`crate::commands`].
+//! The definition of the command line has the commands and options. The names of its values say
+//! which kind of thing is wanted, such as `SESSION`. The command `complete` looks up the things of
+//! that kind.
 
 use clap::{Arg, Command};
 
@@ -28,42 +28,39 @@ pub(crate) enum ValueKind {
     Sinks,
 }
 
-/// What may stand in the place of the last of these words. The first is the program's name.
-pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
+/// What may replace the last of these words. The first word is the program's name.
+pub(crate) fn complete_line(cli: &Command, words: &[String]) -> Completion {
     let Some((current, before)) = words.split_last() else {
         return Completion::Anything;
     };
-    let place = Place::find(cli, before);
+    let place = CursorPlace::find(cli, before);
+    // Behind `--` the words belong to the wrapped program, whose options are unknown.
     if place.is_foreign {
         return Completion::Anything;
     }
     if let Some(option) = place.waiting {
         return values_of(option);
     }
+    // In `--option=va` the option is complete and only its value is typed.
     if let Some((option, _)) = current.split_once('=') {
-        // A shell completes what stands behind the last sign by itself.
-        return place.option(option).map_or(Completion::Anything, values_of);
+        return place
+            .find_option(option)
+            .map_or(Completion::Anything, values_of);
     }
     if current.starts_with('-') {
-        return Completion::Words(place.options());
+        return Completion::Words(place.option_names());
     }
-    let commands: Vec<String> = place
-        .command
-        .get_subcommands()
-        .filter(|sub| !sub.is_hide_set())
-        .map(|sub| sub.get_name().to_owned())
-        .collect();
+    let commands = place.subcommand_names();
     if !commands.is_empty() {
         return Completion::Words(commands);
     }
-    let mut positionals = place.command.get_positionals();
-    let last = place.command.get_positionals().last();
-    let wanted = positionals.nth(place.positionals).or(last);
-    wanted.map_or(Completion::Anything, values_of)
+    place
+        .next_positional()
+        .map_or(Completion::Anything, values_of)
 }
 
 /// Where in the command line the cursor is.
-struct Place<'a> {
+struct CursorPlace<'a> {
     command: &'a Command,
     /// Options of the commands around it that may stand here too.
     globals: Vec<&'a Arg>,
@@ -75,7 +72,7 @@ struct Place<'a> {
     is_foreign: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CursorPlace<'a> {
     fn find(cli: &'a Command, before: &[String]) -> Self {
         let mut place = Self {
             command: cli,
@@ -85,21 +82,23 @@ impl<'a> Place<'a> {
             is_foreign: false,
         };
         for word in before.iter().skip(1) {
-            place.take(word);
+            place.read_word(word);
         }
         place
     }
 
-    fn take(&mut self, word: &str) {
+    fn read_word(&mut self, word: &str) {
+        // The value of an option is no command and no option, whatever it looks like.
         if self.waiting.take().is_some() || self.is_foreign {
             return;
         }
         if word == "--" {
             self.is_foreign = true;
+        // A single `-` is a value: it means standard input.
         } else if word.starts_with('-') && word.len() > 1 {
             let takes_value = |option: &&Arg| option.get_action().takes_values();
             self.waiting = self
-                .option(word)
+                .find_option(word)
                 .filter(|_| !word.contains('='))
                 .filter(takes_value);
         } else if let Some(sub) = self
@@ -118,6 +117,21 @@ impl<'a> Place<'a> {
         }
     }
 
+    fn subcommand_names(&self) -> Vec<String> {
+        let visible = self.command.get_subcommands();
+        visible
+            .filter(|sub| !sub.is_hide_set())
+            .map(|sub| sub.get_name().to_owned())
+            .collect()
+    }
+
+    /// The argument at the cursor. The last one may take any number of values.
+    fn next_positional(&self) -> Option<&'a Arg> {
+        let mut arguments = self.command.get_positionals();
+        let last = self.command.get_positionals().last();
+        arguments.nth(self.positionals).or(last)
+    }
+
     fn all_options(&self) -> impl Iterator<Item = &'a Arg> {
         let own = self
             .command
@@ -128,18 +142,19 @@ impl<'a> Place<'a> {
     }
 
     /// The option that is written so.
-    fn option(&self, word: &str) -> Option<&'a Arg> {
+    fn find_option(&self, word: &str) -> Option<&'a Arg> {
         let word = word.split('=').next().unwrap_or(word);
         self.all_options()
             .find(|arg| match word.strip_prefix("--") {
                 Some(long) => arg.get_long() == Some(long),
                 None => word
                     .strip_prefix('-')
+                    // Short options may be joined, as in `-fn`: only the last can take a value.
                     .is_some_and(|short| arg.get_short() == short.chars().last()),
             })
     }
 
-    fn options(&self) -> Vec<String> {
+    fn option_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .all_options()
             .filter_map(|arg| arg.get_long())
@@ -152,8 +167,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What an option or an argument takes. Its value's name says so, which is also what the help
-/// shows.
+/// What an option or an argument takes. The name of its value says so; the help shows the same name.
 fn values_of(arg: &Arg) -> Completion {
     let possible: Vec<String> = arg
         .get_possible_values()
@@ -164,15 +178,10 @@ fn values_of(arg: &Arg) -> Completion {
         return Completion::Words(possible);
     }
     let id = arg.get_id().as_str();
-    let name = arg
-        .get_value_names()
-        .and_then(<[_]>::first)
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let name = if name.is_empty() {
-        id.to_uppercase()
-    } else {
-        name
+    // Without a name of its own, a value is called after its argument, as in clap's help.
+    let name = match arg.get_value_names() {
+        Some([name, ..]) => name.to_string(),
+        _ => id.to_uppercase(),
     };
     match name.as_str() {
         "SESSION" | "SESSION[:NUMBER]" => Completion::Values(ValueKind::Sessions),
@@ -192,7 +201,7 @@ mod tests {
 
     fn check(line: &str, expect: &Completion) {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        assert_eq!(complete(&command_line(), &words), *expect, "{line:?}");
+        assert_eq!(complete_line(&command_line(), &words), *expect, "{line:?}");
     }
 
     #[test]
@@ -239,7 +248,7 @@ mod tests {
     fn commands_options_and_possible_values_are_words() {
         let words = |line: &str| {
             let typed: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            match complete(&command_line(), &typed) {
+            match complete_line(&command_line(), &typed) {
                 Completion::Words(words) => words,
                 other => panic!("{line:?}: {other:?}"),
             }

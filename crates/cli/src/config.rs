@@ -1,10 +1,10 @@
-//! Configuration in two stages: what was said where (flags, environment, file), then one resolved
-//! value each.
+//! The configuration, in two stages: raw values from flags, environment and file, then one resolved
+//! value for each setting.
 //!
-//! Flags win over `TURNKEEP_*` variables, those over the TOML file, that over the default. Every
-//! resolved value remembers where it came from, for `turnkeep config show`. Nothing below this
-//! module reads the environment. A value that does not parse is an error that names its place; so
-//! is a key in the file that means nothing.
+//! A flag wins over a `TURNKEEP_*` variable, a variable over the TOML file, the file over the
+//! default. Every resolved value remembers its source, for `turnkeep config show`. Code below this
+//! module does not read the environment. A value that does not parse is an error that names its
+//! source. An unknown key in the file is an error too.
 
 mod broker;
 mod desktop;
@@ -18,14 +18,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
 use turnkeep_session::detector::Presets;
 use turnkeep_store::Durability;
 use turnkeep_types::Limits;
 
 pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
-pub(crate) use setting::{Setting, Source};
+pub(crate) use setting::{Setting, SettingRow, durability_text};
 
 use crate::failure::Failure;
 use setting::Sources;
@@ -147,13 +146,14 @@ pub(crate) struct Config {
 /// The environment as a function, so that tests can give their own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The variable that says who asks.
+/// The variable with the caller's token.
 const TOKEN_VARIABLE: &str = "TURNKEEP_TOKEN";
 
-/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home
-/// that is not named is the one that the system knows for the user. The token's variable counts
-/// though it is empty: without one the owner's is taken, so that a secret that was lost would open
-/// everything.
+/// Reads the process's environment. A variable that is empty or not UTF-8 counts as absent. `HOME`
+/// falls back to the user's home in the system's database.
+///
+/// The token's variable counts even if it is empty. An absent token means the owner's token, so an
+/// empty one, probably a secret that was lost, would otherwise open everything.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     if name == TOKEN_VARIABLE {
         return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
@@ -178,30 +178,33 @@ impl Config {
         env: Environment<'_>,
     ) -> Result<Self> {
         let path = file_path(reach, env)?;
+        // A file that the person named must exist. The default file need not.
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
-        let mut raw = file::read(&path, must_exist)?;
+        let mut raw = file::read_file(&path, must_exist)?;
         let presets = raw.take_presets(&path)?;
         let from = Sources { env, file: &path };
         let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
         let config = Self {
             data: from
-                .path("data", reach.data.clone(), raw.data)?
-                .or_else(|| default_data(env))?,
+                .find_path("data", reach.data.clone(), raw.data)?
+                .or_else(|| default_data_dir(env))?,
             server: from
-                .text("server", reach.server.clone(), raw.server)
+                .find_text("server", reach.server.clone(), raw.server)
                 .optional(),
-            token: from.text("token", reach.token.clone(), None).optional(),
+            token: from
+                .find_text("token", reach.token.clone(), None)
+                .optional(),
             tls_ca: from
-                .path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
+                .find_path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
                 .optional(),
             listen: from
-                .with("listen", serve.listen, raw.listen, setting::parse_addr)?
-                .or(loopback(9009)),
+                .find_with("listen", serve.listen, raw.listen, setting::parse_addr)?
+                .or(loopback_addr(9009)),
             http: from
-                .with("http", serve.http, raw.http, setting::parse_addr)?
-                .or(loopback(9010)),
+                .find_with("http", serve.http, raw.http, setting::parse_addr)?
+                .or(loopback_addr(9010)),
             durability: from
-                .with(
+                .find_with(
                     "durability",
                     serve.durability,
                     raw.durability,
@@ -209,23 +212,23 @@ impl Config {
                 )?
                 .or(Durability::Fsync),
             memory_budget: from
-                .with(
+                .find_with(
                     "memory-budget",
                     serve.memory_budget,
                     raw.memory_budget,
                     memory::parse_budget,
                 )?
                 .or_else(|| Ok(memory::default_budget_bytes()))?,
-            strict_types: from.switch("strict-types", serve.strict_types, raw.strict_types)?,
-            no_auth: from.switch("no-auth", serve.no_auth, raw.no_auth)?,
+            strict_types: from.find_switch("strict-types", serve.strict_types, raw.strict_types)?,
+            no_auth: from.find_switch("no-auth", serve.no_auth, raw.no_auth)?,
             tls_cert: from
-                .path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
+                .find_path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
                 .optional(),
             tls_key: from
-                .path("tls-key", serve.tls_key.clone(), raw.tls_key)?
+                .find_path("tls-key", serve.tls_key.clone(), raw.tls_key)?
                 .optional(),
-            allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
-            allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
+            allow_host: from.find_list("allow-host", &serve.allow_host, raw.allow_host),
+            allow_origin: from.find_list("allow-origin", &serve.allow_origin, raw.allow_origin),
             broker: raw.broker.unwrap_or_default().resolve(from)?,
             desktop: raw.desktop.unwrap_or_default().resolve(from)?,
             limits: limit_settings.limits(),
@@ -233,11 +236,12 @@ impl Config {
             presets,
             file: path.clone(),
         };
-        config.check()?;
+        config.check_tls_pair()?;
         Ok(config)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_tls_pair(&self) -> Result<()> {
+        // One without the other would silently serve without TLS.
         if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
             return Ok(());
         }
@@ -247,57 +251,41 @@ impl Config {
             .into())
     }
 
-    /// Every setting as its name, its value and where it came from. The token's text is never
-    /// shown.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
-        let limits = self.limit_settings.rows().into_iter();
-        let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
-        self.settings()
-            .into_iter()
-            .chain(self.broker.rows())
-            .chain(self.desktop.rows())
-            .chain(limits)
-            .collect()
+    /// Every setting, for `config show`. The token's text is never shown.
+    pub(crate) fn rows(&self) -> Vec<SettingRow> {
+        let mut rows = self.general_rows();
+        rows.extend(self.broker.rows());
+        rows.extend(self.desktop.rows());
+        rows.extend(self.limit_settings.rows());
+        rows
     }
 
-    fn settings(&self) -> Vec<(&'static str, Value, Source)> {
+    fn general_rows(&self) -> Vec<SettingRow> {
         let token = self
             .token
             .as_ref()
             .map(|token| token.as_ref().map(|_| "(set)"));
+        let durability = self.durability.as_ref().map(|kind| durability_text(*kind));
         vec![
-            row("data", &self.data),
-            row("server", &self.server),
-            row("token", &token),
-            row("tls_ca", &self.tls_ca),
-            row("listen", &self.listen),
-            row("http", &self.http),
-            row(
-                "durability",
-                &self
-                    .durability
-                    .as_ref()
-                    .map(|kind| setting::durability_text(*kind)),
-            ),
-            row("memory_budget", &self.memory_budget),
-            row("strict_types", &self.strict_types),
-            row("no_auth", &self.no_auth),
-            row("tls_cert", &self.tls_cert),
-            row("tls_key", &self.tls_key),
-            row("allow_host", &self.allow_host),
-            row("allow_origin", &self.allow_origin),
+            self.data.to_row("data"),
+            self.server.to_row("server"),
+            token.to_row("token"),
+            self.tls_ca.to_row("tls_ca"),
+            self.listen.to_row("listen"),
+            self.http.to_row("http"),
+            durability.to_row("durability"),
+            self.memory_budget.to_row("memory_budget"),
+            self.strict_types.to_row("strict_types"),
+            self.no_auth.to_row("no_auth"),
+            self.tls_cert.to_row("tls_cert"),
+            self.tls_key.to_row("tls_key"),
+            self.allow_host.to_row("allow_host"),
+            self.allow_origin.to_row("allow_origin"),
         ]
     }
 }
 
-fn row<T: serde::Serialize>(
-    name: &'static str,
-    setting: &Setting<T>,
-) -> (&'static str, Value, Source) {
-    (name, json!(setting.value), setting.source.clone())
-}
-
-fn loopback(port: u16) -> SocketAddr {
+fn loopback_addr(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
@@ -309,16 +297,17 @@ fn file_path(reach: &ReachFlags, env: Environment<'_>) -> Result<PathBuf> {
     {
         return Ok(path);
     }
-    Ok(home(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
+    Ok(xdg_dir(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
 }
 
-fn default_data(env: Environment<'_>) -> Result<PathBuf> {
-    Ok(home(env, "XDG_DATA_HOME", ".local/share")?.join("turnkeep"))
+fn default_data_dir(env: Environment<'_>) -> Result<PathBuf> {
+    Ok(xdg_dir(env, "XDG_DATA_HOME", ".local/share")?.join("turnkeep"))
 }
 
-fn home(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
+fn xdg_dir(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
     let named = env(variable)
         .map(PathBuf::from)
+        // The XDG specification says that a relative path is to be ignored.
         .filter(|path| path.is_absolute());
     let found = named.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(below_home)));
     found.ok_or_else(|| {

@@ -1,9 +1,8 @@
-//! The data directory as the command line knows it: its permissions, its token, and the note that a
-//! running server leaves there.
+//! The data directory: its permissions, its token, and the note that a running server leaves there.
 //!
-//! A directory that is made here is its owner's alone (0700); one that was there keeps its mode.
-//! The token and the note are their owner's alone (0600) in either. Both are written beside their
-//! place and renamed, so a reader finds a whole file or none.
+//! A new directory gets mode 0700. An existing one keeps its mode. The token and the note get mode
+//! 0600 in both cases. Both are written under another name and renamed, so a reader finds a whole
+//! file or none.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,7 +18,7 @@ use turnkeep_journal::{DataDirLock, LockError};
 use crate::failure::Failure;
 use crate::token_file;
 
-/// What to do when this user may not.
+/// The hint for a directory that this user may not use.
 pub(crate) const DENIED_HINT: &str =
     "run the command as the user who owns it, or name another data directory with --data DIR";
 
@@ -41,7 +40,7 @@ pub(crate) struct ServerNote {
     /// The certificate that it shows, when it speaks TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Whether it ends with an agent that started it for itself.
+    /// Whether the server belongs to an agent and ends with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) passing: bool,
 }
@@ -62,6 +61,7 @@ impl DataDir {
 
     /// Whether a store was ever started here, even if nothing was written to it.
     pub(crate) fn is_store(&self) -> bool {
+        // A server makes the token before its first write makes the log.
         self.has_log() || self.path.join("token").is_file()
     }
 
@@ -70,13 +70,15 @@ impl DataDir {
         self.path.join("log").is_dir()
     }
 
-    /// Whether nothing can be written there: the file system is read-only, or this user may not.
+    /// Whether the directory cannot be written: the file system is read-only, or this user lacks
+    /// the permission.
     pub(crate) fn is_read_only(&self) -> bool {
         let parts = [
             self.path.clone(),
             self.path.join("log"),
             self.path.join("index"),
         ];
+        // A part that does not exist yet will be made in one that does.
         let mut existing = parts.iter().filter(|path| path.is_dir());
         existing.any(|path| {
             matches!(
@@ -86,7 +88,7 @@ impl DataDir {
         })
     }
 
-    /// Refuses a directory that an import or a repair has not filled.
+    /// Refuses a directory that an import or a repair began to fill and did not finish.
     pub(crate) fn refuse_unfinished(&self) -> Result<()> {
         if !self.path.join("log/UNFINISHED").exists() {
             return Ok(());
@@ -98,7 +100,7 @@ impl DataDir {
             .into())
     }
 
-    /// Refuses a log that this user may not read: what cannot be read is not damaged.
+    /// Refuses a log that this user may not read. Without this check it would look damaged.
     pub(crate) fn refuse_unreadable(&self) -> Result<()> {
         let log = self.path.join("log");
         let entries = match fs::read_dir(&log) {
@@ -116,18 +118,19 @@ impl DataDir {
         Ok(())
     }
 
-    /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its
-    /// mode.
+    /// Makes the directory with mode 0700. An existing directory keeps its mode, which its owner
+    /// chose.
     pub(crate) fn create(&self) -> Result<()> {
-        private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
+        create_private_dir(&self.path)
+            .with_context(|| format!("cannot create {}", self.path.display()))
     }
 
     /// The token, if there is one.
     pub(crate) fn token(&self) -> Result<Option<String>> {
-        token_file::read(&self.path.join("token"))
+        token_file::read_token(&self.path.join("token"))
     }
 
-    /// The token, made now if there is none.
+    /// The token. Makes one if the directory has none.
     pub(crate) fn ensure_token(&self) -> Result<String> {
         if let Some(token) = self.token()? {
             return Ok(token);
@@ -139,44 +142,46 @@ impl DataDir {
         Ok(token)
     }
 
-    /// What the server that runs here, or ran here and was killed, says about itself.
-    pub(crate) fn note(&self) -> Option<ServerNote> {
+    /// The note of the server that runs here, or that ran here and was killed.
+    pub(crate) fn server_note(&self) -> Option<ServerNote> {
         let bytes = fs::read(self.note_path()).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The note of the process that holds the directory's lock. The note of a killed server
-    /// outlives it, and where that one listened, the server of another store may listen now.
+    /// The note, if the process that wrote it holds the directory's lock. A killed server leaves its
+    /// note behind, and another store's server may listen at that address by now.
     pub(crate) fn holders_note(&self) -> Option<ServerNote> {
-        let note = self.note()?;
+        let note = self.server_note()?;
         match DataDirLock::acquire(&self.path) {
+            // The lock file names its holder. A free lock means that the writer of the note is
+            // gone.
             Err(LockError::Held { pid, .. }) if pid == note.pid.to_string() => Some(note),
             _ => None,
         }
     }
 
-    /// Leaves a note.
+    /// Writes the note.
     pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
         let path = self.note_path();
         let write = || -> Result<()> {
-            private_dir(&self.path.join("run"))?;
+            create_private_dir(&self.path.join("run"))?;
             write_private(&path, &serde_json::to_vec(note)?)
         };
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Takes the note away, if there is one.
+    /// Removes the note, if there is one.
     pub(crate) fn remove_note(&self) {
         match fs::remove_file(self.note_path()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                tracing::warn!(%error, "the note of a server cannot be taken away");
+                tracing::warn!(%error, "the note of a server cannot be removed");
             }
             _ => {}
         }
     }
 
-    /// The failure of a command that needs a store where there is none.
-    pub(crate) fn missing(&self) -> anyhow::Error {
+    /// The failure of a command that needs a store in this directory and finds none.
+    pub(crate) fn missing_store_error(&self) -> anyhow::Error {
         if let Err(error) = fs::read_dir(&self.path)
             && let Err(denied) = refuse_denied(&self.path, &error)
         {
@@ -192,7 +197,7 @@ impl DataDir {
     }
 }
 
-/// Fails if an error means that this user may not.
+/// Fails if an error means that this user lacks the permission.
 fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
     if error.kind() != ErrorKind::PermissionDenied {
         return Ok(());
@@ -204,7 +209,7 @@ fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
     )
 }
 
-fn private_dir(path: &Path) -> io::Result<()> {
+fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -233,7 +238,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(written?)
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes that cannot be guessed.
 pub(crate) fn random_bytes() -> Result<[u8; 32]> {
     let mut random = [0; 32];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random));
@@ -265,13 +270,13 @@ mod tests {
             passing: false,
         };
         dir.leave_note(&note).unwrap();
-        assert_eq!(dir.note(), Some(note));
+        assert_eq!(dir.server_note(), Some(note));
         assert_eq!(mode(dir.path()), 0o700);
         assert_eq!(mode(&dir.path().join("token")), 0o600);
         assert_eq!(mode(&dir.path().join("run")), 0o700);
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
-        assert_eq!(dir.note(), None);
+        assert_eq!(dir.server_note(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the environment says about the desktop, read once and handed over as values.
+//! Reads the desktop's settings from the environment, once, and passes them on as values.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) fn runtime_dir() -> Option<PathBuf> {
 }
 
 /// The desktop around this process.
-pub(crate) fn surroundings() -> DesktopEnvironment {
+pub(crate) fn desktop_environment() -> DesktopEnvironment {
     let terminal = Path::new("/dev/tty");
     DesktopEnvironment {
         display: process_environment("DISPLAY"),
@@ -22,6 +22,7 @@ pub(crate) fn surroundings() -> DesktopEnvironment {
         tmux: process_environment("TMUX"),
         // The broker's directory, which only this user may enter.
         runtime_dir: runtime_dir().unwrap_or_default().join("turnkeep"),
+        // Opening proves that there is a controlling terminal: the path exists without one, too.
         terminal: std::fs::OpenOptions::new()
             .write(true)
             .open(terminal)

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::http::Refused;
+use crate::http::HttpRefusal;
 
-/// An error that knows what the person may do about it.
+/// An error with a hint for the person.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
@@ -42,17 +42,19 @@ impl Failure {
     }
 }
 
-/// A command that did its work and found something wrong, which it has already said.
+/// The error of a check that worked, found problems and has already printed them. Only the exit code
+/// is left to set.
 #[derive(Debug, thiserror::Error)]
 #[error("the check found problems")]
-pub(crate) struct Unsound;
+pub(crate) struct ProblemsReported;
 
-/// Tells the person, or the program that asked for JSON, about an error and chooses the exit code.
-pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
+/// Prints an error, as text or as JSON, and chooses the exit code.
+pub(crate) fn report_error(error: &anyhow::Error, is_json: bool) -> ExitCode {
+    // `turnkeep log 1 | head -1` has done what the person wanted.
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    if error.is::<Unsound>() {
+    if error.is::<ProblemsReported>() {
         return ExitCode::from(1);
     }
     let failure = error
@@ -60,10 +62,10 @@ pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
         .find_map(|cause| cause.downcast_ref::<Failure>());
     let refused = error
         .chain()
-        .find_map(|cause| cause.downcast_ref::<Refused>());
+        .find_map(|cause| cause.downcast_ref::<HttpRefusal>());
     let hint = failure.and_then(|failure| failure.hint.clone());
     let hint = hint
-        .or_else(|| refused.and_then(Refused::hint))
+        .or_else(|| refused.and_then(HttpRefusal::hint))
         .or_else(|| io_hint(error));
     if is_json {
         eprintln!("{}", json!({ "error": format!("{error:#}"), "hint": hint }));
@@ -78,12 +80,15 @@ pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
     })
 }
 
-/// Ends the command because of its command line, or because that asked for help.
+/// Ends the command because its command line is wrong or asks for help.
 pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
+    // Help and version go to standard output as text, also with --json.
     if !is_json || !error.use_stderr() {
         error.exit()
     }
     let said = error.render().to_string();
+    // clap separates the error, its tip and the usage by empty lines; only the first two are useful
+    // in JSON.
     let mut parts = said
         .trim()
         .split("\n\n")
@@ -94,7 +99,7 @@ pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// What to do about a file that cannot be had.
+/// The hint for an I/O error that has none of its own.
 fn io_hint(error: &anyhow::Error) -> Option<String> {
     let io = error
         .chain()
@@ -111,7 +116,7 @@ fn io_hint(error: &anyhow::Error) -> Option<String> {
     }
 }
 
-/// Whether whoever read our output has gone, which is no failure of ours.
+/// Whether the reader of our output has closed the pipe, as `head` does. That is not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<OutputError>();
     io.is_some_and(|error| error.0.kind() == ErrorKind::BrokenPipe)

@@ -1,7 +1,7 @@
-//! A directory that an import or a repair fills.
+//! The directory that an import or a repair fills.
 //!
-//! Before, it holds nothing but what a server makes before its first write. If the filling fails,
-//! it is as it was: what was made here goes away again.
+//! It must be empty, apart from the files that a server makes before its first write. If the import
+//! or the repair fails, the directory is left as it was: everything that was made here is removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,21 @@ use crate::runtime::block_on;
 
 const EMPTY_HINT: &str = "name a directory that is empty or not there yet";
 
-/// A locked, empty data directory, until it is kept.
+/// A locked, empty data directory. Dropping it removes what was made, unless it was kept.
 pub(crate) struct FreshDir {
     dir: DataDir,
-    /// What was not there before, in the order in which it is taken away.
+    /// The files and directories that did not exist before, in the order of their removal.
     made: Vec<PathBuf>,
     keep: bool,
     _lock: DataDirLock,
 }
 
 impl FreshDir {
-    /// Makes the directory if need be and locks it; refuses one that holds anything.
-    pub(crate) fn take(dir: DataDir) -> Result<Self> {
+    /// Makes the directory if it does not exist, and locks it. Refuses a directory with content.
+    pub(crate) fn prepare(dir: DataDir) -> Result<Self> {
         refuse_content(&dir)?;
         let path = std::path::absolute(dir.path()).context("cannot name the data directory")?;
+        // The order matters for the removal: first the content, then the directories around it.
         let files = ["log", "LOCK"].map(|name| path.join(name));
         let folders = path.ancestors().map(Path::to_owned);
         let made: Vec<_> = files
@@ -37,7 +38,7 @@ impl FreshDir {
             .chain(folders)
             .filter(|path| !path.exists())
             .collect();
-        let locked = dir.create().and_then(|()| block_on(local::lock(&dir)));
+        let locked = dir.create().and_then(|()| block_on(local::lock_dir(&dir)));
         match locked {
             Ok(lock) => Ok(Self {
                 dir,
@@ -46,7 +47,7 @@ impl FreshDir {
                 _lock: lock,
             }),
             Err(error) => {
-                remove(&made);
+                remove_made(&made);
                 Err(error)
             }
         }
@@ -56,7 +57,7 @@ impl FreshDir {
         &self.dir
     }
 
-    /// The filling is done.
+    /// Keeps the directory, because it is complete.
     pub(crate) fn keep(mut self) {
         self.keep = true;
     }
@@ -65,13 +66,14 @@ impl FreshDir {
 impl Drop for FreshDir {
     fn drop(&mut self) {
         if !self.keep {
-            remove(&self.made);
+            remove_made(&self.made);
         }
     }
 }
 
-/// Takes away what was made. Only the log has content; a directory that others use meanwhile stays.
-fn remove(made: &[PathBuf]) {
+/// Removes what was made. Only the log is removed with its content. Every other directory must be
+/// empty: if another program has started to use it, it stays.
+fn remove_made(made: &[PathBuf]) {
     for path in made.iter().filter(|path| path.exists()) {
         let removed = match path.file_name().and_then(|name| name.to_str()) {
             Some("log") if path.is_dir() => fs::remove_dir_all(path),
@@ -79,7 +81,7 @@ fn remove(made: &[PathBuf]) {
             _ => fs::remove_dir(path),
         };
         if let Err(error) = removed {
-            tracing::warn!(path = %path.display(), %error, "cannot be taken away again");
+            tracing::warn!(path = %path.display(), %error, "cannot be removed again");
         }
     }
 }
@@ -100,6 +102,7 @@ fn refuse_content(dir: &DataDir) -> Result<()> {
         let name = entry
             .with_context(|| format!("cannot read {}", path.display()))?
             .file_name();
+        // A server that stopped before its first write leaves these.
         if !["LOCK", "token", "run"].iter().any(|ours| name == *ours) {
             let name = name.to_string_lossy();
             let failure = Failure::new(format!("{} is not empty: it holds {name}", path.display()));

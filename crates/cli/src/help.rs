@@ -1,9 +1,8 @@
-//! The help as a person reads it: commands in groups, and examples that can be copied from a window
-//! of 80 columns.
+//! The layout of the help: commands in groups, and examples that fit into 80 columns.
 //!
-//! The words stand beside the commands. Here they are only laid out, so that no example has to be
-//! fitted by hand: a remark that does not fit behind its command stands above it, and a command
-//! that is too long goes on in the next line behind a backslash.
+//! The texts are beside the commands; this module only lays them out, so no example has to be fitted
+//! by hand. A remark that does not fit after its command is printed above it. A command that is too
+//! long continues on the next line after a backslash.
 
 use clap::Command;
 
@@ -48,18 +47,18 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// The command line with its help laid out.
-pub(crate) fn arranged(cli: Command) -> Command {
+pub(crate) fn arrange_help(cli: Command) -> Command {
     let header = cli.get_styles().get_header();
     let options = format!("{header}Options:{header:#}\n{{options}}");
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{options}{{after-help}}",
-        groups(&cli)
+        command_groups(&cli)
     );
-    fitted(cli.help_template(template))
+    fit_examples(cli.help_template(template))
 }
 
 /// The commands in their groups, each with what it does.
-fn groups(cli: &Command) -> String {
+fn command_groups(cli: &Command) -> String {
     let header = cli.get_styles().get_header();
     let literal = cli.get_styles().get_literal();
     let mut lines = Vec::new();
@@ -69,7 +68,7 @@ fn groups(cli: &Command) -> String {
             let about = cli.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
-            let about = wrapped(&about, COLUMNS - DESCRIPTION_AT);
+            let about = wrap_text(&about, COLUMNS - DESCRIPTION_AT);
             let about = about.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
             lines.push(format!("  {literal}{name}{literal:#}{padding}{about}"));
         }
@@ -80,22 +79,24 @@ fn groups(cli: &Command) -> String {
 }
 
 /// A command and those below it with examples that fit.
-fn fitted(command: Command) -> Command {
+fn fit_examples(command: Command) -> Command {
     let command = match command.get_after_help().map(ToString::to_string) {
-        Some(after) => command.after_help(fit(&after)),
+        Some(after) => command.after_help(fit_text(&after)),
         None => command,
     };
-    command.mut_subcommands(fitted)
+    command.mut_subcommands(fit_examples)
 }
 
 /// A text of examples and paragraphs in 80 columns. Lines that begin with two blanks are examples.
-fn fit(text: &str) -> String {
+fn fit_text(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
+    // A backslash at the end of a line continues it, as in a shell.
     let joined = text.replace("\\\n", "");
     for line in joined.lines() {
+        // An example or an empty line ends the paragraph before it.
         if line.starts_with("  ") || line.is_empty() {
-            lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+            lines.extend(wrap_text(&paragraph.join(" "), COLUMNS));
             paragraph.clear();
         }
         match line.strip_prefix("  ") {
@@ -104,15 +105,15 @@ fn fit(text: &str) -> String {
             None => paragraph.push(line),
         }
     }
-    lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+    lines.extend(wrap_text(&paragraph.join(" "), COLUMNS));
     lines.join("\n")
 }
 
 /// One example as lines that a shell takes as they are.
 fn fit_example(example: &str) -> Vec<String> {
-    let Example { command, remark } = Example::read(example);
+    let Example { command, remark } = Example::parse(example);
     let Some(remark) = remark else {
-        return broken(&command);
+        return break_command(&command);
     };
     let padding = example
         .find(&remark)
@@ -121,16 +122,17 @@ fn fit_example(example: &str) -> Vec<String> {
     let padding = padding.saturating_sub(command.chars().count()).max(2);
     let whole = format!("  {command}{}# {remark}", " ".repeat(padding));
     let tight = format!("  {command}  # {remark}");
+    // The remark keeps its column if it fits there, else it moves next to the command.
     if let Some(line) = [whole, tight]
         .into_iter()
         .find(|line| line.chars().count() <= COLUMNS)
     {
         return vec![line];
     }
-    let above = wrapped(&remark, COLUMNS - "  # ".len())
+    let above = wrap_text(&remark, COLUMNS - "  # ".len())
         .into_iter()
         .map(|line| format!("  # {line}"));
-    above.chain(broken(&command)).collect()
+    above.chain(break_command(&command)).collect()
 }
 
 /// A command, and what is said about it.
@@ -141,7 +143,7 @@ struct Example {
 
 impl Example {
     /// A remark begins behind a `#`, or behind two blanks.
-    fn read(example: &str) -> Self {
+    fn parse(example: &str) -> Self {
         let marks = ["  # ", "  "];
         let found = marks.iter().find_map(|mark| example.split_once(mark));
         let Some((command, remark)) = found else {
@@ -152,7 +154,7 @@ impl Example {
         };
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let remark = words(remark.trim_start_matches([' ', '#']));
-        // Options that were aligned below their command are no remark.
+        // Options that continue the command on another line are not a remark.
         if remark.starts_with('-') {
             return Self {
                 command: format!("{} {remark}", command.trim_end()),
@@ -167,11 +169,12 @@ impl Example {
 }
 
 /// A command in as many lines as it needs, broken between its words.
-fn broken(command: &str) -> Vec<String> {
+fn break_command(command: &str) -> Vec<String> {
     const CONTINUES: &str = " \\";
     let mut lines = vec![String::from(" ")];
     for word in words_of(command) {
         let Some(line) = lines.last_mut() else { break };
+        // A word that is longer than a line still has to go somewhere.
         let is_first = line.trim().is_empty();
         if is_first || line.chars().count() + 1 + word.chars().count() + CONTINUES.len() <= COLUMNS
         {
@@ -208,7 +211,7 @@ fn words_of(command: &str) -> Vec<String> {
 }
 
 /// A text in lines of at most so many columns.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+fn wrap_text(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -258,7 +261,7 @@ mod tests {
     }
 
     fn check(text: &str, expect: &str) {
-        assert_eq!(fit(text), expect);
+        assert_eq!(fit_text(text), expect);
     }
 
     #[test]

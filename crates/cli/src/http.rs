@@ -1,7 +1,7 @@
-//! A small HTTP client for the gateway: one connection, one request at a time, TLS when asked for.
+//! A small HTTP client of the server: one connection, one request at a time, TLS if wanted.
 //!
-//! An answer that is an error becomes a [`Failure`] with the server's words and what to do about
-//! it. Bodies are bounded; what may be larger (exports, event streams) is read as a stream.
+//! An error response becomes an [`HttpRefusal`] with the server's message and a hint. Bodies are
+//! bounded. Exports and event streams may be larger, so they are read as streams.
 
 mod connect;
 mod events;
@@ -21,6 +21,9 @@ use crate::failure::Failure;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
+/// The id that stands for "no turn": the head of an empty context, the parent of a first turn.
+pub(crate) const NO_TURN: &str = "0";
+
 /// How a person's token begins.
 const PERSONS_TOKEN: &str = "tkp.";
 
@@ -31,7 +34,7 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Http {
     target: Target,
     connection: Option<SendRequest<Full<Bytes>>>,
-    /// Whether nothing of the last request left this process.
+    /// Whether no byte of the last request was sent.
     unsent: bool,
 }
 
@@ -39,23 +42,22 @@ pub(crate) struct Http {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
     pub(crate) turn: TurnId,
-    /// What the context held before it, if that is left.
+    /// The nearest turn before it that is left.
     pub(crate) earlier: Option<TurnId>,
-    /// Its depth, where a later turn tells it.
+    /// Its depth, if a later turn reveals it.
     pub(crate) depth: Option<u64>,
 }
 
-/// What a write is answered.
+/// The answer to a write.
 pub(crate) struct Written {
-    /// The JSON.
     pub(crate) answer: Value,
-    /// Whether it only repeats what an earlier request with the same key did.
+    /// Whether the server repeated the answer to an earlier request with the same key.
     pub(crate) replayed: bool,
-    /// Why a world's attached writer failed, if it was asked and did.
+    /// Why a world's attached writer failed, if it did.
     pub(crate) writer_failed: Option<String>,
 }
 
-/// A request on its way.
+/// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     method: Method,
@@ -102,12 +104,12 @@ impl Call {
         call
     }
 
-    /// Takes something away.
+    /// Deletes something.
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self::new(Method::DELETE, path)
     }
 
-    /// Puts bytes where they belong.
+    /// Stores bytes at a path.
     pub(crate) fn put(path: impl Into<String>, content_type: &str, body: Bytes) -> Self {
         let mut call = Self::new(Method::PUT, path).header("content-type", content_type);
         call.body = body;
@@ -122,6 +124,14 @@ impl Call {
     pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
+    }
+
+    /// Adds a query parameter, if there is a value for it.
+    pub(crate) fn query_if(self, name: &'static str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
     }
 
     /// Adds a header.
@@ -181,7 +191,7 @@ impl Http {
         };
         let replayed = header("idempotency-replayed").is_some();
         let writer_failed = header("writer-failed").map(str::to_owned);
-        let bytes = read(response).await?;
+        let bytes = read_body(response).await?;
         let answer = serde_json::from_slice(&bytes).context("the server's answer is not JSON")?;
         Ok(Written {
             answer,
@@ -193,19 +203,19 @@ impl Http {
     /// Sends a request and reads the bytes that answer it.
     pub(crate) async fn bytes(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.open(call).await?;
-        Ok((response.status(), read(response).await?))
+        Ok((response.status(), read_body(response).await?))
     }
 
-    /// Sends a request and reads the bytes that answer it, also those of an error.
-    pub(crate) async fn whatever(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
+    /// Sends a request and reads the response's body, whatever its status is.
+    pub(crate) async fn bytes_of_any_status(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.send(&call).await?;
-        Ok((response.status(), read(response).await?))
+        Ok((response.status(), read_body(response).await?))
     }
 
-    /// Makes sure that there is a connection. Where this fails nothing was asked.
-    pub(crate) async fn reach(&mut self) -> Result<()> {
+    /// Connects if there is no usable connection. If this fails, no request was sent.
+    pub(crate) async fn ensure_connected(&mut self) -> Result<()> {
         if !self.is_connected() {
-            self.connection = Some(connect::connect(&self.target).await?);
+            self.connection = Some(connect::open_connection(&self.target).await?);
         }
         Ok(())
     }
@@ -215,14 +225,9 @@ impl Http {
         self.connection.as_ref().is_some_and(SendRequest::is_ready)
     }
 
-    /// Begins a request of which nothing was sent yet.
+    /// Marks the next request as not sent, until [`Self::send`] says otherwise.
     pub(crate) fn forget_last(&mut self) {
         self.unsent = true;
-    }
-
-    /// Sends a request and gives back whatever answers it, with its body unread.
-    pub(crate) async fn answer(&mut self, call: Call) -> Result<Response<Incoming>> {
-        self.send(&call).await
     }
 
     /// Whether the last request failed before anything of it was sent.
@@ -230,16 +235,16 @@ impl Http {
         self.unsent
     }
 
-    /// What an answer with an error's status says to whoever has this client's token.
-    pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
-        Refused {
-            of_a_person: self.is_a_person(),
-            ..Refused::new(status, body)
+    /// The refusal in an error response to this client's token.
+    pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> HttpRefusal {
+        HttpRefusal {
+            by_person_token: self.has_person_token(),
+            ..HttpRefusal::new(status, body)
         }
     }
 
     /// Whether this client has a person's token, and not the owner's.
-    pub(crate) fn is_a_person(&self) -> bool {
+    pub(crate) fn has_person_token(&self) -> bool {
         self.target
             .token()
             .is_some_and(|token| token.starts_with(PERSONS_TOKEN))
@@ -259,13 +264,16 @@ impl Http {
         let body = body
             .map(http_body_util::Collected::to_bytes)
             .unwrap_or_default();
-        Err(self.refused(status, &body).into())
+        Err(self.refusal(status, &body).into())
     }
 
-    async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
-        let request = self.request(call)?;
-        self.reach().await?;
+    /// Sends a request and returns the response, whatever its status, with its body unread.
+    pub(crate) async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
+        let request = self.build_request(call)?;
+        self.ensure_connected().await?;
+        // Taken out, so that a future that is dropped halfway leaves no broken connection behind.
         let mut sender = self.connection.take().context("there is no connection")?;
+        // On failure it returns the request if no byte of it was sent.
         let response = sender.try_send_request(request).await;
         self.unsent = response
             .as_ref()
@@ -279,11 +287,11 @@ impl Http {
         Ok(response)
     }
 
-    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
+    fn build_request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.uri());
-        request = request.header(HOST, self.target.host());
+        request = request.header(HOST, self.target.host_header());
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -296,7 +304,7 @@ impl Http {
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes> {
+async fn read_body(response: Response<Incoming>) -> Result<Bytes> {
     let body = Limited::new(response.into_body(), BODY_BYTES_MAX)
         .collect()
         .await;
@@ -304,7 +312,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes> {
     Ok(body.to_bytes())
 }
 
-/// The options from which the paths of a request come.
+/// The command-line options behind the fields of a request.
 const OPTIONS: &[(&str, &str)] = &[
     ("declared_overrides.time.declared_world_time", "--time"),
     ("declared_overrides.time.timezone", "--timezone"),
@@ -316,8 +324,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("tool.query_text", "the query"),
 ];
 
-/// The server's sentence with the option in place of the path, which is all that a person gave.
-fn in_options(message: String, details: Option<&Value>) -> String {
+/// The server's message, with the option in place of the field's path. The person gave an option
+/// and never saw the path.
+fn name_option(message: String, details: Option<&Value>) -> String {
     let path = details
         .and_then(|details| details.get("path")?.as_str())
         .unwrap_or_default();
@@ -330,23 +339,23 @@ fn in_options(message: String, details: Option<&Value>) -> String {
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Refused {
+pub(crate) struct HttpRefusal {
     /// The HTTP status.
     pub(crate) status: StatusCode,
-    /// The canonical word.
+    /// The error's code.
     pub(crate) code: String,
-    /// The server's sentence.
     pub(crate) message: String,
-    /// What it is about, by name.
+    /// The ids and values that the error is about, by name.
     pub(crate) details: Value,
     /// Why a ledger rejected a bundle, if that is what happened.
     pub(crate) rejection: Option<String>,
     /// Whether a person's token was refused, and not the owner's.
-    pub(crate) of_a_person: bool,
+    pub(crate) by_person_token: bool,
 }
 
-impl Refused {
-    /// What an answer with an error's status says.
+impl HttpRefusal {
+    /// Reads an error response. A body that is not the server's own, such as a proxy's page, leaves
+    /// only the status.
     pub(crate) fn new(status: StatusCode, body: &[u8]) -> Self {
         let parsed: Option<Value> = serde_json::from_slice(body).ok();
         let field = |name: &str| {
@@ -359,7 +368,7 @@ impl Refused {
             .as_ref()
             .and_then(|body| body.pointer("/error/details"))
             .cloned();
-        let message = in_options(message, details.as_ref());
+        let message = name_option(message, details.as_ref());
         let rejection = parsed
             .as_ref()
             .and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
@@ -370,15 +379,16 @@ impl Refused {
             message,
             details: details.unwrap_or_default(),
             rejection,
-            of_a_person: false,
+            by_person_token: false,
         }
     }
 
-    /// The turn that was lost to damage of the log, if that is why.
+    /// The lost turn, if the server refused because damage of the log lost it.
     pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<Gap> {
         let refused = error
             .downcast_ref::<Self>()
             .filter(|refused| refused.status.as_u16() == 500)?;
+        // The same status reports a damaged payload. Then the turn itself is there.
         let of_a_blob = refused.details.get("hash").is_some();
         let id = |name: &str| refused.details.get(name)?.as_str()?.parse().ok();
         let next_depth = refused.details.get("next_depth").and_then(Value::as_u64);
@@ -390,10 +400,10 @@ impl Refused {
         })
     }
 
-    /// What the person may do about it.
+    /// What the person can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
-            "Unauthorized" if self.of_a_person => {
+            "Unauthorized" if self.by_person_token => {
                 "it may have ended or been revoked: whoever gave it to you can mint another"
             }
             "Unauthorized" => {
@@ -415,7 +425,8 @@ impl Refused {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
-            "NOT_FOUND" if self.of_a_person => return None,
+            // A hint could reveal what the person may not know: that something exists.
+            "NOT_FOUND" if self.by_person_token => return None,
             "NOT_FOUND" if self.message.contains("no world") => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
             }
@@ -423,6 +434,7 @@ impl Refused {
                 "`turnkeep world person WORLD list` lists those who were added, `… add` adds one"
             }
             "NAME_TAKEN" => "choose another name",
+            // The store refuses writes to the contexts of a world.
             "FORBIDDEN" if self.details.get("world_id").is_some() => {
                 "`turnkeep world write` and `turnkeep invoke` write to a world"
             }
@@ -492,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_servers_words_or_at_least_its_status() {
-        let refused = Refused::new(
+        let refused = HttpRefusal::new(
             StatusCode::NOT_FOUND,
             br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#,
         );
@@ -500,7 +512,7 @@ mod tests {
             (refused.code.as_str(), refused.message.as_str()),
             ("NotFound", "no")
         );
-        let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
+        let refused = HttpRefusal::new(StatusCode::BAD_GATEWAY, b"<html>");
         assert_eq!(refused.message, "the server answered 502 Bad Gateway");
     }
 }

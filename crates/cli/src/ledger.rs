@@ -1,35 +1,33 @@
-//! What the commands of the ledger share: how a world is addressed, envelopes, and entries for
-//! people's eyes.
+//! What the commands of the ledger share: paths of a world, envelopes, the people of a world, and
+//! how entries are printed.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::answer::{list_at, text_of};
 use crate::data_dir::random_bytes;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::output::{Output, Style};
 use crate::render::printable;
-use crate::render::turn::{date_text, text_of};
+use crate::render::turn::date_text;
 
-/// The operator's seat.
+/// The fixed id of the operator, which people see by the operator's label.
 pub(crate) const OPERATOR: &str = "GEORGE";
-/// What the command line calls itself in envelopes.
+/// The name of this program in envelopes.
 const INVOKER: &str = "turnkeep-cli";
 
-/// A path in a world.
-pub(crate) fn path(world: &str, tail: &str) -> String {
+/// The path of a resource of a world.
+pub(crate) fn world_path(world: &str, tail: &str) -> String {
     format!("/v1/worlds/{}{tail}", turnkeep_wire::percent_encode(world))
 }
 
-/// The call as somebody, if a person's seat is taken.
-pub(crate) fn acting(call: Call, person: Option<&str>) -> Call {
-    match person {
-        Some(person) => call.query("as", person),
-        None => call,
-    }
+/// The call in a person's name, if one is given.
+pub(crate) fn call_as(call: Call, person: Option<&str>) -> Call {
+    call.query_if("as", person)
 }
 
-/// An id that nobody used before.
+/// A new random id for a request.
 pub(crate) fn fresh_id() -> Result<String> {
     let random = random_bytes()?;
     Ok(format!(
@@ -38,8 +36,8 @@ pub(crate) fn fresh_id() -> Result<String> {
     ))
 }
 
-/// An envelope with the operator's words, or with none.
-pub(crate) fn envelope(request: &str, words: &str) -> Value {
+/// An envelope with the operator's words, which may be empty.
+pub(crate) fn beat_envelope(request: &str, words: &str) -> Value {
     json!({
         "request_id": request,
         "invoker": { "invoker_id": INVOKER, "invoker_role": "INVOKER", "notes": null },
@@ -48,7 +46,7 @@ pub(crate) fn envelope(request: &str, words: &str) -> Value {
     })
 }
 
-/// A tool request in somebody's name, with that one's eyes.
+/// A tool request in a person's name. It sees what that person may see.
 pub(crate) fn tool_request(
     actor: &str,
     tool: &str,
@@ -64,39 +62,40 @@ pub(crate) fn tool_request(
     }))
 }
 
-/// Who is who in a world, as everybody there may know.
+/// The people of a world, as every reader of it may know them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cast {
-    /// With whose eyes the caller looks without `--as`.
+    /// The person whose view the caller has without `--as`.
     pub(crate) view: String,
     operator_label: String,
     persons: Vec<String>,
+    /// Whether only added persons exist in this world.
     is_closed: bool,
 }
 
-/// So many people are named to whoever named nobody.
+/// How many people an error message lists.
 const NAMED_MAX: usize = 20;
 
 impl Cast {
-    /// Of a world.
-    pub(crate) async fn of(http: &mut Http, world: &str) -> Result<Self> {
-        let seat = http.json(Call::get(path(world, "/seat"))).await?;
+    /// Asks the server for the people of a world.
+    pub(crate) async fn load(http: &mut Http, world: &str) -> Result<Self> {
+        let seat = http.json(Call::get(world_path(world, "/seat"))).await?;
         let person = |person: &Value| text_of(person, "person_id").to_owned();
         Ok(Self {
             view: text_of(&seat, "view").to_owned(),
             operator_label: text_of(&seat, "operator_label").to_owned(),
-            persons: entries(&seat, "/persons").iter().map(person).collect(),
+            persons: list_at(&seat, "/persons").iter().map(person).collect(),
             is_closed: text_of(&seat, "registry") == "CLOSED",
         })
     }
 
-    /// Whether this is the operator's seat.
+    /// Whether this is the operator's id.
     pub(crate) fn is_operator(id: &str) -> bool {
         id == OPERATOR
     }
 
-    /// What somebody is called for people's eyes: the operator has one name in all outputs.
-    pub(crate) fn name<'a>(&'a self, id: &'a str) -> &'a str {
+    /// The name that people see: the operator's label for the operator, else the id.
+    pub(crate) fn display_name<'a>(&'a self, id: &'a str) -> &'a str {
         if id == OPERATOR && !self.operator_label.is_empty() {
             &self.operator_label
         } else {
@@ -104,16 +103,17 @@ impl Cast {
         }
     }
 
-    /// The id of whoever is named on the command line: a person's id, or the operator by seat or
-    /// label. Somebody whom a closed world does not have is refused with the list of those whom it
-    /// has.
-    pub(crate) fn resolve(&self, named: &str) -> Result<String> {
+    /// The id of the person whom the command line names. The operator may be named by id or label.
+    /// A closed world refuses an unknown person; the hint lists the persons that it has.
+    pub(crate) fn resolve_name(&self, named: &str) -> Result<String> {
+        // An id wins over a label: a label may be anything, also somebody's id.
         if named == OPERATOR || self.persons.iter().any(|person| person == named) {
             return Ok(named.to_owned());
         }
         if !named.is_empty() && named == self.operator_label {
             return Ok(OPERATOR.to_owned());
         }
+        // In an open world, a person exists as soon as somebody is addressed by that name.
         if !self.is_closed {
             return Ok(named.to_owned());
         }
@@ -122,11 +122,11 @@ impl Cast {
             printable(named)
         ));
         Err(failure
-            .hint(format!("there are: {}", self.in_words()))
+            .hint(format!("there are: {}", self.names_text()))
             .into())
     }
 
-    fn in_words(&self) -> String {
+    fn names_text(&self) -> String {
         let persons = self.persons.iter().take(NAMED_MAX).map(String::as_str);
         let mut names: Vec<String> = persons.map(str::to_owned).collect();
         if let Some(more) = self
@@ -137,59 +137,54 @@ impl Cast {
         {
             names.push(format!("{more} more"));
         }
-        names.push(printable(self.name(OPERATOR)));
+        names.push(printable(self.display_name(OPERATOR)));
         names.join(", ")
     }
 }
 
-/// Shows an entry: when, who, for whom, and the words.
+/// Prints an entry: its id, its time, its author, its audience, and its text.
 pub(crate) fn print_entry(entry: &Value, cast: &Cast, out: &mut Output) -> Result<()> {
     let id = out.paint(Style::Id, text_of(entry, "entry_id"));
     let when = out.paint(Style::Faint, &date_text(text_of(entry, "created_at_world")));
-    let who = match who(entry, cast).as_str() {
+    let who = match author_text(entry, cast).as_str() {
         "" => String::new(),
         who => format!(" {}", out.paint(Style::Name, &printable(who))),
     };
-    out.line(format!("{id} {when}{who}{}", audience(entry, cast)))?;
+    out.line(format!("{id} {when}{who}{}", audience_text(entry, cast)))?;
     for line in text_of(entry, "text").lines() {
         out.line(format!("    {}", printable(line)))?;
     }
     Ok(())
 }
 
-/// The label that a stream shows, or the author of a committed entry.
-fn who(entry: &Value, cast: &Cast) -> String {
+/// The author's name. A stream has a label; a committed entry has an author's id; the operator's
+/// own words have neither, and are recognised by their channel.
+fn author_text(entry: &Value, cast: &Cast) -> String {
     if let Some(label) = entry.get("author_label").and_then(Value::as_str) {
         return label.to_owned();
     }
     let author = entry.pointer("/author/author_id").and_then(Value::as_str);
     match (author, text_of(entry, "channel")) {
-        (Some(author), _) => cast.name(author).to_owned(),
-        (None, "USER") => cast.name(OPERATOR).to_owned(),
+        (Some(author), _) => cast.display_name(author).to_owned(),
+        (None, "USER") => cast.display_name(OPERATOR).to_owned(),
         (None, _) => String::new(),
     }
 }
 
-/// Who may see an entry, where the answer says so.
-fn audience(entry: &Value, cast: &Cast) -> String {
+/// Who may see an entry, if the answer contains that.
+fn audience_text(entry: &Value, cast: &Cast) -> String {
     let Some(visibility) = entry.get("visibility") else {
         return String::new();
     };
-    let readers = entries(visibility, "/visible_to")
+    let readers = list_at(visibility, "/visible_to")
         .iter()
         .filter_map(Value::as_str);
-    let readers: Vec<_> = readers.map(|reader| printable(cast.name(reader))).collect();
+    let readers: Vec<_> = readers
+        .map(|reader| printable(cast.display_name(reader)))
+        .collect();
     if readers.is_empty() {
         " to everyone".to_owned()
     } else {
         format!(" to {} only", readers.join(", "))
     }
-}
-
-/// The entries of a list in an answer.
-pub(crate) fn entries<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
 }

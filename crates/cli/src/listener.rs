@@ -1,8 +1,8 @@
-//! Who listens on a port of this machine, if that is a turnkeep of the same user.
+//! Finds the turnkeep server of this user that listens on a port.
 //!
-//! Read from `/proc`: the port's socket, the process that holds it, and the lock file that the
-//! process holds. Where the system tells none of it, or the process is another user's, there is no
-//! answer.
+//! The answer comes from `/proc`: the port's socket, the process that holds it, and the lock file
+//! that the process holds. There is no answer if the system has no `/proc`, or if the process is
+//! another user's.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -21,34 +21,46 @@ pub(crate) struct Listener {
     pub(crate) data: Option<PathBuf>,
 }
 
-/// Our server that keeps an address from being listened on.
-pub(crate) fn ours_on(addr: SocketAddr) -> Option<Listener> {
-    let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+/// Finds the turnkeep server of this user that occupies an address.
+pub(crate) fn find_turnkeep_on(addr: SocketAddr) -> Option<Listener> {
+    let sockets = listening_sockets(addr.port());
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        // Only the directories of processes have a number for a name.
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if !is_turnkeep(pid) {
+            continue;
+        }
+        let open = open_files(pid);
+        if open.iter().any(|file| sockets.contains(file)) {
+            let data = open.iter().find_map(|file| data_dir_of_lock(file));
+            return Some(Listener { pid, data });
+        }
+    }
+    None
+}
+
+/// The sockets that listen on a port, as `/proc` names them among a process's open files.
+fn listening_sockets(port: u16) -> Vec<PathBuf> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    tables
         .iter()
         .filter_map(|path| std::fs::read_to_string(path).ok())
-        .flat_map(|table| listening(&table, addr.port()))
-        .map(|inode| format!("socket:[{inode}]"))
-        .collect();
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
-    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter(|pid| is_turnkeep(*pid)).find_map(|pid| {
-        let open = open_files(pid);
-        let holds = open.iter().any(|file| {
-            file.to_str()
-                .is_some_and(|file| sockets.iter().any(|it| it == file))
-        });
-        let lock = open
-            .iter()
-            .find(|file| file.file_name().is_some_and(|name| name == LOCK_FILE));
-        holds.then(|| Listener {
-            pid,
-            data: lock.and_then(|lock| lock.parent()).map(Path::to_owned),
-        })
-    })
+        .flat_map(|table| listening_inodes(&table, port))
+        .map(|inode| PathBuf::from(format!("socket:[{inode}]")))
+        .collect()
+}
+
+/// The data directory, if the file is its lock.
+fn data_dir_of_lock(file: &Path) -> Option<PathBuf> {
+    let is_lock = file.file_name()? == LOCK_FILE;
+    file.parent().filter(|_| is_lock).map(Path::to_owned)
 }
 
 /// The inodes of sockets that listen on a port, from the kernel's table.
-fn listening(table: &str, port: u16) -> Vec<u64> {
+fn listening_inodes(table: &str, port: u16) -> Vec<u64> {
     let port = format!(":{port:04X}");
     let inode = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -64,10 +76,11 @@ fn is_turnkeep(pid: u32) -> bool {
         .metadata()
         .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
     let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
+    // This process has not bound the port: that is why it asks.
     is_ours && name.trim_end() == PROGRAM && pid != std::process::id()
 }
 
-/// What the descriptors of a process stand for.
+/// The files and sockets that a process has open.
 fn open_files(pid: u32) -> Vec<PathBuf> {
     let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
@@ -89,8 +102,8 @@ mod tests {
              1: 0100007F:2332 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 22 1\n\
              2: 0100007F:2332 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 33 1\n\
              half a line\n";
-        assert_eq!(listening(table, 0x2332), [22]);
-        assert!(listening(table, 1).is_empty());
-        assert!(listening("", 0x2332).is_empty());
+        assert_eq!(listening_inodes(table, 0x2332), [22]);
+        assert!(listening_inodes(table, 1).is_empty());
+        assert!(listening_inodes("", 0x2332).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A store that this process opens itself: the lock, the log, a server on it.
+//! A store that this process opens itself: it takes the lock, opens the log and starts a server.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use crate::listener::{self, Listener};
 use crate::session::{Need, server_on};
 
 /// An open store and its server.
-pub(crate) struct Local {
+pub(crate) struct LocalServer {
     running: Running,
     store: Store,
     token: String,
@@ -30,9 +30,9 @@ pub(crate) struct Local {
 
 /// How this process may use a data directory.
 pub(crate) enum Access {
-    /// It has the directory for itself, as long as this lives.
+    /// This process alone uses the directory, as long as this value lives.
     Locked(#[expect(dead_code, reason = "held, not looked at")] DataDirLock),
-    /// Nothing can be written there; it is read without a lock.
+    /// The directory cannot be written, so it is read without a lock.
     ReadOnly,
 }
 
@@ -52,23 +52,31 @@ impl Clock for WallClock {
     }
 }
 
-impl Local {
-    /// Opens the directory for one command: on free ports of the loopback, always with the token.
-    pub(crate) async fn start(config: &Config, dir: &DataDir, need: Need) -> Result<Self> {
+impl LocalServer {
+    /// Opens the directory for one command. The server listens on free loopback ports and always
+    /// requires the token.
+    pub(crate) async fn start_for_command(
+        config: &Config,
+        dir: &DataDir,
+        need: Need,
+    ) -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = ServerConfig {
+            // Two commands may run at the same time, so no port can be fixed.
             tcp_addr: any,
             http_addr: any,
             ..server_config(config)
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
-            Need::Change | Need::Write => Access::Locked(lock_new(dir).await?),
+            Need::Change | Need::Write => Access::Locked(create_and_lock(dir).await?),
         };
-        Self::serve(
+        Self::start_with(
             config,
             dir,
             ServerConfig {
+                // The connection stays inside this process, and the certificate may not name the
+                // loopback address.
                 tls: None,
                 ..server
             },
@@ -79,17 +87,17 @@ impl Local {
     }
 
     /// Opens the directory and serves it as configured.
-    pub(crate) async fn up(config: &Config, dir: &DataDir) -> Result<Self> {
+    pub(crate) async fn start_configured(config: &Config, dir: &DataDir) -> Result<Self> {
         let auth = if config.no_auth.value {
             AuthMode::Off
         } else {
             AuthMode::Token
         };
-        let access = Access::Locked(lock_new(dir).await?);
-        Self::serve(config, dir, server_config(config), auth, access).await
+        let access = Access::Locked(create_and_lock(dir).await?);
+        Self::start_with(config, dir, server_config(config), auth, access).await
     }
 
-    async fn serve(
+    async fn start_with(
         config: &Config,
         dir: &DataDir,
         server: ServerConfig,
@@ -98,7 +106,7 @@ impl Local {
     ) -> Result<Self> {
         let token = match access {
             Access::Locked(_) => dir.ensure_token()?,
-            // It cannot be kept, and nobody but this command needs it.
+            // A read-only directory cannot keep a token, and only this command needs one.
             Access::ReadOnly => hex::encode(random_bytes()?),
         };
         let auth = match auth {
@@ -106,7 +114,7 @@ impl Local {
             AuthMode::Off => Auth::Off(Some(Token::new(&token))),
         };
         let store = match access {
-            Access::Locked(_) => open(config, dir)?,
+            Access::Locked(_) => open_store(config, dir)?,
             Access::ReadOnly => open_read_only(config, dir)?,
         };
         let serving = turnkeep_server::serve(
@@ -124,7 +132,7 @@ impl Local {
             }),
             Err(error) => {
                 store.close();
-                Err(refused(&error).into())
+                Err(explain_serve_error(&error).into())
             }
         }
     }
@@ -157,7 +165,7 @@ impl Local {
     }
 
     /// The address of the status page, with the token that opens it.
-    pub(crate) fn link(&self) -> String {
+    pub(crate) fn status_page_link(&self) -> String {
         self.running.link()
     }
 
@@ -170,17 +178,19 @@ impl Local {
             ..
         } = self;
         running.shutdown().await;
+        // Closing joins the writer thread and writes checkpoints, which would block the runtime.
         if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
             tracing::error!(%error, "the store did not close");
         }
     }
 }
 
-/// Why the server does not start. A port that another server of ours has is named with that server.
-fn refused(error: &ServeError) -> Failure {
+/// Explains why the server does not start. If the port belongs to another turnkeep server of this
+/// user, the message names that server.
+fn explain_serve_error(error: &ServeError) -> Failure {
     let taken = match error {
         ServeError::Bind { addr, source } if source.kind() == ErrorKind::AddrInUse => {
-            listener::ours_on(*addr).map(|listener| (addr, listener))
+            listener::find_turnkeep_on(*addr).map(|listener| (addr, listener))
         }
         _ => None,
     };
@@ -232,28 +242,29 @@ fn server_config(config: &Config) -> ServerConfig {
     }
 }
 
-/// How often the lock is tried again, and the pause before the next time.
+/// The pause between two attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// While another command has it, or a server that ends gives it back. On a busy disk that takes its
-/// time.
+/// Attempts while another command holds the lock, or a server is about to release it. On a busy disk
+/// that can take seconds.
 const LOCK_TRIES_MAX: u32 = 200;
-/// While an agent's server has it: the agent may be about to end.
+/// Attempts while an agent's server holds the lock: the agent may be about to end.
 const AGENT_TRIES_MAX: u32 = 20;
 
-/// Takes the directory for this process alone. A note that is there was left by a killed server.
-/// Another command that has it is waited for, and an agent's server for a moment; a server that
-/// stays is not.
-pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
+/// Locks the directory for this process. Waits for another command, and briefly for an agent's
+/// server, but not for a server that keeps running: it would not release the lock.
+pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
     let mut tries = 0;
     loop {
         let error = match DataDirLock::acquire(dir.path()) {
             Ok(lock) => {
+                // The lock was free, so a note that still lies there is a killed server's.
                 dir.remove_note();
                 return Ok(lock);
             }
             Err(error) => error,
         };
         let server = server_on(dir).await;
+        // Waiting helps only if the holder will release the lock soon.
         let tries_max = match (&error, &server) {
             (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
             (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
@@ -261,18 +272,18 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
             | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
         };
         if tries >= tries_max {
-            return Err(locked(&error, server.as_ref()).into());
+            return Err(explain_lock_error(&error, server.as_ref()).into());
         }
         tries += 1;
         tokio::time::sleep(LOCK_PAUSE).await;
     }
 }
 
-/// The failure of a command that cannot have the directory.
-fn locked(error: &LockError, server: Option<&ServerNote>) -> Failure {
+/// The failure of a command that cannot lock the directory.
+fn explain_lock_error(error: &LockError, server: Option<&ServerNote>) -> Failure {
     let hint = match (server, error) {
         (Some(note), _) if note.passing => {
-            "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
+            "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this command, then start the agent again"
                 .to_owned()
         }
         (Some(note), _) => {
@@ -286,13 +297,14 @@ fn locked(error: &LockError, server: Option<&ServerNote>) -> Failure {
     Failure::new(error.to_string()).hint(hint)
 }
 
-/// Makes the directory if need be, and takes it.
-async fn lock_new(dir: &DataDir) -> Result<DataDirLock> {
+/// Makes the directory if it does not exist, and locks it.
+async fn create_and_lock(dir: &DataDir) -> Result<DataDirLock> {
     dir.create()?;
-    lock(dir).await
+    lock_dir(dir).await
 }
 
-/// Takes a directory that is only going to be read. One that cannot be written needs no lock.
+/// Opens a directory for reading only. A directory that cannot be written needs no lock, and could
+/// not hold one.
 pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
     let is_held = || {
         matches!(
@@ -300,6 +312,8 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
             Err(LockError::Held { .. })
         )
     };
+    // A lock that is held proves that somebody can write there, so a server should be asked
+    // instead.
     if dir.is_read_only() && !is_held() {
         eprintln!(
             "note: {} is read-only: it is read without its lock",
@@ -307,19 +321,20 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
         );
         return Ok(Access::ReadOnly);
     }
-    Ok(Access::Locked(lock_new(dir).await?))
+    Ok(Access::Locked(create_and_lock(dir).await?))
 }
 
-/// Opens the store in a directory that cannot be written: what a start changes is changed in
+/// Opens the store in a directory that cannot be written. What a start normally writes stays in
 /// memory.
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
-    // Copied, not mapped: somebody else may be able to write there after all.
+    // The files are copied and not mapped: another user may be able to write them, and a mapping
+    // of a file that shrinks would crash this process.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
     let options = Options {
         read_only: true,
-        ..options(config)?
+        ..store_options(config)?
     };
-    let store = open_in(dir, Arc::new(storage), &options)?;
+    let store = open_store_in(dir, Arc::new(storage), &options)?;
     if let Some(TornTail {
         file,
         offset,
@@ -334,17 +349,17 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     Ok(store)
 }
 
-/// Opens the store in a directory that this process has for itself.
-pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+/// Opens the store in a directory that this process has locked.
+pub(crate) fn open_store(config: &Config, dir: &DataDir) -> Result<Store> {
     let storage = Arc::new(FileStorage::new(dir.path()));
-    let store = open_in(dir, storage, &options(config)?)?;
+    let store = open_store_in(dir, storage, &store_options(config)?)?;
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
     Ok(store)
 }
 
-fn options(config: &Config) -> Result<Options> {
+fn store_options(config: &Config) -> Result<Options> {
     Ok(Options {
         durability: config.durability.value,
         random: random_bytes()?,
@@ -352,7 +367,7 @@ fn options(config: &Config) -> Result<Options> {
     })
 }
 
-fn open_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
+fn open_store_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
     let opened = Store::open(storage, options, Arc::new(WallClock));
@@ -369,7 +384,7 @@ fn open_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Resul
 fn lost_at_start_text(lost: &LostIds) -> String {
     let lost = lost_ids_text(lost.turns.as_ref(), lost.contexts.as_ref());
     format!(
-        "warning: the log went back: {lost} had been acknowledged but did not reach the disk; their ids are not given again"
+        "warning: the log lost its end: {lost} had been acknowledged but did not reach the disk; their ids are not used again"
     )
 }
 

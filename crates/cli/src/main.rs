@@ -1,16 +1,16 @@
-//! `turnkeep`, the one binary: reads the command line, sets up logging, runs a command, chooses the
-//! exit code.
+//! `turnkeep`, the one binary: reads the command line, sets up logging, runs a command and chooses
+//! the exit code.
 //!
-//! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
-//! the log to standard error.
+//! The exit code is 0 for success, 1 for a failure and 2 for a wrong command line. Results go to
+//! standard output, errors and the log go to standard error.
 
+mod answer;
 mod broker;
 mod commands;
 mod completion;
 mod config;
 mod data_dir;
 mod desktop;
-mod ending;
 mod failure;
 mod fresh_dir;
 mod help;
@@ -24,6 +24,7 @@ mod progress;
 mod render;
 mod runtime;
 mod session;
+mod shutdown_signals;
 mod token_file;
 
 use std::ffi::OsString;
@@ -37,8 +38,8 @@ use crate::commands::App;
 use crate::config::{DATA_DIR, ReachFlags, process_environment};
 use crate::output::{ColorChoice, Output};
 
-/// Commands are made on one thread and freed on another, the writer's: here the system's allocator
-/// waits for a lock.
+/// The server allocates commands on one thread and frees them on the writer's. The system's
+/// allocator takes a lock for that; mimalloc does not.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -87,10 +88,11 @@ pub(crate) struct Cli {
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Global options")]
     verbose: u8,
     #[command(subcommand)]
-    command: commands::Command,
+    command: commands::TurnkeepCommand,
 }
 
 fn main() -> ExitCode {
+    // Everything after `--` belongs to the wrapped program.
     let args: Vec<OsString> = std::env::args_os().take_while(|arg| arg != "--").collect();
     let is_json = args.iter().any(|arg| arg == "--json");
     let matches = command_line().color(clap_color(&args)).try_get_matches();
@@ -98,28 +100,33 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches)
         .unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
     start_log(cli.verbose, &cli.command);
-    let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
-    let no_color = is_dumb || process_environment("NO_COLOR").is_some();
-    let reach = ReachFlags {
-        data: data_dir_flag(&matches),
-        ..cli.reach
-    };
     let mut app = App {
-        reach,
-        out: Output::stdout(cli.json, cli.color, no_color),
+        reach: ReachFlags {
+            data: data_dir_flag(&matches),
+            ..cli.reach
+        },
+        out: Output::stdout(cli.json, cli.color, is_without_color()),
     };
-    let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
+    let done = commands::run_command(&cli.command, &mut app).and_then(|()| app.out.flush());
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // What was found before the failure is still worth reading.
-            drop(app.out.flush());
-            failure::report(&error, app.out.is_json())
+            // The output before the failure is still worth reading. A second failure, of the
+            // output itself, would add nothing.
+            app.out.flush().ok();
+            failure::report_error(&error, app.out.is_json())
         }
     }
 }
 
-/// What --color says, for help and errors that are printed before the command line is read.
+/// Whether the environment forbids colours.
+fn is_without_color() -> bool {
+    let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
+    is_dumb || process_environment("NO_COLOR").is_some()
+}
+
+/// The value of `--color`, for help and errors that clap prints before it has parsed the command
+/// line.
 fn clap_color(args: &[OsString]) -> clap::ColorChoice {
     let says = |word: &str| {
         let joined = OsString::from(format!("--color={word}"));
@@ -145,13 +152,15 @@ pub(crate) fn command_line() -> clap::Command {
         .cloned()
         .map(|arg| arg.global(true));
     let cli = cli.mut_subcommands(|sub| match &data_dir {
+        // clap would refuse two options with one name.
         Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
         _ => sub,
     });
-    help::arranged(cli)
+    help::arrange_help(cli)
 }
 
-/// The data directory as the innermost command was told.
+/// The value of `--data`. The flag may stand at several levels of the command line; the innermost
+/// wins.
 fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
     let inner = matches
         .subcommand()
@@ -165,27 +174,17 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
     })
 }
 
-/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes
-/// wrong in the server inside a command, the command says itself.
-fn start_log(verbose: u8, command: &commands::Command) {
-    let level = match verbose {
-        // Nothing may write over the screen of the wrapped program.
-        0 if matches!(
-            command,
-            commands::Command::Wrap(_) | commands::Command::Complete(_)
-        ) =>
-        {
-            "off"
-        }
-        0 if matches!(
-            command,
-            commands::Command::Up(_) | commands::Command::Broker(_)
-        ) =>
-        {
-            "warn"
-        }
-        0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
-        1 => "info",
+/// Starts logging to standard error, at the level of `TURNKEEP_LOG` or `--verbose`, or else
+/// warnings. The server inside a command logs nothing: the command reports its failures.
+fn start_log(verbose: u8, command: &commands::TurnkeepCommand) {
+    use commands::TurnkeepCommand::{Broker, Complete, Up, Wrap};
+    let level = match (verbose, command) {
+        // A log line would appear on the screen of the wrapped program, or among the completions
+        // that a shell suggests.
+        (0, Wrap(_) | Complete(_)) => "off",
+        (0, Up(_) | Broker(_)) => "warn",
+        (0, _) => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
+        (1, _) => "info",
         _ => "debug",
     };
     let wanted = process_environment("TURNKEEP_LOG").unwrap_or_else(|| level.to_owned());

@@ -1,4 +1,4 @@
-//! How a person names things on the command line: one grammar, which every command uses.
+//! The grammar by which a person names things on the command line. Every command uses it.
 //!
 //! | written | names |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `12` | where only a context is possible, `ctx:12`; where only a turn of the store is, `turn:12` |
 //! | `af13` | where only a blob is possible, `blob:af13` |
 //!
-//! Where a captured turn is wanted, a session alone means its latest turn. Reading a text decides
-//! only what kind of thing it names; whether that exists is asked of the broker or of the store.
+//! Where a captured turn is wanted, a session alone means its latest turn. This module decides only
+//! what kind of thing a text names. The broker or the store answers whether it exists.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +20,7 @@ use anyhow::Result;
 use serde_json::Value;
 use turnkeep_types::{BlobHash, BlobPrefix, ContextId, TurnId};
 
+use crate::answer::list_at;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::render::printable;
@@ -119,34 +120,38 @@ impl fmt::Display for BadReference {
 
 impl std::error::Error for BadReference {}
 
-/// Reads what a text names, where this is wanted.
+/// Reads what a text names, in a place where a kind of thing is wanted.
 pub(crate) fn parse_reference(text: &str, wanted: Wanted) -> Result<Reference, BadReference> {
-    let bad = |found| BadReference { wanted, found };
     let found = match text.split_once(':') {
-        Some((kind, rest)) if STORE_KINDS.contains(&kind) => of_store(kind, rest),
-        _ => match wanted {
-            Wanted::Context => text.parse().ok().map(Reference::Context),
-            Wanted::Turn => text.parse().ok().map(Reference::Turn),
-            Wanted::Blob => text.parse().ok().map(Reference::Blob),
-            Wanted::Session => session(text).map(Reference::Session),
-            Wanted::CapturedTurn => captured(text).map(Reference::CapturedTurn),
-            Wanted::Any => match text.parse::<BlobHash>() {
-                // A whole hash cannot be mistaken for a session.
-                Ok(_) => text.parse().ok().map(Reference::Blob),
-                // A bare number could be a context or a turn.
-                Err(_) if text.parse::<u64>().is_ok() => None,
-                Err(_) => captured(text).map(Reference::CapturedTurn),
-            },
-        },
+        Some((kind, rest)) if STORE_KINDS.contains(&kind) => parse_store_object(kind, rest),
+        _ => parse_bare(text, wanted),
     };
     match found {
         Some(found) if wanted.accepts(&found) => Ok(found),
-        Some(other) => Err(bad(Some(elsewhere(&other)))),
-        None => Err(bad(None)),
+        other => Err(BadReference {
+            wanted,
+            found: other.as_ref().map(other_command_for),
+        }),
     }
 }
 
-fn of_store(kind: &str, rest: &str) -> Option<Reference> {
+/// Reads a text without `ctx:`, `turn:` or `blob:`, whose meaning depends on what is wanted.
+fn parse_bare(text: &str, wanted: Wanted) -> Option<Reference> {
+    match wanted {
+        Wanted::Context => text.parse().ok().map(Reference::Context),
+        Wanted::Turn => text.parse().ok().map(Reference::Turn),
+        Wanted::Blob => text.parse().ok().map(Reference::Blob),
+        Wanted::Session => parse_session(text).map(Reference::Session),
+        Wanted::CapturedTurn => parse_captured(text).map(Reference::CapturedTurn),
+        // A whole hash cannot be mistaken for a session.
+        Wanted::Any if text.parse::<BlobHash>().is_ok() => text.parse().ok().map(Reference::Blob),
+        // A bare number could be a context or a turn, so it names neither.
+        Wanted::Any if text.parse::<u64>().is_ok() => None,
+        Wanted::Any => parse_captured(text).map(Reference::CapturedTurn),
+    }
+}
+
+fn parse_store_object(kind: &str, rest: &str) -> Option<Reference> {
     match kind {
         "ctx" => rest.parse().ok().map(Reference::Context),
         "turn" => rest.parse().ok().map(Reference::Turn),
@@ -154,31 +159,33 @@ fn of_store(kind: &str, rest: &str) -> Option<Reference> {
     }
 }
 
-fn session(text: &str) -> Option<SessionName> {
+fn parse_session(text: &str) -> Option<SessionName> {
     match text {
         "" => None,
         "@last" => Some(SessionName::Last),
+        // The colon separates a turn's number, and `@` is reserved for words such as @last.
         _ if text.contains(':') || text.starts_with('@') => None,
         _ => Some(SessionName::Called(text.to_owned())),
     }
 }
 
-fn captured(text: &str) -> Option<CapturedName> {
+fn parse_captured(text: &str) -> Option<CapturedName> {
     let Some((of, number)) = text.rsplit_once(':') else {
-        return session(text).map(|session| CapturedName {
+        return parse_session(text).map(|session| CapturedName {
             session,
             number: None,
         });
     };
+    // Turns of a session are counted from 1.
     let number = number.parse().ok().filter(|number| *number > 0)?;
-    session(of).map(|session| CapturedName {
+    parse_session(of).map(|session| CapturedName {
         session,
         number: Some(number),
     })
 }
 
-/// What a thing is called, and the command that takes it.
-fn elsewhere(found: &Reference) -> Elsewhere {
+/// The kind of a thing in words, and the command that takes it.
+fn other_command_for(found: &Reference) -> Elsewhere {
     let (kind, command) = match found {
         Reference::Context(_) => ("a context of the store", "show"),
         Reference::Turn(_) => ("a turn of the store", "show"),
@@ -248,7 +255,7 @@ pub(crate) fn parse_any(text: &str) -> Result<Reference, BadReference> {
     parse_reference(text, Wanted::Any)
 }
 
-/// The one blob that is meant.
+/// Finds the one blob whose hash begins with the given digits.
 pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<BlobHash> {
     if let Some(hash) = prefix.whole() {
         return Ok(hash);
@@ -256,15 +263,12 @@ pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<Bl
     let named = http
         .json(Call::get("/v1/blobs").query("prefix", prefix.as_str()))
         .await?;
-    let hashes = named
-        .get("hashes")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let hashes: Vec<&str> = hashes.iter().filter_map(Value::as_str).collect();
+    let hashes = list_at(&named, "/hashes").iter();
+    let hashes: Vec<&str> = hashes.filter_map(Value::as_str).collect();
     match hashes[..] {
         [] => Err(Failure::new(format!("no blob's hash begins with {prefix}")).into()),
         [one] => Ok(one.parse()?),
+        // The server lists only the first few, so there may be more.
         [..] => {
             let many = hashes.len();
             let failure = Failure::new(format!(

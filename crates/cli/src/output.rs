@@ -1,7 +1,7 @@
 //! Standard output: text for people, with colours only on a terminal, or JSON for programs.
 //!
-//! Everything that a command says goes through [`Output`], so that a reader who has gone ends the
-//! command quietly instead of with a panic.
+//! Commands write through [`Output`] only. So a closed pipe ends the command quietly instead of
+//! with a panic.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -41,7 +41,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    fn code(self) -> &'static str {
+    fn color_code(self) -> &'static str {
         match self {
             Self::Id => "33",
             Self::Name => "1;36",
@@ -65,6 +65,7 @@ impl Output {
     pub(crate) fn stdout(json: bool, color: ColorChoice, no_color: bool) -> Self {
         let color = match color {
             ColorChoice::Auto => !json && !no_color && io::stdout().is_terminal(),
+            // JSON never has colours: escape sequences would make it invalid.
             ColorChoice::Always => !json,
             ColorChoice::Never => false,
         };
@@ -75,7 +76,7 @@ impl Output {
         }
     }
 
-    /// Nowhere, for what nobody is to see.
+    /// Discards everything, for a step whose output the caller does not want.
     pub(crate) fn silent() -> Self {
         Self {
             out: Box::new(io::sink()),
@@ -92,7 +93,7 @@ impl Output {
     /// The text, coloured if colours are on.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.color {
-            format!("\x1b[{}m{text}\x1b[0m", style.code())
+            format!("\x1b[{}m{text}\x1b[0m", style.color_code())
         } else {
             text.to_owned()
         }
@@ -115,7 +116,7 @@ impl Output {
             .map_err(|error| OutputError(error).into())
     }
 
-    /// Whether a terminal would take what is written as commands.
+    /// Whether standard output is a terminal, which would interpret control sequences.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -124,12 +125,12 @@ impl Output {
         io::stdout().is_terminal()
     }
 
-    /// Whether a person sees what is written, and it can be painted over.
+    /// Whether the output is text on a terminal, which the command may repaint.
     pub(crate) fn is_screen(&self) -> bool {
         !self.json && self.is_terminal()
     }
 
-    /// How many columns a line may have: those of the terminal; any number elsewhere.
+    /// The terminal's width. `None`: the output is not a terminal, so lines may have any length.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -139,7 +140,7 @@ impl Output {
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
-    /// Refuses to write bytes to a terminal, which would take them as commands.
+    /// Refuses to write arbitrary bytes to a terminal, which would interpret control sequences.
     #[expect(
         clippy::unused_self,
         reason = "the question is about where this writes"
@@ -148,13 +149,13 @@ impl Output {
         if !io::stdout().is_terminal() {
             return Ok(());
         }
-        let failure = Failure::new("these bytes are no text, and standard output is a terminal");
+        let failure = Failure::new("these bytes are not text, and standard output is a terminal");
         Err(failure
             .hint("name a file, or send them on with > or |")
             .into())
     }
 
-    /// Hands everything written to the reader.
+    /// Writes out what is buffered.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.out.flush().map_err(|error| OutputError(error).into())
     }
@@ -172,7 +173,7 @@ impl Output {
     /// Writes rows under a header, each column as wide as its widest cell.
     pub(crate) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
         let head: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-        let mut lines = aligned(&head, rows).into_iter();
+        let mut lines = align_columns(&head, rows).into_iter();
         let head = lines.next().unwrap_or_default();
         self.line(self.paint(Style::Faint, &head))?;
         lines.try_for_each(|line| self.line(line))
@@ -191,6 +192,7 @@ impl Output {
                 .map(|cell| text_columns(cell));
             cells.chain([name.len()]).max().unwrap_or(0) + COLUMN_GAP.len()
         });
+        // At least as wide as its header, even if the line then wraps.
         let left = columns.saturating_sub(taken.sum()).max(last.len());
         let mut rows = rows.to_vec();
         for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
@@ -203,7 +205,7 @@ impl Output {
 const COLUMN_GAP: &str = "  ";
 
 /// A head and rows as lines, each column as wide as its widest cell.
-fn aligned(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
+fn align_columns(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
     let mut widths = vec![0; head.len()];
     for row in rows.iter().map(Vec::as_slice).chain([head]) {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -212,6 +214,7 @@ fn aligned(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
     }
     let line = |row: &[String]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            // `{:width$}` counts characters, but a terminal's columns are wanted.
             let padding = " ".repeat(width - text_columns(cell).min(*width));
             format!("{cell}{padding}")
         });
@@ -256,7 +259,7 @@ mod tests {
     #[test]
     fn cells_stand_below_each_other_whatever_their_characters() {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        let lines = aligned(&row(["A", "B"]), &[row(["日本", "x"]), row(["ä", ""])]);
+        let lines = align_columns(&row(["A", "B"]), &[row(["日本", "x"]), row(["ä", ""])]);
         assert_eq!(lines, ["A     B", "日本  x", "ä"]);
     }
 

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar that counts bytes; without a total it only counts.
+/// A bar that counts bytes. Without a total it shows only the count.
 pub(crate) fn bytes_bar(what: &'static str, total: Option<u64>, quiet: bool) -> ProgressBar {
     let bar = match total {
         Some(total) => ProgressBar::new(total),

@@ -12,6 +12,7 @@ pub(crate) mod turn;
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
+        // A bidi control can make a text look like another one.
         if (c.is_control() && c != '\t') || is_bidi_control(c) {
             shown.extend(c.escape_unicode());
         } else {
@@ -27,7 +28,7 @@ fn is_bidi_control(c: char) -> bool {
 }
 
 /// The first `max` characters, with an ellipsis if there are more.
-pub(crate) fn shorten(text: &str, max: usize) -> String {
+pub(crate) fn shorten_to_chars(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some(_) => text
@@ -52,6 +53,8 @@ pub(crate) fn shorten_to_columns(text: &str, columns: usize) -> String {
     let mut left = columns.saturating_sub(1);
     for c in text.chars() {
         match left.checked_sub(char_columns(c)) {
+            // A wide character does not fit into a single column, so the text may end one column
+            // early.
             Some(rest) => left = rest,
             None => break,
         }
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_at_a_character() {
-        assert_eq!(shorten("äöü", 3), "äöü");
-        assert_eq!(shorten("äöüx", 3), "äö…");
+        assert_eq!(shorten_to_chars("äöü", 3), "äöü");
+        assert_eq!(shorten_to_chars("äöüx", 3), "äö…");
     }
 }

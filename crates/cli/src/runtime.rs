@@ -1,12 +1,12 @@
-//! The asynchronous runtime of commands that need one. The server and everything that a command
-//! asks of it share it; on few cores one thread that moves bytes beats several.
+//! The asynchronous runtime of commands that need one. It has one thread, which the command shares
+//! with its own server: on few cores one thread that moves bytes is faster than several.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::runtime::{Builder, Runtime};
 
-/// How long a command's end waits for work that hangs on a thread of its own: a dead file server, a
+/// How long the end of a command waits for blocked threads, for example on a dead file server or a
 /// desktop that does not answer.
 const END_PAUSE: Duration = Duration::from_secs(1);
 

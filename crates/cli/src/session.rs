@@ -1,9 +1,9 @@
-//! How a command reaches a store: the server that it was told, the one that runs on the data
-//! directory, or one of its own.
+//! Finds the store that a command works on. There are three cases: the server that `--server`
+//! names, the server that runs on the data directory, or a server that the command starts itself.
 //!
-//! In every case the command then speaks HTTP to a server, so that each command has one
-//! implementation. A server of its own takes the directory's lock, listens on loopback with the
-//! directory's own token, and ends with the command.
+//! In every case the command then sends HTTP requests to a server, so each command has one
+//! implementation. The command's own server takes the directory's lock, listens on loopback with
+//! the directory's token, and ends with the command.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::failure::Failure;
 use crate::http::{Call, Http, Target};
-use crate::local::Local;
+use crate::local::LocalServer;
 
 /// The largest file or standard input that a command reads into memory.
 const INPUT_BYTES_MAX: u64 = 256 << 20;
@@ -33,89 +33,99 @@ pub(crate) enum Need {
     Write,
 }
 
-/// A store within reach.
-pub(crate) struct Session {
-    /// The gateway.
-    pub(crate) http: Http,
-    /// Where the binary protocol is, if that is known without asking.
-    binary: Option<String>,
-    local: Option<Local>,
-    /// Whether the server is there for longer than this command or an agent.
-    stays: bool,
+/// The addresses of a server that a command started.
+pub(crate) struct OwnAddresses {
+    pub(crate) http: String,
+    pub(crate) tcp: String,
 }
 
-impl Session {
-    /// Finds the store, or opens it.
+/// An open way to a store.
+pub(crate) struct StoreSession {
+    /// The client of the server's HTTP port.
+    pub(crate) http: Http,
+    /// The address of the binary protocol. `None`: the server has to be asked.
+    binary: Option<String>,
+    /// The command's own server.
+    local: Option<LocalServer>,
+    /// Whether the server keeps running after this command, and does not belong to an agent.
+    outlives_command: bool,
+}
+
+impl StoreSession {
+    /// Finds the store's server. Starts one in this process if there is none.
     pub(crate) async fn open(config: &Config, need: Need) -> Result<Self> {
         let dir = DataDir::new(&config.data.value);
         let given = given_token(config)?;
         if let Some(address) = &config.server.value {
-            return Self::named(config, &dir, address);
+            return Self::at_named_server(config, &dir, address);
         }
-        if let Some(session) = Self::running(config, &dir).await? {
+        if let Some(session) = Self::at_running_server(config, &dir).await? {
             return Ok(session);
         }
+        // A command that only reads or changes must not create an empty store because of a typing
+        // error.
         if need != Need::Write && !dir.is_store() {
-            return Err(dir.missing());
+            return Err(dir.missing_store_error());
         }
-        let local = match Local::start(config, &dir, need).await {
+        let local = match LocalServer::start_for_command(config, &dir, need).await {
             Ok(local) => local,
-            // A server may have started meanwhile.
-            Err(error) => return Self::running(config, &dir).await?.ok_or(error),
+            // Another server may have taken the lock since the first look.
+            Err(error) => return Self::at_running_server(config, &dir).await?.ok_or(error),
         };
-        // A token that was given counts here as it does with a server that runs.
+        // A given token must count here too: a person's token gives no more rights offline.
         let token = given.unwrap_or_else(|| local.token().to_owned());
         let target = Target::parse(&local.http_addr().to_string(), Some(token), None)?;
         Ok(Self {
             http: Http::new(target),
             binary: Some(local.tcp_addr().to_string()),
             local: Some(local),
-            stays: false,
+            outlives_command: false,
         })
     }
 
-    /// Finds the store's server, for a command that would keep the directory from everybody else.
-    pub(crate) async fn served(config: &Config) -> Result<Self> {
+    /// Finds the store's server, and starts none: a command that waits for news would lock out
+    /// those who write them.
+    pub(crate) async fn open_served(config: &Config) -> Result<Self> {
         let dir = DataDir::new(&config.data.value);
         if let Some(address) = &config.server.value {
-            return Self::named(config, &dir, address);
+            return Self::at_named_server(config, &dir, address);
         }
         if !dir.is_store() {
-            return Err(dir.missing());
+            return Err(dir.missing_store_error());
         }
-        let running = Self::running(config, &dir).await?;
+        let running = Self::at_running_server(config, &dir).await?;
         running.ok_or_else(|| {
             let failure = Failure::new(format!("no server runs on {}", dir.path().display()));
             failure
-                .hint("start one with `turnkeep up`: what is appended comes through it")
+                .hint("start one with `turnkeep up`: new turns arrive through it")
                 .into()
         })
     }
 
-    /// The server that the person named.
-    fn named(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
-        let token = token(config, dir)?;
+    /// Uses the server that `--server` names.
+    fn at_named_server(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
+        let token = choose_token(config, dir)?;
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
         Ok(Self {
             http: Http::new(target),
             binary: None,
             local: None,
-            stays: true,
+            outlives_command: true,
         })
     }
 
-    /// The server that runs on the data directory, if one does.
-    async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
+    /// Uses the server that runs on the data directory, if one does.
+    async fn at_running_server(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
         let Some(note) = server_on(dir).await else {
             return Ok(None);
         };
-        let token = token(config, dir)?;
+        let token = choose_token(config, dir)?;
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
         Ok(Some(Self {
             http: Http::new(target),
             binary: Some(note.tcp),
             local: None,
-            stays: !note.passing,
+            outlives_command: !note.passing,
         }))
     }
 
@@ -124,26 +134,28 @@ impl Session {
         self.local.is_some()
     }
 
-    /// Whether others will find the server where it is now.
-    pub(crate) fn stays(&self) -> bool {
-        self.stays
+    /// Whether other programs can rely on the server's address after this command.
+    pub(crate) fn outlives_command(&self) -> bool {
+        self.outlives_command
     }
 
-    /// Where the command's own server listens: HTTP, then the binary protocol.
-    pub(crate) fn own_addresses(&self) -> Option<(String, String)> {
-        self.local
-            .as_ref()
-            .map(|local| (local.http_addr().to_string(), local.tcp_addr().to_string()))
+    /// Where the command's own server listens.
+    pub(crate) fn own_addresses(&self) -> Option<OwnAddresses> {
+        let local = self.local.as_ref()?;
+        Some(OwnAddresses {
+            http: local.http_addr().to_string(),
+            tcp: local.tcp_addr().to_string(),
+        })
     }
 
     /// A client of the binary protocol of the same server.
-    pub(crate) async fn client(&mut self) -> Result<Client> {
+    pub(crate) async fn binary_client(&mut self) -> Result<Client> {
         let binary = match &self.binary {
             Some(binary) => binary.clone(),
             None => self.ask_binary().await?,
         };
         let target = self.http.target();
-        let tls = target.ca().map(|ca| Tls {
+        let tls = target.ca_file().map(|ca| Tls {
             ca_file: ca.to_owned(),
             server_name: None,
         });
@@ -161,7 +173,8 @@ impl Session {
         })
     }
 
-    /// Where the named server says that its binary port is, on the host at which it was named.
+    /// Asks the server for its binary port. The host is the one that the person named: the server's
+    /// own address may not be reachable from here.
     async fn ask_binary(&mut self) -> Result<String> {
         let stats = self.http.json(Call::get("/v1/stats")).await?;
         let port = binary_port(&stats).ok_or_else(|| {
@@ -173,6 +186,7 @@ impl Session {
 
     /// Ends the command's own server, if it has one.
     pub(crate) async fn close(self) {
+        // The connection first: the server waits for open connections when it stops.
         drop(self.http);
         if let Some(local) = self.local {
             local.stop().await;
@@ -180,13 +194,26 @@ impl Session {
     }
 }
 
-/// The token that was given, else the owner's, which is in the directory.
-fn token(config: &Config, dir: &DataDir) -> Result<Option<String>> {
+/// Opens a session, does the work with it and closes it, whether or not the work succeeds: only
+/// closing stops the command's own server and releases the directory's lock in order.
+pub(crate) async fn with_store<T>(
+    config: &Config,
+    need: Need,
+    work: impl AsyncFnOnce(&mut StoreSession) -> Result<T>,
+) -> Result<T> {
+    let mut session = StoreSession::open(config, need).await?;
+    let done = work(&mut session).await;
+    session.close().await;
+    done
+}
+
+/// The given token, or else the owner's token from the data directory.
+fn choose_token(config: &Config, dir: &DataDir) -> Result<Option<String>> {
     given_token(config)?.map_or_else(|| dir.token(), |given| Ok(Some(given)))
 }
 
-/// The token that was given. An empty one is a secret that was lost: the owner's does not take its
-/// place.
+/// The given token. An empty one is refused: it is probably a lost secret, and falling back to the
+/// owner's token would open everything.
 fn given_token(config: &Config) -> Result<Option<String>> {
     let given = config.token.value.clone();
     if given.as_ref().is_none_or(|token| !token.trim().is_empty()) {
@@ -198,26 +225,28 @@ fn given_token(config: &Config) -> Result<Option<String>> {
         .into())
 }
 
-/// Where the noted server is, with the certificate that it shows as the one to trust.
+/// The address in a server's note. Without `--tls-ca` the command trusts the server's own
+/// certificate, because the note lies in a directory that only its owner may write.
 fn note_target(note: &ServerNote, token: Option<String>, ca: Option<PathBuf>) -> Result<Target> {
     let ca = note.tls_cert.clone().map(|shown| ca.unwrap_or(shown));
     Target::parse(&note.http, token, ca)
 }
 
-/// The port of the binary protocol among a server's counters.
+/// The port of the binary protocol in the answer to `/v1/stats`.
 fn binary_port(stats: &Value) -> Option<u16> {
     let addr = stats.get("tcp_addr")?.as_str()?.parse::<SocketAddr>();
     addr.ok().map(|addr| addr.port())
 }
 
-/// The server that holds the directory and listens where its note says, if there is one.
+/// The note of the server that holds the directory, if that server accepts connections.
 pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
     let note = dir.holders_note()?;
+    // The lock is taken before the server listens, so a note alone does not prove that it answers.
     let dialled = tokio::net::TcpStream::connect(&note.http).await;
     dialled.is_ok().then_some(note)
 }
 
-/// What a person calls a file, or standard input for `-`.
+/// The name of an input in messages: the path, or "standard input" for `-`.
 pub(crate) fn input_name(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()

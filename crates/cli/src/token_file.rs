@@ -1,9 +1,9 @@
 //! The file with the owner's token, which opens everything that the store holds.
 //!
-//! A file that somebody else may have put there, may read or may guess is refused: a symbolic link,
-//! another mode than 0600, and a secret of fewer than [`TOKEN_BITS_MIN`] bits. The error says how
-//! to mend it. The file is opened once and looked at through that handle, so that it cannot be
-//! exchanged in between.
+//! The file is refused if another user may have put it there, may read it, or may guess its token:
+//! a symbolic link, another mode than 0600, and a token of fewer than [`TOKEN_BITS_MIN`] bits. The
+//! error says how to repair it. All checks use the handle that is read, so the file cannot be
+//! exchanged between check and read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::failure::Failure;
 
-/// The least that a token must have to be beyond guessing.
+/// A token with fewer bits could be guessed.
 const TOKEN_BITS_MIN: f64 = 128.0;
 /// A longer file holds no token.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
@@ -24,8 +24,8 @@ const TOKEN_BYTES_MAX: u64 = 4 << 10;
 const TOKEN_MODE: u32 = 0o600;
 
 /// The token in the file, if the file is there and has one.
-pub(crate) fn read(path: &Path) -> Result<Option<String>> {
-    let Some(file) = open(path)? else {
+pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
+    let Some(file) = open_token_file(path)? else {
         return Ok(None);
     };
     check_file(path, &file)?;
@@ -41,8 +41,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
-/// Opens the file itself: a link is refused, and so is waiting for the other end of a pipe.
-fn open(path: &Path) -> Result<Option<File>> {
+/// Opens the file itself. The flags refuse a link, and do not wait for the other end of a pipe.
+fn open_token_file(path: &Path) -> Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let error = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => return Ok(Some(file)),
@@ -52,7 +52,7 @@ fn open(path: &Path) -> Result<Option<File>> {
         return Ok(None);
     }
     if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
-        return Err(refused(
+        return Err(token_file_error(
             path,
             "is a symbolic link",
             "put the file itself there, with mode 0600",
@@ -66,7 +66,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
         .metadata()
         .with_context(|| format!("cannot look at {}", path.display()))?;
     if !found.is_file() {
-        return Err(refused(
+        return Err(token_file_error(
             path,
             "is not a file",
             "delete it: the next `turnkeep up` makes a new one",
@@ -79,7 +79,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
             "delete it and start `turnkeep up` again for a new token, or `chmod 600 {}` if nobody else has seen it",
             path.display()
         );
-        return Err(refused(path, &what, &hint));
+        return Err(token_file_error(path, &what, &hint));
     }
     Ok(())
 }
@@ -92,12 +92,14 @@ fn check_strength(path: &Path, token: &str) -> Result<()> {
     let what = format!("holds a token of at most {bits:.0} bits, which can be guessed");
     let hint = "delete it: the next `turnkeep up` makes one of 256 bits; or write 16 random bytes or more, as \
                 `openssl rand -hex 16` prints them";
-    Err(refused(path, &what, hint))
+    Err(token_file_error(path, &what, hint))
 }
 
-/// The most bits that text of this length and these kinds of characters can hold.
+/// The most bits that a text of this length and these kinds of characters can hold. It is an upper
+/// bound: the text may still be a word.
 fn bits_of(token: &str) -> f64 {
     let all = |is: fn(&u8) -> bool| token.as_bytes().iter().all(is);
+    // The alphabet is guessed from the characters, from the smallest one that has them all.
     let letters = if all(u8::is_ascii_digit) {
         10.0
     } else if all(u8::is_ascii_hexdigit) {
@@ -111,7 +113,7 @@ fn bits_of(token: &str) -> f64 {
     f64::from(u32::try_from(token.chars().count()).unwrap_or(u32::MAX)) * f64::log2(letters)
 }
 
-fn refused(path: &Path, what: &str, hint: &str) -> anyhow::Error {
+fn token_file_error(path: &Path, what: &str, hint: &str) -> anyhow::Error {
     Failure::new(format!("the token file {} {what}", path.display()))
         .hint(hint)
         .into()
@@ -131,7 +133,7 @@ mod tests {
         let path = dir.path().join("token");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        read(&path)
+        read_token(&path)
     }
 
     #[test]
@@ -153,10 +155,10 @@ mod tests {
         let (real, link) = (dir.path().join("real"), dir.path().join("token"));
         fs::write(&real, GOOD).unwrap();
         fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(read(&link).unwrap(), None);
+        assert_eq!(read_token(&link).unwrap(), None);
         symlink(&real, &link).unwrap();
         assert!(
-            read(&link)
+            read_token(&link)
                 .unwrap_err()
                 .to_string()
                 .contains("symbolic link")
@@ -164,7 +166,7 @@ mod tests {
         fs::remove_file(&link).unwrap();
         fs::create_dir(&link).unwrap();
         assert!(
-            read(&link)
+            read_token(&link)
                 .unwrap_err()
                 .to_string()
                 .contains("is not a file")

@@ -112,7 +112,7 @@ fn an_export_touches_nothing_that_it_did_not_make() {
         assert_eq!(refused.status.code(), Some(1), "{name}");
         let said = String::from_utf8(refused.stderr).unwrap();
         assert!(
-            said.contains("is there already") && said.contains("--force"),
+            said.contains("exists already") && said.contains("--force"),
             "{said}"
         );
         assert!(

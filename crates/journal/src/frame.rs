@@ -94,6 +94,7 @@ impl FrameHeader {
     }
 
     /// Corrects the checksums of header and meta if the bytes begin like a frame, for the fuzzer.
+    #[cfg(any(test, feature = "dev"))]
     pub(crate) fn fix_checksums(bytes: &mut [u8]) {
         if !bytes.starts_with(MAGIC) || bytes.len() < HEADER_BYTES {
             return;

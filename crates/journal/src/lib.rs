@@ -12,6 +12,7 @@
 mod batch;
 mod committer;
 mod frame;
+#[cfg(any(test, feature = "dev"))]
 mod fuzz;
 mod inspect;
 mod large_buffer;
@@ -30,6 +31,7 @@ pub use committer::{Committer, CommitterError, CommitterLimits, StateMachine, sp
 pub use frame::{
     BlobEntry, FRAME_BYTES_MAX, Frame, FrameCommand, FrameError, blob_crc, read_frame,
 };
+#[cfg(any(test, feature = "dev"))]
 pub use fuzz::recover_any;
 pub use inspect::{Damage, Inspected, Inspection, InspectionProgress, inspect};
 pub use large_buffer::{LargeBuffer, MAPPED_FROM_BYTES};

@@ -91,6 +91,7 @@ impl SegmentHeader {
     }
 
     /// Corrects the checksum, for the fuzzer.
+    #[cfg(any(test, feature = "dev"))]
     pub(crate) fn fix_checksums(bytes: &mut [u8]) {
         if let Some(bytes) = bytes.first_chunk_mut::<HEADER_BYTES>() {
             let crc = blob_crc(&bytes[16..]);

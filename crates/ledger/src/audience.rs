@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use crate::entry::{Author, Channel};
     use crate::ids::{BundleId, EntryId};
-    use crate::teamworld::random::Random;
     use crate::time::WorldTime;
+    use turnkeep_teamworld::Random;
 
     fn entry(random: &mut Random) -> Entry {
         let name = |number: usize| Name::new(&format!("P{number}")).unwrap();

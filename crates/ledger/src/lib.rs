@@ -28,6 +28,7 @@ pub mod epoch;
 pub mod fact;
 pub mod fault;
 pub mod fork;
+#[cfg(any(test, feature = "dev"))]
 pub mod fuzz;
 pub mod ids;
 pub mod json;
@@ -48,7 +49,6 @@ pub mod retrieval;
 pub mod schema;
 pub mod search;
 pub mod staged;
-pub mod teamworld;
 pub mod time;
 pub mod tools;
 pub mod verify;

@@ -186,8 +186,8 @@ mod tests {
     use crate::entry::{Author, AuthorClass, Channel};
     use crate::fact::Fact;
     use crate::ids::{BundleId, EntryId, Name};
-    use crate::teamworld::random::Random;
     use crate::{Viewer, World};
+    use turnkeep_teamworld::Random;
 
     const PEOPLE: [&str; 3] = ["ANN", "BOB", "CAT"];
 

@@ -14,6 +14,7 @@ pub mod json;
 pub mod message;
 mod percent;
 mod reader;
+#[cfg(any(test, feature = "dev"))]
 pub mod roundtrip;
 mod text;
 

@@ -1,24 +1,27 @@
-//! What to say when the profile of a session does not fit its program.
+//! Hints about a profile that does not fit its program.
 
 use turnkeep_session::detector::GENERIC;
 use turnkeep_types::broker::SessionInfo;
 
-/// How often Enter is pressed without a turn before that is worth a word: the first answer may be
-/// on its way.
+/// How often Enter must be pressed without a turn before a hint appears: the first answer may still
+/// be on its way.
 const UNANSWERED_MIN: u32 = 2;
 
-/// How a profile is written.
+/// How to write a profile.
 const HOW: &str = "record a session with `turnkeep wrap --record my.jsonl -- PROGRAM`, then write a profile \
                    (docs/turn-detection.md, \"Add an agent\")";
 
-/// What `sessions` says below its table about a session, if something.
+/// The line that `sessions` prints below its table about a session, if there is a reason.
 pub(crate) fn session_hint(session: &SessionInfo, called: &str) -> Option<String> {
+    // A session with a turn has a profile that fits, and an ended one cannot be helped.
     if session.has_turn || !session.connected {
         return None;
     }
     let preset = session.preset.as_deref().unwrap_or_default();
     let why = match (preset, session.unanswered, session.state) {
         (GENERIC, count, _) if count >= UNANSWERED_MIN => no_turn(count, &missing_profile()),
+        // No state means that no prompt was seen. A profile of its own may still be waiting for a
+        // slow program to show one; the generic one fits or does not.
         (GENERIC, _, None) => format!("no prompt was seen; {}", missing_profile()),
         (preset, count, _) if count >= UNANSWERED_MIN => no_turn(count, &unfit_profile(preset)),
         _ => return None,
@@ -26,7 +29,7 @@ pub(crate) fn session_hint(session: &SessionInfo, called: &str) -> Option<String
     Some(format!("{called}: {why}: {HOW}"))
 }
 
-/// What `wrap` says when the program has ended, if something.
+/// The line that `wrap` prints when the program has ended, if there is a reason.
 pub(crate) fn wrap_hint(preset: &str, turns: u32, unanswered: u32) -> Option<String> {
     if turns > 0 || unanswered < UNANSWERED_MIN {
         return None;

@@ -9,7 +9,7 @@ use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
 
 use super::store_link::StoreLink;
 use crate::config::Config;
-use crate::desktop::surroundings;
+use crate::desktop::desktop_environment;
 
 /// The outlets that this process can offer. Must be called on the runtime that serves them.
 /// `own_store` keeps turns in the store of this process, if there is one.
@@ -39,7 +39,7 @@ struct DesktopClipboard {
 
 impl DesktopClipboard {
     fn provider(&self) -> Result<Box<dyn ClipboardProvider>, Refusal> {
-        let opened = surroundings().clipboard(self.adapter);
+        let opened = desktop_environment().clipboard(self.adapter);
         Ok(opened
             .map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?
             .provider)

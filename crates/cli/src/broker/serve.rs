@@ -1,4 +1,4 @@
-//! A broker inside this process: alone, or beside the server.
+//! Starts a broker inside this process, alone or beside the server.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use turnkeep_server::broker::{
     BrokerConfig, BrokerError, RunningBroker, SocketError, TurnKeeper, start,
 };
 
+use super::broker_socket_path;
 use super::outlets::outlets;
-use super::socket;
 use crate::config::{BrokerFlags, Config};
 use crate::failure::Failure;
 use crate::local::WallClock;
@@ -24,12 +24,14 @@ pub(crate) struct ServerParts {
 
 /// Starts the broker on the current runtime. Without a server beside it, the broker keeps turns in
 /// the store that every command finds, and has a memory budget of its own.
-pub(crate) fn begin(
+pub(crate) fn start_broker(
     config: &Config,
     flags: BrokerFlags,
     beside: Option<ServerParts>,
 ) -> Result<RunningBroker> {
-    let settings = config.broker.with(flags)?;
+    // Flags are resolved here and not in the configuration, because `up` and `broker` both have
+    // them.
+    let settings = config.broker.with_flags(flags)?;
     let (own_store, memory) = match beside {
         Some(ServerParts { store, memory }) => (Some(store), Some(memory)),
         None => (None, None),
@@ -37,13 +39,13 @@ pub(crate) fn begin(
     let broker = BrokerConfig {
         settings,
         memory,
-        ..BrokerConfig::new(socket()?)
+        ..BrokerConfig::new(broker_socket_path()?)
     };
     let outlets = outlets(config, own_store);
-    start(broker, outlets, Arc::new(WallClock)).map_err(|error| explained(&error))
+    start(broker, outlets, Arc::new(WallClock)).map_err(|error| explain_start_error(&error))
 }
 
-fn explained(error: &BrokerError) -> anyhow::Error {
+fn explain_start_error(error: &BrokerError) -> anyhow::Error {
     let failure = Failure::new(error.to_string());
     let hint = match error {
         BrokerError::Socket(SocketError::AlreadyRunning(_)) => {

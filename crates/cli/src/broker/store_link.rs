@@ -19,7 +19,7 @@ use turnkeep_wire::capture::context_labels;
 
 use crate::config::Config;
 use crate::http::{Call, Http, Target};
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession};
 
 /// How long a turn waits for the labels of its context.
 const LABEL_TIME_MAX: Duration = Duration::from_secs(2);
@@ -74,7 +74,7 @@ impl StoreLink {
             drop(kept_open);
             return Ok(connection.keep(turns).await);
         }
-        let mut session = Session::open(&self.config, Need::Write).await?;
+        let mut session = StoreSession::open(&self.config, Need::Write).await?;
         let connected = StoreConnection::open(&mut session).await;
         if session.is_own() {
             let kept = match connected {
@@ -112,8 +112,8 @@ fn usable(kept_open: &mut Option<KeptOpen>) -> Option<Arc<StoreConnection>> {
 }
 
 impl StoreConnection {
-    async fn open(session: &mut Session) -> Result<Self> {
-        let client = session.client().await?;
+    async fn open(session: &mut StoreSession) -> Result<Self> {
+        let client = session.binary_client().await?;
         Ok(Self {
             store: CaptureConnection::open(client).await?,
             http: session.http.target().clone(),

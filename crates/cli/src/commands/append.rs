@@ -1,4 +1,4 @@
-//! `turnkeep append`: one turn onto a context.
+//! `turnkeep append`: appends one turn to a context.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use turnkeep_types::TypeRef;
+use turnkeep_types::{TurnId, TypeRef};
 use turnkeep_wire::percent_encode;
 
 use super::App;
+use crate::answer::{number_of, text_of};
 use crate::failure::Failure;
 use crate::http::{Call, Http, Written};
 use crate::names::{BlobName, ContextName, HeadName, TurnName, find_blob};
 use crate::output::Style;
-use crate::render::turn::text_of;
-use crate::session::{Need, Session, input_name, read_input};
+use crate::session::{Need, StoreSession, input_name, read_input, with_store};
 
 /// Append a turn to a context
 ///
@@ -33,7 +33,7 @@ use crate::session::{Need, Session, input_name, read_input};
 
 Here --data is the turn's. The data directory's --data goes before the command, as in
 `turnkeep --data DIR append …`, or into TURNKEEP_DATA.")]
-pub(crate) struct Args {
+pub(crate) struct AppendArgs {
     /// The context
     context: ContextName,
     /// The turn's type and version
@@ -69,24 +69,25 @@ struct PayloadArgs {
     msgpack: Option<PathBuf>,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let body = body(args)?;
-    let mut session = Session::open(&app.config()?, Need::Write).await?;
-    let done = append(&mut session.http, args, body).await;
-    session.close().await;
-    let Written {
-        answer: ack,
-        replayed,
-        ..
-    } = done?;
+pub(crate) async fn run_append(args: &AppendArgs, app: &mut App) -> Result<()> {
+    // The input is read before a store is opened: a missing file must not leave a new store behind.
+    let body = request_body(args)?;
+    let append =
+        async |session: &mut StoreSession| append_turn(&mut session.http, args, body).await;
+    let written = with_store(&app.config()?, Need::Write, append).await?;
     if app.out.is_json() {
-        return app.out.json(&ack);
+        return app.out.json(&written.answer);
     }
+    print_ack(args, &written, app)
+}
+
+fn print_ack(args: &AppendArgs, written: &Written, app: &mut App) -> Result<()> {
+    let ack = &written.answer;
     let turn = app
         .out
-        .paint(Style::Id, &format!("turn:{}", text_of(&ack, "turn_id")));
-    let depth = ack.get("depth").and_then(Value::as_u64).unwrap_or_default();
-    let done = if replayed {
+        .paint(Style::Id, &format!("turn:{}", text_of(ack, "turn_id")));
+    let depth = number_of(ack, "depth");
+    let done = if written.replayed {
         "already appended"
     } else {
         "appended"
@@ -97,10 +98,11 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     ))
 }
 
-async fn append(http: &mut Http, args: &Args, mut body: Value) -> Result<Written> {
+async fn append_turn(http: &mut Http, args: &AppendArgs, mut body: Value) -> Result<Written> {
     if let Some(root) = &args.fs_root {
         body["fs_root_hash"] = find_blob(http, &root.0).await?.to_string().into();
     }
+    // Only JSON needs the type. Msgpack is stored whether its type is known or not.
     if args.payload.data.is_some() && args.declared.as_ref().is_some_and(is_note) {
         http.bytes(publish_note()).await?;
     }
@@ -111,7 +113,7 @@ async fn append(http: &mut Http, args: &Args, mut body: Value) -> Result<Written
     .await
 }
 
-/// A type for first steps, which needs no bundle of one's own.
+/// A type for first steps: a newcomer can append without publishing a bundle first.
 const NOTE_TYPE: &str = "turnkeep.Note";
 const NOTE_BUNDLE_ID: &str = "turnkeep.note#1";
 const NOTE_BUNDLE: &str = include_str!("append/note.json");
@@ -120,7 +122,7 @@ fn is_note(declared: &TypeRef) -> bool {
     &*declared.id == NOTE_TYPE && declared.version == 1
 }
 
-/// Publishes the type of notes; doing so again changes nothing.
+/// Publishes the type of notes. Publishing the same bundle again changes nothing.
 fn publish_note() -> Call {
     let path = format!("/v1/registry/bundles/{}", percent_encode(NOTE_BUNDLE_ID));
     Call::put(
@@ -130,14 +132,9 @@ fn publish_note() -> Call {
     )
 }
 
-fn body(args: &Args) -> Result<Value> {
-    let mut body = match (&args.payload.data, &args.payload.msgpack) {
-        (Some(path), _) => json!({ "data": read_json(path)? }),
-        (None, Some(path)) => json!({ "payload_b64": BASE64_STANDARD.encode(read_input(path)?) }),
-        (None, None) => {
-            return Err(Failure::usage("nothing to append: give --data or --msgpack").into());
-        }
-    };
+/// The JSON form of the request, without the blob of `--fs-root`, which only the server can resolve.
+fn request_body(args: &AppendArgs) -> Result<Value> {
+    let mut body = payload_body(&args.payload)?;
     if let Some(declared) = &args.declared {
         body["type_id"] = (&*declared.id).into();
         body["type_version"] = declared.version.into();
@@ -145,21 +142,26 @@ fn body(args: &Args) -> Result<Value> {
     if args.allow_missing {
         body["allow_missing"] = true.into();
     }
-    let parent = args.parent.map(|parent| parent.0.to_string());
-    let head = args
-        .expected_head
-        .map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());
-    let fields = [
-        ("parent_turn_id", parent),
-        ("expected_head_turn_id", head),
-        ("idempotency_key", args.key.clone()),
-    ];
-    for (name, value) in fields {
-        if let Some(value) = value {
-            body[name] = value.into();
-        }
+    if let Some(parent) = args.parent {
+        body["parent_turn_id"] = parent.0.to_string().into();
+    }
+    if let Some(head) = args.expected_head {
+        body["expected_head_turn_id"] = TurnId::to_wire(head.0).to_string().into();
+    }
+    if let Some(key) = &args.key {
+        body["idempotency_key"] = key.as_str().into();
     }
     Ok(body)
+}
+
+fn payload_body(payload: &PayloadArgs) -> Result<Value> {
+    match (&payload.data, &payload.msgpack) {
+        (Some(path), _) => Ok(json!({ "data": read_json(path)? })),
+        (None, Some(path)) => {
+            Ok(json!({ "payload_b64": BASE64_STANDARD.encode(read_input(path)?) }))
+        }
+        (None, None) => Err(Failure::usage("nothing to append: give --data or --msgpack").into()),
+    }
 }
 
 fn read_json(path: &Path) -> Result<Value> {
@@ -168,7 +170,7 @@ fn read_json(path: &Path) -> Result<Value> {
         serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(path)));
     value.map_err(|error| {
         Failure::new(format!("{error:#}"))
-            .hint("--msgpack takes bytes that are no JSON")
+            .hint("--msgpack takes bytes that are not JSON")
             .into()
     })
 }

@@ -1,4 +1,4 @@
-//! `turnkeep blob`: bytes by their hash.
+//! `turnkeep blob`: keeps bytes and returns them by their hash.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use turnkeep_types::BlobHash;
 
 use super::App;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::names::{BlobName, find_blob};
-use crate::session::{Need, Session, read_input};
+use crate::session::{Need, StoreSession, read_input, with_store};
 
 /// Keep bytes and get them back by their hash
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   turnkeep blob put picture.png
   turnkeep blob get af1349b9 --output picture.png")]
-pub(crate) enum Command {
-    Put(PutArgs),
-    Get(GetArgs),
+pub(crate) enum BlobCommand {
+    Put(BlobPutArgs),
+    Get(BlobGetArgs),
 }
 
 /// Keep a file's bytes; prints their hash
@@ -31,7 +31,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   turnkeep blob put picture.png
   tar c src | turnkeep blob put -")]
-pub(crate) struct PutArgs {
+pub(crate) struct BlobPutArgs {
     /// The file, or - for standard input
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct PutArgs {
 #[command(after_help = "Examples:
   turnkeep blob get af1349b9 > picture.png
   turnkeep blob get blob:af1349b9 --output picture.png")]
-pub(crate) struct GetArgs {
+pub(crate) struct BlobGetArgs {
     /// The blob: the digits of its hash that make it unique, with or without blob:
     #[arg(value_name = "HASH")]
     blob: BlobName,
@@ -51,23 +51,23 @@ pub(crate) struct GetArgs {
     output: Option<PathBuf>,
 }
 
-pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::Put(_)) {
+pub(crate) async fn run_blob(command: &BlobCommand, app: &mut App) -> Result<()> {
+    let need = if matches!(command, BlobCommand::Put(_)) {
         Need::Write
     } else {
         Need::Read
     };
-    let mut session = Session::open(&app.config()?, need).await?;
-    let done = match command {
-        Command::Put(args) => put(&mut session.http, &args.file, app).await,
-        Command::Get(args) => get(&mut session.http, args, app).await,
+    let config = app.config()?;
+    let work = async |session: &mut StoreSession| match command {
+        BlobCommand::Put(args) => put_blob(&mut session.http, &args.file, app).await,
+        BlobCommand::Get(args) => get_blob(&mut session.http, args, app).await,
     };
-    session.close().await;
-    done
+    with_store(&config, need, work).await
 }
 
-async fn put(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
+async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(file)?);
+    // The client computes the name, so the server can detect a transfer that went wrong.
     let hash = BlobHash::of(&bytes);
     let ack = http
         .json(Call::put(
@@ -83,11 +83,14 @@ async fn put(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
     }
 }
 
-async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
+async fn get_blob(http: &mut Http, args: &BlobGetArgs, app: &mut App) -> Result<()> {
     let hash = find_blob(http, &args.blob.0).await?;
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
+    // The server checks the bytes too. This also catches damage on the way and a wrong server.
     if BlobHash::of(&bytes) != hash {
-        let failure = Failure::new(format!("the bytes that came are not blob {hash}"));
+        let failure = Failure::new(format!(
+            "the server sent other bytes than those of blob {hash}"
+        ));
         return Err(failure
             .hint("check the store with `turnkeep verify`")
             .into());
@@ -96,19 +99,23 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
         std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if app.out.is_json() {
-        let mut line = json!({ "hash": hash.to_string(), "bytes": bytes.len() });
-        match &args.output {
-            Some(path) => line["file"] = json!(path),
-            None => line["data_b64"] = BASE64_STANDARD.encode(&bytes).into(),
-        }
-        return app.out.json(&line);
+        return app.out.json(&blob_json(hash, &bytes, args));
     }
+    if args.output.is_some() {
+        return Ok(());
+    }
+    // Text may go to a terminal. Other bytes may hold sequences that command it.
+    if std::str::from_utf8(&bytes).is_err() {
+        app.out.refuse_terminal()?;
+    }
+    app.out.bytes(&bytes)
+}
+
+fn blob_json(hash: BlobHash, bytes: &[u8], args: &BlobGetArgs) -> Value {
+    let mut line = json!({ "hash": hash.to_string(), "bytes": bytes.len() });
     match &args.output {
-        Some(_) => Ok(()),
-        None if std::str::from_utf8(&bytes).is_ok() => app.out.bytes(&bytes),
-        None => app
-            .out
-            .refuse_terminal()
-            .and_then(|()| app.out.bytes(&bytes)),
+        Some(path) => line["file"] = json!(path),
+        None => line["data_b64"] = BASE64_STANDARD.encode(bytes).into(),
     }
+    line
 }

@@ -1,4 +1,4 @@
-//! `turnkeep broker`: the broker alone.
+//! `turnkeep broker`: runs the broker without a server.
 
 use anyhow::Result;
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use super::App;
 use crate::broker::serve;
 use crate::config::BrokerFlags;
-use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::shutdown_signals::ShutdownSignals;
 
-/// Run the broker, which wrapped sessions hand their turns to
+/// Run the broker, to which wrapped sessions send their turns
 ///
 /// It listens on a socket in `$XDG_RUNTIME_DIR` that only this user reaches, and keeps turns in
 /// memory only. `turnkeep up` runs one too. Ctrl-C, SIGTERM or SIGHUP ends it.
@@ -18,18 +18,20 @@ use crate::failure::Failure;
   turnkeep broker
   turnkeep broker --ring 100 --max-turn-bytes 1000000
   turnkeep broker --linger 3600            turns of ended sessions stay for an hour")]
-pub(crate) struct Args {
+pub(crate) struct BrokerArgs {
     #[command(flatten)]
     bounds: BrokerFlags,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut ending = Ending::listen()?;
-    let broker = serve::begin(&app.config()?, args.bounds, None)?;
-    let mut told = announce(broker.socket(), app);
+pub(crate) async fn run_broker(args: &BrokerArgs, app: &mut App) -> Result<()> {
+    // Before the socket exists: a signal that arrives early must not leave it behind.
+    let mut shutdown = ShutdownSignals::listen()?;
+    let broker = serve::start_broker(&app.config()?, args.bounds, None)?;
+    let mut told = announce_socket(broker.socket(), app);
     if told.is_ok() {
         tokio::select! {
-            () = ending.asked() => {}
+            () = shutdown.requested() => {}
+            // Another broker may bind the same path, for example after the directory was cleaned.
             () = broker.replaced() => told = Err(Failure::new("another broker has taken the place of this one").into()),
         }
     }
@@ -37,7 +39,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     told
 }
 
-fn announce(socket: &std::path::Path, app: &mut App) -> Result<()> {
+fn announce_socket(socket: &std::path::Path, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         app.out
             .json(&json!({ "pid": std::process::id(), "socket": socket }))?;

@@ -1,130 +1,131 @@
-//! `turnkeep complete`: what a shell may suggest for a line that is being typed. The scripts of
-//! `turnkeep completions` call it.
+//! `turnkeep complete`: prints the words that a shell may suggest for a line that is being typed.
+//! The scripts of `turnkeep completions` call it at every key.
 //!
-//! It never fails and never waits for long: a shell that suggests nothing is better than one that
+//! It never fails and never waits for long: a shell without suggestions is better than one that
 //! hangs.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde_json::Value;
 use turnkeep_client::broker::Connection;
 use turnkeep_types::broker::Role;
 
 use super::App;
-use crate::broker::socket;
+use crate::answer::{list_at, text_of};
+use crate::broker::broker_socket_path;
 use crate::command_line;
-use crate::completion::{Completion, ValueKind, complete};
+use crate::completion::{Completion, ValueKind, complete_line};
 use crate::config::ReachFlags;
 use crate::http::{Call, Http};
-use crate::render::turn::text_of;
+use crate::output::Output;
 use crate::runtime::block_on;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession, with_store};
 
 /// The longest that a key press may wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// Things that are suggested of one kind.
+/// The most suggestions of one kind.
 const VALUES_MAX: usize = 200;
 const SINKS: [&str; 5] = ["inject", "clipboard", "file", "store", "node"];
 
 /// Print what may complete a command line, one word a line
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CompleteArgs {
     /// The words of the line so far; the last one is being typed
     #[arg(last = true)]
     words: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_complete(args: &CompleteArgs, app: &mut App) -> Result<()> {
     let typed = args.words.last().map(String::as_str).unwrap_or_default();
+    // In `--option=value` only the value is completed. The shell replaces the whole word, so the
+    // part before the value is printed again.
     let (kept, typed) = match typed.split_once('=') {
         Some((option, value)) if option.starts_with("--") => (format!("{option}="), value),
         _ => (String::new(), typed),
     };
-    let words = match complete(&command_line(), &args.words) {
+    let words = match complete_line(&command_line(), &args.words) {
         Completion::Words(words) => words,
-        Completion::Values(kind) => values(kind, &args.words, app).unwrap_or_default(),
+        Completion::Values(kind) => values_of_kind(kind, &args.words, app).unwrap_or_default(),
         Completion::Anything => Vec::new(),
-    };
-    // The shell inserts a word as it is, and names come from other programs: a name such as
-    // `x;reboot` must not become a command.
-    let is_plain = |word: &&String| {
-        word.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "._@:/=+-".contains(c))
     };
     let fitting = words
         .iter()
-        .filter(is_plain)
-        .filter(|word| word.starts_with(typed));
+        .filter(|word| word.starts_with(typed) && is_plain_word(word));
     fitting
         .take(VALUES_MAX)
         .try_for_each(|word| app.out.line(format!("{kept}{word}")))
 }
 
-fn values(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String>> {
+/// Whether a word can be inserted into a command line without quotes. The shell inserts it as it
+/// is, and names come from other programs: a name such as `x;reboot` must not become a command.
+fn is_plain_word(word: &str) -> bool {
+    word.chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._@:/=+-".contains(c))
+}
+
+fn values_of_kind(kind: ValueKind, words: &[String], app: &mut App) -> Result<Vec<String>> {
     match kind {
         ValueKind::Sinks => Ok(SINKS.map(str::to_owned).to_vec()),
-        ValueKind::Sessions => sessions(),
-        ValueKind::Presets => Ok(app
-            .config()?
-            .presets
-            .names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect()),
-        ValueKind::Worlds | ValueKind::Contexts | ValueKind::Types => {
-            let reach = reach(words, &app.reach);
-            let config = App {
-                reach,
-                out: crate::output::Output::silent(),
-            }
-            .config()?;
-            block_on(async {
-                let asked = async {
-                    let mut session = Session::open(&config, Need::Read).await?;
-                    let found = stored(kind, &mut session.http).await;
-                    session.close().await;
-                    found
-                };
-                tokio::time::timeout(ANSWER_WITHIN, asked).await?
-            })
+        ValueKind::Sessions => session_names(),
+        ValueKind::Presets => {
+            let presets = app.config()?.presets;
+            Ok(presets.names().into_iter().map(str::to_owned).collect())
         }
+        ValueKind::Worlds => names_in_store(StoredNames::WORLDS, words, app),
+        ValueKind::Contexts => names_in_store(StoredNames::CONTEXTS, words, app),
+        ValueKind::Types => names_in_store(StoredNames::TYPES, words, app),
     }
 }
 
-/// The store that the line is about.
-fn reach(words: &[String], given: &ReachFlags) -> ReachFlags {
-    // The `--data` of an append is the turn's.
+/// Asks the store that the line names, and gives up before the person would notice.
+fn names_in_store(stored: StoredNames, words: &[String], app: &App) -> Result<Vec<String>> {
+    let config = App {
+        reach: reach_flags_in(words, &app.reach),
+        out: Output::silent(),
+    }
+    .config()?;
+    let fetch = async |session: &mut StoreSession| stored.fetch(&mut session.http).await;
+    block_on(async {
+        tokio::time::timeout(ANSWER_WITHIN, with_store(&config, Need::Read, fetch)).await?
+    })
+}
+
+/// The flags that choose the store, from the line that is being typed. They are not parsed by clap:
+/// the line is not complete yet.
+fn reach_flags_in(words: &[String], given: &ReachFlags) -> ReachFlags {
+    // Behind `append`, `--data` is the turn's.
     let ours = words.iter().take_while(|word| *word != "append");
     let ours: Vec<&str> = ours.map(String::as_str).collect();
-    let value = |flag: &str| {
-        let joined = format!("{flag}=");
-        let behind = ours
-            .windows(2)
-            .find(|pair| pair.first() == Some(&flag))
-            .and_then(|pair| pair.get(1));
-        behind
-            .copied()
-            .or_else(|| ours.iter().find_map(|word| word.strip_prefix(&joined)))
-    };
-    let path = |flag: &str| value(flag).map(PathBuf::from);
+    let text = |flag: &str| flag_value(&ours, flag).map(str::to_owned);
+    let path = |flag: &str| flag_value(&ours, flag).map(PathBuf::from);
     ReachFlags {
         data: path("--data").or_else(|| given.data.clone()),
-        server: value("--server")
-            .map(str::to_owned)
-            .or_else(|| given.server.clone()),
-        token: value("--token")
-            .map(str::to_owned)
-            .or_else(|| given.token.clone()),
+        server: text("--server").or_else(|| given.server.clone()),
+        token: text("--token").or_else(|| given.token.clone()),
         tls_ca: path("--tls-ca").or_else(|| given.tls_ca.clone()),
         config: path("--config").or_else(|| given.config.clone()),
     }
 }
 
+/// The value of a flag, written as `--flag value` or `--flag=value`.
+fn flag_value<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
+    let joined = format!("{flag}=");
+    for (at, word) in words.iter().enumerate() {
+        if *word == flag {
+            return words.get(at + 1).copied();
+        }
+        if let Some(value) = word.strip_prefix(&joined) {
+            return Some(value);
+        }
+    }
+    None
+}
+
 /// Names and ids of sessions.
-fn sessions() -> Result<Vec<String>> {
-    let mut broker = Connection::open(&socket()?, Role::Client, ANSWER_WITHIN)?;
+fn session_names() -> Result<Vec<String>> {
+    // A shorter time limit than for other commands: a person waits at the keyboard.
+    let mut broker = Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)?;
     let sessions = broker.sessions(true)?;
     let names = sessions.iter().map(|session| {
         session
@@ -133,6 +134,7 @@ fn sessions() -> Result<Vec<String>> {
             .unwrap_or_else(|| session.session.clone())
     });
     let mut names: Vec<String> = names.collect();
+    // Without a turn, `@last` names no session.
     if sessions.iter().any(|session| session.has_turn) {
         names.push("@last".to_owned());
     }
@@ -141,33 +143,47 @@ fn sessions() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The worlds, contexts or types of a store.
-async fn stored(kind: ValueKind, http: &mut Http) -> Result<Vec<String>> {
-    let (call, list, name) = match kind {
-        ValueKind::Worlds => (Call::get("/v1/worlds"), "worlds", "world_id"),
-        ValueKind::Types => (Call::get("/v1/registry/types"), "types", "type_id"),
-        _ => (
-            Call::get("/v1/contexts").query("limit", VALUES_MAX),
-            "contexts",
-            "context_id",
-        ),
+/// A list in the store, and the field of its items that is a name.
+#[derive(Clone, Copy)]
+struct StoredNames {
+    path: &'static str,
+    list: &'static str,
+    name: &'static str,
+}
+
+impl StoredNames {
+    const WORLDS: Self = Self {
+        path: "/v1/worlds",
+        list: "/worlds",
+        name: "world_id",
     };
-    let answer = http.json(call).await?;
-    let items = answer
-        .get(list)
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let names = items.iter().flat_map(|item| {
-        let name = text_of(item, name).to_owned();
-        let versions = item.get("versions").and_then(Value::as_array).cloned();
-        match versions.filter(|_| kind == ValueKind::Types) {
-            Some(versions) => versions
-                .iter()
-                .map(|version| format!("{name}@{version}"))
-                .collect(),
-            None => vec![name],
+    const CONTEXTS: Self = Self {
+        path: "/v1/contexts",
+        list: "/contexts",
+        name: "context_id",
+    };
+    const TYPES: Self = Self {
+        path: "/v1/registry/types",
+        list: "/types",
+        name: "type_id",
+    };
+
+    async fn fetch(&self, http: &mut Http) -> Result<Vec<String>> {
+        // Only contexts are many. The other routes take no limit.
+        let limit = (self.path == Self::CONTEXTS.path).then_some(VALUES_MAX);
+        let answer = http
+            .json(Call::get(self.path).query_if("limit", limit))
+            .await?;
+        let mut names = Vec::new();
+        for item in list_at(&answer, self.list) {
+            let name = text_of(item, self.name);
+            match list_at(item, "/versions") {
+                [] => names.push(name.to_owned()),
+                versions => {
+                    names.extend(versions.iter().map(|version| format!("{name}@{version}")))
+                }
+            }
         }
-    });
-    Ok(names.collect())
+        Ok(names)
+    }
 }

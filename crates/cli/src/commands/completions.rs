@@ -1,8 +1,8 @@
-//! `turnkeep completions`: what the shell may suggest.
+//! `turnkeep completions`: prints a shell's completion script.
 //!
-//! The scripts of bash, zsh and fish ask `turnkeep complete` at every key, so that they also
-//! suggest sessions, presets, worlds, contexts and types; those of other shells know commands and
-//! options.
+//! The scripts of bash, zsh and fish call `turnkeep complete` at every key, so they also suggest
+//! sessions, presets, worlds, contexts and types. The scripts of other shells know commands and
+//! options only.
 
 use anyhow::Result;
 use clap_complete::Shell;
@@ -24,13 +24,13 @@ const FISH: &str = include_str!("completions/turnkeep.fish");
   turnkeep completions bash > ~/.local/share/bash-completion/completions/turnkeep
   turnkeep completions zsh > ~/.zfunc/_turnkeep
   turnkeep completions fish > ~/.config/fish/completions/turnkeep.fish")]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let script = script(args.shell);
+pub(crate) fn run_completions(args: &CompletionsArgs, app: &mut App) -> Result<()> {
+    let script = completion_script(args.shell);
     if app.out.is_json() {
         return app
             .out
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     app.out.bytes(script.as_bytes())
 }
 
-fn script(shell: Shell) -> String {
+fn completion_script(shell: Shell) -> String {
     match shell {
         Shell::Bash => BASH.to_owned(),
         Shell::Zsh => ZSH.to_owned(),

@@ -1,19 +1,19 @@
-//! `turnkeep config`: what is set, and by whom.
+//! `turnkeep config`: shows every setting and its source.
 
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::config::ServeFlags;
+use crate::config::{ServeFlags, SettingRow};
 
 /// Show the configuration
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   turnkeep config show
   TURNKEEP_HTTP=127.0.0.1:8080 turnkeep config show")]
-pub(crate) enum Command {
-    Show(ShowArgs),
+pub(crate) enum ConfigCommand {
+    Show(ConfigShowArgs),
 }
 
 /// Show every setting and where it comes from
@@ -29,44 +29,52 @@ The configuration file is TOML, with the names shown here:
   strict_types = true
   [limits]
   blob_bytes_max = 67108864")]
-pub(crate) struct ShowArgs {
+pub(crate) struct ConfigShowArgs {
     #[command(flatten)]
     serve: ServeFlags,
 }
 
-pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
-    let Command::Show(args) = command;
+pub(crate) fn run_config(command: &ConfigCommand, app: &mut App) -> Result<()> {
+    // The only subcommand so far; a second one turns this into a match.
+    let ConfigCommand::Show(args) = command;
     let config = app.config_with(&args.serve)?;
-    let rows = config.rows();
     if app.out.is_json() {
-        return rows.iter().try_for_each(|(name, value, source)| {
-            app.out
-                .json(&json!({ "name": name, "value": value, "source": source.to_string() }))
-        });
+        return config
+            .rows()
+            .into_iter()
+            .try_for_each(|row| app.out.json(&row_json(&row)));
     }
-    let rows: Vec<_> = rows
-        .into_iter()
-        .map(|(name, value, source)| vec![name.to_owned(), text(&value), source.to_string()])
-        .collect();
+    let rows: Vec<_> = config.rows().iter().map(row_cells).collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
-    let found = if config.file.exists() {
+    app.out.line("")?;
+    let missing = if config.file.exists() {
         ""
     } else {
         " (not there)"
     };
-    app.out.line("")?;
-    app.out.line(format!(
-        "The configuration file is {}{found}.",
-        config.file.display()
-    ))
+    let file = config.file.display();
+    app.out
+        .line(format!("The configuration file is {file}{missing}."))
+}
+
+fn row_json(row: &SettingRow) -> Value {
+    json!({ "name": row.name, "value": row.value, "source": row.source.to_string() })
+}
+
+fn row_cells(row: &SettingRow) -> Vec<String> {
+    vec![
+        row.name.to_owned(),
+        value_text(&row.value),
+        row.source.to_string(),
+    ]
 }
 
 /// A value as a person writes it.
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

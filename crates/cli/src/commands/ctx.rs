@@ -1,17 +1,18 @@
-//! `turnkeep ctx`: contexts, the heads of branches.
+//! `turnkeep ctx`: makes, lists, shows and forks contexts. A context is the head of a branch.
 
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::App;
+use crate::answer::{number_of, text_at, text_of};
 use crate::failure::Failure;
-use crate::http::{Call, Http, Written};
+use crate::http::{Call, Http, NO_TURN, Written};
 use crate::names::{ContextName, TurnName, parse_label};
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::{date_text, text_of};
-use crate::session::{Need, Session};
+use crate::render::turn::date_text;
+use crate::session::{Need, StoreSession, with_store};
 
 /// Make, list, show and fork contexts
 #[derive(Debug, Subcommand)]
@@ -20,11 +21,11 @@ use crate::session::{Need, Session};
   turnkeep ctx fork turn:7                a new branch that starts from turn 7
   turnkeep ctx list --label agent=demo
   turnkeep ctx show 1")]
-pub(crate) enum Command {
-    New(NewArgs),
-    List(ListArgs),
-    Show(ShowArgs),
-    Fork(ForkArgs),
+pub(crate) enum CtxCommand {
+    New(CtxNewArgs),
+    List(CtxListArgs),
+    Show(CtxShowArgs),
+    Fork(CtxForkArgs),
 }
 
 /// Make a context, empty or on top of a turn
@@ -32,12 +33,12 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   turnkeep ctx new
   turnkeep ctx new --base turn:7 --label task=review")]
-pub(crate) struct NewArgs {
+pub(crate) struct CtxNewArgs {
     /// The turn to start from
     #[arg(long, value_name = "TURN")]
     base: Option<TurnName>,
     #[command(flatten)]
-    with: WithArgs,
+    with: NewContextArgs,
 }
 
 /// Make a context that starts from a turn; nothing is copied
@@ -45,16 +46,16 @@ pub(crate) struct NewArgs {
 #[command(after_help = "Examples:
   turnkeep ctx fork turn:7
   turnkeep ctx fork 7 --key retry-safe-1")]
-pub(crate) struct ForkArgs {
+pub(crate) struct CtxForkArgs {
     /// The turn to start from
     #[arg(value_name = "TURN")]
     base: TurnName,
     #[command(flatten)]
-    with: WithArgs,
+    with: NewContextArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct WithArgs {
+struct NewContextArgs {
     /// A label; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     labels: Vec<(String, String)>,
@@ -72,11 +73,11 @@ struct WithArgs {
   turnkeep ctx list --all                 with the contexts of worlds
   turnkeep ctx list --label agent=demo -n 100
   turnkeep ctx list --json | jq -r .context_id")]
-pub(crate) struct ListArgs {
+pub(crate) struct CtxListArgs {
     /// Only contexts with this label: KEY or KEY=VALUE
     #[arg(long, value_name = "KEY[=VALUE]")]
     label: Option<String>,
-    /// At most so many
+    /// At most this many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Also list the contexts of worlds
@@ -89,69 +90,69 @@ pub(crate) struct ListArgs {
 #[command(after_help = "Examples:
   turnkeep ctx show 1
   turnkeep ctx show ctx:1 --json")]
-pub(crate) struct ShowArgs {
+pub(crate) struct CtxShowArgs {
     /// The context
     context: ContextName,
 }
 
-pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
+pub(crate) async fn run_ctx(command: &CtxCommand, app: &mut App) -> Result<()> {
     let need = match command {
-        Command::New(_) => Need::Write,
+        CtxCommand::New(_) => Need::Write,
         // The turn to start from is in a store already.
-        Command::Fork(_) => Need::Change,
-        Command::List(_) | Command::Show(_) => Need::Read,
+        CtxCommand::Fork(_) => Need::Change,
+        CtxCommand::List(_) | CtxCommand::Show(_) => Need::Read,
     };
-    let mut session = Session::open(&app.config()?, need).await?;
-    let done = match command {
-        Command::New(args) => create(&mut session.http, args.base, &args.with, app).await,
-        Command::Fork(args) => create(&mut session.http, Some(args.base), &args.with, app).await,
-        Command::List(args) => list(&mut session.http, args, app).await,
-        Command::Show(args) => show(&mut session.http, args.context, app).await,
+    let config = app.config()?;
+    let work = async |session: &mut StoreSession| {
+        let http = &mut session.http;
+        match command {
+            CtxCommand::New(args) => create_context(http, args.base, &args.with, app).await,
+            CtxCommand::Fork(args) => create_context(http, Some(args.base), &args.with, app).await,
+            CtxCommand::List(args) => list_contexts(http, args, app).await,
+            CtxCommand::Show(args) => show_context(http, args.context, app).await,
+        }
     };
-    session.close().await;
-    done
+    with_store(&config, need, work).await
 }
 
-async fn create(
+async fn create_context(
     http: &mut Http,
     base: Option<TurnName>,
-    with: &WithArgs,
+    with: &NewContextArgs,
     app: &mut App,
 ) -> Result<()> {
     let mut body = json!({ "base_turn_id": base.map(|base| base.0.to_string()) });
     if !with.labels.is_empty() {
-        body["labels"] = Value::Object(labels_of(&with.labels)?);
+        body["labels"] = Value::Object(labels_object(&with.labels)?);
     }
     if let Some(key) = &with.key {
         body["idempotency_key"] = key.as_str().into();
     }
-    let Written {
-        answer: context,
-        replayed,
-        ..
-    } = http.write(Call::post("/v1/contexts", &body)).await?;
+    let written = http.write(Call::post("/v1/contexts", &body)).await?;
     if app.out.is_json() {
-        return app.out.json(&context);
+        return app.out.json(&written.answer);
     }
-    let id = app.out.paint(
-        Style::Name,
-        &format!("ctx:{}", text_of(&context, "context_id")),
-    );
-    let done = if replayed {
-        "already created"
-    } else {
-        "created"
-    };
-    match text_of(&context, "head_turn_id") {
-        "0" => app.out.line(format!("{done} {id}")),
-        head if replayed => app.out.line(format!("{done} {id}, now at turn:{head}")),
-        head => app.out.line(format!("{done} {id} from turn:{head}")),
-    }
+    print_created(&written, app)
 }
 
-fn labels_of(given: &[(String, String)]) -> Result<Map<String, Value>> {
+fn print_created(written: &Written, app: &mut App) -> Result<()> {
+    let context = &written.answer;
+    let id = format!("ctx:{}", text_of(context, "context_id"));
+    let id = app.out.paint(Style::Name, &id);
+    // A repeated key returns the context as it is now: its head may have moved since.
+    let line = match (text_of(context, "head_turn_id"), written.replayed) {
+        (NO_TURN, false) => format!("created {id}"),
+        (NO_TURN, true) => format!("already created {id}"),
+        (head, false) => format!("created {id} from turn:{head}"),
+        (head, true) => format!("already created {id}, now at turn:{head}"),
+    };
+    app.out.line(line)
+}
+
+fn labels_object(given: &[(String, String)]) -> Result<Map<String, Value>> {
     let mut labels = Map::new();
     for (key, value) in given {
+        // Otherwise the last value would win silently.
         if labels.insert(key.clone(), value.as_str().into()).is_some() {
             return Err(Failure::usage(format!("the label `{key}` is given twice")).into());
         }
@@ -159,24 +160,24 @@ fn labels_of(given: &[(String, String)]) -> Result<Map<String, Value>> {
     Ok(labels)
 }
 
-async fn list(http: &mut Http, args: &ListArgs, app: &mut App) -> Result<()> {
+async fn list_contexts(http: &mut Http, args: &CtxListArgs, app: &mut App) -> Result<()> {
     let worlds = if args.all {
-        Worlds::Listed
+        WorldContexts::Listed
     } else {
-        Worlds::LeftOut
+        WorldContexts::LeftOut
     };
-    let Listed { contexts, is_cut } =
+    let ListedContexts { contexts, is_cut } =
         fetch_contexts(http, args.label.as_deref(), worlds, args.limit).await?;
     if app.out.is_json() {
         contexts
             .iter()
             .try_for_each(|context| app.out.json(context))?;
     } else {
-        let rows: Vec<_> = contexts.iter().map(row).collect();
+        let rows: Vec<_> = contexts.iter().map(context_row).collect();
         app.out
             .table(&["CONTEXT", "HEAD", "DEPTH", "CREATED", "LABELS"], &rows)?;
     }
-    // Beside the list, so that a program that reads it gets contexts and nothing else.
+    // The note goes to standard error: a program that reads the list gets contexts only.
     app.out.flush()?;
     if is_cut {
         eprintln!(
@@ -189,13 +190,13 @@ async fn list(http: &mut Http, args: &ListArgs, app: &mut App) -> Result<()> {
 
 /// Whether the contexts of worlds are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Worlds {
+pub(super) enum WorldContexts {
     Listed,
     LeftOut,
 }
 
 /// Contexts, newest first.
-pub(super) struct Listed {
+pub(super) struct ListedContexts {
     pub(super) contexts: Vec<Value>,
     /// Whether there are more than were asked for.
     pub(super) is_cut: bool,
@@ -205,69 +206,63 @@ pub(super) struct Listed {
 pub(super) async fn fetch_contexts(
     http: &mut Http,
     label: Option<&str>,
-    worlds: Worlds,
+    worlds: WorldContexts,
     limit: usize,
-) -> Result<Listed> {
+) -> Result<ListedContexts> {
     const PAGE: usize = 1000;
+    let without_worlds = (worlds == WorldContexts::LeftOut).then_some(0);
     let mut contexts = Vec::new();
     let mut cursor: Option<String> = None;
     while contexts.len() <= limit {
-        let mut call = Call::get("/v1/contexts").query(
-            "limit",
-            PAGE.min((limit - contexts.len()).saturating_add(1)),
-        );
-        if worlds == Worlds::LeftOut {
-            call = call.query("worlds", 0);
-        }
-        if let Some(label) = label {
-            call = call.query("label", label);
-        }
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
+        let wanted = (limit - contexts.len()).saturating_add(1);
+        let call = Call::get("/v1/contexts")
+            .query("limit", wanted.min(PAGE))
+            .query_if("worlds", without_worlds)
+            .query_if("label", label)
+            .query_if("cursor", cursor.as_ref());
         let mut page = http.json(call).await?;
         if let Some(Value::Array(found)) = page.get_mut("contexts").map(Value::take) {
             contexts.extend(found);
         }
-        cursor = page
-            .get("next_cursor")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        cursor = text_at(&page, "/next_cursor");
         if cursor.is_none() {
             break;
         }
     }
+    // One more than the limit was fetched only to learn this.
     let is_cut = contexts.len() > limit;
     contexts.truncate(limit);
-    Ok(Listed { contexts, is_cut })
+    Ok(ListedContexts { contexts, is_cut })
 }
 
-async fn show(http: &mut Http, context: ContextName, app: &mut App) -> Result<()> {
+async fn show_context(http: &mut Http, context: ContextName, app: &mut App) -> Result<()> {
     let context = http
         .json(Call::get(format!("/v1/contexts/{}", context.0)))
         .await?;
-    print(&context, app)
+    print_context(&context, app)
 }
 
 /// Shows one context.
-pub(super) fn print(context: &Value, app: &mut App) -> Result<()> {
+pub(super) fn print_context(context: &Value, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(context);
     }
     let head = match (text_of(context, "head_turn_id"), lost_part(context)) {
-        ("0", Some(LostPart::Creation)) => "unknown: its creation was lost to damage".to_owned(),
-        ("0", _) => "none: the context is empty".to_owned(),
+        (NO_TURN, Some(LostPart::Creation)) => {
+            "unknown: its creation was lost to damage".to_owned()
+        }
+        (NO_TURN, _) => "none: the context is empty".to_owned(),
         (head, Some(LostPart::Head)) => {
             format!(
                 "turn:{head}, depth {}; it was lost to damage",
-                depth(context)
+                depth_text(context)
             )
         }
-        (head, _) => format!("turn:{head}, depth {}", depth(context)),
+        (head, _) => format!("turn:{head}, depth {}", depth_text(context)),
     };
     let labels = match lost_part(context) {
         Some(LostPart::Creation) => "unknown: its creation was lost to damage".to_owned(),
-        _ => labels(context),
+        _ => labels_text(context),
     };
     let pairs = [
         ("Context", format!("ctx:{}", text_of(context, "context_id"))),
@@ -298,12 +293,12 @@ fn lost_part(context: &Value) -> Option<LostPart> {
     }
 }
 
-fn row(context: &Value) -> Vec<String> {
+fn context_row(context: &Value) -> Vec<String> {
     let (head, depth) = match (text_of(context, "head_turn_id"), lost_part(context)) {
-        ("0", Some(LostPart::Creation)) => ("(creation lost)".to_owned(), "-".to_owned()),
-        ("0", _) => ("-".to_owned(), "-".to_owned()),
-        (head, Some(LostPart::Head)) => (format!("turn:{head} (lost)"), depth(context)),
-        (head, _) => (format!("turn:{head}"), depth(context)),
+        (NO_TURN, Some(LostPart::Creation)) => ("(creation lost)".to_owned(), "-".to_owned()),
+        (NO_TURN, _) => ("-".to_owned(), "-".to_owned()),
+        (head, Some(LostPart::Head)) => (format!("turn:{head} (lost)"), depth_text(context)),
+        (head, _) => (format!("turn:{head}"), depth_text(context)),
     };
     let created = date_text(text_of(context, "created_at"));
     vec![
@@ -311,19 +306,15 @@ fn row(context: &Value) -> Vec<String> {
         head,
         depth,
         created,
-        labels(context),
+        labels_text(context),
     ]
 }
 
-fn depth(context: &Value) -> String {
-    context
-        .get("head_depth")
-        .and_then(Value::as_u64)
-        .unwrap_or_default()
-        .to_string()
+fn depth_text(context: &Value) -> String {
+    number_of(context, "head_depth").to_string()
 }
 
-fn labels(context: &Value) -> String {
+fn labels_text(context: &Value) -> String {
     let labels = context.get("labels").and_then(Value::as_object);
     let pairs = labels.into_iter().flatten().map(|(key, value)| {
         let value = value.as_str().unwrap_or_default();

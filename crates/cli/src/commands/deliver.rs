@@ -1,4 +1,4 @@
-//! `turnkeep deliver`: hands what was captured to a sink.
+//! `turnkeep deliver`: delivers the captured turn to a sink.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use serde_json::json;
 use turnkeep_types::broker::{Deliver, Stored, TurnForm};
 
 use super::App;
-use crate::broker::name::Sessions;
-use crate::broker::{connect, deliver_as, explained};
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{connect_to_broker, deliver_as, explain_broker_error};
 use crate::failure::Failure;
 use crate::names::SessionName;
 use crate::output::Style;
 
-/// Hand what was captured to a sink: inject, clipboard, file, store or node
+/// Deliver the captured turn to a sink: inject, clipboard, file, store or node
 ///
 /// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced
 /// whole or not at all. `store` appends the whole turn to the turn store, once, to the context of
@@ -27,7 +27,7 @@ use crate::output::Style;
   turnkeep deliver inject --session tests
   turnkeep deliver store                  # says as which turn of which context
   turnkeep ctx list --label name=review   # the contexts of a session's turns")]
-pub(crate) struct Args {
+pub(crate) struct DeliverArgs {
     /// The sink
     sink: String,
     /// inject: the session: its name, its id, a unique head of its id, or @last
@@ -53,14 +53,21 @@ pub(crate) struct Args {
     bracketed: bool,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    check(args)?;
-    let mut broker = connect()?;
+pub(crate) fn run_deliver(args: &DeliverArgs, app: &mut App) -> Result<()> {
+    // Before the broker is asked, so a missing flag is a usage error with exit code 2.
+    check_sink_flags(args)?;
+    let mut broker = connect_to_broker()?;
+    // Names are resolved here. The broker knows sessions by their full ids only.
     let session = match &args.session {
-        Some(name) => Some(Sessions::ask(&mut broker)?.find(name)?.session.clone()),
+        Some(name) => Some(
+            KnownSessions::fetch(&mut broker)?
+                .find_session(name)?
+                .session
+                .clone(),
+        ),
         None => None,
     };
-    let path = args.path.as_deref().map(absolute).transpose()?;
+    let path = args.path.as_deref().map(absolute_path_text).transpose()?;
     let deliver = |form: TurnForm| Deliver {
         sink: args.sink.clone(),
         session: session.clone(),
@@ -71,7 +78,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         bracketed: args.bracketed,
         unless_blocked: !args.force,
     };
-    let stored = deliver_as(args.raw, |form| broker.deliver(deliver(form))).map_err(explained)?;
+    let stored = deliver_as(args.raw, |form| broker.deliver(deliver(form)));
+    print_delivered(args, stored.map_err(explain_broker_error)?, app)
+}
+
+fn print_delivered(args: &DeliverArgs, stored: Option<Stored>, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let mut ack = json!({ "sink": args.sink });
         if let Some(Stored { context, turn }) = stored {
@@ -80,21 +91,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         }
         return app.out.json(&ack);
     }
-    let place = stored.map(|Stored { context, turn }| {
-        format!(
-            " as {} of ctx:{context}",
-            app.out.paint(Style::Id, &format!("turn:{turn}"))
-        )
-    });
-    app.out.line(format!(
-        "delivered to {}{}",
-        args.sink,
-        place.unwrap_or_default()
-    ))
+    let sink = &args.sink;
+    let line = match stored {
+        Some(Stored { context, turn }) => {
+            let turn = app.out.paint(Style::Id, &format!("turn:{turn}"));
+            format!("delivered to {sink} as {turn} of ctx:{context}")
+        }
+        None => format!("delivered to {sink}"),
+    };
+    app.out.line(line)
 }
 
-/// Says which flag a sink lacks; what a sink that is not known needs, the broker says.
-fn check(args: &Args) -> Result<(), Failure> {
+/// Checks the flags that a known sink needs. The broker answers for a sink that it does not know.
+fn check_sink_flags(args: &DeliverArgs) -> Result<(), Failure> {
     let needs = match &*args.sink {
         "inject" if args.session.is_none() => "--session SESSION",
         "file" if args.path.is_none() => "--path FILE",
@@ -108,8 +117,8 @@ fn check(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// The path as the broker, which is in another directory, has to be told it.
-fn absolute(path: &Path) -> Result<String> {
+/// The absolute form of a path, because the broker runs in another directory.
+fn absolute_path_text(path: &Path) -> Result<String> {
     let path =
         std::path::absolute(path).with_context(|| format!("cannot name {}", path.display()))?;
     let text = path.into_os_string().into_string();

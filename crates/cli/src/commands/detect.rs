@@ -1,6 +1,7 @@
-//! `turnkeep detect`: the turns of a recorded terminal session, as a wrapper would have found them.
+//! `turnkeep detect`: finds the turns of a recorded terminal session, as a wrapper would find them.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -25,7 +26,7 @@ const RECORDING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 #[command(after_help = "Examples:
   turnkeep detect session.jsonl --preset claude
   turnkeep detect session.jsonl.zst --pattern '^ready> $' --json")]
-pub(crate) struct Args {
+pub(crate) struct DetectArgs {
     /// The recording, .jsonl or .jsonl.zst
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -35,21 +36,22 @@ pub(crate) struct Args {
     /// Prompt pattern, tested on each line
     #[arg(long, value_name = "REGEX")]
     pattern: Option<String>,
-    /// Also what the program said although nothing was submitted
+    /// Include output that no input caused
     #[arg(long)]
     all: bool,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let profile = profile(args, &app.config()?.presets)?;
-    let entries = entries(&args.file)?;
+pub(crate) fn run_detect(args: &DetectArgs, app: &mut App) -> Result<()> {
+    let profile = choose_profile(args, &app.config()?.presets)?;
+    let entries = read_recording(&args.file)?;
     let mut turns = replay(profile, &entries);
+    // What a program prints by itself, such as its welcome text, is rarely wanted.
     turns.retain(|turn| args.all || !turn.unprompted);
     for (at, turn) in turns.iter().enumerate() {
         if app.out.is_json() {
             app.out.line(turn_json(at + 1, turn).to_string())?;
         } else {
-            print(at + 1, turn, app)?;
+            print_turn(at + 1, turn, app)?;
         }
     }
     if turns.is_empty() && !app.out.is_json() {
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+fn choose_profile(args: &DetectArgs, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
@@ -68,6 +70,7 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
+    // `claude-slow.jsonl.zst` belongs to the program claude.
     let program = stem.split(['-', '.']).next().unwrap_or_default();
     let name = args
         .preset
@@ -78,57 +81,57 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
         .map_err(|error| Failure::usage(error.to_string()).into())
 }
 
-/// What was recorded.
-fn entries(path: &Path) -> Result<Vec<Entry>> {
-    let bytes = read(path)?;
-    let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let rows = |bytes: &[u8]| -> Result<Vec<Entry>, Failure> {
-        let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
-        parse_recording(text).map_err(|error| refuse(&error))
+/// Reads the rows of a recording. A last row that was cut off is left out with a note.
+fn read_recording(path: &Path) -> Result<Vec<Entry>> {
+    let bytes = read_unpacked(path)?;
+    let error = match parse_rows(path, &bytes) {
+        Ok(entries) => return Ok(entries),
+        Err(error) => error,
     };
-    match rows(&bytes) {
-        // Only the row without its end may be wrong.
-        Err(error) if whole > 0 && whole < bytes.len() => {
-            let entries = rows(bytes.get(..whole).unwrap_or_default()).map_err(|_| error)?;
-            eprintln!(
-                "note: {}: the last row is cut off and left out",
-                path.display()
-            );
-            Ok(entries)
-        }
-        read => Ok(read?),
+    // Only the last row may be incomplete, and only if its line has no end. If the rows before it
+    // are wrong too, the first error is the one to report.
+    let Some(last_end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+        return Err(error.into());
+    };
+    let (complete, rest) = bytes.split_at(last_end + 1);
+    if rest.is_empty() {
+        return Err(error.into());
     }
+    let entries = parse_rows(path, complete).map_err(|_| error)?;
+    let name = path.display();
+    eprintln!("note: {name}: the last row is cut off and left out");
+    Ok(entries)
 }
 
-/// The recording's bytes; of a packed one that was cut off, what can be unpacked.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    use std::io::Read as _;
-    let file =
-        std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let packed = path.extension().is_some_and(|extension| extension == "zst");
-    let mut bytes = Vec::new();
-    let read = if packed {
-        zstd::Decoder::new(file)?
-            .take(RECORDING_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
+fn parse_rows(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
+    let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+    let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
+    parse_recording(text).map_err(|error| refuse(&error))
+}
+
+/// The recording's bytes. Of a compressed file that was cut off, as much as can be unpacked.
+fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
+    let cannot_read = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(cannot_read)?;
+    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
+    let input: Box<dyn Read> = if is_packed {
+        Box::new(zstd::Decoder::new(file)?)
     } else {
-        file.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
+        Box::new(file)
     };
+    let mut bytes = Vec::new();
+    // One byte more than allowed: it shows that the file is too large.
+    let read = input.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes);
     match read {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof && !bytes.is_empty() => {
             eprintln!("note: {}: the file is cut off", path.display());
         }
-        read => drop(read.with_context(|| format!("cannot read {}", path.display()))?),
+        Err(error) => return Err(error).with_context(cannot_read),
+        Ok(_) => {}
     }
     if bytes.len() as u64 > RECORDING_BYTES_MAX {
-        let message = format!(
-            "{} is larger than {RECORDING_BYTES_MAX} bytes unpacked",
-            path.display()
-        );
+        let name = path.display();
+        let message = format!("{name} is larger than {RECORDING_BYTES_MAX} bytes unpacked");
         return Err(Failure::new(message).into());
     }
     Ok(bytes)
@@ -137,8 +140,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 fn turn_json(number: usize, turn: &Turn) -> Value {
     json!({
         "turn": number,
-        "start_t": seconds(turn.start),
-        "end_t": seconds(turn.end),
+        "start_t": rounded_seconds(turn.start),
+        "end_t": rounded_seconds(turn.end),
         "interrupted": turn.interrupted,
         "incomplete": turn.incomplete,
         "unprompted": turn.unprompted,
@@ -149,11 +152,11 @@ fn turn_json(number: usize, turn: &Turn) -> Value {
 }
 
 /// Seconds with four digits, as recordings have them.
-fn seconds(time: std::time::Duration) -> f64 {
+fn rounded_seconds(time: std::time::Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10_000.0
 }
 
-fn print(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
+fn print_turn(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
     let flags = [
         (turn.interrupted, ", interrupted"),
         (turn.incomplete, ", incomplete"),

@@ -1,4 +1,4 @@
-//! `turnkeep doctor`: is this machine, this directory and this server fit for the work?
+//! `turnkeep doctor`: checks the data directory, the machine, the server and the broker.
 
 mod broker;
 mod directory;
@@ -11,20 +11,20 @@ use serde_json::json;
 use super::App;
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::failure::Unsound;
+use crate::failure::ProblemsReported;
 use crate::output::Style;
 use crate::session::server_on;
 
 /// Check the data directory, the machine and the server
 ///
 /// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that
-/// measures how fast the disk syncs. With --server only that server is looked at. Exits with 1 if a
+/// measures how fast the disk syncs. With --server only that server is checked. Exits with 1 if a
 /// check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep doctor
   turnkeep doctor --data ./store --json | jq 'select(.status != \"ok\")'")]
-pub(crate) struct Args {}
+pub(crate) struct DoctorArgs {}
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,41 +90,54 @@ impl Finding {
     }
 }
 
-pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_doctor(_: &DoctorArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     let findings = match config.server.value {
-        // The directory and the machine are then those of another.
-        Some(_) => vec![server::reachable(&config, &DataDir::new(&config.data.value), None).await],
-        None => here(&config).await,
+        // The server's directory and machine are not these, so only the server itself is checked.
+        Some(_) => {
+            vec![server::check_server(&config, &DataDir::new(&config.data.value), None).await]
+        }
+        None => check_this_machine(&config).await,
     };
     for finding in &findings {
-        print(finding, app)?;
+        print_finding(finding, app)?;
     }
     let failed = findings
         .iter()
         .any(|finding| finding.status == Status::Fail);
-    if failed { Err(Unsound.into()) } else { Ok(()) }
+    if failed {
+        Err(ProblemsReported.into())
+    } else {
+        Ok(())
+    }
 }
 
-async fn here(config: &Config) -> Vec<Finding> {
+async fn check_this_machine(config: &Config) -> Vec<Finding> {
     let dir = DataDir::new(&config.data.value);
+    // Found once: several checks mean something else while a server runs.
     let running = server_on(&dir).await;
-    let mut findings = vec![directory::permissions(&dir), directory::token(&dir)];
-    findings.push(directory::lock(&dir, running.is_some()));
-    findings.push(server::reachable(config, &dir, running.as_ref()).await);
-    findings.extend(server::ports(config, running.is_some()).await);
+    let mut findings = vec![
+        directory::check_permissions(&dir),
+        directory::check_token_file(&dir),
+    ];
+    findings.push(directory::check_lock(&dir, running.is_some()));
+    findings.push(server::check_server(config, &dir, running.as_ref()).await);
+    findings.extend(server::check_ports(config, running.is_some()).await);
     findings.extend([
-        machine::space(&dir),
-        machine::sync_speed(&dir),
-        machine::clock(&dir),
-        machine::file_limit(),
+        machine::check_space(&dir),
+        machine::check_sync_speed(&dir),
+        machine::check_clock(&dir),
+        machine::check_file_limit(),
     ]);
-    findings.extend([directory::log(&dir), directory::torn(&dir)]);
-    findings.extend(broker::sessions());
+    findings.extend([
+        directory::check_log(&dir),
+        directory::check_torn_writes(&dir),
+    ]);
+    findings.extend(broker::check_broker());
     findings
 }
 
-fn print(finding: &Finding, app: &mut App) -> Result<()> {
+fn print_finding(finding: &Finding, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let Finding {
             check,

@@ -1,9 +1,8 @@
-//! `turnkeep export`: everything, in one file.
+//! `turnkeep export`: writes the whole store to one file.
 //!
-//! An export holds every payload, so the file is its owner's alone (mode 0600), whatever the umask.
-//! It is written beside its place under a name that was free, and gets its own name when it is
-//! complete. Nothing that was there before is opened, followed or replaced, unless `--force` says
-//! so.
+//! An export holds every payload, so only its owner may read the file (mode 0600), whatever the
+//! umask is. The command writes under an unused name in the same directory and renames the file
+//! when it is complete. It opens, follows and replaces no existing file, unless `--force` is given.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
@@ -24,7 +23,7 @@ use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::output::bytes_text;
 use crate::progress::bytes_bar;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession, with_store};
 
 /// The mode of an export: only its owner may read it.
 const PRIVATE_MODE: u32 = 0o600;
@@ -39,7 +38,7 @@ const PRIVATE_MODE: u32 = 0o600;
   turnkeep export backup.turnkeep
   turnkeep export - | zstd > backup.turnkeep.zst
   turnkeep --server https://store.example.org:9010 --tls-ca ca.pem export backup.turnkeep")]
-pub(crate) struct Args {
+pub(crate) struct ExportArgs {
     /// Where to write: a file that is not there yet, or - for standard output
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
@@ -48,18 +47,21 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_export(args: &ExportArgs, app: &mut App) -> Result<()> {
     let to_stdout = args.file == Path::new("-");
+    // An early check for a better error. The rename checks again, because a file may appear
+    // meanwhile.
     if !to_stdout && !args.force && args.file.symlink_metadata().is_ok() {
-        return Err(is_taken(&args.file));
+        return Err(name_taken_error(&args.file));
     }
     if to_stdout {
         app.out.refuse_terminal()?;
     }
-    let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let done = export(&mut session.http, args, to_stdout, app).await;
-    session.close().await;
-    let bytes = done?;
+    let config = app.config()?;
+    let export = async |session: &mut StoreSession| {
+        export_store(&mut session.http, args, to_stdout, app).await
+    };
+    let bytes = with_store(&config, Need::Read, export).await?;
     if to_stdout {
         return Ok(());
     }
@@ -73,7 +75,13 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     ))
 }
 
-async fn export(http: &mut Http, args: &Args, to_stdout: bool, app: &mut App) -> Result<u64> {
+async fn export_store(
+    http: &mut Http,
+    args: &ExportArgs,
+    to_stdout: bool,
+    app: &mut App,
+) -> Result<u64> {
+    // Only for the progress bar. The export's length is not known before its end.
     let stats = http.json(Call::get("/v1/stats")).await?;
     let bar = bytes_bar(
         "exporting",
@@ -82,24 +90,25 @@ async fn export(http: &mut Http, args: &Args, to_stdout: bool, app: &mut App) ->
     );
     let body = http.open(Call::get("/v1/export")).await?.into_body();
     let copied = if to_stdout {
-        copy(body, &bar, |bytes| app.out.bytes(bytes)).await
+        copy_body(body, &bar, |bytes| app.out.bytes(bytes)).await
     } else {
-        to_file(body, &bar, args).await
+        export_to_file(body, &bar, args).await
     };
     bar.finish_and_clear();
     copied
 }
 
-async fn to_file(body: Incoming, bar: &ProgressBar, args: &Args) -> Result<u64> {
-    let Unfinished { path, mut file } = Unfinished::create_beside(&args.file)?;
+async fn export_to_file(body: Incoming, bar: &ProgressBar, args: &ExportArgs) -> Result<u64> {
+    let UnfinishedFile { path, mut file } = UnfinishedFile::create_beside(&args.file)?;
     let cannot = || format!("cannot write {}", path.display());
-    let copied = copy(body, bar, |bytes| {
+    let copied = copy_body(body, bar, |bytes| {
         file.write_all(bytes).with_context(cannot)
     })
     .await;
     let done = copied.and_then(|bytes| {
+        // Content first, then the name: after a crash the name must not belong to an empty file.
         file.sync_all().with_context(cannot)?;
-        publish(&path, args)?;
+        publish_part(&path, args)?;
         Ok(bytes)
     });
     if done.is_err() && fs::remove_file(&path).is_err() {
@@ -109,20 +118,21 @@ async fn to_file(body: Incoming, bar: &ProgressBar, args: &Args) -> Result<u64> 
 }
 
 /// A new file that does not have its final name yet.
-struct Unfinished {
+struct UnfinishedFile {
     path: PathBuf,
     file: File,
 }
 
-impl Unfinished {
-    /// Creates a file beside `target`, under a name that nobody else uses or can guess.
+impl UnfinishedFile {
+    /// Creates a file in the directory of `target`, under a name that no other program uses or can
+    /// guess.
     fn create_beside(target: &Path) -> Result<Self> {
         let random: String = hex::encode(random_bytes()?).chars().take(16).collect();
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".{random}.part"));
         let path = PathBuf::from(name);
-        // `create_new` neither opens what is there nor follows a link, also if it was made just
-        // now.
+        // `create_new` neither opens an existing file nor follows a link, even one that was
+        // created a moment ago.
         let created = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -137,15 +147,16 @@ impl Unfinished {
 }
 
 /// Gives the complete file its name. Without `--force`, a file that appeared meanwhile stays.
-fn publish(part: &Path, args: &Args) -> Result<()> {
+fn publish_part(part: &Path, args: &ExportArgs) -> Result<()> {
     let cannot = || format!("cannot write {}", args.file.display());
     if args.force {
         fs::rename(part, &args.file).with_context(cannot)?;
     } else {
         match renameat_with(CWD, part, CWD, &args.file, RenameFlags::NOREPLACE) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(is_taken(&args.file)),
-            // The file system cannot do it in one step; a hard link refuses a taken name as well.
+            Err(Errno::EXIST) => return Err(name_taken_error(&args.file)),
+            // The file system cannot rename without replacing. A hard link refuses a taken name
+            // as well.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 link_and_remove(part, &args.file)?;
             }
@@ -157,7 +168,9 @@ fn publish(part: &Path, args: &Args) -> Result<()> {
 
 fn link_and_remove(part: &Path, target: &Path) -> Result<()> {
     match fs::hard_link(part, target) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(is_taken(target)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(name_taken_error(target));
+        }
         linked => linked.with_context(|| format!("cannot write {}", target.display()))?,
     }
     fs::remove_file(part).with_context(|| format!("cannot remove {}", part.display()))
@@ -171,14 +184,14 @@ fn sync_parent(path: &Path) -> std::io::Result<()> {
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-fn is_taken(path: &Path) -> anyhow::Error {
-    let failure = Failure::new(format!("{} is there already", path.display()));
+fn name_taken_error(path: &Path) -> anyhow::Error {
+    let failure = Failure::new(format!("{} exists already", path.display()));
     failure
         .hint("choose another name, or replace it with --force")
         .into()
 }
 
-async fn copy(
+async fn copy_body(
     mut body: Incoming,
     bar: &ProgressBar,
     mut write: impl FnMut(&[u8]) -> Result<()>,

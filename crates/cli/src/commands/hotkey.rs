@@ -1,8 +1,8 @@
-//! `turnkeep hotkey`: keys that capture and paste, wherever the focus is.
+//! `turnkeep hotkey`: keys that capture and paste in the focused session.
 //!
-//! One loop over a closed list of events: keys, the broker, the end. Actions are done one after the
-//! other, in the order of the keys. The broker's end is ours; a single action that fails is only
-//! told.
+//! One loop handles three events: keys, the end of the broker, and the request to stop. Actions run
+//! one after the other, in the order of the keys. The command ends with the broker. An action that
+//! fails only shows a notice.
 
 mod action;
 
@@ -23,9 +23,9 @@ use turnkeep_pty::desktop::{
 use super::App;
 use crate::config::Desktop;
 use crate::desktop;
-use crate::ending::Ending;
 use crate::failure::Failure;
-use action::{Action, Manner};
+use crate::shutdown_signals::ShutdownSignals;
+use action::{Action, DeliveryOptions};
 
 /// Capture and paste by hotkeys: the session in the focused terminal or tmux pane is meant
 ///
@@ -41,7 +41,7 @@ A combination is one or more of Super, Ctrl, Alt, Shift and a key, joined by +. 
 file the same is the table [desktop] with the names capture, paste, copy, hotkeys, focus, clipboard.
 
 What is pasted into a shell runs line by line: look at what you captured before you paste it there.")]
-pub(crate) struct Args {
+pub(crate) struct HotkeyArgs {
     /// Keys that capture the latest turn of the focused session
     #[arg(long, value_name = "KEYS")]
     capture: Option<Binding>,
@@ -62,54 +62,53 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_hotkey(args: &HotkeyArgs, app: &mut App) -> Result<()> {
     let config = app.config()?.desktop;
-    let mut broker = action::connect().await?;
-    let surroundings = desktop::surroundings();
-    let hotkeys = surroundings
+    let mut broker = action::connect_async().await?;
+    let environment = desktop::desktop_environment();
+    let hotkeys = environment
         .hotkeys(args.on.unwrap_or(config.hotkeys.value))
-        .map_err(|error| no_desktop(&error))?;
-    let adapter = hotkeys.adapter;
-    let wanted = bindings(args, &config, adapter)?;
-    let mut keys = hotkeys.provider;
-    let focus = resolver(args, &config, adapter, &surroundings)?;
-    let refused = keys.register(
-        &wanted
-            .iter()
-            .map(|(_, binding)| *binding)
-            .collect::<Vec<_>>(),
-    )?;
-    announce(app, adapter, &wanted, &refused)?;
-    let notifier = Notifier::for_hotkeys(adapter, &surroundings);
-    let actions = wanted.into_iter().map(|(action, _)| action).collect();
-    let manner = Manner {
-        raw: args.raw,
-        force: args.force,
-    };
-    let done = Desk {
-        actions,
-        manner,
+        .map_err(|error| no_desktop_error(&error))?;
+    let (adapter, mut keys) = (hotkeys.adapter, hotkeys.provider);
+    let wanted = choose_bindings(args, &config, adapter)?;
+    let focus = open_resolver(args, &config, adapter, &environment)?;
+    let combinations: Vec<Binding> = wanted.iter().map(|bound| bound.keys).collect();
+    let refused = keys.register(&combinations)?;
+    announce_bindings(app, adapter, &wanted, &refused)?;
+    let handler = HotkeyHandler {
+        actions: wanted.iter().map(|bound| bound.action).collect(),
+        delivery: DeliveryOptions {
+            raw: args.raw,
+            force: args.force,
+        },
         focus: focus.provider,
-        notifier,
-    }
-    .serve(&mut *keys, &mut broker)
-    .await;
+        notifier: Notifier::for_hotkeys(adapter, &environment),
+    };
+    let done = handler.serve_keys(&mut *keys, &mut broker).await;
+    // The keys go back to the desktop even after a failure.
     let given_back = keys.unregister();
     done?;
     Ok(given_back?)
 }
 
-fn no_desktop(error: &turnkeep_pty::desktop::DesktopError) -> anyhow::Error {
+/// An action and the keys that start it.
+struct BoundAction {
+    action: Action,
+    keys: Binding,
+}
+
+fn no_desktop_error(error: &turnkeep_pty::desktop::DesktopError) -> anyhow::Error {
     let hint = "run it in an X11 session or inside tmux, or name one of them with --on";
     Failure::new(error.to_string()).hint(hint).into()
 }
 
-/// Focus comes from where the keys do, unless the configuration says otherwise.
-fn resolver(
-    args: &Args,
+/// Finds the focused session in the place where the keys are pressed, unless the configuration names
+/// another adapter.
+fn open_resolver(
+    args: &HotkeyArgs,
     desktop: &Desktop,
     keys: Adapter,
-    surroundings: &DesktopEnvironment,
+    environment: &DesktopEnvironment,
 ) -> Result<Opened<dyn SessionResolver>> {
     let named = if args.on.is_some() {
         Adapter::Detect
@@ -121,129 +120,134 @@ fn resolver(
     } else {
         named
     };
-    surroundings
+    environment
         .resolver(adapter)
-        .map_err(|error| no_desktop(&error))
+        .map_err(|error| no_desktop_error(&error))
 }
 
-/// What each combination does: flags win over the configuration, that over the adapter's default.
-fn bindings(args: &Args, desktop: &Desktop, adapter: Adapter) -> Result<Vec<(Action, Binding)>> {
+/// The keys of each action. Flags win over the configuration, which wins over the adapter's default.
+fn choose_bindings(
+    args: &HotkeyArgs,
+    desktop: &Desktop,
+    adapter: Adapter,
+) -> Result<Vec<BoundAction>> {
     let defaults = default_bindings(adapter);
-    let capture = args
-        .capture
-        .or(desktop.capture.value)
-        .or(defaults.first().copied());
-    let paste = args
-        .paste
-        .or(desktop.paste.value)
-        .or(defaults.get(1).copied());
+    let default = |index: usize| defaults.get(index).copied();
+    let capture = args.capture.or(desktop.capture.value).or(default(0));
+    let paste = args.paste.or(desktop.paste.value).or(default(1));
     let copy = args.copy.or(desktop.copy.value);
-    let all = [
+    let mut bound: Vec<BoundAction> = Vec::new();
+    for (action, keys) in [
         (Action::Capture, capture),
         (Action::Paste, paste),
         (Action::Copy, copy),
-    ];
-    let mut found: Vec<(Action, Binding)> = Vec::new();
-    for (action, binding) in all
-        .into_iter()
-        .filter_map(|(action, binding)| Some((action, binding?)))
-    {
-        if let Some((other, _)) = found.iter().find(|(_, taken)| *taken == binding) {
-            return Err(
-                Failure::usage(format!("{binding} cannot mean both {other} and {action}")).into(),
-            );
+    ] {
+        let Some(keys) = keys else { continue };
+        if let Some(other) = bound.iter().find(|other| other.keys == keys) {
+            let other = other.action;
+            let message = format!("{keys} cannot mean both {other} and {action}");
+            return Err(Failure::usage(message).into());
         }
-        found.push((action, binding));
+        bound.push(BoundAction { action, keys });
     }
-    Ok(found)
+    Ok(bound)
 }
 
-/// Says which keys do what; with none of them there is nothing to run for.
-fn announce(
+/// Prints which keys do what. Fails if the desktop refused all of them: there is nothing to wait for.
+fn announce_bindings(
     app: &mut App,
     adapter: Adapter,
-    wanted: &[(Action, Binding)],
+    wanted: &[BoundAction],
     refused: &[RefusedBinding],
 ) -> Result<()> {
     for refused in refused {
         eprintln!(
-            "warning: {} cannot be had: {}",
+            "warning: {} is not available: {}",
             refused.binding, refused.reason
         );
     }
     if refused.len() == wanted.len() {
-        let failure = Failure::new("none of the hotkeys could be had");
+        let failure = Failure::new("none of the hotkeys is available");
         return Err(failure
             .hint("choose others with --capture and --paste")
             .into());
     }
     let is_refused = |index| refused.iter().any(|refused| refused.index == index);
-    for (index, (action, binding)) in wanted.iter().enumerate() {
-        let (binding, works) = (binding.to_string(), !is_refused(index));
+    for (index, BoundAction { action, keys }) in wanted.iter().enumerate() {
+        let works = !is_refused(index);
         if app.out.is_json() {
-            let row = json!({ "action": action.to_string(), "keys": binding, "on": adapter.name(), "works": works });
-            app.out.json(&row)?;
+            app.out.json(&json!({
+                "action": action.to_string(),
+                "keys": keys.to_string(),
+                "on": adapter.name(),
+                "works": works,
+            }))?;
         } else if works {
-            app.out.line(format!("{binding}: {action} ({adapter})"))?;
+            app.out.line(format!("{keys}: {action} ({adapter})"))?;
         }
     }
     app.out.flush()
 }
 
-/// How often it is looked whether the desktop is still there.
+/// How often the loop checks that the desktop still exists.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// What can happen.
-enum Event {
+/// What the loop waits for.
+enum HotkeyEvent {
     Keys(Vec<Press>),
     BrokerGone(turnkeep_client::broker::BrokerError),
     End,
 }
 
-/// What the actions work with.
-struct Desk {
+/// What the actions need.
+struct HotkeyHandler {
     actions: Vec<Action>,
-    manner: Manner,
+    delivery: DeliveryOptions,
     focus: Box<dyn SessionResolver>,
     notifier: Option<Notifier>,
 }
 
-impl Desk {
-    /// Acts on keys until the end.
-    async fn serve(
+impl HotkeyHandler {
+    /// Performs the actions of pressed keys until the command ends.
+    async fn serve_keys(
         mut self,
         keys: &mut dyn HotkeyProvider,
         broker: &mut AsyncConnection,
     ) -> Result<()> {
-        let mut ending = Ending::listen()?;
-        let readable = watch(keys).context("cannot wait for keys")?;
-        // What was pressed while the keys were taken has been read from the descriptor already.
-        let mut event = Event::Keys(keys.pressed()?);
+        let mut shutdown = ShutdownSignals::listen()?;
+        let readable = watch_descriptor(keys).context("cannot wait for keys")?;
+        // Registering may have read key presses from the descriptor, so it would not become readable
+        // for them.
+        let mut event = HotkeyEvent::Keys(keys.pressed()?);
         loop {
             match event {
-                Event::Keys(presses) => self.act(&presses, broker).await?,
-                Event::BrokerGone(error) => return Err(error).context("the broker has gone"),
-                Event::End => return Ok(()),
+                HotkeyEvent::Keys(presses) => self.perform_actions(&presses, broker).await?,
+                HotkeyEvent::BrokerGone(error) => return Err(error).context("the broker has gone"),
+                HotkeyEvent::End => return Ok(()),
             }
-            event = next(keys, &readable, broker, &mut ending).await?;
+            event = next_event(keys, &readable, broker, &mut shutdown).await?;
         }
     }
 
-    async fn act(&mut self, presses: &[Press], broker: &mut AsyncConnection) -> Result<()> {
+    async fn perform_actions(
+        &mut self,
+        presses: &[Press],
+        broker: &mut AsyncConnection,
+    ) -> Result<()> {
         for press in presses {
             let Some(action) = self.actions.get(press.index).copied() else {
                 continue;
             };
             let notice = action
-                .perform(self.manner, *press, broker, &mut *self.focus)
+                .perform(self.delivery, *press, broker, &mut *self.focus)
                 .await?;
-            self.tell(&notice);
+            self.show_notice(&notice);
         }
         Ok(())
     }
 
-    /// Shows a notice, from the first failure on only on standard error.
-    fn tell(&mut self, notice: &str) {
+    /// Shows a notice on the desktop. After the first failure it goes to standard error instead.
+    fn show_notice(&mut self, notice: &str) {
         let shown = self.notifier.as_ref().map(|notifier| notifier.show(notice));
         match shown {
             Some(Ok(())) => return,
@@ -255,37 +259,37 @@ impl Desk {
     }
 }
 
-/// Waits on a descriptor of its own for the same keys, so that it stays valid as long as it is
-/// watched.
+/// Watches a duplicate of the keys' descriptor, which stays valid as long as it is watched.
 #[expect(
     deprecated,
     reason = "the way that needs no unsafe; the descriptor is owned, so it stays valid"
 )]
-fn watch(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
+fn watch_descriptor(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(keys.fd().try_clone_to_owned()?, Interest::READABLE)
 }
 
-async fn next(
+async fn next_event(
     keys: &mut dyn HotkeyProvider,
     readable: &AsyncFd<OwnedFd>,
     broker: &mut AsyncConnection,
-    ending: &mut Ending,
-) -> Result<Event> {
+    shutdown: &mut ShutdownSignals,
+) -> Result<HotkeyEvent> {
     tokio::select! {
         ready = readable.readable() => {
-            // Before reading, so that what comes meanwhile wakes us again.
+            // Cleared before reading: a key press in between makes the descriptor ready again.
             ready.context("cannot wait for keys")?.clear_ready();
-            Ok(Event::Keys(keys.pressed()?))
+            Ok(HotkeyEvent::Keys(keys.pressed()?))
         }
         said = broker.receive() => match said {
-            // The broker says nothing unasked to a client; if it does one day, it is not for us.
-            Ok(_) => Ok(Event::Keys(Vec::new())),
-            Err(error) => Ok(Event::BrokerGone(error)),
+            // The broker sends nothing to a client that did not ask. A message of a newer broker is
+            // not for this command.
+            Ok(_) => Ok(HotkeyEvent::Keys(Vec::new())),
+            Err(error) => Ok(HotkeyEvent::BrokerGone(error)),
         },
-        () = ending.asked() => Ok(Event::End),
+        () = shutdown.requested() => Ok(HotkeyEvent::End),
         () = tokio::time::sleep(LOOK_EVERY) => {
             keys.check_alive().context("the desktop has gone")?;
-            Ok(Event::Keys(Vec::new()))
+            Ok(HotkeyEvent::Keys(Vec::new()))
         }
     }
 }

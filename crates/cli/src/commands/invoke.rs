@@ -1,16 +1,17 @@
-//! `turnkeep invoke`: the operator speaks.
+//! `turnkeep invoke`: records the operator's words in a world and shows the answer.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::http::{Call, Http, Written};
-use crate::ledger::{Cast, entries, envelope, fresh_id, path, print_entry};
+use crate::answer::{list_at, text_at};
+use crate::http::{Call, Written};
+use crate::ledger::{Cast, beat_envelope, fresh_id, print_entry, world_path};
 use crate::render::printable;
 use crate::render::turn::date_text;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession, with_store};
 
-/// Speak as the operator in a world, and see what came of it
+/// Speak as the operator in a world, and show the answer
 ///
 /// The world's attached writer is asked, if it has one. Words never move time; the options do.
 #[derive(Debug, clap::Args)]
@@ -18,7 +19,7 @@ use crate::session::{Need, Session};
   turnkeep invoke payments \"Ship the refund fix today.\"
   turnkeep invoke story \"\" --time 2026-11-16T09:00:00Z       nothing is said, a day passes
   turnkeep invoke story \"Wait.\" --pause")]
-pub(crate) struct Args {
+pub(crate) struct InvokeArgs {
     /// The world
     world: String,
     /// The words; empty says nothing
@@ -40,64 +41,62 @@ pub(crate) struct Args {
     key: Option<String>,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_invoke(args: &InvokeArgs, app: &mut App) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
-    let body = body(args, &request);
-    let mut session = Session::open(&app.config()?, Need::Write).await?;
-    let done = speak(&mut session.http, args, &body).await;
-    session.close().await;
-    let (
-        Written {
-            answer: projection,
-            replayed,
-            writer_failed,
-        },
-        cast,
-    ) = done?;
-    if let Some(why) = writer_failed {
+    let body = invocation_body(args, &request);
+    let send = async |session: &mut StoreSession| {
+        let cast = Cast::load(&mut session.http, &args.world).await?;
+        let call = Call::post(world_path(&args.world, "/invocations"), &body);
+        let written = session.http.write(call).await?;
+        Ok(Invoked { written, cast })
+    };
+    let Invoked { written, cast } = with_store(&app.config()?, Need::Write, send).await?;
+    // The words were recorded although the writer failed, so this is a note and not an error.
+    if let Some(why) = &written.writer_failed {
         eprintln!(
             "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
-            printable(&why),
+            printable(why),
             printable(&args.world)
         );
     }
     if app.out.is_json() {
-        return app.out.json(&projection);
+        return app.out.json(&written.answer);
     }
-    if replayed {
+    if written.replayed {
         app.out
             .line("already done; this is what was answered then:")?;
     }
-    let shown = entries(&projection, "/stream/entries");
-    if shown.is_empty() {
-        let time = projection
-            .pointer("/pocket/clock/world_time")
-            .and_then(Value::as_str);
-        let time = time.map(|time| format!("; the world's time is {}", date_text(time)));
-        return app
-            .out
-            .line(format!("nothing new{}", time.unwrap_or_default()));
+    print_projection(&written.answer, &cast, app)
+}
+
+/// The answer to an invocation, and the people in its world.
+struct Invoked {
+    written: Written,
+    cast: Cast,
+}
+
+fn print_projection(projection: &Value, cast: &Cast, app: &mut App) -> Result<()> {
+    let entries = list_at(projection, "/stream/entries");
+    if entries.is_empty() {
+        let line = match text_at(projection, "/pocket/clock/world_time") {
+            Some(time) => format!("nothing new; the world's time is {}", date_text(&time)),
+            None => "nothing new".to_owned(),
+        };
+        return app.out.line(line);
     }
-    shown
+    entries
         .iter()
-        .try_for_each(|entry| print_entry(entry, &cast, &mut app.out))
+        .try_for_each(|entry| print_entry(entry, cast, &mut app.out))
 }
 
-async fn speak(http: &mut Http, args: &Args, body: &Value) -> Result<(Written, Cast)> {
-    let cast = Cast::of(http, &args.world).await?;
-    let written = http
-        .write(Call::post(path(&args.world, "/invocations"), body))
-        .await?;
-    Ok((written, cast))
-}
-
-fn body(args: &Args, request: &str) -> Value {
-    let mut body = envelope(request, &args.text);
+fn invocation_body(args: &InvokeArgs, request: &str) -> Value {
+    let mut body = beat_envelope(request, &args.text);
     let pause = if args.pause {
         Some(true)
     } else {
         args.resume.then_some(false)
     };
+    // Without an option the envelope has no overrides, and time moves by the world's own rule.
     if args.time.is_some() || args.timezone.is_some() || pause.is_some() {
         body["declared_overrides"] = json!({
             "time": { "declared_world_time": args.time, "timezone": args.timezone },

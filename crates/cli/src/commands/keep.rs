@@ -1,13 +1,13 @@
-//! `turnkeep keep`: one captured turn into the turn store.
+//! `turnkeep keep`: appends a captured turn to the turn store.
 
 use anyhow::Result;
 use serde_json::json;
 use turnkeep_types::broker::GetTurn;
 
 use super::App;
-use crate::broker::name::Sessions;
+use crate::broker::known_sessions::KnownSessions;
 use crate::broker::store_link::StoreLink;
-use crate::broker::{connect, explained};
+use crate::broker::{connect_to_broker, explain_broker_error};
 use crate::names::CapturedName;
 use crate::output::Style;
 use crate::render::printable;
@@ -23,22 +23,23 @@ use crate::render::printable;
   turnkeep keep @last --json | jq -r .context_id
   turnkeep ctx list --label name=review   # where a session's turns are kept
   turnkeep log 1                          # what was kept of it")]
-pub(crate) struct Args {
+pub(crate) struct KeepArgs {
     /// The turn, such as review:3 or @last:3; a session alone means its latest
     #[arg(value_name = "SESSION[:NUMBER]")]
     turn: CapturedName,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_keep(args: &KeepArgs, app: &mut App) -> Result<()> {
+    // The block closes the connection to the broker before the store is opened: that may take long.
     let turn = {
-        let mut broker = connect()?;
-        let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, &args.turn)?;
+        let mut broker = connect_to_broker()?;
+        let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, &args.turn)?;
         broker
             .turn(GetTurn {
                 turn_id,
                 raw: false,
             })
-            .map_err(explained)?
+            .map_err(explain_broker_error)?
     };
     let kept = StoreLink::new(app.config()?).keep_one(&turn).await?;
     if app.out.is_json() {

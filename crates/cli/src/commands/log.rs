@@ -1,4 +1,4 @@
-//! `turnkeep log`: a context's history, newest first, like `git log`.
+//! `turnkeep log`: shows a context's history, newest turn first, like `git log`.
 
 mod follow;
 mod tree;
@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::show::fetch_turn;
-use crate::failure::Unsound;
-use crate::http::{Call, Gap, Http, Refused};
+use crate::answer::{text_at, text_of};
+use crate::failure::ProblemsReported;
+use crate::http::{Call, Gap, Http, HttpRefusal, NO_TURN};
 use crate::names::ContextName;
 use crate::output::{Output, Style};
 use crate::render::graph::Margin;
-use crate::render::turn::{ShownTurn, text_of};
-use crate::session::{Need, Session};
+use crate::render::turn::ShownTurn;
+use crate::session::{Need, StoreSession};
 
 /// Show a context's history, newest turn first
 ///
@@ -26,7 +27,7 @@ use crate::session::{Need, Session};
   turnkeep log 1 --graph                  with all contexts that share its history
   turnkeep log 1 --follow                 the newest turns, then whatever is appended
   turnkeep log 1 --json | jq .data.text")]
-pub(crate) struct Args {
+pub(crate) struct LogArgs {
     /// The context
     context: ContextName,
     /// One line per turn, cut where the terminal's line ends
@@ -38,97 +39,125 @@ pub(crate) struct Args {
     /// Show the newest turns, oldest first, then wait for more
     #[arg(short, long)]
     follow: bool,
-    /// At most so many turns [default: all; with --follow 10]
+    /// At most this many turns [default: all; with --follow 10]
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_log(args: &LogArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
-    let mut session = match args {
-        Args { follow: true, .. } => Session::served(&config).await?,
-        _ => Session::open(&config, Need::Read).await?,
+    let mut session = if args.follow {
+        StoreSession::open_served(&config).await?
+    } else {
+        StoreSession::open(&config, Need::Read).await?
     };
-    let done = match args {
-        Args { graph: true, .. } => tree::show(&mut session, args, app).await,
-        Args { follow: true, .. } => follow::show(&mut session.http, args, app).await,
-        _ => list(&mut session.http, args, app).await,
+    let done = if args.graph {
+        tree::show_graph(&mut session, args, app).await
+    } else if args.follow {
+        follow::follow_context(&mut session.http, args, app).await
+    } else {
+        list_history(&mut session.http, args, app).await
     };
     session.close().await;
     done
 }
 
-async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    let mut before = None;
-    let mut printer = Printer::new(args.oneline);
-    let context = args.context.0.to_string();
-    let head = [format!("ctx:{context}")];
-    let mut is_whole = true;
-    while left > 0 {
-        let page = page(
-            http,
-            View::of(&app.out),
-            &context,
-            before.as_deref(),
-            left.min(PAGE_TURNS),
-        )
-        .await;
-        let page = match page {
-            Ok(page) => page,
+async fn list_history(http: &mut Http, args: &LogArgs, app: &mut App) -> Result<()> {
+    let mut history = History::new(args);
+    while !history.is_at_end {
+        let limit = history.left.min(PAGE_TURNS);
+        let view = PageView::for_output(&app.out);
+        let before = history.before.as_deref();
+        match fetch_page(http, view, &history.context, before, limit).await {
+            Ok(page) => history.print_page(page, &mut app.out)?,
             Err(error) => {
-                is_whole = false;
-                let gap = Refused::lost_turn(&error).ok_or(error)?;
+                let gap = HttpRefusal::lost_turn(&error).ok_or(error)?;
                 let earlier = earlier_turn(http, &gap).await?;
-                printer.lost(&gap, earlier.as_ref(), None, &mut app.out)?;
-                let Some(turn) = earlier else { break };
-                printer.turn(
-                    &ShownTurn {
-                        turn: &turn,
-                        heads: &[],
-                    },
-                    None,
-                    &mut app.out,
-                )?;
-                left = left.saturating_sub(1);
-                before = Some(text_of(&turn, "turn_id").to_owned());
-                if text_of(&turn, "parent_turn_id") == NO_TURN {
-                    break;
-                }
-                continue;
+                history.print_gap(&gap, earlier, &mut app.out)?;
             }
-        };
-        for turn in page.turns.iter().rev() {
-            let heads: &[String] = if text_of(turn, "turn_id") == page.head {
-                &head
-            } else {
-                &[]
-            };
-            printer.turn(&ShownTurn { turn, heads }, None, &mut app.out)?;
-        }
-        left = left.saturating_sub(page.turns.len() as u64);
-        before = page.next;
-        if before.is_none() || page.turns.is_empty() {
-            break;
         }
     }
-    if is_whole {
+    // What is left was shown. The exit code still says that something is missing.
+    if history.has_gaps {
+        return Err(ProblemsReported.into());
+    }
+    Ok(())
+}
+
+/// The state of walking a context's history from its head towards its first turn.
+struct History {
+    context: String,
+    printer: TurnPrinter,
+    /// Turns that may still be printed.
+    left: u64,
+    /// The walk goes on below this turn; `None` at its start.
+    before: Option<String>,
+    has_gaps: bool,
+    is_at_end: bool,
+}
+
+impl History {
+    fn new(args: &LogArgs) -> Self {
+        let left = args.limit.unwrap_or(u64::MAX);
+        Self {
+            context: args.context.0.to_string(),
+            printer: TurnPrinter::new(args.oneline),
+            left,
+            before: None,
+            has_gaps: false,
+            is_at_end: left == 0,
+        }
+    }
+
+    /// Prints a page and moves below it. Pages have their oldest turn first; a log has it last.
+    fn print_page(&mut self, page: Page, out: &mut Output) -> Result<()> {
+        let head_name = [format!("ctx:{}", self.context)];
+        for turn in page.turns.iter().rev() {
+            let is_head = text_of(turn, "turn_id") == page.head;
+            let heads: &[String] = if is_head { &head_name } else { &[] };
+            self.printer
+                .print_turn(&ShownTurn { turn, heads }, None, out)?;
+        }
+        self.move_below(page.next, page.turns.len());
+        if page.turns.is_empty() {
+            self.is_at_end = true;
+        }
         Ok(())
-    } else {
-        Err(Unsound.into())
+    }
+
+    /// Prints that turns are lost, and the first turn that is left before them.
+    fn print_gap(&mut self, gap: &Gap, earlier: Option<Value>, out: &mut Output) -> Result<()> {
+        self.has_gaps = true;
+        self.printer.print_gap(gap, earlier.as_ref(), None, out)?;
+        let Some(turn) = earlier else {
+            self.is_at_end = true;
+            return Ok(());
+        };
+        let shown = ShownTurn {
+            turn: &turn,
+            heads: &[],
+        };
+        self.printer.print_turn(&shown, None, out)?;
+        let is_first = text_of(&turn, "parent_turn_id") == NO_TURN;
+        let id = text_of(&turn, "turn_id").to_owned();
+        self.move_below(Some(id).filter(|_| !is_first), 1);
+        Ok(())
+    }
+
+    fn move_below(&mut self, before: Option<String>, printed: usize) {
+        self.left = self.left.saturating_sub(printed as u64);
+        self.is_at_end = before.is_none() || self.left == 0;
+        self.before = before;
     }
 }
 
-/// The turn with which a history goes on behind a gap, if one is left.
+/// Fetches the turn with which a history goes on after a gap, if one is left.
 async fn earlier_turn(http: &mut Http, gap: &Gap) -> Result<Option<Value>> {
     match gap.earlier {
         Some(earlier) => Ok(Some(fetch_turn(http, &earlier.to_string()).await?)),
         None => Ok(None),
     }
 }
-
-/// The parent of a turn that has none.
-const NO_TURN: &str = "0";
 
 /// How many turns are asked for at a time.
 const PAGE_TURNS: u64 = 64;
@@ -138,21 +167,21 @@ struct Page {
     turns: Vec<Value>,
     /// The context's head when the page was read.
     head: String,
-    /// Where the next older page goes on.
+    /// The next older page ends before this turn.
     next: Option<String>,
 }
 
-/// What a page holds of each turn besides its content.
+/// Which parts of each turn a page holds.
 #[derive(Debug, Clone, Copy)]
-enum View {
-    /// For programs: the bytes only where there is no typed content.
+enum PageView {
+    /// For programs: the payload's bytes only where there is no typed content.
     Json,
     /// For people: the payload's hash and length too.
     Text,
 }
 
-impl View {
-    fn of(out: &Output) -> Self {
+impl PageView {
+    fn for_output(out: &Output) -> Self {
         if out.is_json() {
             Self::Json
         } else {
@@ -161,24 +190,22 @@ impl View {
     }
 }
 
-async fn page(
+async fn fetch_page(
     http: &mut Http,
-    view: View,
+    view: PageView,
     context: &str,
     before: Option<&str>,
     limit: u64,
 ) -> Result<Page> {
     let view = match view {
-        View::Json => "typed",
-        View::Text => "both",
+        PageView::Json => "typed",
+        PageView::Text => "both",
     };
-    let mut call = Call::get(format!("/v1/contexts/{context}/turns"))
+    let call = Call::get(format!("/v1/contexts/{context}/turns"))
         .query("view", view)
         .query("include_unknown", 1)
-        .query("limit", limit);
-    if let Some(before) = before {
-        call = call.query("before_turn_id", before);
-    }
+        .query("limit", limit)
+        .query_if("before_turn_id", before);
     let mut page = http.json(call).await?;
     let turns = match page.get_mut("turns").map(Value::take) {
         Some(Value::Array(turns)) => turns,
@@ -188,27 +215,27 @@ async fn page(
         .get("meta")
         .map(|meta| text_of(meta, "head_turn_id").to_owned())
         .unwrap_or_default();
-    let next = page
-        .get("next_before_turn_id")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
+    let next = text_at(&page, "/next_before_turn_id");
     Ok(Page { turns, head, next })
 }
 
-/// How many turns are gone between a lost turn and the turn that is left before it. Not known where
-/// the way to that turn is lost too.
+/// How many turns are lost between a lost turn and the earlier turn that is left. Unknown if the
+/// path to that turn is lost too.
+///
+/// Example: turn 9 at depth 8 is lost and the earlier turn has depth 5. Then the turns at depths 6
+/// and 7 are lost with it: 8 - (5 + 1) = 2.
 fn lost_before(gap: &Gap, earlier: Option<&Value>) -> Option<u64> {
     let first = earlier?.get("depth")?.as_u64()? + 1;
     gap.depth?.checked_sub(first)
 }
 
 /// Prints turns one after another: as JSON, as lines, or as blocks with an empty line between.
-struct Printer {
+struct TurnPrinter {
     oneline: bool,
     is_first: bool,
 }
 
-impl Printer {
+impl TurnPrinter {
     fn new(oneline: bool) -> Self {
         Self {
             oneline,
@@ -216,8 +243,8 @@ impl Printer {
         }
     }
 
-    /// What stands in the place of turns that are gone; `earlier` is what is left before them.
-    fn lost(
+    /// Prints a line in the place of lost turns. `earlier` is the turn that is left before them.
+    fn print_gap(
         &mut self,
         gap: &Gap,
         earlier: Option<&Value>,
@@ -236,10 +263,10 @@ impl Printer {
             }
             None => format!("(turn:{turn} was lost to damage; what came before it is not known)"),
         };
-        self.lines(vec![out.paint(Style::Bad, &text)], margin, out)
+        self.print_lines(vec![out.paint(Style::Bad, &text)], margin, out)
     }
 
-    fn turn(
+    fn print_turn(
         &mut self,
         shown: &ShownTurn<'_>,
         margin: Option<&Margin>,
@@ -248,25 +275,27 @@ impl Printer {
         if out.is_json() {
             return out.json(shown.turn);
         }
+        // The graph takes columns of the same line.
         let margin_columns = margin.map_or(0, |margin| margin.first.chars().count() + 1);
         let columns = out
             .columns()
             .map(|columns| columns.saturating_sub(margin_columns));
         let lines = if self.oneline {
-            vec![shown.line(columns, out)]
+            vec![shown.one_line(columns, out)]
         } else {
-            shown.block(out)
+            shown.block_lines(out)
         };
-        self.lines(lines, margin, out)
+        self.print_lines(lines, margin, out)
     }
 
-    fn lines(
+    fn print_lines(
         &mut self,
         mut lines: Vec<String>,
         margin: Option<&Margin>,
         out: &mut Output,
     ) -> Result<()> {
         let Some(margin) = margin else {
+            // Blocks are separated by an empty line, and none stands before the first.
             if !self.oneline && !std::mem::take(&mut self.is_first) {
                 out.line("")?;
             }

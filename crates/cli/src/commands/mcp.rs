@@ -1,17 +1,16 @@
 //! `turnkeep mcp`: the Model Context Protocol on standard input and output.
 //!
-//! Each line is one message, handed to the server's `/mcp` and answered by one line, so the server
-//! alone decides what a token may do. Without a running server this process opens the directory for
-//! as long as the agent stays, and other commands find it as they find a server.
+//! Each line is one message. The bridge sends it to the server's `/mcp` and prints the answer on one
+//! line, so the server alone decides what a token may do. Without a running server this process
+//! opens the directory and serves it as long as the agent runs; other commands find that server.
 //!
-//! Messages are answered in their order. Only what waits by itself (a subscription, a read that
-//! waits for news) runs beside the others, each over a connection of its own, until it is answered
-//! or cancelled.
+//! Messages are answered in order. Only a request that waits (a subscription, or a read that waits
+//! for news) runs concurrently, on its own connection, until it is answered or cancelled.
 
-mod beside;
+mod connection;
 mod lines;
 mod message;
-mod store;
+mod waiting;
 
 use std::io::Write;
 
@@ -21,11 +20,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::App;
-use crate::http::Refused;
-use beside::{Beside, Lost};
-use lines::{Line, MESSAGE_BYTES_MAX};
+use crate::http::HttpRefusal;
+use connection::{Answer, ServerConnection};
+use lines::{InputLine, MESSAGE_BYTES_MAX};
 use message::Message;
-use store::{Answer, Store};
+use waiting::{LostRequest, WaitingRequests};
 
 /// JSON-RPC's code of an invalid request.
 const INVALID_REQUEST: i32 = -32600;
@@ -42,89 +41,98 @@ const INTERNAL_ERROR: i32 = -32603;
 #[command(after_help = "Examples:
   turnkeep world token payments CODER --write --mcp codex
   codex mcp add turnkeep --env TURNKEEP_TOKEN=tkp.… -- turnkeep mcp")]
-pub(crate) struct Args {}
+pub(crate) struct McpArgs {}
 
-pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_mcp(_: &McpArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
-    let mut store = Store::open(&config).await?;
-    let done = serve(&mut store).await;
-    store.close().await;
+    let mut server = ServerConnection::open(&config).await?;
+    let done = serve_input(&mut server).await;
+    server.close().await;
     done
 }
 
 /// What the bridge does next.
-enum Event {
+enum BridgeEvent {
     /// A line came; none at the end of the input.
-    Line(Option<Result<Line>>),
-    /// A request beside the others lost its server.
-    Lost(Lost),
+    Line(Option<Result<InputLine>>),
+    /// A waiting request lost its server.
+    Lost(LostRequest),
 }
 
-async fn serve(store: &mut Store<'_>) -> Result<()> {
+async fn serve_input(server: &mut ServerConnection<'_>) -> Result<()> {
     let mut lines = lines::read_standard_input()?;
-    let (mut beside, mut lost) = Beside::new();
+    let (mut waiting, mut lost) = WaitingRequests::new();
     loop {
         match next_event(&mut lines, &mut lost).await {
-            Event::Line(None) => return Ok(()),
-            Event::Line(Some(line)) => take_line(store, &mut beside, line?).await?,
-            Event::Lost(lost) => beside.try_again(store, lost).await?,
+            BridgeEvent::Line(None) => return Ok(()),
+            BridgeEvent::Line(Some(line)) => handle_line(server, &mut waiting, line?).await?,
+            BridgeEvent::Lost(lost) => waiting.retry(server, lost).await?,
         }
     }
 }
 
 async fn next_event(
-    lines: &mut mpsc::Receiver<Result<Line>>,
-    lost: &mut mpsc::Receiver<Lost>,
-) -> Event {
+    lines: &mut mpsc::Receiver<Result<InputLine>>,
+    lost: &mut mpsc::Receiver<LostRequest>,
+) -> BridgeEvent {
     tokio::select! {
-        line = lines.recv() => Event::Line(line),
-        Some(lost) = lost.recv() => Event::Lost(lost),
+        line = lines.recv() => BridgeEvent::Line(line),
+        Some(lost) = lost.recv() => BridgeEvent::Lost(lost),
     }
 }
 
-async fn take_line(store: &mut Store<'_>, beside: &mut Beside, line: Line) -> Result<()> {
+async fn handle_line(
+    server: &mut ServerConnection<'_>,
+    waiting: &mut WaitingRequests,
+    line: InputLine,
+) -> Result<()> {
     let line = match line {
-        Line::Message(line) if line.trim_ascii().is_empty() => return Ok(()),
-        Line::Message(line) => line,
-        Line::TooLong { id } => {
+        InputLine::Message(line) if line.trim_ascii().is_empty() => return Ok(()),
+        InputLine::Message(line) => line,
+        InputLine::TooLong { id } => {
             let limit = MESSAGE_BYTES_MAX >> 20;
             let message = format!("the message is longer than {limit} MiB: send less at a time");
-            return say_error(id.as_ref(), INVALID_REQUEST, &message);
+            return write_error(id.as_ref(), INVALID_REQUEST, &message);
         }
     };
-    let message = Message::read(line)?;
-    if let Some(request) = message.cancelled() {
-        beside.cancel(request);
+    let message = Message::from_line(line)?;
+    // The bridge ends the request here. The server hears of it too, from the message itself.
+    if let Some(request) = message.cancelled_request() {
+        waiting.cancel(request);
     }
+    // Only a request that may wait goes to a task: all others keep their order.
     if message.id().is_some() && message.may_take_long() {
-        return beside.start(store, message).await;
+        return waiting.start(server, message).await;
     }
-    match answer(store, &message).await? {
-        Some(answer) => say(&answer),
+    match answer_message(server, &message).await? {
+        Some(answer) => write_line(&answer),
         None => Ok(()),
     }
 }
 
-/// What the server answers; nothing to a notification.
-async fn answer(store: &mut Store<'_>, message: &Message) -> Result<Option<Vec<u8>>> {
-    let error = match store.ask(message).await {
+/// The server's answer; none to a notification.
+async fn answer_message(
+    server: &mut ServerConnection<'_>,
+    message: &Message,
+) -> Result<Option<Vec<u8>>> {
+    let error = match server.send_until_answered(message).await {
         Ok(Answer {
             status: StatusCode::ACCEPTED,
             ..
         }) => return Ok(None),
-        // The protocol has its own errors, whatever their status.
-        Ok(Answer { body, .. }) if is_a_message(&body) => return Ok(Some(body.to_vec())),
-        // A token that counts no more will not count again.
+        // Errors of the protocol are messages too, whatever the HTTP status is.
+        Ok(Answer { body, .. }) if is_json_rpc(&body) => return Ok(Some(body.to_vec())),
+        // A token that is refused once will be refused again, so the bridge ends.
         Ok(Answer {
             status: status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
             body,
         }) => {
-            return Err(store.http().refused(status, &body).into());
+            return Err(server.http().refusal(status, &body).into());
         }
-        Ok(Answer { status, body }) => Refused::new(status, &body).into(),
+        Ok(Answer { status, body }) => HttpRefusal::new(status, &body).into(),
         Err(error) => error,
     };
-    // Nobody waits for the answer to a notification.
+    // A notification gets no answer, not even an error.
     let Some(id) = message.id() else {
         return Ok(None);
     };
@@ -135,7 +143,7 @@ async fn answer(store: &mut Store<'_>, message: &Message) -> Result<Option<Vec<u
     )))
 }
 
-fn is_a_message(body: &[u8]) -> bool {
+fn is_json_rpc(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some())
 }
 
@@ -146,12 +154,12 @@ fn error_line(id: Option<&Value>, code: i32, message: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-fn say_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
-    say(&error_line(id, code, message))
+fn write_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
+    write_line(&error_line(id, code, message))
 }
 
-/// Writes one line, whole, whoever else writes.
-fn say(answer: &[u8]) -> Result<()> {
+/// Writes one line. The lock keeps it whole while other tasks write too.
+fn write_line(answer: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(answer)

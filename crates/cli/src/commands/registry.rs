@@ -1,4 +1,4 @@
-//! `turnkeep registry`: what types mean.
+//! `turnkeep registry`: publishes and shows the descriptions of types.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,11 @@ use turnkeep_types::TypeRef;
 use turnkeep_wire::percent_encode;
 
 use super::App;
+use crate::answer::{list_at, text_of};
 use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::render::printable;
-use crate::render::turn::text_of;
-use crate::session::{Need, Session, input_name, read_input};
+use crate::session::{Need, StoreSession, input_name, read_input, with_store};
 
 /// Publish and read type descriptions
 #[derive(Debug, Subcommand)]
@@ -23,10 +23,10 @@ use crate::session::{Need, Session, input_name, read_input};
   turnkeep registry put bundle.json
   turnkeep registry types
   turnkeep registry types com.example.Message@1")]
-pub(crate) enum Command {
-    Put(PutArgs),
-    Get(GetArgs),
-    Types(TypesArgs),
+pub(crate) enum RegistryCommand {
+    Put(RegistryPutArgs),
+    Get(RegistryGetArgs),
+    Types(RegistryTypesArgs),
 }
 
 /// Publish a bundle of types; the same bundle again changes nothing
@@ -34,7 +34,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   turnkeep registry put bundle.json
   generate-bundle | turnkeep registry put -")]
-pub(crate) struct PutArgs {
+pub(crate) struct RegistryPutArgs {
     /// The bundle's JSON: a file, or - for standard input
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct PutArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep registry get '2025-12-19T20:00:00Z#abc123'")]
-pub(crate) struct GetArgs {
+pub(crate) struct RegistryGetArgs {
     /// The bundle's id
     bundle: String,
 }
@@ -54,33 +54,34 @@ pub(crate) struct GetArgs {
 #[command(after_help = "Examples:
   turnkeep registry types
   turnkeep registry types com.example.Message@1")]
-pub(crate) struct TypesArgs {
+pub(crate) struct RegistryTypesArgs {
     /// Describe this type
     #[arg(value_name = "TYPE@VERSION")]
     described: Option<TypeRef>,
 }
 
-pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::Put(_)) {
+pub(crate) async fn run_registry(command: &RegistryCommand, app: &mut App) -> Result<()> {
+    let need = if matches!(command, RegistryCommand::Put(_)) {
         Need::Write
     } else {
         Need::Read
     };
-    let mut session = Session::open(&app.config()?, need).await?;
-    let http = &mut session.http;
-    let done = match command {
-        Command::Put(args) => put(http, args, app).await,
-        Command::Get(args) => get(http, args, app).await,
-        Command::Types(TypesArgs {
-            described: Some(described),
-        }) => describe(http, described, app).await,
-        Command::Types(TypesArgs { described: None }) => types(http, app).await,
+    let config = app.config()?;
+    let work = async |session: &mut StoreSession| {
+        let http = &mut session.http;
+        match command {
+            RegistryCommand::Put(args) => put_bundle(http, args, app).await,
+            RegistryCommand::Get(args) => get_bundle(http, args, app).await,
+            RegistryCommand::Types(args) => match &args.described {
+                Some(described) => describe_type(http, described, app).await,
+                None => list_types(http, app).await,
+            },
+        }
     };
-    session.close().await;
-    done
+    with_store(&config, need, work).await
 }
 
-async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
+async fn put_bundle(http: &mut Http, args: &RegistryPutArgs, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(&args.file)?);
     let bundle: Value = serde_json::from_slice(&bytes)
         .with_context(|| format!("{} is not JSON", input_name(&args.file)))?;
@@ -98,6 +99,7 @@ async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
         "application/json",
         bytes.clone(),
     );
+    // The server answers 201 for a new bundle and 200 for one that it has.
     let was_new = http.bytes(call).await?.0 == StatusCode::CREATED;
     if app.out.is_json() {
         return app
@@ -112,7 +114,7 @@ async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
     app.out.line(format!("{done} {}", printable(id)))
 }
 
-async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
+async fn get_bundle(http: &mut Http, args: &RegistryGetArgs, app: &mut App) -> Result<()> {
     let call = Call::get(format!(
         "/v1/registry/bundles/{}",
         percent_encode(&args.bundle)
@@ -131,36 +133,28 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
     }
 }
 
-async fn types(http: &mut Http, app: &mut App) -> Result<()> {
+async fn list_types(http: &mut Http, app: &mut App) -> Result<()> {
     let answer = http.json(Call::get("/v1/registry/types")).await?;
-    let types = answer
-        .get("types")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let types = list_at(&answer, "/types");
     if app.out.is_json() {
         return types.iter().try_for_each(|known| app.out.json(known));
     }
     let rows: Vec<_> = types
         .iter()
-        .map(|known| vec![printable(text_of(known, "type_id")), versions(known)])
+        .map(|known| vec![printable(text_of(known, "type_id")), versions_text(known)])
         .collect();
     app.out.table(&["TYPE", "VERSIONS"], &rows)
 }
 
-fn versions(known: &Value) -> String {
-    let versions = known
-        .get("versions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    versions
+fn versions_text(known: &Value) -> String {
+    list_at(known, "/versions")
+        .iter()
         .map(Value::to_string)
         .collect::<Vec<_>>()
         .join(", ")
 }
 
-async fn describe(http: &mut Http, described: &TypeRef, app: &mut App) -> Result<()> {
+async fn describe_type(http: &mut Http, described: &TypeRef, app: &mut App) -> Result<()> {
     let path = format!(
         "/v1/registry/types/{}/versions/{}",
         percent_encode(&described.id),
@@ -174,15 +168,18 @@ async fn describe(http: &mut Http, described: &TypeRef, app: &mut App) -> Result
     app.out
         .pairs(&[("Type", described.to_string()), ("Bundle", bundle)])?;
     app.out.line("")?;
-    let fields = answer.get("fields").and_then(Value::as_object);
-    let rows: Vec<_> = fields
-        .into_iter()
-        .flatten()
+    let members = |name: &str| {
+        answer
+            .get(name)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    };
+    let rows: Vec<_> = members("fields")
         .map(|(tag, field)| field_row(tag, field))
         .collect();
     app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)?;
-    let enums = answer.get("enums").and_then(Value::as_object);
-    for (id, labels) in enums.into_iter().flatten() {
+    for (id, labels) in members("enums") {
         app.out.line("")?;
         app.out.pairs(&[("Enum", printable(id))])?;
         app.out.table(&["NUMBER", "LABEL"], &label_rows(labels))?;

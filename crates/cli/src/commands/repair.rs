@@ -1,4 +1,4 @@
-//! `turnkeep repair`: what is sound of a damaged log, in a new directory.
+//! `turnkeep repair`: copies the sound part of a damaged store to a new directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use turnkeep_journal::{FileStorage, Storage};
 use turnkeep_ledger::log::{FoundWorld, WorldLog, find_worlds};
-use turnkeep_store::{Options, salvage};
+use turnkeep_store::Options;
+use turnkeep_store::salvage::{self, Report};
 
 use super::{App, verify};
 use crate::config::{Config, ServeFlags};
@@ -26,37 +27,31 @@ use crate::runtime::block_on;
   turnkeep repair ./repaired
   turnkeep repair ./repaired --data ./damaged
   turnkeep up --data ./repaired")]
-pub(crate) struct Args {
+pub(crate) struct RepairArgs {
     /// The new directory: empty, or not there yet
     #[arg(value_name = "NEW_DIR")]
     to: PathBuf,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     let config = app.config_of_files(&ServeFlags::default())?;
     let from = DataDir::new(&config.data.value);
     if !from.has_log() {
-        return Err(from.missing());
+        return Err(from.missing_store_error());
     }
     from.refuse_unfinished()?;
     from.refuse_unreadable()?;
+    // All checks of the old directory come before the new one is made.
     refuse_inside(&args.to, from.path())?;
     let access = block_on(local::lock_or_read_only(&from))?;
     let old: Arc<dyn Storage> = match access {
         local::Access::Locked(_) => Arc::new(FileStorage::new(from.path())),
-        // Copied, not mapped: somebody else may be able to cut these files.
+        // Copied, not mapped: another user may be able to shorten these files.
         local::Access::ReadOnly => Arc::new(FileStorage::copying(from.path())),
     };
-    let fresh = FreshDir::take(DataDir::new(&args.to))?;
+    let fresh = FreshDir::prepare(DataDir::new(&args.to))?;
     let new: Arc<dyn Storage> = Arc::new(FileStorage::new(fresh.dir().path()));
-    let segment_bytes = Options::default().segment_bytes;
-    let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(&old, &new, segment_bytes, |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    let report = report?;
+    let report = copy_sound(&old, &new, app)?;
     let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
     if app.out.is_json() {
@@ -66,23 +61,40 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         json["closed_worlds"] = names.collect();
         return app.out.json(&json);
     }
-    verify::print(&report, app)?;
+    verify::print_report(&report, app)?;
     app.out.line(format!(
         "What is sound is in {}; {} is as it was.",
         args.to.display(),
         from.path().display()
     ))?;
-    broken?.iter().try_for_each(|FoundWorld { name, contexts }| {
-        let reality = contexts.reality;
-        app.out.line(format!(
-            "The world {name} stays closed, because a part of it is lost: `turnkeep log {reality}` reads the entries that are left; a backup of the data directory has it whole."
-        ))
-    })
+    for world in broken? {
+        print_broken_world(&world, app)?;
+    }
+    Ok(())
 }
 
-/// The worlds that cannot be opened in the new directory: each is read whole or not at all.
+fn copy_sound(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, app: &App) -> Result<Report> {
+    let bar = count_bar("repairing", app.out.is_json());
+    let report = salvage::repair(from, to, Options::default().segment_bytes, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+fn print_broken_world(world: &FoundWorld, app: &mut App) -> Result<()> {
+    let (name, reality) = (&world.name, world.contexts.reality);
+    app.out.line(format!(
+        "The world {name} stays closed, because a part of it is lost: `turnkeep log {reality}` reads \
+         the entries that are left; a backup of the data directory has it whole."
+    ))
+}
+
+/// The worlds that cannot be opened in the new directory. A world is read completely or not at all,
+/// so one lost record closes it.
 fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<FoundWorld>> {
-    let store = local::open(config, dir)?;
+    let store = local::open_store(config, dir)?;
     let mut broken = find_worlds(&store);
     broken.retain(|world| {
         let mut log = WorldLog::new(world.contexts);
@@ -92,9 +104,10 @@ fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<FoundWorld>> {
     Ok(broken)
 }
 
-/// The old directory is only read, so the new one cannot be in it.
+/// Refuses a new directory inside the old one, because the old one must not change.
 fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
     let to = std::path::absolute(to).context("cannot name the new directory")?;
+    // The new directory may not exist yet, so its nearest existing parent is compared.
     let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
     let from = from
         .canonicalize()

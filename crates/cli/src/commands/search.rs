@@ -1,32 +1,33 @@
-//! `turnkeep search`: evidence by words.
+//! `turnkeep search`: finds a world's entries by words.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
+use crate::answer::{is_true, list_at, text_of};
 use crate::http::{Call, Http};
-use crate::ledger::{Cast, acting, entries, path, tool_request};
+use crate::ledger::{Cast, call_as, tool_request, world_path};
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::{date_text, text_of};
-use crate::session::{Need, Session};
+use crate::render::turn::date_text;
+use crate::session::{Need, StoreSession, with_store};
 
 /// Search a world for entries, best first
 ///
-/// Words in double quotes must occur exactly so. What is found is what the operator may see or,
-/// with --as or a person's token, exactly what that person may see.
+/// Words in double quotes must occur exactly as written. The search covers what the operator may see
+/// or, with --as or a person's token, exactly what that person may see.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep search payments \"refund blocker\"
   turnkeep search payments '\"rounding test\"' --as CODER
   turnkeep search payments \"refund blocker\" --context 3    with what was said around it
   turnkeep search payments \"\" --from 2026-11-15T00:00:00Z      the newest since then")]
-pub(crate) struct Args {
+pub(crate) struct SearchArgs {
     /// The world
     world: String,
     /// The words
     words: String,
-    /// With whose eyes
+    /// Read as this person
     #[arg(long = "as", value_name = "PERSON")]
     person: Option<String>,
     /// Only what this person wrote
@@ -38,20 +39,18 @@ pub(crate) struct Args {
     /// Before this time
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// At most so many
+    /// At most this many entries
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     limit: u32,
-    /// Of these, at most so many that do not match themselves but stand beside a match
+    /// Of these, at most this many that do not match but are next to a match
     #[arg(long, value_name = "N", default_value_t = 0)]
     context: u32,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let answer = ask(&mut session.http, args).await;
-    session.close().await;
-    let (pack, cast) = answer?;
-    let results = entries(&pack, "/results");
+pub(crate) async fn run_search(args: &SearchArgs, app: &mut App) -> Result<()> {
+    let search = async |session: &mut StoreSession| search_world(&mut session.http, args).await;
+    let SearchAnswer { pack, cast } = with_store(&app.config()?, Need::Read, search).await?;
+    let results = list_at(&pack, "/results");
     if app.out.is_json() {
         return results.iter().try_for_each(|result| app.out.json(result));
     }
@@ -60,13 +59,23 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     }
     results
         .iter()
-        .try_for_each(|result| print(result, &cast, app))
+        .try_for_each(|result| print_result(result, &cast, app))
 }
 
-/// Asks in the name of whoever is asked for, or of whose token it is.
-async fn ask(http: &mut Http, args: &Args) -> Result<(Value, Cast)> {
-    let cast = Cast::of(http, &args.world).await?;
-    let by = args.by.as_ref().map(|by| cast.resolve(by)).transpose()?;
+/// The evidence pack that the world returned, and the people in that world.
+struct SearchAnswer {
+    pack: Value,
+    cast: Cast,
+}
+
+/// Searches as the person of `--as`, or else as the person whose token it is.
+async fn search_world(http: &mut Http, args: &SearchArgs) -> Result<SearchAnswer> {
+    let cast = Cast::load(http, &args.world).await?;
+    let by = args
+        .by
+        .as_ref()
+        .map(|by| cast.resolve_name(by))
+        .transpose()?;
     let constraints = json!({
         "time_window": { "from": args.from, "to": args.to },
         "limit": args.limit,
@@ -75,12 +84,12 @@ async fn ask(http: &mut Http, args: &Args) -> Result<(Value, Cast)> {
     });
     let actor = args.person.as_ref().unwrap_or(&cast.view);
     let request = tool_request(actor, "LEDGER_SEARCH", &args.words, &constraints)?;
-    let call = Call::post(path(&args.world, "/tools"), &request);
-    let pack = http.json(acting(call, args.person.as_deref())).await?;
-    Ok((pack, cast))
+    let call = Call::post(world_path(&args.world, "/tools"), &request);
+    let pack = http.json(call_as(call, args.person.as_deref())).await?;
+    Ok(SearchAnswer { pack, cast })
 }
 
-fn print(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
+fn print_result(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     let id = app.out.paint(Style::Id, text_of(result, "entry_id"));
     let when = app.out.paint(
         Style::Faint,
@@ -88,14 +97,14 @@ fn print(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     );
     let who = app.out.paint(
         Style::Name,
-        &printable(cast.name(text_of(result, "author_id"))),
+        &printable(cast.display_name(text_of(result, "author_id"))),
     );
     let scope = if text_of(result, "visibility_scope") == "PRIVATE" {
         " (private)"
     } else {
         ""
     };
-    let is_context = result.get("context").and_then(Value::as_bool) == Some(true);
+    let is_context = is_true(result, "context");
     let context = if is_context { " (beside a match)" } else { "" };
     app.out.line(format!("{id} {when} {who}{scope}{context}"))?;
     for line in text_of(result, "verbatim_excerpt").lines() {

@@ -1,4 +1,4 @@
-//! `turnkeep sessions`: what the wrapped agents do, once or as it changes.
+//! `turnkeep sessions`: lists the wrapped sessions and what each does, once or continuously.
 
 use std::time::Duration;
 
@@ -9,75 +9,75 @@ use turnkeep_types::broker::{AgentState, SessionInfo};
 use turnkeep_types::{Clock, Timestamp};
 
 use super::App;
-use crate::broker::name::Sessions;
-use crate::broker::{connect, fit};
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{connect_to_broker, fit};
 use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
 
+/// Moves the cursor to the top left corner and clears the screen.
+const CLEAR_SCREEN: &[u8] = b"\x1b[H\x1b[J";
 /// How often a live table looks again.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// List the wrapped sessions: what each does, and its latest turn
 ///
-/// Sessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it
-/// was not told otherwise. Right after the broker's start this waits a moment until the programs
-/// that run have connected to it again.
+/// Ended sessions stay listed for 10 minutes, or for the time that the broker's --linger sets. Right
+/// after the broker's start, this waits a moment until the running programs have reconnected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep sessions
   turnkeep sessions --watch     # a live table
   turnkeep sessions --json | jq -r 'select(.state==\"ready\").session'")]
-pub(crate) struct Args {
+pub(crate) struct SessionsArgs {
     /// Show the table again whenever it changes, until interrupted
     #[arg(short, long)]
     watch: bool,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut broker = connect()?;
+pub(crate) fn run_sessions(args: &SessionsArgs, app: &mut App) -> Result<()> {
+    let mut broker = connect_to_broker()?;
     if args.watch {
-        return watch(&mut broker, app);
+        return watch_sessions(&mut broker, app);
     }
-    let sessions = Sessions::ask(&mut broker)?;
-    print(&sessions, sessions.all(), WallClock.now(), app)
+    let sessions = KnownSessions::fetch(&mut broker)?;
+    print_sessions(&sessions, sessions.all(), WallClock.now(), app)
 }
 
-/// Shows the sessions again and again. Programs get only what has changed, people also how time
-/// goes by.
-fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
-    let clears = app.out.is_screen();
+/// Prints the sessions again and again. A screen is repainted each time, because the ages change. A
+/// pipe gets the sessions only when they change, and a program gets only the changed ones.
+fn watch_sessions(broker: &mut Connection, app: &mut App) -> Result<()> {
     let mut shown: Option<Vec<SessionInfo>> = None;
     loop {
-        let known = Sessions::ask(broker)?;
+        let known = KnownSessions::fetch(broker)?;
         let sessions = known.all().to_vec();
-        if clears {
-            app.out.bytes(b"\x1b[H\x1b[J")?;
-            print(&known, &sessions, WallClock.now(), app)?;
-            app.out.flush()?;
+        if app.out.is_screen() {
+            app.out.bytes(CLEAR_SCREEN)?;
+            print_sessions(&known, &sessions, WallClock.now(), app)?;
+        } else if app.out.is_json() {
+            let is_new =
+                |session: &&SessionInfo| !shown.iter().flatten().any(|old| old == *session);
+            let news: Vec<SessionInfo> = sessions.iter().filter(is_new).cloned().collect();
+            print_sessions(&known, &news, WallClock.now(), app)?;
         } else if shown.as_ref() != Some(&sessions) {
-            let changed = |session: &&SessionInfo| {
-                shown.as_ref().is_none_or(|shown| !shown.contains(session))
-            };
-            let news: Vec<SessionInfo> = sessions.iter().filter(changed).cloned().collect();
-            print(
-                &known,
-                if app.out.is_json() { &news } else { &sessions },
-                WallClock.now(),
-                app,
-            )?;
-            app.out.flush()?;
-            shown = Some(sessions);
+            print_sessions(&known, &sessions, WallClock.now(), app)?;
         }
+        app.out.flush()?;
+        shown = Some(sessions);
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> {
+fn print_sessions(
+    known: &KnownSessions,
+    sessions: &[SessionInfo],
+    now: Timestamp,
+    app: &mut App,
+) -> Result<()> {
     if app.out.is_json() {
         return sessions
             .iter()
-            .try_for_each(|session| app.out.json(&to_json(session)));
+            .try_for_each(|session| app.out.json(&session_json(session)));
     }
     if sessions.is_empty() {
         let hint = app.out.paint(
@@ -88,7 +88,7 @@ fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut A
     }
     let rows: Vec<Vec<String>> = sessions
         .iter()
-        .map(|session| row(known, session, now))
+        .map(|session| session_row(known, session, now))
         .collect();
     let head = [
         "SESSION",
@@ -104,14 +104,10 @@ fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut A
     print_hints(known, sessions, app)
 }
 
-/// Says below the table which sessions have no profile that fits.
-fn print_hints(known: &Sessions, sessions: &[SessionInfo], app: &mut App) -> Result<()> {
+/// Prints below the table which sessions need another profile.
+fn print_hints(known: &KnownSessions, sessions: &[SessionInfo], app: &mut App) -> Result<()> {
     for session in sessions {
-        let called = session
-            .name
-            .as_deref()
-            .map_or_else(|| known.short(&session.session), printable);
-        if let Some(hint) = fit::session_hint(session, &called) {
+        if let Some(hint) = fit::session_hint(session, &known.display_name(session)) {
             let hint = app.out.paint(Style::Faint, &hint);
             app.out.line(hint)?;
         }
@@ -119,19 +115,21 @@ fn print_hints(known: &Sessions, sessions: &[SessionInfo], app: &mut App) -> Res
     Ok(())
 }
 
-fn row(known: &Sessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
+fn session_row(known: &KnownSessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
     let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), printable);
-    let ago = |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| age(time, now));
+    let ago =
+        |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| age_text(time, now));
     vec![
-        known.short(&session.session),
+        known.short_id(&session.session),
         text(&session.name),
         text(&session.preset),
         state_text(session).to_owned(),
         ago(session.since),
         session.turns.to_string(),
-        session
-            .last_turn_at
-            .map_or_else(|| "-".to_owned(), |time| format!("{} ago", age(time, now))),
+        session.last_turn_at.map_or_else(
+            || "-".to_owned(),
+            |time| format!("{} ago", age_text(time, now)),
+        ),
         session
             .preview
             .as_deref()
@@ -140,7 +138,7 @@ fn row(known: &Sessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// What the session does, in words.
+/// What the session does, for people.
 fn state_text(session: &SessionInfo) -> &'static str {
     match (session.connected, session.state) {
         (true, None) => "no prompt seen yet",
@@ -153,7 +151,8 @@ fn state_text(session: &SessionInfo) -> &'static str {
 }
 
 /// How long ago something was, in its largest unit.
-fn age(then: Timestamp, now: Timestamp) -> String {
+fn age_text(then: Timestamp, now: Timestamp) -> String {
+    // A clock that was set back must not show a huge age.
     let seconds = now.0.saturating_sub(then.0) / 1000;
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -163,7 +162,7 @@ fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-fn to_json(session: &SessionInfo) -> Value {
+fn session_json(session: &SessionInfo) -> Value {
     let millis = |time: Option<Timestamp>| time.map(|time| time.0);
     json!({
         "session": session.session,
@@ -199,12 +198,12 @@ mod tests {
             (172_800, "2d"),
         ] {
             assert_eq!(
-                age(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)),
+                age_text(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)),
                 expect
             );
         }
         assert_eq!(
-            age(Timestamp(9), Timestamp(0)),
+            age_text(Timestamp(9), Timestamp(0)),
             "0s",
             "a clock that was set back"
         );

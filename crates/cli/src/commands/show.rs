@@ -1,16 +1,16 @@
-//! `turnkeep show`: any object by its ref.
+//! `turnkeep show`: shows one object, named by its reference.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use turnkeep_types::{BlobHash, TurnId};
 
 use super::{App, ctx, turn};
-use crate::http::{Call, Http, Refused};
+use crate::http::{Call, Http, HttpRefusal};
 use crate::names::{Reference, find_blob, parse_any};
 use crate::output::bytes_text;
 use crate::render::turn::ShownTurn;
 use crate::render::{msgpack, printable};
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession, with_store};
 
 /// Show a context, a turn, a blob or a captured turn
 #[derive(Debug, clap::Args)]
@@ -19,20 +19,20 @@ use crate::session::{Need, Session};
   turnkeep show ctx:12 --json
   turnkeep show blob:af1349b9   # the digits of its hash that make it unique
   turnkeep show @last           # the latest captured turn")]
-pub(crate) struct Args {
+pub(crate) struct ShowArgs {
     /// What to show: ctx:N, turn:N, blob:HASH, or a captured turn as SESSION or SESSION:N
     #[arg(value_name = "REF", value_parser = parse_any)]
     object: Reference,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_show(args: &ShowArgs, app: &mut App) -> Result<()> {
     if let Reference::CapturedTurn(name) = &args.object {
         return turn::show_turn(name, app);
     }
-    let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let done = show_stored(&mut session.http, &args.object, app).await;
-    session.close().await;
-    done
+    let config = app.config()?;
+    let show =
+        async |session: &mut StoreSession| show_stored(&mut session.http, &args.object, app).await;
+    with_store(&config, Need::Read, show).await
 }
 
 async fn show_stored(http: &mut Http, object: &Reference, app: &mut App) -> Result<()> {
@@ -43,13 +43,14 @@ async fn show_stored(http: &mut Http, object: &Reference, app: &mut App) -> Resu
             let hash = find_blob(http, prefix).await?;
             show_blob(http, hash, app).await
         }
+        // These live in the broker and were handled before the store was opened.
         Reference::Session(_) | Reference::CapturedTurn(_) => Ok(()),
     }
 }
 
 async fn show_context(http: &mut Http, id: &str, app: &mut App) -> Result<()> {
     let context = http.json(Call::get(format!("/v1/contexts/{id}"))).await?;
-    ctx::print(&context, app)
+    ctx::print_context(&context, app)
 }
 
 async fn show_turn(http: &mut Http, id: TurnId, app: &mut App) -> Result<()> {
@@ -61,17 +62,18 @@ async fn show_turn(http: &mut Http, id: TurnId, app: &mut App) -> Result<()> {
         turn: &turn,
         heads: &[],
     }
-    .block(&app.out);
+    .block_lines(&app.out);
     block.iter().try_for_each(|line| app.out.line(line))
 }
 
-/// A turn with its typed view where there is one, else with its bytes.
+/// Fetches a turn with its typed view, or only with its bytes where the projection fails: a turn
+/// that cannot be projected can still be shown.
 pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
     let call = |view: &str| Call::get(format!("/v1/turns/{id}")).query("view", view);
     let typed = http.json(call("both").query("include_unknown", 1)).await;
     let projection_failed = |error: &anyhow::Error| {
         error
-            .downcast_ref::<Refused>()
+            .downcast_ref::<HttpRefusal>()
             .is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
     };
     match typed {
@@ -95,11 +97,14 @@ async fn show_blob(http: &mut Http, hash: BlobHash, app: &mut App) -> Result<()>
         Ok(text) if looks_like_text(text) => text
             .lines()
             .try_for_each(|line| app.out.line(format!("    {}", printable(line)))),
-        _ => app.out.line(format!("    {}", msgpack::text(&bytes))),
+        _ => app
+            .out
+            .line(format!("    {}", msgpack::show_payload(&bytes))),
     }
 }
 
-/// Whether a person would call it text. Short msgpack is often valid UTF-8 by accident.
+/// Whether a person would call it text. UTF-8 alone does not prove that: short msgpack is often
+/// valid UTF-8 by accident.
 fn looks_like_text(text: &str) -> bool {
     !text.is_empty()
         && text

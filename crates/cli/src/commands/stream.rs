@@ -1,12 +1,13 @@
-//! `turnkeep stream`: what is visible in a world, and what becomes so.
+//! `turnkeep stream`: shows the entries that a person may see, and those that become visible.
 
 use anyhow::Result;
 use serde_json::Value;
 
 use super::App;
+use crate::answer::{list_at, text_at};
 use crate::http::{Call, EventStream, Http};
-use crate::ledger::{Cast, acting, entries, path, print_entry};
-use crate::session::{Need, Session};
+use crate::ledger::{Cast, call_as, print_entry, world_path};
+use crate::session::{Need, StoreSession};
 
 /// Show the stream of a world
 ///
@@ -16,66 +17,60 @@ use crate::session::{Need, Session};
   turnkeep stream payments
   turnkeep stream payments --as CODER --follow
   turnkeep stream payments --json | jq -r .text")]
-pub(crate) struct Args {
+pub(crate) struct StreamArgs {
     /// The world
     world: String,
-    /// With whose eyes
+    /// Read as this person
     #[arg(long = "as", value_name = "PERSON")]
     person: Option<String>,
-    /// Start behind this cursor
+    /// Start after this cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Go on as it grows
+    /// Keep printing new entries
     #[arg(short, long)]
     follow: bool,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_stream(args: &StreamArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
+    // A command that waits for news must not hold the lock that others need to write them.
     let mut session = if args.follow {
-        Session::served(&config).await?
+        StoreSession::open_served(&config).await?
     } else {
-        Session::open(&config, Need::Read).await?
+        StoreSession::open(&config, Need::Read).await?
     };
     let done = show_stream(&mut session.http, args, app).await;
     session.close().await;
     done
 }
 
-async fn show_stream(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
-    let cast = Cast::of(http, &args.world).await?;
+async fn show_stream(http: &mut Http, args: &StreamArgs, app: &mut App) -> Result<()> {
+    let cast = Cast::load(http, &args.world).await?;
     if args.follow {
-        follow(http, args, &cast, app).await
+        follow_stream(http, args, &cast, app).await
     } else {
-        pages(http, args, &cast, app).await
+        show_pages(http, args, &cast, app).await
     }
 }
 
-async fn pages(http: &mut Http, args: &Args, cast: &Cast, app: &mut App) -> Result<()> {
+async fn show_pages(http: &mut Http, args: &StreamArgs, cast: &Cast, app: &mut App) -> Result<()> {
     let mut cursor = args.cursor.clone();
     loop {
-        let call = Call::get(path(&args.world, "/stream")).query("audience", 1);
-        let mut call = acting(call, args.person.as_deref());
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
+        let call = Call::get(world_path(&args.world, "/stream"))
+            .query("audience", 1)
+            .query_if("cursor", cursor.as_ref());
+        let call = call_as(call, args.person.as_deref());
         let page = http.json(call).await?;
-        if entries(&page, "/stream/entries").is_empty() {
+        if list_at(&page, "/stream/entries").is_empty() {
             return Ok(());
         }
-        show(&page, cast, app)?;
-        cursor = cursor_after(&page);
+        show_page(&page, cast, app)?;
+        cursor = text_at(&page, "/stream/cursor_after");
     }
 }
 
-fn cursor_after(page: &Value) -> Option<String> {
-    page.pointer("/stream/cursor_after")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-}
-
-fn show(page: &Value, cast: &Cast, app: &mut App) -> Result<()> {
-    for entry in entries(page, "/stream/entries") {
+fn show_page(page: &Value, cast: &Cast, app: &mut App) -> Result<()> {
+    for entry in list_at(page, "/stream/entries") {
         if app.out.is_json() {
             app.out.json(entry)?;
         } else {
@@ -85,33 +80,26 @@ fn show(page: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     app.out.flush()
 }
 
-async fn follow(http: &Http, args: &Args, cast: &Cast, app: &mut App) -> Result<()> {
+async fn follow_stream(http: &Http, args: &StreamArgs, cast: &Cast, app: &mut App) -> Result<()> {
     let mut cursor = args.cursor.clone();
-    let mut events = EventStream::open(http, subscription(args, cursor.as_deref())).await?;
+    let mut events = EventStream::open(http, subscribe_call(args, cursor.as_deref())).await?;
     loop {
         let Some(event) = events.next().await? else {
-            events = EventStream::reopen(http, || subscription(args, cursor.as_deref())).await?;
+            events = EventStream::reopen(http, || subscribe_call(args, cursor.as_deref())).await?;
             continue;
         };
         if event.kind == "projection" {
-            show(
-                &serde_json::from_str(&event.data).unwrap_or_default(),
-                cast,
-                app,
-            )?;
+            let page = serde_json::from_str(&event.data).unwrap_or_default();
+            show_page(&page, cast, app)?;
             cursor = Some(event.id);
         }
     }
 }
 
-/// What becomes visible after a cursor.
-fn subscription(args: &Args, cursor: Option<&str>) -> Call {
-    let call = acting(
-        Call::get(path(&args.world, "/subscribe")).query("audience", 1),
-        args.person.as_deref(),
-    );
-    match cursor {
-        Some(cursor) => call.query("cursor", cursor),
-        None => call,
-    }
+/// Subscribes to the entries after a cursor.
+fn subscribe_call(args: &StreamArgs, cursor: Option<&str>) -> Call {
+    let call = Call::get(world_path(&args.world, "/subscribe"))
+        .query("audience", 1)
+        .query_if("cursor", cursor);
+    call_as(call, args.person.as_deref())
 }

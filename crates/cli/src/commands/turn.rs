@@ -1,4 +1,4 @@
-//! `turnkeep turn`: one captured turn.
+//! `turnkeep turn`: prints one captured turn.
 
 use anyhow::Result;
 use base64::Engine;
@@ -7,8 +7,8 @@ use serde_json::Value;
 use turnkeep_types::broker::{FoundTurn, GetTurn, Reason};
 
 use super::{App, turns};
-use crate::broker::name::Sessions;
-use crate::broker::{connect, explained};
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{connect_to_broker, explain_broker_error};
 use crate::names::CapturedName;
 use crate::output::bytes_text;
 use crate::render::printable;
@@ -23,17 +23,17 @@ use crate::render::printable;
   turnkeep turn review:2 --text | wc -w
   turnkeep turn 3f2a:7 --meta --json
   turnkeep turn 3f2a:7 --raw > turn.bin   # the terminal's bytes, where kept")]
-pub(crate) struct Args {
+pub(crate) struct TurnArgs {
     /// The turn, such as review:3 or @last:3; a session alone means its latest
     #[arg(value_name = "SESSION[:NUMBER]")]
     turn: CapturedName,
     #[command(flatten)]
-    what: What,
+    part: TurnPart,
 }
 
 #[derive(Debug, Default, clap::Args)]
 #[group(multiple = false)]
-struct What {
+struct TurnPart {
     /// Only its metadata, on standard output
     #[arg(long)]
     meta: bool,
@@ -45,57 +45,55 @@ struct What {
     text: bool,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    show(&args.turn, &args.what, app)
+pub(crate) fn run_turn(args: &TurnArgs, app: &mut App) -> Result<()> {
+    show_captured(&args.turn, &args.part, app)
 }
 
-/// Shows a captured turn as a person sees it.
+/// Shows a captured turn without any options, for `turnkeep show`.
 pub(super) fn show_turn(turn: &CapturedName, app: &mut App) -> Result<()> {
-    show(turn, &What::default(), app)
+    show_captured(turn, &TurnPart::default(), app)
 }
 
-fn show(turn: &CapturedName, what: &What, app: &mut App) -> Result<()> {
-    let mut broker = connect()?;
-    let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, turn)?;
+fn show_captured(turn: &CapturedName, part: &TurnPart, app: &mut App) -> Result<()> {
+    let mut broker = connect_to_broker()?;
+    let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, turn)?;
     let get = |raw| GetTurn {
         turn_id: turn_id.clone(),
         raw,
     };
-    // Whether raw bytes were kept is known by asking for them.
-    let found = match broker.turn(get(what.raw || what.meta)) {
+    // Only the request for raw bytes tells whether they were kept, which the metadata shows.
+    let found = match broker.turn(get(part.raw || part.meta)) {
         Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
         found => found,
     };
-    let turn = found.map_err(explained)?;
-    match what {
-        What { meta, .. } if app.out.is_json() => app.out.json(&to_json(&turn, *meta)),
-        What { meta: true, .. } => {
-            let raw = [("Raw", raw_fact(&turn))];
-            facts(&turn)
-                .iter()
-                .chain(&lines(&raw))
-                .try_for_each(|fact| app.out.line(fact))
-        }
-        what => {
-            for fact in facts(&turn) {
-                eprintln!("{fact}");
-            }
-            write(&turn, what, app)
-        }
+    let turn = found.map_err(explain_broker_error)?;
+    if app.out.is_json() {
+        return app.out.json(&turn_json(&turn, part.meta));
     }
+    let mut lines = fact_lines(&turn);
+    if part.meta {
+        lines.extend(aligned_lines(&[("Raw", raw_fact(&turn))]));
+        return lines.iter().try_for_each(|line| app.out.line(line));
+    }
+    // Standard output gets the content and nothing else.
+    for line in lines {
+        eprintln!("{line}");
+    }
+    write_content(&turn, part, app)
 }
 
-fn write(turn: &FoundTurn, what: &What, app: &mut App) -> Result<()> {
+fn write_content(turn: &FoundTurn, part: &TurnPart, app: &mut App) -> Result<()> {
     let is_terminal = app.out.is_terminal();
-    let bytes = match what {
-        What { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
-        What { text, .. } if *text || is_terminal => turn
+    let bytes = match part {
+        TurnPart { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
+        TurnPart { text, .. } if *text || is_terminal => turn
             .text
             .as_deref()
             .map_or(&turn.content[..], str::as_bytes),
         _ => &turn.content,
     };
-    if what.raw || !is_terminal {
+    // A pipe or a file gets every byte unchanged. A terminal gets escaped text.
+    if part.raw || !is_terminal {
         return app.out.bytes(bytes);
     }
     String::from_utf8_lossy(bytes)
@@ -103,7 +101,7 @@ fn write(turn: &FoundTurn, what: &What, app: &mut App) -> Result<()> {
         .try_for_each(|line| app.out.line(printable(line)))
 }
 
-fn facts(turn: &FoundTurn) -> Vec<String> {
+fn fact_lines(turn: &FoundTurn) -> Vec<String> {
     let mut facts = vec![
         ("Turn", turn.info.turn_id.clone()),
         (
@@ -111,22 +109,22 @@ fn facts(turn: &FoundTurn) -> Vec<String> {
             turn.name.clone().unwrap_or_else(|| turn.session.clone()),
         ),
         ("Preset", turn.preset.clone().unwrap_or_default()),
-        ("Completed", turns::completed(&turn.info)),
+        ("Completed", turns::completed_text(&turn.info)),
         ("Size", bytes_text(turn.info.byte_length.into())),
-        ("Flags", turns::flags(&turn.info).join(" ")),
+        ("Flags", turns::flag_words(&turn.info).join(" ")),
     ];
     facts.retain(|(_, value)| !value.is_empty());
-    lines(&facts)
+    aligned_lines(&facts)
 }
 
-fn lines(facts: &[(&str, String)]) -> Vec<String> {
+fn aligned_lines(facts: &[(&str, String)]) -> Vec<String> {
     facts
         .iter()
         .map(|(name, value)| format!("{:11}{}", format!("{name}:"), printable(value)))
         .collect()
 }
 
-/// What is there of the terminal's own bytes.
+/// How much is kept of the terminal's own bytes.
 fn raw_fact(turn: &FoundTurn) -> String {
     let Some(raw) = &turn.raw else {
         return "not kept".to_owned();
@@ -139,16 +137,16 @@ fn raw_fact(turn: &FoundTurn) -> String {
     }
 }
 
-fn to_json(turn: &FoundTurn, only_meta: bool) -> Value {
-    let mut value = turns::to_json(&turn.info);
-    let texts = [
+fn turn_json(turn: &FoundTurn, only_meta: bool) -> Value {
+    let mut value = turns::info_json(&turn.info);
+    let text = turn.text.as_ref().filter(|_| !only_meta);
+    for (name, text) in [
         ("session", Some(&turn.session)),
         ("name", turn.name.as_ref()),
         ("preset", turn.preset.as_ref()),
         ("text_source", turn.text_source.as_ref()),
-        ("text", turn.text.as_ref().filter(|_| !only_meta)),
-    ];
-    for (name, text) in texts {
+        ("text", text),
+    ] {
         if let Some(text) = text {
             value[name] = text.as_str().into();
         }

@@ -1,4 +1,4 @@
-//! `turnkeep up`: the server.
+//! `turnkeep up`: runs the server, and a broker beside it.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,11 @@ use turnkeep_store::Durability;
 
 use super::App;
 use crate::broker::serve::{self, ServerParts};
-use crate::config::{BrokerFlags, Config, ServeFlags};
+use crate::config::{BrokerFlags, Config, ServeFlags, durability_text};
 use crate::data_dir::{DataDir, ServerNote};
-use crate::ending::Ending;
-use crate::local::Local;
+use crate::local::LocalServer;
 use crate::output::Style;
+use crate::shutdown_signals::ShutdownSignals;
 
 /// Start the server and print where it listens
 ///
@@ -27,62 +27,71 @@ use crate::output::Style;
   turnkeep up --listen 127.0.0.1:0 --http 127.0.0.1:0 --json    free ports, printed as JSON
   turnkeep up --listen 0.0.0.0:9009 --http 0.0.0.0:9010 --tls-cert cert.pem --tls-key key.pem \\
               --allow-host store.example.org")]
-pub(crate) struct Args {
+pub(crate) struct UpArgs {
     #[command(flatten)]
     serve: ServeFlags,
     #[command(flatten)]
     broker: BrokerFlags,
 }
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
     let config = app.config_of_files(&args.serve)?;
     let dir = DataDir::new(
         std::path::absolute(&config.data.value).context("cannot name the data directory")?,
     );
-    let mut ending = Ending::listen()?;
-    config.broker.with(args.broker)?;
-    let local = Local::up(&config, &dir).await?;
-    let note = ServerNote {
-        pid: std::process::id(),
-        http: from_here(local.http_addr()),
-        tcp: from_here(local.tcp_addr()),
-        tls_cert: config
-            .tls_cert
-            .value
-            .as_deref()
-            .map(std::path::absolute)
-            .transpose()?,
-        passing: false,
-    };
-    let broker = broker_beside(&config, args.broker, &local);
+    let mut shutdown = ShutdownSignals::listen()?;
+    // Wrong flags of the broker end the command before the store is opened.
+    config.broker.with_flags(args.broker)?;
+    let local = LocalServer::start_configured(&config, &dir).await?;
+    let broker = try_start_broker(&config, args.broker, &local);
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
-    // Whoever reads the note finds everything there.
-    let noted = dir.leave_note(&note);
-    let told = noted.and_then(|()| announce(&local, broker.as_ref(), &config, &dir, app));
-    if told.is_ok() {
-        ending.asked().await;
+    // The note comes last: whoever reads it finds a complete server.
+    let noted = note_of(&local, &config).and_then(|note| dir.leave_note(&note));
+    let announced =
+        noted.and_then(|()| announce_server(&local, broker.as_ref(), &config, &dir, app));
+    if announced.is_ok() {
+        shutdown.requested().await;
         tracing::info!("stopping");
     }
     dir.remove_note();
+    stop_server(local, broker, &mut shutdown).await;
+    if announced.is_ok() {
+        say_good_bye(app);
+    }
+    announced
+}
+
+fn note_of(local: &LocalServer, config: &Config) -> Result<ServerNote> {
+    let certificate = config.tls_cert.value.as_deref();
+    Ok(ServerNote {
+        pid: std::process::id(),
+        http: local_address(local.http_addr()),
+        tcp: local_address(local.tcp_addr()),
+        tls_cert: certificate.map(std::path::absolute).transpose()?,
+        passing: false,
+    })
+}
+
+async fn stop_server(
+    local: LocalServer,
+    broker: Option<RunningBroker>,
+    shutdown: &mut ShutdownSignals,
+) {
     tokio::select! {
         () = local.stop() => {}
-        // Somebody who asks twice does not want to wait.
-        () = ending.asked() => {}
+        // A second signal means that the person does not want to wait.
+        () = shutdown.requested() => {}
     }
-    // Last, so that those who watch a terminal hear that the server stops, and not that the program
-    // ended.
+    // The broker stops after the server. In the other order, those who watch a terminal would see
+    // the program end instead of the server.
     if let Some(broker) = broker {
         broker.shutdown().await;
     }
-    if told.is_ok() {
-        say_good_bye(app);
-    }
-    told
 }
 
-/// Says that the server has ended, to a person. A terminal that is gone hears nothing.
+/// Tells a person that the server has ended. The terminal may be gone, so a failure is ignored.
 fn say_good_bye(app: &mut App) {
     if app.out.is_json() {
         return;
@@ -93,13 +102,18 @@ fn say_good_bye(app: &mut App) {
     said.and_then(|()| app.out.flush()).ok();
 }
 
-/// A broker in the same process. Without one the store serves all the same.
-fn broker_beside(config: &Config, flags: BrokerFlags, local: &Local) -> Option<RunningBroker> {
+/// Starts a broker in the same process. The server runs without one if that fails, for example
+/// because another broker runs already.
+fn try_start_broker(
+    config: &Config,
+    flags: BrokerFlags,
+    local: &LocalServer,
+) -> Option<RunningBroker> {
     let beside = ServerParts {
         store: local.turn_keeper(),
         memory: local.memory_budget(),
     };
-    match serve::begin(config, flags, Some(beside)) {
+    match serve::start_broker(config, flags, Some(beside)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");
@@ -108,8 +122,9 @@ fn broker_beside(config: &Config, flags: BrokerFlags, local: &Local) -> Option<R
     }
 }
 
-/// How a command on this machine reaches an address that is listened on.
-fn from_here(addr: SocketAddr) -> String {
+/// The address by which a command on this machine reaches a listener. A listener on all addresses
+/// has no address of its own.
+fn local_address(addr: SocketAddr) -> String {
     if addr.ip().is_unspecified() {
         format!("localhost:{}", addr.port())
     } else {
@@ -117,29 +132,54 @@ fn from_here(addr: SocketAddr) -> String {
     }
 }
 
-fn announce(
-    local: &Local,
+fn announce_server(
+    local: &LocalServer,
     broker: Option<&RunningBroker>,
     config: &Config,
     dir: &DataDir,
     app: &mut App,
 ) -> Result<()> {
     let socket = broker.map(RunningBroker::socket);
-    let durability = config.durability.value;
     if app.out.is_json() {
         let line = json!({
             "pid": std::process::id(),
             "data": dir.path(),
             "tcp": local.tcp_addr().to_string(),
             "http": local.http_addr().to_string(),
-            "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
+            "durability": durability_text(config.durability.value),
             "broker": socket,
-            "link": local.link(),
+            "link": local.status_page_link(),
         });
         app.out.json(&line)?;
         return app.out.flush();
     }
-    let durability = match durability {
+    let version = env!("CARGO_PKG_VERSION");
+    app.out
+        .line(format!("turnkeep {version} is up. Ctrl-C stops it."))?;
+    app.out.line("")?;
+    let scheme = if config.tls_cert.value.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let socket = match socket {
+        Some(socket) => socket.display().to_string(),
+        None => "none".to_owned(),
+    };
+    let link = app.out.paint(Style::Name, &local.status_page_link());
+    app.out.pairs(&[
+        ("Binary", local.tcp_addr().to_string()),
+        ("HTTP", format!("{scheme}://{}", local.http_addr())),
+        ("Broker", socket),
+        ("Data", dir.path().display().to_string()),
+        ("Durability", durability_promise(config, app)),
+        ("Open", link),
+    ])?;
+    app.out.flush()
+}
+
+fn durability_promise(config: &Config, app: &App) -> String {
+    match config.durability.value {
         Durability::Fsync => {
             "fsync: what is acknowledged survives kill -9 and power loss".to_owned()
         }
@@ -147,27 +187,5 @@ fn announce(
             Style::Warning,
             "os: what is acknowledged survives kill -9, but power loss may take the last 100 ms",
         ),
-    };
-    app.out.line(format!(
-        "turnkeep {} is up. Ctrl-C stops it.",
-        env!("CARGO_PKG_VERSION")
-    ))?;
-    app.out.line("")?;
-    let scheme = if config.tls_cert.value.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    app.out.pairs(&[
-        ("Binary", local.tcp_addr().to_string()),
-        ("HTTP", format!("{scheme}://{}", local.http_addr())),
-        (
-            "Broker",
-            socket.map_or_else(|| "none".to_owned(), |socket| socket.display().to_string()),
-        ),
-        ("Data", dir.path().display().to_string()),
-        ("Durability", durability),
-        ("Open", app.out.paint(Style::Name, &local.link())),
-    ])?;
-    app.out.flush()
+    }
 }

@@ -1,15 +1,16 @@
-//! `turnkeep verify`: is everything that was ever acknowledged there, and unchanged?
+//! `turnkeep verify`: checks that everything that was ever acknowledged is present and unchanged.
 //!
-//! It only reads. Beside a running server, and where nothing can be written, it takes no lock: then
-//! it copies what it reads, because a server may cut its files at any moment.
+//! The command only reads. It takes no lock while a server runs, and none in a read-only directory.
+//! Without the lock it copies what it reads, because a server may truncate its files at any moment.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use turnkeep_journal::{DataDirLock, FileStorage, LockError, Storage};
-use turnkeep_store::salvage::{self, Missing, MissingBlob, Report, Writers};
+use turnkeep_journal::{Damage, DataDirLock, FileStorage, LockError, Storage};
+use turnkeep_store::salvage::{self, BadBlob, FrameDamage, Missing, MissingBlob, Report, Writers};
+use turnkeep_types::TurnId;
 
 use super::App;
 use crate::config::ServeFlags;
@@ -29,20 +30,20 @@ use crate::render::printable;
 #[command(after_help = "Examples:
   turnkeep verify
   turnkeep verify --data ./backup --json")]
-pub(crate) struct Args {}
+pub(crate) struct VerifyArgs {}
 
-pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_verify(_: &VerifyArgs, app: &mut App) -> Result<()> {
     let dir = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
     if !dir.is_store() {
-        return Err(dir.missing());
+        return Err(dir.missing_store_error());
     }
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let Reading {
+    let LogAccess {
         storage,
         writers,
         _lock,
-    } = Reading::of(&dir)?;
+    } = LogAccess::open(&dir)?;
     let bar = count_bar("verifying", app.out.is_json());
     let report = salvage::verify(&storage, writers, |done, all| {
         bar.set_length(all);
@@ -50,34 +51,34 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
     });
     bar.finish_and_clear();
     let report = report?;
-    print(&report, app)?;
-    if report.is_sound() {
-        return Ok(());
-    }
-    let path = dir.path().display();
-    if report.is_intact() {
-        let failure = Failure::new(format!(
-            "the log in {path} is intact, but not everything is in it"
-        ));
-        return Err(failure
-            .hint("it was lost before: a backup may still have it")
-            .into());
-    }
-    let failure = Failure::new(format!("the log in {path} is damaged"));
-    Err(failure
-        .hint("`turnkeep repair NEW_DIR` copies what is sound to a new directory")
-        .into())
+    print_report(&report, app)?;
+    check_verdict(&report, &dir)
 }
 
-/// How the directory is read.
-struct Reading {
+/// Fails unless the log is sound. An intact log can still lack turns: a repair leaves them out.
+fn check_verdict(report: &Report, dir: &DataDir) -> Result<()> {
+    let path = dir.path().display();
+    let failure = match (report.is_sound(), report.is_intact()) {
+        (true, _) => return Ok(()),
+        (false, true) => Failure::new(format!(
+            "the log in {path} is intact, but not everything is in it"
+        ))
+        .hint("it was lost before: a backup may still have it"),
+        (false, false) => Failure::new(format!("the log in {path} is damaged"))
+            .hint("`turnkeep repair NEW_DIR` copies what is sound to a new directory"),
+    };
+    Err(failure.into())
+}
+
+/// How the command reads the directory.
+struct LogAccess {
     storage: Arc<dyn Storage>,
     writers: Writers,
     _lock: Option<DataDirLock>,
 }
 
-impl Reading {
-    fn of(dir: &DataDir) -> Result<Self> {
+impl LogAccess {
+    fn open(dir: &DataDir) -> Result<Self> {
         let copying = || Arc::new(FileStorage::copying(dir.path()));
         let path = dir.path().display();
         match DataDirLock::acquire(dir.path()) {
@@ -89,6 +90,8 @@ impl Reading {
                     _lock: Some(lock),
                 })
             }
+            // A server runs here. It may append while this command reads, so the end is what it was
+            // at the start.
             Err(LockError::Held { .. }) => {
                 eprintln!("note: {path} is in use: this checks what was durable when it began");
                 Ok(Self {
@@ -112,72 +115,74 @@ impl Reading {
     }
 }
 
-/// Shows what a walk over the log found.
-pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
+/// Prints what a walk over the log found.
+pub(super) fn print_report(report: &Report, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(&report_json(report));
     }
     for damage in &report.damage {
-        let place = &damage.place;
-        let word = app.out.paint(Style::Bad, "damage");
-        app.out.line(format!(
-            "{word}  {} at byte {}, {}: {}",
-            place.file,
-            place.offset,
-            bytes_text(place.bytes),
-            place.what
-        ))?;
-        app.out.line(format!(
-            "        lost: {}",
-            lost_text(damage.turns.as_ref(), damage.contexts.as_ref())
-        ))?;
+        print_damage(damage, app)?;
     }
     for blob in &report.bad_blobs {
-        let word = app.out.paint(Style::Bad, "damage");
-        app.out.line(format!(
-            "{word}  {} in frame {}: the bytes of blob:{} are not what it was",
-            blob.file, blob.frame, blob.hash
-        ))?;
-        let turns: Vec<String> = blob
-            .turns
-            .iter()
-            .map(|turn| format!("turn:{turn}"))
-            .collect();
-        app.out.line(format!(
-            "        touches: {}",
-            if turns.is_empty() {
-                "no turn".to_owned()
-            } else {
-                turns.join(", ")
-            }
-        ))?;
+        print_bad_blob(blob, app)?;
     }
+    let missing = app.out.paint(Style::Bad, "missing");
     for line in missing_lines(&report.missing) {
-        let word = app.out.paint(Style::Bad, "missing");
-        app.out.line(format!("{word} {line}"))?;
+        app.out.line(format!("{missing} {line}"))?;
     }
-    // Beside new damage this is said where the frame was lost.
+    // With new damage, the line of the lost frame names this.
     if report.damage.is_empty() && report.lost_frames > 0 {
-        let word = app.out.paint(Style::Bad, "missing");
         app.out.line(format!(
-            "{word} perhaps {} that were in frames which an earlier repair or start found lost",
+            "{missing} perhaps {} that were in frames which an earlier repair or start found lost",
             perhaps_missing_text()
         ))?;
     }
-    for dropped in &report.dropped {
-        let word = app.out.paint(Style::Bad, "dropped");
-        app.out.line(format!("{word} {}", printable(dropped)))?;
+    let dropped = app.out.paint(Style::Bad, "dropped");
+    for command in &report.dropped {
+        app.out.line(format!("{dropped} {}", printable(command)))?;
     }
     if let Some(torn) = &report.torn {
-        let word = app.out.paint(Style::Warning, "torn");
-        app.out.line(format!(
-            "{word}    {} at byte {}: {}",
-            torn.file, torn.offset, torn.what
-        ))?;
-        app.out.line(
-            "        an unfinished write that was never acknowledged; the next start cuts it off",
-        )?;
+        print_torn(torn, app)?;
     }
+    print_totals(report, app)
+}
+
+fn print_damage(damage: &FrameDamage, app: &mut App) -> Result<()> {
+    let place = &damage.place;
+    let word = app.out.paint(Style::Bad, "damage");
+    let size = bytes_text(place.bytes);
+    app.out.line(format!(
+        "{word}  {} at byte {}, {size}: {}",
+        place.file, place.offset, place.what
+    ))?;
+    let lost = lost_text(damage.turns.as_ref(), damage.contexts.as_ref());
+    app.out.line(format!("        lost: {lost}"))
+}
+
+fn print_bad_blob(blob: &BadBlob, app: &mut App) -> Result<()> {
+    let word = app.out.paint(Style::Bad, "damage");
+    app.out.line(format!(
+        "{word}  {} in frame {}: the bytes of blob:{} are not what it was",
+        blob.file, blob.frame, blob.hash
+    ))?;
+    let turns = match &blob.turns[..] {
+        [] => "no turn".to_owned(),
+        turns => turn_names(turns),
+    };
+    app.out.line(format!("        touches: {turns}"))
+}
+
+fn print_torn(torn: &Damage, app: &mut App) -> Result<()> {
+    let word = app.out.paint(Style::Warning, "torn");
+    app.out.line(format!(
+        "{word}    {} at byte {}: {}",
+        torn.file, torn.offset, torn.what
+    ))?;
+    app.out
+        .line("        an unfinished write that was never acknowledged; the next start cuts it off")
+}
+
+fn print_totals(report: &Report, app: &mut App) -> Result<()> {
     let verdict = match (report.is_sound(), report.is_intact()) {
         (true, _) => app.out.paint(Style::Good, "sound"),
         (false, true) => app.out.paint(Style::Bad, "incomplete"),
@@ -193,11 +198,17 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
     ))
 }
 
-/// What may be missing besides where a frame was lost: nothing else in the log tells of it.
+/// Turns as a list of their names, such as `turn:3, turn:7`.
+fn turn_names(turns: &[TurnId]) -> String {
+    let names: Vec<String> = turns.iter().map(|turn| format!("turn:{turn}")).collect();
+    names.join(", ")
+}
+
+/// What else a lost frame may have held. Nothing else in the log mentions it.
 const PERHAPS_MISSING: [&str; 4] = ["labels", "filesystem roots", "types", "blobs"];
 
-/// What missing frames held. Their turns and creations are counted by the frames that follow;
-/// labels, roots and types are not.
+/// What the missing frames held, in words. The frames after a gap tell how many turns and contexts
+/// it held. They do not tell its labels, roots and types.
 fn lost_text(
     turns: Option<&RangeInclusive<u64>>,
     contexts: Option<&RangeInclusive<u64>>,
@@ -218,80 +229,33 @@ fn perhaps_missing_text() -> String {
     format!("{} or {last}", first.join(", "))
 }
 
-/// Everything that is gone, one line each.
+/// Everything that is missing, one line each.
 fn missing_lines(missing: &Missing) -> Vec<String> {
-    let Missing {
-        turns,
-        creations,
-        payloads,
-        roots,
-        blobs,
-    } = missing;
-    let blob_line = |what: &str, blob: &MissingBlob| {
-        let turns: Vec<String> = blob
-            .turns
-            .iter()
-            .map(|turn| format!("turn:{turn}"))
-            .collect();
-        format!("{what} of {}: blob:{}", turns.join(", "), blob.hash)
-    };
-    let turns = turns.iter().map(|ids| ids_text("turn", ids));
-    let creations = creations.iter().map(|ids| {
-        format!(
-            "creation record of {} (its labels and its base turn)",
-            ids_text("ctx", ids)
-        )
-    });
-    let payloads = payloads.iter().map(|blob| blob_line("payload", blob));
-    let roots = roots.iter().map(|blob| blob_line("filesystem root", blob));
-    let blobs = blobs
-        .iter()
-        .map(|hash| format!("blob:{hash}, which no turn uses"));
-    turns
-        .chain(creations)
-        .chain(payloads)
-        .chain(roots)
-        .chain(blobs)
-        .collect()
-}
-
-fn missing_json(missing: &Missing) -> Value {
-    let ranges = |ranges: &[RangeInclusive<u64>]| -> Vec<Value> {
-        let ids = |ids: &RangeInclusive<u64>| json!({ "first": ids.start().to_string(), "last": ids.end().to_string() });
-        ranges.iter().map(ids).collect()
-    };
-    let blobs = |blobs: &[MissingBlob]| -> Vec<Value> {
-        let blob = |blob: &MissingBlob| {
-            let turns: Vec<String> = blob.turns.iter().map(ToString::to_string).collect();
-            json!({ "hash": blob.hash.to_string(), "turns": turns })
-        };
-        blobs.iter().map(blob).collect()
-    };
-    json!({
-        "turns": ranges(&missing.turns),
-        "creation_records": ranges(&missing.creations),
-        "payloads": blobs(&missing.payloads),
-        "fs_roots": blobs(&missing.roots),
-        "blobs": missing.blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(missing.turns.iter().map(|ids| ids_text("turn", ids)));
+    for ids in &missing.creations {
+        let contexts = ids_text("ctx", ids);
+        lines.push(format!(
+            "creation record of {contexts} (its labels and its base turn)"
+        ));
+    }
+    for (what, blobs) in [
+        ("payload", &missing.payloads),
+        ("filesystem root", &missing.roots),
+    ] {
+        for MissingBlob { hash, turns } in blobs {
+            lines.push(format!("{what} of {}: blob:{hash}", turn_names(turns)));
+        }
+    }
+    for hash in &missing.blobs {
+        lines.push(format!("blob:{hash}, which no turn uses"));
+    }
+    lines
 }
 
 pub(super) fn report_json(report: &Report) -> Value {
-    let ids = |ids: Option<&RangeInclusive<u64>>| {
-        ids.map(|ids| json!({ "first": ids.start().to_string(), "last": ids.end().to_string() }))
-    };
-    let damage = report.damage.iter().map(|damage| {
-        let place = &damage.place;
-        json!({
-            "file": place.file, "offset": place.offset, "bytes": place.bytes, "what": place.what,
-            "first_frame": place.first.0, "next_sound_frame": place.resumes_at.0,
-            "turns": ids(damage.turns.as_ref()), "contexts": ids(damage.contexts.as_ref()),
-        })
-    });
-    let blobs = report.bad_blobs.iter().map(|blob| {
-        let turns: Vec<String> = blob.turns.iter().map(ToString::to_string).collect();
-        json!({ "hash": blob.hash.to_string(), "frame": blob.frame, "file": blob.file, "turns": turns })
-    });
+    let damage: Vec<Value> = report.damage.iter().map(damage_json).collect();
+    let bad_blobs: Vec<Value> = report.bad_blobs.iter().map(bad_blob_json).collect();
     let torn = report
         .torn
         .as_ref()
@@ -302,12 +266,70 @@ pub(super) fn report_json(report: &Report) -> Value {
         &[]
     };
     json!({
-        "sound": report.is_sound(), "intact": report.is_intact(), "perhaps_missing": perhaps_missing,
-        "missing": missing_json(&report.missing), "frames": report.frames, "commands": report.commands, "turns": report.turns,
-        "contexts": report.contexts, "blobs": report.blobs, "bytes": report.bytes,
-        "damage": damage.collect::<Vec<_>>(), "bad_blobs": blobs.collect::<Vec<_>>(),
-        "dropped": report.dropped, "torn": torn,
+        "sound": report.is_sound(),
+        "intact": report.is_intact(),
+        "perhaps_missing": perhaps_missing,
+        "missing": missing_json(&report.missing),
+        "frames": report.frames,
+        "commands": report.commands,
+        "turns": report.turns,
+        "contexts": report.contexts,
+        "blobs": report.blobs,
+        "bytes": report.bytes,
+        "damage": damage,
+        "bad_blobs": bad_blobs,
+        "dropped": report.dropped,
+        "torn": torn,
     })
+}
+
+fn damage_json(damage: &FrameDamage) -> Value {
+    let place = &damage.place;
+    json!({
+        "file": place.file,
+        "offset": place.offset,
+        "bytes": place.bytes,
+        "what": place.what,
+        "first_frame": place.first.0,
+        "next_sound_frame": place.resumes_at.0,
+        "turns": damage.turns.as_ref().map(ids_json),
+        "contexts": damage.contexts.as_ref().map(ids_json),
+    })
+}
+
+fn bad_blob_json(blob: &BadBlob) -> Value {
+    json!({
+        "hash": blob.hash.to_string(),
+        "frame": blob.frame,
+        "file": blob.file,
+        "turns": turn_ids(&blob.turns),
+    })
+}
+
+fn missing_json(missing: &Missing) -> Value {
+    let ranges = |ranges: &[RangeInclusive<u64>]| ranges.iter().map(ids_json).collect::<Vec<_>>();
+    let blobs = |blobs: &[MissingBlob]| blobs.iter().map(missing_blob_json).collect::<Vec<_>>();
+    let unused: Vec<String> = missing.blobs.iter().map(ToString::to_string).collect();
+    json!({
+        "turns": ranges(&missing.turns),
+        "creation_records": ranges(&missing.creations),
+        "payloads": blobs(&missing.payloads),
+        "fs_roots": blobs(&missing.roots),
+        "blobs": unused,
+    })
+}
+
+fn missing_blob_json(blob: &MissingBlob) -> Value {
+    json!({ "hash": blob.hash.to_string(), "turns": turn_ids(&blob.turns) })
+}
+
+/// A range of ids. Ids are texts in JSON: not every reader of JSON has 64-bit numbers.
+fn ids_json(ids: &RangeInclusive<u64>) -> Value {
+    json!({ "first": ids.start().to_string(), "last": ids.end().to_string() })
+}
+
+fn turn_ids(turns: &[TurnId]) -> Vec<String> {
+    turns.iter().map(ToString::to_string).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! `turnkeep watch`: a shared session's terminal, as it is and as it goes on.
+//! `turnkeep watch`: shows the terminal of a shared session, live.
 //!
-//! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the
-//! session is as high as this terminal the banner covers a row of it, so that it goes after a
-//! moment: the whole screen is asked for again, as a new watcher, and painted without it.
+//! On a terminal, a banner in the last row names the session and the key that leaves. If the session
+//! is as high as this terminal, the banner covers one of its rows. Then it disappears after a few
+//! seconds: the command watches anew, gets the whole screen again and paints it without the banner.
 
 mod keys;
 
@@ -23,14 +23,14 @@ use turnkeep_client::broker::AsyncConnection;
 use turnkeep_types::broker::{Paint, Role, ServerMessage, SessionInfo, Shown};
 
 use super::App;
-use crate::broker::name::Sessions;
-use crate::broker::{ANSWER_WITHIN, connect, explained, socket};
-use crate::ending::Ending;
+use crate::broker::known_sessions::KnownSessions;
+use crate::broker::{ANSWER_WITHIN, broker_socket_path, connect_to_broker, explain_broker_error};
 use crate::names::SessionName;
 use crate::render::{printable, shorten_to_columns};
-use keys::Keys;
+use crate::shutdown_signals::ShutdownSignals;
+use keys::KeyReader;
 
-/// Puts a terminal back into a state in which a person can work, whatever was shown on it.
+/// Resets a terminal to a usable state, whatever the session did to it.
 const LEAVE: &[u8] =
     b"\x18\x1b\\\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[r\x1b[?7h\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\
     \x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[>4m\x1b(B\x0f\x1b[?25h\x1b[m\x1b[999;1H\r\n";
@@ -44,7 +44,7 @@ const LEAVE: &[u8] =
 #[command(after_help = "Examples:
   turnkeep wrap --share --name review -- claude   # in one terminal
   turnkeep watch review                           # in another one")]
-pub(crate) struct Args {
+pub(crate) struct WatchArgs {
     /// The session: its name, its id, a unique head of its id, or @last
     session: SessionName,
 }
@@ -52,57 +52,58 @@ pub(crate) struct Args {
 /// How long a banner covers a row of the session.
 const BANNER_TIME: Duration = Duration::from_secs(3);
 
-pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let sessions = Sessions::ask(&mut connect()?)?;
-    let session = sessions.find(&args.session)?;
-    let mut broker = begin(&session.session).await?;
-    let keyboard = Keyboard::take(app.out.is_screen())?;
+pub(crate) async fn run_watch(args: &WatchArgs, app: &mut App) -> Result<()> {
+    let sessions = KnownSessions::fetch(&mut connect_to_broker()?)?;
+    let session = sessions.find_session(&args.session)?;
+    let mut broker = open_watch(&session.session).await?;
+    let keyboard = Keyboard::acquire(app.out.is_screen())?;
     let banner = keyboard
         .is_some()
-        .then(|| banner_text(&sessions.call(session), session));
-    let mut watched = Watched {
+        .then(|| banner_text(&sessions.display_name(session), session));
+    let mut watched = WatchedSession {
         session: session.session.clone(),
         banner,
         covered: false,
     };
-    let shown = follow(&mut broker, keyboard.as_ref(), &mut watched, app).await;
+    let shown = follow_screen(&mut broker, keyboard.as_ref(), &mut watched, app).await;
     if keyboard.is_some() {
         app.out.bytes(LEAVE)?;
         app.out.flush()?;
     }
+    // The terminal must be usable again before the last line is printed.
     drop(keyboard);
-    if let How::Ended = shown? {
+    if let WatchEnd::Ended = shown? {
         eprintln!("the session has ended");
     }
     Ok(())
 }
 
-/// Begins to watch, on a connection of its own.
-async fn begin(session: &str) -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(&socket()?, Role::Client, ANSWER_WITHIN).await;
-    let mut broker = opened.map_err(explained)?;
-    broker.watch(session).await.map_err(explained)?;
+/// Starts to watch on a new connection.
+async fn open_watch(session: &str) -> Result<AsyncConnection> {
+    let opened = AsyncConnection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN).await;
+    let mut broker = opened.map_err(explain_broker_error)?;
+    broker.watch(session).await.map_err(explain_broker_error)?;
     Ok(broker)
 }
 
-/// How watching ends.
-enum How {
-    /// The session has gone.
+/// Why watching ended.
+enum WatchEnd {
+    /// The session has ended.
     Ended,
-    /// The person has seen enough.
+    /// The person left.
     Left,
 }
 
 /// The session that is watched, and the banner over it.
-struct Watched {
+struct WatchedSession {
     session: String,
-    /// None where no person looks, or when it has been shown for long enough.
+    /// `None` without a terminal, or after the banner has been shown for long enough.
     banner: Option<String>,
     /// Whether the banner covers a row of the session.
     covered: bool,
 }
 
-/// Who is shown, and how to leave.
+/// The banner's text: the session, and how to leave.
 fn banner_text(name: &str, session: &SessionInfo) -> String {
     let preset = session
         .preset
@@ -114,40 +115,41 @@ fn banner_text(name: &str, session: &SessionInfo) -> String {
     )
 }
 
-async fn follow(
+async fn follow_screen(
     broker: &mut AsyncConnection,
     keyboard: Option<&Keyboard>,
-    watched: &mut Watched,
+    watched: &mut WatchedSession,
     app: &mut App,
-) -> Result<How> {
-    let mut ending = Ending::listen()?;
+) -> Result<WatchEnd> {
+    let mut shutdown = ShutdownSignals::listen()?;
+    // Without a keyboard, nothing ever notifies.
     let never = Notify::new();
     let left = keyboard.map_or(&never, |keyboard| &keyboard.left);
     let banner_ends = tokio::time::sleep(BANNER_TIME);
     tokio::pin!(banner_ends);
     loop {
         tokio::select! {
-            said = broker.next_notification() => match said.map_err(explained)? {
-                ServerMessage::Screen(shown) => show(&shown, watched, app)?,
-                ServerMessage::WatchEnded { .. } => return Ok(How::Ended),
+            said = broker.next_notification() => match said.map_err(explain_broker_error)? {
+                ServerMessage::Screen(shown) => show_screen(&shown, watched, app)?,
+                ServerMessage::WatchEnded { .. } => return Ok(WatchEnd::Ended),
                 _ => {}
             },
             () = &mut banner_ends, if watched.covered => {
                 watched.banner = None;
                 watched.covered = false;
-                // Only a new watcher is shown the whole screen. Where there is no room for one, the
-                // banner's row is painted when the program paints it.
-                if let Ok(again) = begin(&watched.session).await {
+                // Only a new watcher gets the whole screen. If the broker accepts no more watchers,
+                // the banner's row is repainted when the program paints it.
+                if let Ok(again) = open_watch(&watched.session).await {
                     *broker = again;
                 }
             }
-            () = left.notified() => return Ok(How::Left),
-            () = ending.asked() => return Ok(How::Left),
+            () = left.notified() => return Ok(WatchEnd::Left),
+            () = shutdown.requested() => return Ok(WatchEnd::Left),
         }
     }
 }
 
-fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
+fn show_screen(shown: &Shown, watched: &mut WatchedSession, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         app.out.json(&json!({
             "cols": shown.cols,
@@ -161,15 +163,17 @@ fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
         if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) =
             (shown.paint, &watched.banner, size)
         {
+            // A higher terminal has a free row for the banner, which may then stay.
             watched.covered = size.ws_row <= shown.rows;
-            app.out.bytes(&banner(text, size))?;
+            app.out.bytes(&banner_bytes(text, size))?;
         }
     }
     app.out.flush()
 }
 
-/// Bytes that paint a banner into the last row, right behind a whole screen. The cursor goes back.
-fn banner(text: &str, size: Winsize) -> Vec<u8> {
+/// Bytes that paint the banner into the last row, after a whole screen. The cursor returns to its
+/// place.
+fn banner_bytes(text: &str, size: Winsize) -> Vec<u8> {
     let text = shorten_to_columns(text, size.ws_col.into());
     format!(
         "\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8",
@@ -178,20 +182,19 @@ fn banner(text: &str, size: Winsize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The keyboard while somebody watches: nothing is echoed, and all that is typed is thrown away but
-/// the wish to leave. The terminal answers the program's queries here too; nobody is to see those
-/// either.
+/// The keyboard while a person watches: nothing is echoed, and every key but q and Ctrl-C is ignored.
+/// The terminal's answers to the program's queries arrive here too, and are ignored as well.
 struct Keyboard {
     before: Termios,
     left: Arc<Notify>,
-    /// Dropping it ends the thread that reads.
+    /// Dropping it ends the reading thread: its poll sees the closed pipe.
     bell: Option<PipeWriter>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
-    /// Takes it, if a person sits at both ends.
-    fn take(is_screen: bool) -> Result<Option<Self>> {
+    /// Takes the keyboard, if both input and output are a terminal.
+    fn acquire(is_screen: bool) -> Result<Option<Self>> {
         let stdin = rustix::stdio::stdin();
         if !is_screen || !rustix::termios::isatty(stdin) {
             return Ok(None);
@@ -227,17 +230,17 @@ impl Drop for Keyboard {
             reader.join().ok();
         }
         let stdin = rustix::stdio::stdin();
-        // A terminal that is gone has no settings.
+        // Both fail only if the terminal is gone, and then there is nothing to restore.
         rustix::termios::tcflush(stdin, QueueSelector::IFlush).ok();
         rustix::termios::tcsetattr(stdin, OptionalActions::Now, &self.before).ok();
     }
 }
 
-/// Throws away what is typed until q or Ctrl-C is, the keyboard is gone, or the other end of `bell`
-/// is dropped.
+/// Reads keys until q or Ctrl-C is pressed, the keyboard is gone, or the other end of `bell` is
+/// dropped.
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
-    let mut pressed = Keys::default();
+    let mut pressed = KeyReader::default();
     loop {
         let mut fds = [
             PollFd::new(&stdin, PollFlags::IN),
@@ -246,16 +249,18 @@ fn read_until_leave(bell: &PipeReader) {
         if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
             return;
         }
-        let [keys, bell] = fds.map(|fd| !fd.revents().is_empty());
-        let mut typed = [0; 1024];
-        let is_over = bell
-            || keys
-                && match rustix::io::read(stdin, &mut typed) {
-                    Ok(0) | Err(_) => true,
-                    Ok(read) => pressed.want_to_leave(typed.get(..read).unwrap_or_default()),
-                };
+        let [has_keys, is_over] = fds.map(|fd| !fd.revents().is_empty());
         if is_over {
             return;
+        }
+        if !has_keys {
+            continue;
+        }
+        let mut typed = [0; 1024];
+        match rustix::io::read(stdin, &mut typed) {
+            Ok(0) | Err(_) => return,
+            Ok(read) if pressed.want_to_leave(typed.get(..read).unwrap_or_default()) => return,
+            Ok(_) => {}
         }
     }
 }
@@ -279,7 +284,7 @@ mod tests {
             ws_ypixel: 0,
         };
         assert_eq!(
-            banner(&text, size),
+            banner_bytes(&text, size),
             "\x1b7\x1b[24;1H\x1b[0;7m watching…\x1b[0m\x1b[K\x1b8".as_bytes()
         );
     }

@@ -1,4 +1,4 @@
-//! `turnkeep world`: ledgers, their people and their tokens.
+//! `turnkeep world`: makes, reads and checks worlds, and manages their people and tokens.
 
 mod make;
 mod people;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use super::App;
-use crate::session::{Need, Session};
+use crate::session::{Need, StoreSession, with_store};
 
 /// Make, show and check worlds, and manage their people and tokens
 #[derive(Debug, Subcommand)]
@@ -22,45 +22,59 @@ use crate::session::{Need, Session};
   turnkeep world knew payments CODER --vs PLANNER
 
 `turnkeep invoke`, `stream`, `search` and `capsule` work in a world.")]
-pub(crate) enum Command {
-    New(make::NewArgs),
-    List(make::ListArgs),
-    Show(make::ShowArgs),
-    Fork(make::ForkArgs),
-    Person(people::Args),
-    Token(token::Args),
-    Write(write::Args),
-    Knew(read::KnewArgs),
-    Verify(verify::Args),
-    Audit(read::AuditArgs),
-    Export(read::ExportArgs),
+pub(crate) enum WorldCommand {
+    New(make::WorldNewArgs),
+    List(make::WorldListArgs),
+    Show(make::WorldShowArgs),
+    Fork(make::WorldForkArgs),
+    Person(people::WorldPersonArgs),
+    Token(token::WorldTokenArgs),
+    Write(write::WorldWriteArgs),
+    Knew(read::WorldKnewArgs),
+    Verify(verify::WorldVerifyArgs),
+    Audit(read::WorldAuditArgs),
+    Export(read::WorldExportArgs),
 }
 
-pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let reads = matches!(
-        command,
-        Command::List(_)
-            | Command::Show(_)
-            | Command::Knew(_)
-            | Command::Verify(_)
-            | Command::Audit(_)
-            | Command::Export(_)
-    );
-    let mut session =
-        Session::open(&app.config()?, if reads { Need::Read } else { Need::Write }).await?;
-    let done = match command {
-        Command::New(args) => make::new(&mut session.http, args, app).await,
-        Command::List(args) => make::list(&mut session.http, args, app).await,
-        Command::Show(args) => make::show(&mut session.http, args, app).await,
-        Command::Fork(args) => make::fork(&mut session.http, args, app).await,
-        Command::Person(args) => people::run(&mut session.http, args, app).await,
-        Command::Token(args) => token::run(&mut session, args, app).await,
-        Command::Write(args) => write::run(&mut session.http, args, app).await,
-        Command::Knew(args) => read::knew(&mut session.http, args, app).await,
-        Command::Verify(args) => verify::run(&mut session.http, args, app).await,
-        Command::Audit(args) => read::audit(&mut session.http, args, app).await,
-        Command::Export(args) => read::export(&mut session.http, args, app).await,
-    };
-    session.close().await;
-    done
+pub(crate) async fn run_world(command: &WorldCommand, app: &mut App) -> Result<()> {
+    let config = app.config()?;
+    let work = async |session: &mut StoreSession| dispatch_world(command, session, app).await;
+    with_store(&config, command.need(), work).await
+}
+
+impl WorldCommand {
+    fn need(&self) -> Need {
+        match self {
+            Self::New(_) | Self::Fork(_) | Self::Person(_) | Self::Token(_) | Self::Write(_) => {
+                Need::Write
+            }
+            Self::List(_)
+            | Self::Show(_)
+            | Self::Knew(_)
+            | Self::Verify(_)
+            | Self::Audit(_)
+            | Self::Export(_) => Need::Read,
+        }
+    }
+}
+
+async fn dispatch_world(
+    command: &WorldCommand,
+    session: &mut StoreSession,
+    app: &mut App,
+) -> Result<()> {
+    let http = &mut session.http;
+    match command {
+        WorldCommand::New(args) => make::run_world_new(http, args, app).await,
+        WorldCommand::List(args) => make::run_world_list(http, args, app).await,
+        WorldCommand::Show(args) => make::run_world_show(http, args, app).await,
+        WorldCommand::Fork(args) => make::run_world_fork(http, args, app).await,
+        WorldCommand::Person(args) => people::run_world_person(http, args, app).await,
+        WorldCommand::Token(args) => token::run_world_token(session, args, app).await,
+        WorldCommand::Write(args) => write::run_world_write(http, args, app).await,
+        WorldCommand::Knew(args) => read::run_world_knew(http, args, app).await,
+        WorldCommand::Verify(args) => verify::run_world_verify(http, args, app).await,
+        WorldCommand::Audit(args) => read::run_world_audit(http, args, app).await,
+        WorldCommand::Export(args) => read::run_world_export(http, args, app).await,
+    }
 }

@@ -1,4 +1,4 @@
-//! `turnkeep wrap`: runs a program in a terminal of its own and captures its turns.
+//! `turnkeep wrap`: runs a program in its own terminal and captures its turns.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::local::WallClock;
 use crate::names::STORE_KINDS;
 use crate::runtime::{block_on, single_thread};
-use crate::session::{Need, Session as StoreSession, server_on};
+use crate::session::{Need, StoreSession, server_on};
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
@@ -51,8 +51,8 @@ const RAW_BYTES_MAX: usize = 4 << 20;
   turnkeep wrap --name review --keep -- codex
   turnkeep wrap --pattern '^db> ' -- mydb --interactive
   turnkeep wrap --record session.jsonl -- bash")]
-pub(crate) struct Args {
-    /// How the program's turns are told [default: by the program's name, else generic]
+pub(crate) struct WrapArgs {
+    /// Profile by which turns are detected [default: by the program's name, else generic]
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     preset: Option<String>,
     /// Regular expression of the program's prompt, matched in each line
@@ -91,10 +91,10 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     check_names(args)?;
-    let profile = profile(args, &config.presets)?;
+    let profile = choose_profile(args, &config.presets)?;
     let framing = if args.bracketed {
         PasteFraming::Bracketed
     } else {
@@ -104,11 +104,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
     let share = args.share.then(SharedTerminal::new);
-    let relay = relay(args, &session, &profile, (injector, share.clone()))?;
+    let relay = broker_outlet(args, &session, &profile, (injector, share.clone()))?;
     let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
     outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
-    let (hooks, setup) = hooks(args, &session, &profile)?;
+    let (hooks, setup) = open_hooks(args, &session, &profile)?;
     let (counts, preset) = (SessionCounts::default(), profile.name().to_owned());
     let capture = TurnFinder::new(TurnFinderOptions {
         session: session.to_string(),
@@ -125,28 +125,25 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         environment: setup.environment,
         record: args.record.clone(),
         answers_status: answers_status(args, |variable| std::env::var_os(variable).is_some()),
-        fault: fault(),
+        fault: requested_fault(),
     };
-    match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
-        Ok(report) => {
-            let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
-            let hint =
-                hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
-            for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
-                eprintln!("turnkeep: {note}");
-            }
-            end_as(report.ending)
-        }
-        Err(error) => Err(refuse(error)),
+    let report = turnkeep_pty::wrap::run(&options, Box::new(capture), injected);
+    let report = report.map_err(explain_wrap_error)?;
+    let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
+    // Hints are for a person at a terminal. Notes and problems are for everybody.
+    let hint = hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+    for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
+        eprintln!("turnkeep: {note}");
     }
+    end_as(report.ending)
 }
 
-/// Variables that a terminal multiplexer sets for what runs inside of it.
+/// Variables that a terminal multiplexer sets for the programs inside it.
 const MULTIPLEXER_VARIABLES: [&str; 3] = ["TMUX", "STY", "ZELLIJ"];
 
-/// Whether the query for status reports is answered: claude shows no state in its title inside a
-/// multiplexer.
-fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
+/// Whether the wrapper answers the program's query for status reports. Inside a multiplexer it does
+/// by default, because claude does not show its state in the title there.
+fn answers_status(args: &WrapArgs, is_set: impl Fn(&str) -> bool) -> bool {
     let is_inside = || {
         MULTIPLEXER_VARIABLES
             .iter()
@@ -155,8 +152,8 @@ fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
     !args.no_status_protocol && (args.status_protocol || is_inside())
 }
 
-/// Refuses what the broker would never take, or what could not be used to name the session.
-fn check_names(args: &Args) -> Result<()> {
+/// Refuses names that the broker would not accept, or that could not name the session later.
+fn check_names(args: &WrapArgs) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
     if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
         let hint = match error {
@@ -189,8 +186,8 @@ fn check_names(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// How the program's turns are told.
-fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+/// The profile by which the program's turns are detected.
+fn choose_profile(args: &WrapArgs, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
         let compiled = Profile::from_pattern(pattern);
         return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
@@ -211,14 +208,15 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
 
 /// 128 random bits.
 fn session_id() -> Result<SessionId> {
+    // Half of the 32 random bytes: 128 bits cannot collide by accident.
     let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
     Ok(SessionId::from_random(bits))
 }
 
-/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the
+/// The connection to the turn store, with `--keep`. The broker then learns of a turn after the
 /// store.
 fn keep(
-    args: &Args,
+    args: &WrapArgs,
     config: Config,
     profile: &Profile,
     relay: Option<&BrokerOutlet>,
@@ -253,26 +251,25 @@ fn keep_turns(
     )
 }
 
-/// Refuses a store that cannot be written to, before the program runs. What there is to say about
-/// it is said now, while nobody paints. One that another command has for a while is waited for
-/// later.
+/// Refuses a store that cannot be written, before the program runs: later, a message would disturb
+/// the program's screen. A store that another command holds for a moment is no error.
 async fn check_store(config: &Config) -> Result<()> {
     if is_taken(config).await {
         return Ok(());
     }
     match StoreSession::open(config, Need::Write).await {
         Ok(mut store) => {
-            let reached = store.client().await.map(drop);
+            let reached = store.binary_client().await.map(drop);
             store.close().await;
             reached
         }
-        // Another command may have come in between.
+        // Another command may have taken the lock since the first look.
         Err(_) if is_taken(config).await => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Whether another command has the store and lets nobody else in.
+/// Whether another command holds the store's lock and serves no other commands.
 async fn is_taken(config: &Config) -> bool {
     let dir = DataDir::new(&config.data.value);
     let is_held = || {
@@ -284,9 +281,9 @@ async fn is_taken(config: &Config) -> bool {
     config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
 }
 
-/// The program's own hooks, if they are asked for.
-fn hooks(
-    args: &Args,
+/// Sets up the program's own hooks, if `--hooks` is given.
+fn open_hooks(
+    args: &WrapArgs,
     session: &SessionId,
     profile: &Profile,
 ) -> Result<(Option<Hooks>, HookSetup)> {
@@ -302,6 +299,7 @@ fn hooks(
     let setup = hooks
         .setup(profile.name())
         .context("cannot set up the program's hooks")?;
+    // Better an error than a session that silently lacks what was asked for.
     if setup == HookSetup::default() {
         let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
         return Err(failure
@@ -311,7 +309,7 @@ fn hooks(
     Ok((Some(hooks), setup))
 }
 
-/// The command with more arguments right after the program, before those that the user gave.
+/// The command with more arguments between the program and the user's own arguments.
 fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
     let (program, rest) = command.split_at(command.len().min(1));
     program
@@ -322,9 +320,9 @@ fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
         .collect()
 }
 
-/// The way to the broker, where there can be one.
-fn relay(
-    args: &Args,
+/// The connection to the broker. Without a runtime directory there can be no broker.
+fn broker_outlet(
+    args: &WrapArgs,
     session: &SessionId,
     profile: &Profile,
     (injector, share): (Injector, Option<SharedTerminal>),
@@ -365,6 +363,8 @@ fn end_as(ending: ChildEnding) -> ! {
     let code = match ending {
         ChildEnding::Exited(code) => code,
         ChildEnding::Killed(signal) => {
+            // Returns only if the signal does not kill this process. Then the exit code says it, as
+            // a shell does.
             die_of_signal(signal);
             128 + signal
         }
@@ -372,9 +372,9 @@ fn end_as(ending: ChildEnding) -> ! {
     std::process::exit(code)
 }
 
-/// Says why the program was not run; a program that cannot be started gives the code that a shell
-/// gives.
-fn refuse(error: WrapError) -> anyhow::Error {
+/// Explains why the program did not run. A program that cannot be started ends the process with a
+/// shell's exit code.
+fn explain_wrap_error(error: WrapError) -> anyhow::Error {
     let code = match &error {
         WrapError::NotFound(_) => CODE_NOT_FOUND,
         WrapError::NotStarted { .. } => CODE_NOT_STARTED,
@@ -389,8 +389,8 @@ fn refuse(error: WrapError) -> anyhow::Error {
     std::process::exit(code)
 }
 
-/// The fault that a test asks for; nothing in a release.
-fn fault() -> Option<Fault> {
+/// The fault that a test wants to inject; never one in a release build.
+fn requested_fault() -> Option<Fault> {
     let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
     match &*wanted {
         "byte-path" => Some(Fault::BytePath),
@@ -407,7 +407,7 @@ mod tests {
     #[derive(Debug, clap::Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: WrapArgs,
     }
 
     #[test]

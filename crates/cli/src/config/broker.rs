@@ -1,14 +1,13 @@
-//! How much the broker keeps: the table `broker` of the configuration.
+//! The table `broker` of the configuration: how much the broker keeps.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use turnkeep_session::broker::Settings;
 
-use super::setting::{Setting, Source, Sources};
+use super::setting::{Setting, SettingRow, Sources};
 use crate::failure::Failure;
 
 /// Bounds of the broker, for the commands that run one.
@@ -28,7 +27,7 @@ pub(crate) struct BrokerFlags {
     linger: Option<u64>,
 }
 
-/// What the file may say.
+/// The keys of the table in the file.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawBroker {
@@ -48,36 +47,37 @@ pub(crate) struct BrokerBounds {
 }
 
 impl RawBroker {
-    /// These bounds, with the environment before them and the defaults after.
+    /// Resolves the bounds: the environment wins over the file, the file over the defaults.
     pub(super) fn resolve(self, from: Sources<'_>) -> Result<BrokerBounds> {
         let default = Settings::default();
         let text = |value: Option<usize>| value.map(|value| value.to_string());
         let seconds = self.linger.map(|seconds| seconds.to_string());
         Ok(BrokerBounds {
             ring: from
-                .parsed("broker.ring", None, text(self.ring))?
+                .find_parsed("broker.ring", None, text(self.ring))?
                 .or(default.ring_turns_max),
             max_turn_bytes: from
-                .parsed("broker.max_turn_bytes", None, text(self.max_turn_bytes))?
+                .find_parsed("broker.max_turn_bytes", None, text(self.max_turn_bytes))?
                 .or(default.turn_bytes_max),
             max_memory: from
-                .parsed("broker.max_memory", None, text(self.max_memory))?
+                .find_parsed("broker.max_memory", None, text(self.max_memory))?
                 .or(default.memory_bytes_max),
             linger: from
-                .parsed("broker.linger", None, seconds)?
+                .find_parsed("broker.linger", None, seconds)?
                 .or(default.linger.as_secs()),
         })
     }
 }
 
 impl BrokerBounds {
-    /// The bounds with the flags before them; refuses what cannot be.
-    pub(crate) fn with(&self, flags: BrokerFlags) -> Result<Settings> {
+    /// The broker's settings, where flags win over the bounds. Refuses values that are impossible.
+    pub(crate) fn with_flags(&self, flags: BrokerFlags) -> Result<Settings> {
         let settings = Settings {
             ring_turns_max: flags.ring.unwrap_or(self.ring.value),
             turn_bytes_max: flags.max_turn_bytes.unwrap_or(self.max_turn_bytes.value),
             memory_bytes_max: flags.max_memory.unwrap_or(self.max_memory.value),
             linger: Duration::from_secs(flags.linger.unwrap_or(self.linger.value)),
+            // The other settings are not for users to change.
             ..Settings::default()
         };
         settings
@@ -86,19 +86,13 @@ impl BrokerBounds {
         Ok(settings)
     }
 
-    /// Every bound as its name, its value and where it came from.
-    pub(super) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
-        let bytes =
-            |name, setting: &Setting<usize>| (name, json!(setting.value), setting.source.clone());
+    /// Every bound, for `config show`.
+    pub(super) fn rows(&self) -> Vec<SettingRow> {
         vec![
-            bytes("broker.ring", &self.ring),
-            bytes("broker.max_turn_bytes", &self.max_turn_bytes),
-            bytes("broker.max_memory", &self.max_memory),
-            (
-                "broker.linger",
-                json!(self.linger.value),
-                self.linger.source.clone(),
-            ),
+            self.ring.to_row("broker.ring"),
+            self.max_turn_bytes.to_row("broker.max_turn_bytes"),
+            self.max_memory.to_row("broker.max_memory"),
+            self.linger.to_row("broker.linger"),
         ]
     }
 }

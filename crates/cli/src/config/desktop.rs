@@ -1,13 +1,12 @@
-//! How hotkeys, focus and clipboard are reached: the table `desktop` of the configuration.
+//! The table `desktop` of the configuration: how commands reach hotkeys, focus and clipboard.
 
 use anyhow::Result;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use turnkeep_pty::desktop::{Adapter, Binding};
 
-use super::setting::{Setting, Source, Sources};
+use super::setting::{Setting, SettingRow, Sources};
 
-/// What the file may say.
+/// The keys of the table in the file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDesktop {
@@ -19,7 +18,7 @@ pub(super) struct RawDesktop {
     copy: Option<String>,
 }
 
-/// Every setting of the desktop, resolved. A binding that nobody set is the adapter's default.
+/// Every setting of the desktop, resolved. Without a binding the adapter's default applies.
 #[derive(Debug, Clone)]
 pub(crate) struct Desktop {
     pub(crate) focus: Setting<Adapter>,
@@ -31,21 +30,23 @@ pub(crate) struct Desktop {
 }
 
 impl RawDesktop {
-    /// These settings, with the environment before them and the defaults after.
+    /// Resolves the settings: the environment wins over the file, the file over the defaults.
     pub(super) fn resolve(self, from: Sources<'_>) -> Result<Desktop> {
         let adapter = |name, file| {
             anyhow::Ok(
-                from.parsed(name, None::<Adapter>, file)?
+                from.find_parsed(name, None::<Adapter>, file)?
                     .or(Adapter::Detect),
             )
         };
+        // Hotkeys and focus exist on fewer desktops than clipboards do.
         let keys = |name, file| {
             anyhow::Ok(
-                from.with(name, None, file, Adapter::parse_for_keys)?
+                from.find_with(name, None, file, Adapter::parse_for_keys)?
                     .or(Adapter::Detect),
             )
         };
-        let binding = |name, file| anyhow::Ok(from.parsed(name, None::<Binding>, file)?.optional());
+        let binding =
+            |name, file| anyhow::Ok(from.find_parsed(name, None::<Binding>, file)?.optional());
         Ok(Desktop {
             focus: keys("desktop.focus", self.focus)?,
             hotkeys: keys("desktop.hotkeys", self.hotkeys)?,
@@ -58,17 +59,16 @@ impl RawDesktop {
 }
 
 impl Desktop {
-    /// Every setting as its name, its value and where it came from.
-    pub(super) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
+    /// Every setting, for `config show`.
+    pub(super) fn rows(&self) -> Vec<SettingRow> {
         let adapter = |name, setting: &Setting<Adapter>| {
-            (name, json!(setting.value.name()), setting.source.clone())
+            setting.as_ref().map(|adapter| adapter.name()).to_row(name)
         };
         let binding = |name, setting: &Setting<Option<Binding>>| {
-            (
-                name,
-                json!(setting.value.map(|binding| binding.to_string())),
-                setting.source.clone(),
-            )
+            let shown = setting
+                .as_ref()
+                .map(|binding| binding.map(|keys| keys.to_string()));
+            shown.to_row(name)
         };
         vec![
             adapter("desktop.focus", &self.focus),

@@ -1,5 +1,5 @@
-//! The configuration file: TOML, flat, with a table of limits and tables of profiles. A key that
-//! means nothing is an error.
+//! The configuration file: flat TOML with tables for the broker, the desktop, the limits and the
+//! profiles. An unknown key is an error.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,10 +12,10 @@ use turnkeep_types::Limits;
 
 use super::broker::RawBroker;
 use super::desktop::RawDesktop;
-use super::setting::{Setting, Sources};
+use super::setting::{Setting, SettingRow, Sources};
 use crate::failure::Failure;
 
-/// What the file may say.
+/// The keys of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFile {
@@ -57,7 +57,7 @@ fn size_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>
 }
 
 impl RawFile {
-    /// The shipped profiles with those of the file, which win.
+    /// The shipped profiles and the file's. A profile of the file replaces a shipped one.
     pub(super) fn take_presets(&mut self, path: &Path) -> Result<Presets> {
         let mut known = presets();
         let refused = |error: PresetError| {
@@ -69,6 +69,7 @@ impl RawFile {
         for (name, spec) in self.profiles.take().unwrap_or_default() {
             known.add(&name, spec).map_err(refused)?;
         }
+        // After the profiles: a program may get a profile that the same file defines.
         for (program, name) in self.programs.take().unwrap_or_default() {
             known.claim(&program, &name).map_err(refused)?;
         }
@@ -91,7 +92,7 @@ macro_rules! raw_limits {
                 let defaults = Limits::default();
                 let limit = |name, file: Option<usize>, default| {
                     let file = file.map(|value| value.to_string());
-                    anyhow::Ok(from.with(name, None, file, parse_limit)?.or(default))
+                    anyhow::Ok(from.find_with(name, None, file, parse_limit)?.or(default))
                 };
                 Ok(LimitSettings {
                     $($name: limit(concat!("limits.", stringify!($name)), self.$name, defaults.$name)?,)*
@@ -111,9 +112,9 @@ macro_rules! raw_limits {
                 Limits { $($name: self.$name.value,)* }
             }
 
-            /// Every limit's name and setting.
-            pub(super) fn rows(&self) -> Vec<(&'static str, &Setting<usize>)> {
-                vec![$((concat!("limits.", stringify!($name)), &self.$name),)*]
+            /// Every limit, for `config show`.
+            pub(super) fn rows(&self) -> Vec<SettingRow> {
+                vec![$(self.$name.to_row(concat!("limits.", stringify!($name))),)*]
             }
         }
     };
@@ -149,8 +150,8 @@ fn parse_limit(text: &str) -> Result<usize, &'static str> {
         .ok_or("expected a number above 0")
 }
 
-/// Reads the file; a file that is not there says nothing, unless somebody named it.
-pub(super) fn read(path: &Path, must_exist: bool) -> Result<RawFile> {
+/// Reads the file. A missing file counts as empty, unless the person named it.
+pub(super) fn read_file(path: &Path, must_exist: bool) -> Result<RawFile> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {

@@ -1,21 +1,19 @@
-//! How much memory the server may use for large requests, unless somebody says otherwise: a quarter
-//! of what this process can have, which is the machine's memory or the limit of a container around
-//! it.
+//! The memory budget for large requests, and its default: a quarter of the machine's memory, or of
+//! the limit of the container around this process.
 //!
-//! A limit of any enclosing control group counts, of both versions of Linux's control groups. Files
-//! that are missing or say nothing are skipped; on other systems, and where nothing is known, the
-//! default is
-//! [`BUDGET_BYTES_MIN`].
+//! A limit of any enclosing control group counts, in both versions of Linux's control groups. Files
+//! that are missing or have no number are skipped. On other systems, and if no limit is known, the
+//! default is [`BUDGET_BYTES_MIN`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The least default. It suffices for the largest single request that the default limits allow: a
+/// The smallest default. It suffices for the largest single request that the default limits allow: a
 /// frame of 64 MiB, as much again to compress its payloads, and 32 MiB to unpack one.
 pub(super) const BUDGET_BYTES_MIN: usize = 160 << 20;
-/// Which part of the memory is the default.
+/// The default is the memory divided by this.
 const BUDGET_SHARE: u64 = 4;
-/// The least value that may be set.
+/// The smallest value that may be set.
 const SET_BYTES_MIN: usize = 16 << 20;
 
 /// The default budget of this machine or container.
@@ -33,6 +31,7 @@ fn budget_of(memory_bytes: Option<u64>) -> usize {
 /// Reads a size: a number of bytes, or a number of KiB, MiB or GiB.
 pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
     let wrong = || "expected a size, such as 512MiB or 536870912".to_owned();
+    // `512MiB` is the number 512 and the unit MiB; a minus or a dot makes the number invalid.
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit: usize = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -49,13 +48,14 @@ pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
     Ok(bytes)
 }
 
-/// The memory that a process can have: the least of the machine's and of all limits around it.
+/// The memory that this process can use: the smallest of the machine's memory and all limits.
 fn memory_bytes(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups
         .lines()
         .flat_map(|line| limit_files(root, line))
         .filter_map(|file| number_in(&file));
+    // A limit may exceed the machine, as in cgroup v1, where "no limit" is a huge number.
     limits.chain(machine_bytes(root)).min()
 }
 

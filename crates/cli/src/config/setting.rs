@@ -1,4 +1,4 @@
-//! One value and where it came from, and the rules by which the sources are searched.
+//! One value with its source, and the order in which the sources are searched.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use turnkeep_store::Durability;
 
 use super::Environment;
@@ -20,7 +21,7 @@ pub(crate) enum Source {
     Environment(String),
     /// The configuration file.
     File(PathBuf),
-    /// Nobody said anything.
+    /// No source has the setting.
     Default,
 }
 
@@ -47,6 +48,18 @@ impl<T> Setting<T> {
         Self { value, source }
     }
 
+    /// The row of `config show`.
+    pub(crate) fn to_row(&self, name: &'static str) -> SettingRow
+    where
+        T: serde::Serialize,
+    {
+        SettingRow {
+            name,
+            value: json!(self.value),
+            source: self.source.clone(),
+        }
+    }
+
     pub(crate) fn as_ref(&self) -> Setting<&T> {
         Setting {
             value: &self.value,
@@ -62,10 +75,18 @@ impl<T> Setting<T> {
     }
 }
 
-/// What the sources said about one name: the first that spoke, or nothing.
-pub(super) struct Said<T>(Option<Setting<T>>);
+/// One line of `config show`.
+#[derive(Debug)]
+pub(crate) struct SettingRow {
+    pub(crate) name: &'static str,
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
 
-impl<T> Said<T> {
+/// The value of the first source that has the setting, or none.
+pub(super) struct FoundSetting<T>(Option<Setting<T>>);
+
+impl<T> FoundSetting<T> {
     pub(super) fn or(self, default: T) -> Setting<T> {
         self.0
             .unwrap_or_else(|| Setting::new(default, Source::Default))
@@ -93,41 +114,42 @@ pub(super) struct Sources<'a> {
 
 impl Sources<'_> {
     /// A value that is any text.
-    pub(super) fn text(
+    pub(super) fn find_text(
         self,
         name: &str,
         flag: Option<String>,
         file: Option<String>,
-    ) -> Said<String> {
-        let variable = variable(name);
+    ) -> FoundSetting<String> {
+        let variable = variable_name(name);
         let flag = flag.map(|value| Setting::new(value, Source::Flag(name.to_owned())));
         let env = || {
             (self.env)(&variable)
                 .map(|value| Setting::new(value, Source::Environment(variable.clone())))
         };
         let file = || file.map(|value| Setting::new(value, Source::File(self.file.to_owned())));
-        Said(flag.or_else(env).or_else(file))
+        FoundSetting(flag.or_else(env).or_else(file))
     }
 
     /// A value that `parse` reads from the environment and the file.
-    pub(super) fn with<T, E: fmt::Display>(
+    pub(super) fn find_with<T, E: fmt::Display>(
         self,
         name: &str,
         flag: Option<T>,
         file: Option<String>,
         parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Result<Said<T>> {
+    ) -> Result<FoundSetting<T>> {
+        // clap has parsed the flag already, with the same function.
         if let Some(value) = flag {
-            return Ok(Said(Some(Setting::new(
+            return Ok(FoundSetting(Some(Setting::new(
                 value,
                 Source::Flag(name.to_owned()),
             ))));
         }
-        let Some(said) = self.text(name, None, file).0 else {
-            return Ok(Said(None));
+        let Some(said) = self.find_text(name, None, file).0 else {
+            return Ok(FoundSetting(None));
         };
         match parse(&said.value) {
-            Ok(value) => Ok(Said(Some(Setting::new(value, said.source)))),
+            Ok(value) => Ok(FoundSetting(Some(Setting::new(value, said.source)))),
             Err(error) => Err(Failure::usage(format!(
                 "{} sets {name} to `{}`: {error}",
                 said.source, said.value
@@ -136,30 +158,30 @@ impl Sources<'_> {
         }
     }
 
-    pub(super) fn parsed<T>(
+    pub(super) fn find_parsed<T>(
         self,
         name: &str,
         flag: Option<T>,
         file: Option<String>,
-    ) -> Result<Said<T>>
+    ) -> Result<FoundSetting<T>>
     where
         T: FromStr,
         T::Err: fmt::Display,
     {
-        self.with(name, flag, file, str::parse)
+        self.find_with(name, flag, file, str::parse)
     }
 
-    pub(super) fn path(
+    pub(super) fn find_path(
         self,
         name: &str,
         flag: Option<PathBuf>,
         file: Option<String>,
-    ) -> Result<Said<PathBuf>> {
-        self.parsed(name, flag, file)
+    ) -> Result<FoundSetting<PathBuf>> {
+        self.find_parsed(name, flag, file)
     }
 
     /// A switch: the flag can only turn it on.
-    pub(super) fn switch(
+    pub(super) fn find_switch(
         self,
         name: &str,
         flag: bool,
@@ -167,12 +189,12 @@ impl Sources<'_> {
     ) -> Result<Setting<bool>> {
         let file = file.map(|on| on.to_string());
         Ok(self
-            .with(name, flag.then_some(true), file, parse_switch)?
+            .find_with(name, flag.then_some(true), file, parse_switch)?
             .or(false))
     }
 
     /// A list: flags are repeated, the environment separates by commas.
-    pub(super) fn list(
+    pub(super) fn find_list(
         self,
         name: &str,
         flag: &[String],
@@ -181,7 +203,7 @@ impl Sources<'_> {
         if !flag.is_empty() {
             return Setting::new(flag.to_vec(), Source::Flag(name.to_owned()));
         }
-        let variable = variable(name);
+        let variable = variable_name(name);
         if let Some(value) = (self.env)(&variable) {
             let items = value
                 .split(',')
@@ -199,7 +221,7 @@ impl Sources<'_> {
     }
 }
 
-fn variable(name: &str) -> String {
+fn variable_name(name: &str) -> String {
     format!(
         "TURNKEEP_{}",
         name.replace(['-', '.'], "_").to_ascii_uppercase()

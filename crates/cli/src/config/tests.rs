@@ -36,8 +36,13 @@ fn resolve(mut case: Case) -> Result<Config> {
 /// What a setting resolves to, as `name = value (kind of source)`.
 fn check(case: Case, name: &str, expect: &str) {
     let config = resolve(case).unwrap();
-    let (_, value, source) = config.rows().into_iter().find(|row| row.0 == name).unwrap();
-    let kind = source.to_string();
+    let row = config
+        .rows()
+        .into_iter()
+        .find(|row| row.name == name)
+        .unwrap();
+    let kind = row.source.to_string();
+    let value = &row.value;
     let value = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! Where a server is and how to get a connection to it.
+//! A server's address, and how to connect to it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The port of HTTP when the address names none.
 const DEFAULT_PORT: u16 = 9010;
 
-/// A server's address and what it takes to be let in.
+/// A server's address, and the token and certificate to use there.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     authority: String,
     token: Option<String>,
-    /// Speaks TLS and trusts this file.
+    /// The trusted certificates. `None`: no TLS.
     ca: Option<PathBuf>,
 }
 
@@ -37,16 +37,18 @@ impl Target {
         let (tls, rest) = match address.split_once("://") {
             Some(("https", rest)) => (true, rest),
             Some(("http", rest)) => (false, rest),
-            Some(_) => return Err(bad_address(address)),
+            Some(_) => return Err(bad_address_error(address)),
+            // Without a scheme, a given certificate says that TLS is wanted.
             None => (ca.is_some(), address),
         };
         let host = rest.trim_end_matches('/');
+        // A path or a user in the address would be ignored silently.
         if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
-            return Err(bad_address(address));
+            return Err(bad_address_error(address));
         }
         if tls && ca.is_none() {
             let failure = Failure::usage(format!(
-                "{address} speaks TLS, but nothing says whom to trust"
+                "{address} speaks TLS, but no trusted certificate is given"
             ));
             return Err(failure
                 .hint("name the authority's certificate with --tls-ca FILE")
@@ -63,12 +65,13 @@ impl Target {
         Ok(Self {
             authority,
             token,
+            // `http://` with --tls-ca means no TLS: the scheme is the more explicit wish.
             ca: ca.filter(|_| tls),
         })
     }
 
     /// The value of the Host header.
-    pub(crate) fn host(&self) -> &str {
+    pub(crate) fn host_header(&self) -> &str {
         &self.authority
     }
 
@@ -76,7 +79,7 @@ impl Target {
         self.token.as_deref()
     }
 
-    pub(crate) fn ca(&self) -> Option<&Path> {
+    pub(crate) fn ca_file(&self) -> Option<&Path> {
         self.ca.as_deref()
     }
 
@@ -86,7 +89,7 @@ impl Target {
     }
 
     /// The host without its port and brackets, as a certificate names it.
-    fn name(&self) -> &str {
+    fn certificate_name(&self) -> &str {
         self.bracketed_name()
             .trim_start_matches('[')
             .trim_end_matches(']')
@@ -110,52 +113,54 @@ impl fmt::Display for Target {
     }
 }
 
-fn bad_address(address: &str) -> anyhow::Error {
+fn bad_address_error(address: &str) -> anyhow::Error {
     Failure::usage(format!("`{address}` is not a server's address"))
         .hint("expected HOST:PORT, http://HOST:PORT or https://HOST:PORT")
         .into()
 }
 
 /// Opens a connection and starts the task that drives it, which ends with the connection.
-pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>> {
+pub(super) async fn open_connection(target: &Target) -> Result<SendRequest<Full<Bytes>>> {
     let dialled =
         tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&target.authority)).await;
     let stream = match dialled {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Err(unreachable(target, &error.to_string())),
-        Err(_) => return Err(unreachable(target, "no answer")),
+        Ok(Err(error)) => return Err(unreachable_error(target, &error.to_string())),
+        Err(_) => return Err(unreachable_error(target, "no answer")),
     };
+    // Requests are small and each waits for its answer, so delaying packets only costs time.
     stream.set_nodelay(true)?;
     match &target.ca {
-        None => drive(TokioIo::new(stream)).await,
+        None => start_connection(TokioIo::new(stream)).await,
         Some(ca) => {
-            let name = ServerName::try_from(target.name().to_owned())
+            let name = ServerName::try_from(target.certificate_name().to_owned())
                 .context("not a name that TLS knows")?;
             let config = client_config(ca).context("cannot read the certificates of --tls-ca")?;
             let stream = TlsConnector::from(Arc::new(config))
                 .connect(name, stream)
                 .await;
-            drive(TokioIo::new(
-                stream.map_err(|error| no_tls(target, &error))?,
+            start_connection(TokioIo::new(
+                stream.map_err(|error| tls_error(target, &error))?,
             ))
             .await
         }
     }
 }
 
-fn unreachable(target: &Target, why: &str) -> anyhow::Error {
+fn unreachable_error(target: &Target, why: &str) -> anyhow::Error {
     Failure::new(format!("cannot reach the server at {target}: {why}"))
         .hint("start one with `turnkeep up`, or check the address given with --server")
         .into()
 }
 
-async fn drive<S>(stream: S) -> Result<SendRequest<Full<Bytes>>>
+async fn start_connection<S>(stream: S) -> Result<SendRequest<Full<Bytes>>>
 where
     S: Read + Write + Unpin + Send + 'static,
 {
     let (sender, connection) = handshake(stream)
         .await
         .context("the server does not speak HTTP")?;
+    // The task ends with the connection, which ends with the sender that is returned.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the HTTP connection ended");
@@ -165,9 +170,9 @@ where
 }
 
 /// Why there is no TLS connection, and how to make a certificate that the commands accept.
-fn no_tls(target: &Target, error: &std::io::Error) -> anyhow::Error {
+fn tls_error(target: &Target, error: &std::io::Error) -> anyhow::Error {
     let failure = Failure::new(format!("no TLS connection to {target}: {error}"));
-    let name = target.name();
+    let name = target.certificate_name();
     let kind = if name.parse::<std::net::IpAddr>().is_ok() {
         "IP"
     } else {
@@ -203,7 +208,7 @@ mod tests {
         check(
             "https://box",
             false,
-            "https://box speaks TLS, but nothing says whom to trust",
+            "https://box speaks TLS, but no trusted certificate is given",
         );
         check("[::1]:7", false, "http://[::1]:7");
         for bad in ["", "ftp://x", "a/b", "http://"] {

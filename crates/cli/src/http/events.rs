@@ -8,24 +8,22 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 
-use super::{Call, Http, Refused};
+use super::{Call, Http, HttpRefusal};
 use crate::failure::Failure;
 
 /// The longest event that is accepted.
 const EVENT_BYTES_MAX: usize = 16 << 20;
-/// Tries to open a lost stream again, and the pause between them: a server that restarts may have
-/// to read its log.
+/// Attempts to open a broken stream again, and the pause between them. A server that restarts may
+/// have to read its log first.
 const TRIES_MAX: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ServerEvent {
-    /// Its id, by which a reader resumes; empty for a notice without a number.
+    /// The position from which a reader can resume; empty for a notice, which has none.
     pub(crate) id: String,
-    /// What kind it is.
     pub(crate) kind: String,
-    /// Its data.
     pub(crate) data: String,
 }
 
@@ -44,7 +42,8 @@ impl EventStream {
         }
     }
 
-    /// Opens the stream on a connection of its own, which it keeps busy.
+    /// Opens the stream on a connection of its own: a stream never ends, so the connection can
+    /// serve nothing else.
     pub(crate) async fn open(http: &Http, call: Call) -> Result<Self> {
         Ok(Self::new(
             Http::new(http.target().clone())
@@ -54,12 +53,12 @@ impl EventStream {
         ))
     }
 
-    /// Opens a lost stream again, as often as that may help.
+    /// Opens a broken stream again, and retries while that may help.
     pub(crate) async fn reopen(http: &Http, call: impl Fn() -> Call) -> Result<Self> {
         let mut tries = 0;
         loop {
             match Self::open(http, call()).await {
-                Err(error) if tries < TRIES_MAX && may_pass(&error) => {
+                Err(error) if tries < TRIES_MAX && may_succeed_later(&error) => {
                     tracing::warn!(%error, "the stream of events was lost");
                     tries += 1;
                     tokio::time::sleep(PAUSE).await;
@@ -75,6 +74,7 @@ impl EventStream {
             if let Some(event) = take_event(&mut self.buffer) {
                 return Ok(Some(event));
             }
+            // Without a bound, a server that sends no end of an event would fill the memory.
             if self.buffer.len() > EVENT_BYTES_MAX {
                 return Err(Failure::new("the server sent an event that is too long").into());
             }
@@ -84,15 +84,16 @@ impl EventStream {
                         self.buffer.extend_from_slice(data);
                     }
                 }
+                // A broken connection ends the stream like a closed one: the caller opens it again.
                 Some(Err(_)) | None => return Ok(None),
             }
         }
     }
 }
 
-/// Whether trying again may help: nobody answered, or whoever did said "later".
-fn may_pass(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
+/// Whether trying again may help: no server answered, or it answered that it is busy or stopping.
+fn may_succeed_later(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<HttpRefusal>();
     refused.is_none_or(|refused| {
         matches!(
             refused.status,
@@ -101,22 +102,24 @@ fn may_pass(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Takes one whole event that has data off the buffer; comments and empty events are skipped.
+/// Removes one complete event with data from the buffer. Skips comments and empty events, which
+/// only keep the connection alive.
 fn take_event(buffer: &mut BytesMut) -> Option<ServerEvent> {
     loop {
         let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
         let block = buffer.split_to(end + 2);
-        let event = parse(&String::from_utf8_lossy(&block));
+        let event = parse_event(&String::from_utf8_lossy(&block));
         if !event.data.is_empty() {
             return Some(event);
         }
     }
 }
 
-fn parse(block: &str) -> ServerEvent {
+fn parse_event(block: &str) -> ServerEvent {
     let mut event = ServerEvent::default();
     for line in block.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        // The format allows one space after the colon, which is not part of the value.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "id" => value.clone_into(&mut event.id),

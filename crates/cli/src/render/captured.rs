@@ -10,9 +10,9 @@ pub(super) fn is_captured(declared_type: &str) -> bool {
 }
 
 /// The turn as lines: a head, an empty line, its text.
-pub(super) fn lines(data: &Map<String, Value>) -> Vec<String> {
-    let mut lines = vec![head(data), String::new()];
-    match text(data, "text") {
+pub(super) fn turn_lines(data: &Map<String, Value>) -> Vec<String> {
+    let mut lines = vec![head_line(data), String::new()];
+    match text_field(data, "text") {
         Some(text) => lines.extend(text.lines().map(printable)),
         None => lines.push("(bytes that are no text)".to_owned()),
     }
@@ -20,24 +20,24 @@ pub(super) fn lines(data: &Map<String, Value>) -> Vec<String> {
 }
 
 /// The turn in one line: who, and the first line that says something.
-pub(super) fn summary(data: &Map<String, Value>) -> String {
+pub(super) fn summary_line(data: &Map<String, Value>) -> String {
     let said =
-        text(data, "text").and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+        text_field(data, "text").and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
     format!(
         "{}: {}",
-        head(data),
+        head_line(data),
         said.map_or_else(|| "(no text)".to_owned(), printable)
     )
 }
 
 /// Name, program and flags, such as `review (claude, interrupted)`.
-fn head(data: &Map<String, Value>) -> String {
-    let name = text(data, "name")
-        .or_else(|| text(data, "turn_id"))
+fn head_line(data: &Map<String, Value>) -> String {
+    let name = text_field(data, "name")
+        .or_else(|| text_field(data, "turn_id"))
         .unwrap_or_default();
     let flags = ["interrupted", "truncated", "incomplete"].into_iter();
     let set = flags.filter(|flag| data.get(*flag).and_then(Value::as_bool).unwrap_or_default());
-    let about: Vec<&str> = text(data, "preset").into_iter().chain(set).collect();
+    let about: Vec<&str> = text_field(data, "preset").into_iter().chain(set).collect();
     if about.is_empty() {
         printable(name)
     } else {
@@ -45,7 +45,7 @@ fn head(data: &Map<String, Value>) -> String {
     }
 }
 
-fn text<'a>(data: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+fn text_field<'a>(data: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     data.get(name).and_then(Value::as_str)
 }
 
@@ -62,9 +62,12 @@ mod tests {
             "text": "\n  First line.\n\u{1b}[2J\n", "content": "AAAA",
         });
         let said = said.as_object().unwrap();
-        assert_eq!(summary(said), "review (claude, interrupted):   First line.");
         assert_eq!(
-            lines(said),
+            summary_line(said),
+            "review (claude, interrupted):   First line."
+        );
+        assert_eq!(
+            turn_lines(said),
             [
                 "review (claude, interrupted)",
                 "",
@@ -74,9 +77,9 @@ mod tests {
             ]
         );
         let bytes = json!({ "turn_id": "ab:1", "content": "AAAA" });
-        assert_eq!(summary(bytes.as_object().unwrap()), "ab:1: (no text)");
+        assert_eq!(summary_line(bytes.as_object().unwrap()), "ab:1: (no text)");
         assert_eq!(
-            lines(bytes.as_object().unwrap()),
+            turn_lines(bytes.as_object().unwrap()),
             ["ab:1", "", "(bytes that are no text)"]
         );
     }

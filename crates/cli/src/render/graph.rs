@@ -26,32 +26,33 @@ pub(crate) struct Margin {
 
 impl Graph {
     /// Draws the next turn. Turns must come with every child before its parent.
-    pub(crate) fn turn(&mut self, id: TurnId, parent: Option<TurnId>) -> Margin {
+    pub(crate) fn draw_turn(&mut self, id: TurnId, parent: Option<TurnId>) -> Margin {
         let lane = self.lane_of(id);
-        let first = self.row(Some(lane), '*');
-        self.set(lane, None);
+        let first = self.lane_row(Some(lane), '*');
+        // The lane has arrived at its turn. It continues only if the parent needs it.
+        self.set_lane(lane, None);
         let joined =
             parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
         let Some(other) = joined else {
-            self.set(lane, parent);
-            self.trim();
+            self.set_lane(lane, parent);
+            self.trim_lanes();
             return Margin {
                 first,
-                rest: self.row(None, ' '),
+                rest: self.lane_row(None, ' '),
                 joins: Vec::new(),
             };
         };
         // The lane on the left goes on and waits; the one on the right bends towards it.
         let (left, right) = (other.min(lane), other.max(lane));
-        self.set(other, None);
-        self.set(left, parent);
-        let rest = self.row(Some(right), '|');
-        let joins = self.joins(left, right);
-        self.trim();
+        self.set_lane(other, None);
+        self.set_lane(left, parent);
+        let rest = self.lane_row(Some(right), '|');
+        let joins = self.join_rows(left, right);
+        self.trim_lanes();
         Margin { first, rest, joins }
     }
 
-    fn set(&mut self, lane: usize, waits: Option<TurnId>) {
+    fn set_lane(&mut self, lane: usize, waits: Option<TurnId>) {
         if let Some(slot) = self.lanes.get_mut(lane) {
             *slot = waits;
         }
@@ -68,14 +69,14 @@ impl Graph {
             })
     }
 
-    fn trim(&mut self) {
+    fn trim_lanes(&mut self) {
         while self.lanes.last() == Some(&None) {
             self.lanes.pop();
         }
     }
 
     /// All lanes as bars, with `mark` in one of them.
-    fn row(&self, marked: Option<usize>, mark: char) -> String {
+    fn lane_row(&self, marked: Option<usize>, mark: char) -> String {
         let cells = self
             .lanes
             .iter()
@@ -90,9 +91,9 @@ impl Graph {
     }
 
     /// A line that leaves `right` and moves one lane to the left per row until it meets `left`.
-    fn joins(&self, left: usize, right: usize) -> Vec<String> {
+    fn join_rows(&self, left: usize, right: usize) -> Vec<String> {
         let rows = (left + 1..=right).rev().map(|from| {
-            let mut cells: Vec<char> = self.row(None, ' ').chars().collect();
+            let mut cells: Vec<char> = self.lane_row(None, ' ').chars().collect();
             let at = 2 * from - 1;
             cells.resize(cells.len().max(at + 1), ' ');
             cells.splice(at..=at, ['/']);
@@ -111,7 +112,7 @@ mod tests {
         let mut graph = Graph::default();
         let mut lines = Vec::new();
         for &(id, parent) in turns {
-            let margin = graph.turn(TurnId::new(id).unwrap(), TurnId::new(parent));
+            let margin = graph.draw_turn(TurnId::new(id).unwrap(), TurnId::new(parent));
             lines.push(format!("{} {id}", margin.first));
             lines.push(format!("{} .", margin.rest));
             lines.extend(margin.joins);

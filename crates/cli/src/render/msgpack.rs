@@ -1,31 +1,31 @@
-//! A compact text of msgpack that no type describes: like JSON, with tags as they are.
+//! A compact text of msgpack without a type: like JSON, with the tags as numbers.
 //!
-//! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in
-//! `…`, and bytes that are not msgpack are shown as hex.
+//! Depth and length of the text are bounded, whatever lengths the bytes declare. A text that is cut
+//! ends in `…`. Bytes that are not msgpack are shown as hex.
 
 use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
-use super::{printable, shorten};
+use super::{printable, shorten_to_chars};
 
 const NESTING_MAX: usize = 16;
 const TEXT_CHARS_MAX: usize = 2000;
 const BYTES_SHOWN_MAX: usize = 32;
 
-/// Shows a payload: its msgpack, or its bytes if it is none.
-pub(crate) fn text(payload: &[u8]) -> String {
+/// The text of a payload: its msgpack, or its bytes if it is not msgpack.
+pub(crate) fn show_payload(payload: &[u8]) -> String {
     if payload.is_empty() {
         return "(empty)".to_owned();
     }
     let mut reader = MsgpackReader::new(payload);
     let mut shown = String::new();
-    match show_value(&mut reader, &mut shown, NESTING_MAX) {
+    match write_value(&mut reader, &mut shown, NESTING_MAX) {
         Ok(()) if reader.unread().is_empty() => shown,
-        Err(Stop::Full) => shorten(&shown, TEXT_CHARS_MAX) + "…",
-        _ => format!("{} (not msgpack)", bytes(payload)),
+        Err(Stop::Full) => shorten_to_chars(&shown, TEXT_CHARS_MAX) + "…",
+        _ => format!("{} (not msgpack)", hex_text(payload)),
     }
 }
 
-/// Why showing ended early.
+/// Why the text ended early.
 enum Stop {
     /// Not msgpack.
     Bad,
@@ -39,7 +39,7 @@ impl From<MsgpackError> for Stop {
     }
 }
 
-fn show_value(
+fn write_value(
     reader: &mut MsgpackReader<'_>,
     out: &mut String,
     nesting: usize,
@@ -49,24 +49,26 @@ fn show_value(
     }
     match reader.read_token()? {
         Token::Nil => out.push_str("null"),
-        Token::Bool(on) => push(out, on),
-        Token::Int(number) => push(out, number),
-        Token::F32(number) => push(out, number),
-        Token::F64(number) => push(out, number),
-        Token::Str(text) => out.push_str(&quoted(text)),
-        Token::Bin(blob) => out.push_str(&bytes(blob)),
-        Token::Ext(kind, data) => push(out, format_args!("ext({kind}, {})", bytes(data))),
-        Token::Array(count) => show_array(reader, out, count, nesting)?,
-        Token::Map(count) => show_map(reader, out, count, nesting)?,
+        Token::Bool(on) => push_display(out, on),
+        Token::Int(number) => push_display(out, number),
+        Token::F32(number) => push_display(out, number),
+        Token::F64(number) => push_display(out, number),
+        Token::Str(text) => out.push_str(&quote_text(text)),
+        Token::Bin(blob) => out.push_str(&hex_text(blob)),
+        Token::Ext(kind, data) => {
+            push_display(out, format_args!("ext({kind}, {})", hex_text(data)));
+        }
+        Token::Array(count) => write_array(reader, out, count, nesting)?,
+        Token::Map(count) => write_map(reader, out, count, nesting)?,
     }
     Ok(())
 }
 
-fn push(out: &mut String, value: impl std::fmt::Display) {
+fn push_display(out: &mut String, value: impl std::fmt::Display) {
     out.push_str(&value.to_string());
 }
 
-fn show_array(
+fn write_array(
     reader: &mut MsgpackReader<'_>,
     out: &mut String,
     count: u32,
@@ -75,13 +77,13 @@ fn show_array(
     out.push('[');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        show_value(reader, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
     }
     out.push(']');
     Ok(())
 }
 
-fn show_map(
+fn write_map(
     reader: &mut MsgpackReader<'_>,
     out: &mut String,
     count: u32,
@@ -90,26 +92,26 @@ fn show_map(
     out.push('{');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        show_value(reader, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
         out.push_str(": ");
-        show_value(reader, out, nesting - 1)?;
+        write_value(reader, out, nesting - 1)?;
     }
     out.push('}');
     Ok(())
 }
 
-fn quoted(text: &[u8]) -> String {
+fn quote_text(text: &[u8]) -> String {
     match std::str::from_utf8(text) {
         Ok(text) => format!(
             "\"{}\"",
-            printable(&shorten(text, TEXT_CHARS_MAX)).replace('"', "\\\"")
+            printable(&shorten_to_chars(text, TEXT_CHARS_MAX)).replace('"', "\\\"")
         ),
-        Err(_) => bytes(text),
+        Err(_) => hex_text(text),
     }
 }
 
 /// Bytes as hex, cut when they are many.
-fn bytes(bytes: &[u8]) -> String {
+fn hex_text(bytes: &[u8]) -> String {
     let shown = bytes
         .get(..BYTES_SHOWN_MAX.min(bytes.len()))
         .unwrap_or_default();
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     fn check(payload: &[u8], expect: &str) {
-        assert_eq!(text(payload), expect);
+        assert_eq!(show_payload(payload), expect);
     }
 
     #[test]
@@ -157,8 +159,8 @@ mod tests {
             "h'dbffffffff01' (not msgpack)",
         );
         let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
-        assert!(text(&deep).len() < 100);
+        assert!(show_payload(&deep).len() < 100);
         let long = [vec![0xdc, 0x40, 0], vec![0xc0; 0x4000]].concat();
-        assert!(text(&long).chars().count() <= TEXT_CHARS_MAX + 10);
+        assert!(show_payload(&long).chars().count() <= TEXT_CHARS_MAX + 10);
     }
 }

@@ -2,15 +2,16 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{captured, msgpack, printable, shorten, shorten_to_columns, text_columns};
+use super::{captured, msgpack, printable, shorten_to_chars, shorten_to_columns, text_columns};
+use crate::answer::{list_at, number_of, text_of};
 use crate::output::{Output, Style, bytes_text};
 
 /// How much of a turn fits in one line.
 const SUMMARY_CHARS_MAX: usize = 100;
 
-/// A turn as the gateway gives it, with what a log knows about it besides.
+/// A turn as the server returns it, with the contexts whose head it is.
 pub(crate) struct ShownTurn<'a> {
     pub(crate) turn: &'a Value,
     /// The contexts whose head it is.
@@ -24,7 +25,7 @@ impl ShownTurn<'_> {
     }
 
     /// The turn as one line; its summary is cut where so many columns end.
-    pub(crate) fn line(&self, columns: Option<usize>, out: &Output) -> String {
+    pub(crate) fn one_line(&self, columns: Option<usize>, out: &Output) -> String {
         let (id, type_name) = (self.id(), type_text(self.turn));
         let heads = if self.heads.is_empty() {
             0
@@ -32,7 +33,8 @@ impl ShownTurn<'_> {
             self.heads.join(", ").len() + " ()".len()
         };
         let taken = text_columns(id) + heads + text_columns(&type_name) + "  ".len();
-        let summary = shorten(&self.summary(), SUMMARY_CHARS_MAX);
+        // Bounded first: a summary can be megabytes, and measuring columns walks over all of it.
+        let summary = shorten_to_chars(&self.summary_text(), SUMMARY_CHARS_MAX);
         let summary = match columns {
             Some(columns) => shorten_to_columns(&summary, columns.saturating_sub(taken)),
             None => summary,
@@ -45,27 +47,27 @@ impl ShownTurn<'_> {
     }
 
     /// The turn as a block: its head lines, an empty line, its content indented.
-    pub(crate) fn block(&self, out: &Output) -> Vec<String> {
+    pub(crate) fn block_lines(&self, out: &Output) -> Vec<String> {
         let mut lines = vec![format!(
             "{}{}",
             out.paint(Style::Id, &format!("turn {}", self.id())),
             self.heads_text(out)
         )];
         lines.extend(
-            self.facts()
+            self.fact_pairs()
                 .into_iter()
                 .map(|(name, value)| format!("{:9}{value}", format!("{name}:"))),
         );
         lines.push(String::new());
         lines.extend(
-            self.content()
+            self.content_lines()
                 .iter()
                 .map(|line| format!("    {line}").trim_end().to_owned()),
         );
         lines
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn fact_pairs(&self) -> Vec<(&'static str, String)> {
         let turn = self.turn;
         let mut facts = vec![
             ("Type", type_text(turn)),
@@ -90,63 +92,57 @@ impl ShownTurn<'_> {
         facts
     }
 
-    /// The turn's content: its fields by name, or what can be shown without a type.
-    fn content(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let (true, Some(Value::Object(data))) = (self.is_captured(), self.turn.get("data")) {
-            lines.extend(captured::lines(data));
-        } else if let Some(Value::Object(data)) = self.turn.get("data") {
-            lines.extend(data.iter().flat_map(|(name, value)| field(name, value)));
-        } else if let Some(payload) = payload(self.turn) {
-            lines.push(msgpack::text(&payload));
+    /// The turn's content: its fields by name, or its msgpack if its type is unknown.
+    fn content_lines(&self) -> Vec<String> {
+        let mut lines = self.data_lines();
+        for (tag, value) in self.object("unknown").into_iter().flatten() {
+            lines.push(format!("?{}: {}", printable(tag), inline_text(value)));
         }
-        if let Some(Value::Object(unknown)) = self.turn.get("unknown") {
-            lines.extend(
-                unknown
-                    .iter()
-                    .map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))),
-            );
+        for warning in list_at(self.turn, "/warnings") {
+            let message = printable(text_of(warning, "message"));
+            lines.push(format!("warning: {message}"));
         }
-        for warning in self
-            .turn
-            .get("warnings")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            lines.push(format!(
-                "warning: {}",
-                printable(text_of(warning, "message"))
-            ));
-        }
-        let error = self.turn.get("error").filter(|error| !lacks_type(error));
-        if let Some(error) = error {
-            lines.push(format!("error: {}", printable(text_of(error, "message"))));
+        if let Some(error) = self.projection_error() {
+            let message = printable(text_of(error, "message"));
+            lines.push(format!("error: {message}"));
         }
         lines
     }
 
-    fn summary(&self) -> String {
-        match self.turn.get("data") {
-            Some(Value::Object(data)) if self.is_captured() => captured::summary(data),
-            Some(Value::Object(data)) => {
+    fn data_lines(&self) -> Vec<String> {
+        match (self.object("data"), payload_bytes(self.turn)) {
+            (Some(data), _) if self.is_captured() => captured::turn_lines(data),
+            (Some(data), _) => data
+                .iter()
+                .flat_map(|(name, value)| field_lines(name, value))
+                .collect(),
+            (None, Some(payload)) => vec![msgpack::show_payload(&payload)],
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn summary_text(&self) -> String {
+        match (self.object("data"), payload_bytes(self.turn)) {
+            (Some(data), _) if self.is_captured() => captured::summary_line(data),
+            (Some(data), _) => {
                 let fields = data
                     .iter()
-                    .map(|(name, value)| format!("{}={}", printable(name), inline(value)));
+                    .map(|(name, value)| format!("{}={}", printable(name), inline_text(value)));
                 fields.collect::<Vec<_>>().join(" ")
             }
-            _ => match payload(self.turn) {
-                Some(payload) => msgpack::text(&payload),
-                None if self
-                    .turn
-                    .get("error")
-                    .is_some_and(|error| !lacks_type(error)) =>
-                {
-                    "(payload damaged)".to_owned()
-                }
-                None => String::new(),
-            },
+            (None, Some(payload)) => msgpack::show_payload(&payload),
+            (None, None) if self.projection_error().is_some() => "(payload damaged)".to_owned(),
+            (None, None) => String::new(),
         }
+    }
+
+    fn object(&self, field: &str) -> Option<&Map<String, Value>> {
+        self.turn.get(field)?.as_object()
+    }
+
+    /// Why the turn could not be projected, unless only its type is missing.
+    fn projection_error(&self) -> Option<&Value> {
+        self.turn.get("error").filter(|error| !lacks_type(error))
     }
 
     fn is_captured(&self) -> bool {
@@ -160,11 +156,6 @@ impl ShownTurn<'_> {
         }
         format!(" ({})", out.paint(Style::Name, &self.heads.join(", ")))
     }
-}
-
-/// A field of an object, or the empty text.
-pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// `2026-01-31T12:00:00.000Z` as `2026-01-31 12:00:00 UTC`; any other text as it is.
@@ -182,18 +173,11 @@ fn type_text(turn: &Value) -> String {
     let declared = turn.get("declared_type").unwrap_or(&Value::Null);
     match text_of(declared, "type_id") {
         "" => "(no type)".to_owned(),
-        id => format!(
-            "{}@{}",
-            printable(id),
-            declared
-                .get("type_version")
-                .and_then(Value::as_u64)
-                .unwrap_or_default()
-        ),
+        id => format!("{}@{}", printable(id), number_of(declared, "type_version")),
     }
 }
 
-/// Whether a projection failed only because nobody published a type, which is no fault of the turn.
+/// Whether a projection failed only because the type is not published. Then the turn is sound.
 fn lacks_type(error: &Value) -> bool {
     matches!(
         text_of(error, "code"),
@@ -201,26 +185,27 @@ fn lacks_type(error: &Value) -> bool {
     )
 }
 
-fn payload(turn: &Value) -> Option<Vec<u8>> {
+fn payload_bytes(turn: &Value) -> Option<Vec<u8>> {
     BASE64_STANDARD
         .decode(turn.get("bytes_b64")?.as_str()?)
         .ok()
 }
 
 /// A field as lines: a text of several lines stands indented below its name.
-fn field(name: &str, value: &Value) -> Vec<String> {
+fn field_lines(name: &str, value: &Value) -> Vec<String> {
     let name = printable(name);
     match value {
+        // A text of one line with a newline at its end still fits on the name's line.
         Value::String(text) if text.trim_end_matches('\n').contains('\n') => {
             let lines = text.lines().map(|line| format!("    {}", printable(line)));
             std::iter::once(format!("{name}:")).chain(lines).collect()
         }
-        value => vec![format!("{name}: {}", inline(value))],
+        value => vec![format!("{name}: {}", inline_text(value))],
     }
 }
 
 /// A value in one line: a text as it is, anything else as JSON.
-fn inline(value: &Value) -> String {
+fn inline_text(value: &Value) -> String {
     match value {
         Value::String(text) => printable(text.trim_end_matches('\n')),
         value => printable(&value.to_string()),
@@ -240,15 +225,15 @@ mod tests {
             turn,
             heads: &["ctx:1".to_owned()],
         };
-        assert_eq!(shown.line(None, &out), line);
+        assert_eq!(shown.one_line(None, &out), line);
         for columns in [line.chars().count(), 40, 60] {
-            let cut = shown.line(Some(columns), &out);
+            let cut = shown.one_line(Some(columns), &out);
             assert!(
                 cut.chars().count() <= columns.max(33) && cut.starts_with(&line[..10]),
                 "{cut}"
             );
         }
-        assert_eq!(shown.block(&out), block);
+        assert_eq!(shown.block_lines(&out), block);
     }
 
     #[test]

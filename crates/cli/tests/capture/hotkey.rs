@@ -155,12 +155,12 @@ fn a_taken_key_is_reported_and_with_none_left_it_ends() {
     let second = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "Alt+C"]);
     assert_eq!(
         Speaking::says(&second.err),
-        "warning: Alt+A cannot be had: another program has taken it"
+        "warning: Alt+A is not available: another program has taken it"
     );
     assert_eq!(Speaking::says(&second.out), "Alt+C: paste (x11)");
     let mut third = hotkey(&desk, &server, &["--capture", "Alt+A", "--paste", "Alt+B"]);
     let said: Vec<String> = (0..4).map(|_| Speaking::says(&third.err)).collect();
-    assert_eq!(said[2], "error: none of the hotkeys could be had");
+    assert_eq!(said[2], "error: none of the hotkeys is available");
     assert_eq!(third.code(), Some(1));
 }
 

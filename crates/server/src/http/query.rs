@@ -386,6 +386,7 @@ impl FromQuery for StatusQuery {
 
 /// Parses arbitrary bytes as the query of every route; for fuzzing. It must not panic, and what
 /// parses once parses the same way again.
+#[cfg(any(test, feature = "dev"))]
 pub fn parse_any(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

@@ -12,6 +12,7 @@ mod event;
 mod fill;
 mod fullscreen;
 #[doc(hidden)]
+#[cfg(any(test, feature = "dev"))]
 pub mod fuzz;
 mod keys;
 mod machine;

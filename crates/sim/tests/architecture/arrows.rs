@@ -16,7 +16,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("client", &["wire"]),
     ("server", &["store", "ledger", "session", "runtime", "wire"]),
     ("pty", &["session", "client"]),
-    ("cli", &["server", "pty"]),
+    ("teamworld", &[]),
+    ("bench", &["ledger", "client", "teamworld"]),
+    ("cli", &["server", "pty", "bench"]),
     ("sim", &["cli"]),
 ];
 
@@ -44,7 +46,7 @@ const EDGE_ONLY: &[&str] = &[
 ];
 
 /// A package's name in the drawing; the binary's package has the product's name.
-pub(crate) fn room(package: &str) -> &str {
+pub(crate) fn crate_name(package: &str) -> &str {
     if package == "turnkeep" {
         "cli"
     } else {
@@ -52,18 +54,18 @@ pub(crate) fn room(package: &str) -> &str {
     }
 }
 
-fn uses(room: &str) -> &'static [&'static str] {
-    let row = ARROWS.iter().find(|(name, _)| *name == room);
-    row.unwrap_or_else(|| panic!("the crate `{room}` is not in the drawing: draw its arrows"))
+fn uses(member: &str) -> &'static [&'static str] {
+    let row = ARROWS.iter().find(|(name, _)| *name == member);
+    row.unwrap_or_else(|| panic!("the crate `{member}` is not in the drawing: draw its arrows"))
         .1
 }
 
 fn allowed(user: &str) -> BTreeSet<&'static str> {
     let mut allowed = BTreeSet::new();
     let mut stack = uses(user).to_vec();
-    while let Some(room) = stack.pop() {
-        if allowed.insert(room) {
-            stack.extend(uses(room));
+    while let Some(member) = stack.pop() {
+        if allowed.insert(member) {
+            stack.extend(uses(member));
         }
     }
     allowed
@@ -74,10 +76,10 @@ fn no_crate_uses_another_against_the_arrows() {
     let metadata = Metadata::load();
     let mut seen = 0;
     for (_, package) in metadata.members() {
-        let allowed = allowed(room(&package.name));
+        let allowed = allowed(crate_name(&package.name));
         for used in metadata.direct_members(package) {
             assert!(
-                allowed.contains(room(used)),
+                allowed.contains(crate_name(used)),
                 "forbidden arrow: {} uses {used}",
                 package.name
             );
@@ -95,7 +97,7 @@ fn core_reaches_no_runtime_network_command_line_or_randomness() {
     let metadata = Metadata::load();
     for (id, package) in metadata
         .members()
-        .filter(|(_, package)| CORE.contains(&room(&package.name)))
+        .filter(|(_, package)| CORE.contains(&crate_name(&package.name)))
     {
         for reached in metadata.reachable(id, Edges::Normal) {
             let name = reached.name.as_str();
@@ -113,7 +115,7 @@ fn n32_acceptance_and_projection_reach_no_client_of_a_model() {
     let metadata = Metadata::load();
     let (id, _) = metadata
         .members()
-        .find(|(_, package)| room(&package.name) == "ledger")
+        .find(|(_, package)| crate_name(&package.name) == "ledger")
         .unwrap();
     let reached: Vec<_> = metadata.reachable(id, Edges::Normal);
     assert!(reached.len() > 5, "the test looks at the wrong graph");
@@ -136,4 +138,11 @@ fn the_drawing_forbids_what_it_should() {
     assert!(!allowed("client").contains("store"));
     assert!(!allowed("wire").contains("journal"));
     assert!(allowed("cli").contains("client"));
+    let users_of_bench = ARROWS.iter().filter(|(_, used)| used.contains(&"bench"));
+    assert_eq!(
+        users_of_bench.count(),
+        1,
+        "only the command line uses the benchmark"
+    );
+    assert!(!allowed("server").contains("teamworld"));
 }

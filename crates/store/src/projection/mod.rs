@@ -5,6 +5,7 @@
 //! [`ProjectionError`] of one payload: a bad turn never hides the other turns of a page.
 
 mod encode;
+#[cfg(any(test, feature = "dev"))]
 pub mod fuzz;
 mod options;
 mod payload_reader;

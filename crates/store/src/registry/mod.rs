@@ -9,6 +9,7 @@ mod descriptor;
 mod document;
 mod error;
 mod evolution;
+#[cfg(any(test, feature = "dev"))]
 pub mod fuzz;
 mod json;
 mod listing;

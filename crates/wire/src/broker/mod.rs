@@ -14,6 +14,7 @@ mod frame;
 mod pack;
 mod request;
 mod response;
+#[cfg(any(test, feature = "dev"))]
 pub mod roundtrip;
 
 pub use fields::Malformed;

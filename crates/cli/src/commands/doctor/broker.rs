@@ -1,15 +1,15 @@
-//! The broker and its sessions: which signal tells the turns of each.
+//! Checks the broker, and which signal detects the turns of each session.
 
 use turnkeep_types::broker::SessionInfo;
 
 use super::Finding;
-use crate::broker::connect;
-use crate::broker::name::Sessions;
+use crate::broker::connect_to_broker;
+use crate::broker::known_sessions::KnownSessions;
 use crate::render::printable;
 
 /// One finding for the broker, and one for each session that runs.
-pub(super) fn sessions() -> Vec<Finding> {
-    let listed = connect().and_then(|mut broker| Sessions::ask(&mut broker));
+pub(super) fn check_broker() -> Vec<Finding> {
+    let listed = connect_to_broker().and_then(|mut broker| KnownSessions::fetch(&mut broker));
     match listed {
         Err(error) => vec![Finding::warn(
             "broker",
@@ -18,21 +18,23 @@ pub(super) fn sessions() -> Vec<Finding> {
         )],
         Ok(sessions) => {
             let running = sessions.all().iter().filter(|session| session.connected);
-            let found: Vec<Finding> = running.map(|running| session(&sessions, running)).collect();
+            let found: Vec<Finding> = running
+                .map(|running| session_finding(&sessions, running))
+                .collect();
             let broker = Finding::ok("broker", format!("runs; {} wrapped sessions", found.len()));
             std::iter::once(broker).chain(found).collect()
         }
     }
 }
 
-fn session(known: &Sessions, session: &SessionInfo) -> Finding {
+fn session_finding(known: &KnownSessions, session: &SessionInfo) -> Finding {
     let label = session
         .name
         .as_deref()
         .or(session.preset.as_deref())
         .map(printable)
         .unwrap_or_default();
-    let who = format!("{} {label}", known.short(&session.session));
+    let who = format!("{} {label}", known.short_id(&session.session));
     match &session.signal {
         Some(signal) => Finding::ok(
             "session",

@@ -10,11 +10,12 @@ use turnkeep_journal::{DataDirLock, LockError};
 use super::Finding;
 use crate::data_dir::{DENIED_HINT, DataDir};
 
-/// The directory is its owner's alone.
-pub(super) fn permissions(dir: &DataDir) -> Finding {
+/// Checks that only the owner may enter the directory.
+pub(super) fn check_permissions(dir: &DataDir) -> Finding {
     const CHECK: &str = "directory";
     let path = dir.path().display();
-    match mode(dir.path()) {
+    match file_mode(dir.path()) {
+        // A wider mode is only a warning: the person may want to share the directory.
         Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
         Ok(mode) => {
             let advice = format!("others may read it: chmod 700 {path}");
@@ -33,11 +34,11 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
     }
 }
 
-/// The token is its owner's alone.
-pub(super) fn token(dir: &DataDir) -> Finding {
+/// Checks that only the owner may read the token.
+pub(super) fn check_token_file(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
     let path = dir.path().join("token");
-    match mode(&path) {
+    match file_mode(&path) {
         Ok(mode) if is_private(mode) => {
             Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display()))
         }
@@ -63,8 +64,8 @@ pub(super) fn token(dir: &DataDir) -> Finding {
     }
 }
 
-/// Nobody holds the lock but a server that answers.
-pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
+/// Checks that the lock is free, or held by a server that answers.
+pub(super) fn check_lock(dir: &DataDir, server_runs: bool) -> Finding {
     const CHECK: &str = "lock";
     if !dir.exists() {
         return Finding::ok(CHECK, "free");
@@ -77,6 +78,7 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
             "it can be read: verify, repair, export, log and stats work; a server cannot start there",
         ),
         Err(error @ LockError::Io { .. }) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
+        // A held lock is what a running server looks like.
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
         Err(error) => Finding::warn(
             CHECK,
@@ -86,8 +88,8 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
     }
 }
 
-/// The log itself is the business of another command.
-pub(super) fn log(dir: &DataDir) -> Finding {
+/// Checks that the log can be read. `turnkeep verify` checks its content.
+pub(super) fn check_log(dir: &DataDir) -> Finding {
     const CHECK: &str = "log";
     match dir
         .refuse_unfinished()
@@ -101,8 +103,8 @@ pub(super) fn log(dir: &DataDir) -> Finding {
     }
 }
 
-/// No unfinished writes were cut off.
-pub(super) fn torn(dir: &DataDir) -> Finding {
+/// Checks that recovery has not cut off unfinished writes.
+pub(super) fn check_torn_writes(dir: &DataDir) -> Finding {
     const CHECK: &str = "torn writes";
     let files = fs::read_dir(dir.path().join("log/torn")).map_or(0, Iterator::count);
     if files == 0 {
@@ -121,6 +123,6 @@ fn is_private(mode: u32) -> bool {
     mode & OTHERS == 0
 }
 
-fn mode(path: &Path) -> std::io::Result<u32> {
+fn file_mode(path: &Path) -> std::io::Result<u32> {
     Ok(fs::metadata(path)?.permissions().mode() & 0o7777)
 }

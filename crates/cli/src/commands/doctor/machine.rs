@@ -21,7 +21,8 @@ const SYNC_SLOW: Duration = Duration::from_millis(20);
 const CLOCK_MIN: Duration = Duration::from_hours(490_896);
 
 /// The directory, or the nearest one above it that exists.
-fn existing(dir: &DataDir) -> PathBuf {
+fn nearest_existing_dir(dir: &DataDir) -> PathBuf {
+    // A relative path has no parents to search until it is absolute.
     let absolute = std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned());
     absolute
         .ancestors()
@@ -29,15 +30,16 @@ fn existing(dir: &DataDir) -> PathBuf {
         .map_or_else(|| PathBuf::from("/"), Path::to_owned)
 }
 
-/// There is room on the disk.
-pub(super) fn space(dir: &DataDir) -> Finding {
+/// Checks the free space of the disk.
+pub(super) fn check_space(dir: &DataDir) -> Finding {
     const CHECK: &str = "space";
-    let stat = match statvfs(existing(dir)) {
+    let stat = match statvfs(nearest_existing_dir(dir)) {
         Ok(stat) => stat,
         Err(error) => {
             return Finding::warn(CHECK, error.to_string(), "check that the disk is mounted");
         }
     };
+    // The blocks for unprivileged users. The others are reserved for root.
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let message = format!("{} free", bytes_text(free));
     match free {
@@ -53,10 +55,10 @@ pub(super) fn space(dir: &DataDir) -> Finding {
     }
 }
 
-/// The disk syncs in a time that appends can bear.
-pub(super) fn sync_speed(dir: &DataDir) -> Finding {
+/// Checks how long the disk takes to sync: every group of appends waits for it.
+pub(super) fn check_sync_speed(dir: &DataDir) -> Finding {
     const CHECK: &str = "sync speed";
-    match median_sync(&existing(dir)) {
+    match median_sync(&nearest_existing_dir(dir)) {
         Ok(median) if median < SYNC_SLOW => {
             Finding::ok(CHECK, format!("{median:.1?} for 4 KiB and fdatasync"))
         }
@@ -78,25 +80,27 @@ pub(super) fn sync_speed(dir: &DataDir) -> Finding {
 
 fn median_sync(dir: &Path) -> io::Result<Duration> {
     let path = dir.join(format!(".turnkeep-doctor-{}", std::process::id()));
+    // A name of its own in the same file system, so the measurement disturbs no file of the store.
     let mut file = File::create_new(&path)?;
     let measured = (0..SYNCS)
-        .map(|_| one_sync(&mut file))
+        .map(|_| time_one_sync(&mut file))
         .collect::<io::Result<Vec<_>>>();
+    // Before the results are looked at, so a failed measurement leaves no file behind.
     fs::remove_file(&path)?;
     let mut times = measured?;
     times.sort_unstable();
     Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
 }
 
-fn one_sync(file: &mut File) -> io::Result<Duration> {
+fn time_one_sync(file: &mut File) -> io::Result<Duration> {
     let start = Instant::now();
     file.write_all(&[0x5a; 4096])?;
     file.sync_data()?;
     Ok(start.elapsed())
 }
 
-/// The clock is set, and not behind what was written before.
-pub(super) fn clock(dir: &DataDir) -> Finding {
+/// Checks that the clock is set, and not behind the last write.
+pub(super) fn check_clock(dir: &DataDir) -> Finding {
     const CHECK: &str = "clock";
     const ADVICE: &str = "set the clock: new turns would be stamped with the time of the last one";
     #[expect(
@@ -112,6 +116,7 @@ pub(super) fn clock(dir: &DataDir) -> Finding {
     }
     let behind = newest_write(dir).and_then(|written| written.duration_since(now).ok());
     match behind {
+        // File systems round times, so less than a second proves nothing.
         Some(behind) if behind > Duration::from_secs(1) => {
             Finding::warn(CHECK, format!("{behind:.0?} behind the last write"), ADVICE)
         }
@@ -126,9 +131,10 @@ fn newest_write(dir: &DataDir) -> Option<SystemTime> {
         .max()
 }
 
-/// The process may have many connections open.
-pub(super) fn file_limit() -> Finding {
+/// Checks the limit of open files: each connection takes one.
+pub(super) fn check_file_limit() -> Finding {
     const CHECK: &str = "file limit";
+    // The hard limit counts: the server raises its soft limit to it at the start.
     match getrlimit(Resource::Nofile).maximum {
         Some(hard) if hard < FILES_LOW => {
             let advice =

@@ -1,4 +1,4 @@
-//! Checks of the server: does it answer, or could one start?
+//! Checks that the server answers or, without a server, that one could start.
 
 use std::net::SocketAddr;
 
@@ -8,18 +8,18 @@ use tokio::net::TcpListener;
 use super::Finding;
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
-use crate::http::{Call, Refused};
-use crate::session::{Need, Session};
+use crate::http::{Call, HttpRefusal};
+use crate::session::{Need, StoreSession, with_store};
 
-/// A server that should answer does.
-pub(super) async fn reachable(
+/// Checks the server that should answer, if there is one.
+pub(super) async fn check_server(
     config: &Config,
     dir: &DataDir,
     running: Option<&ServerNote>,
 ) -> Finding {
     const CHECK: &str = "server";
     if config.server.value.is_none() && running.is_none() {
-        return match dir.note() {
+        return match dir.server_note() {
             Some(note) => Finding::warn(
                 CHECK,
                 format!("none runs; process {} ended without tidying up", note.pid),
@@ -28,9 +28,9 @@ pub(super) async fn reachable(
             None => Finding::ok(CHECK, "none runs"),
         };
     }
-    match ask(config).await {
+    match ask_server(config).await {
         Ok(address) => Finding::ok(CHECK, format!("answers at {address}")),
-        Err(error) => refused(CHECK, &error).unwrap_or_else(|| {
+        Err(error) => finding_of_refusal(CHECK, &error).unwrap_or_else(|| {
             Finding::fail(
                 CHECK,
                 format!("{error:#}"),
@@ -40,11 +40,13 @@ pub(super) async fn reachable(
     }
 }
 
-/// A server that refuses a token answers.
-fn refused(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
-    let refused = error.downcast_ref::<Refused>()?;
+/// The finding for a server that refuses the token. Such a server works.
+fn finding_of_refusal(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
+    let refused = error.downcast_ref::<HttpRefusal>()?;
     match refused.status {
-        StatusCode::FORBIDDEN if refused.of_a_person => Some(Finding::ok(
+        // A person's token opens one world and not the statistics, so this refusal proves that the
+        // server works.
+        StatusCode::FORBIDDEN if refused.by_person_token => Some(Finding::ok(
             check,
             "answers; the token is a person's, so it tells no more",
         )),
@@ -57,26 +59,26 @@ fn refused(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
     }
 }
 
-async fn ask(config: &Config) -> anyhow::Result<String> {
-    let mut session = Session::open(config, Need::Read).await?;
-    let address = session.http.target().to_string();
-    let answered = session.http.json(Call::get("/v1/stats")).await;
-    session.close().await;
-    answered.map(|_| address)
+async fn ask_server(config: &Config) -> anyhow::Result<String> {
+    let ask = async |session: &mut StoreSession| {
+        session.http.json(Call::get("/v1/stats")).await?;
+        Ok(session.http.target().to_string())
+    };
+    with_store(config, Need::Read, ask).await
 }
 
-/// The configured addresses are free, if no server has them.
-pub(super) async fn ports(config: &Config, server_runs: bool) -> Vec<Finding> {
+/// Checks that the configured addresses are free, unless a server runs on them.
+pub(super) async fn check_ports(config: &Config, server_runs: bool) -> Vec<Finding> {
     if server_runs || config.server.value.is_some() {
         return Vec::new();
     }
     vec![
-        port("listen", config.listen.value).await,
-        port("http", config.http.value).await,
+        check_port("listen", config.listen.value).await,
+        check_port("http", config.http.value).await,
     ]
 }
 
-async fn port(name: &'static str, addr: SocketAddr) -> Finding {
+async fn check_port(name: &'static str, addr: SocketAddr) -> Finding {
     match TcpListener::bind(addr).await {
         Ok(_) => Finding::ok(name, format!("{addr} is free")),
         Err(error) => {

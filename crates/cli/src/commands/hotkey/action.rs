@@ -1,4 +1,4 @@
-//! What a key does, and how that is told in one line.
+//! The actions of keys. Each returns one line for a notice.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use turnkeep_types::broker::{Deliver, ListTurns, Paste, Reason, Role, SessionInf
 
 use crate::broker;
 use crate::output::bytes_text;
-use crate::render::{printable, shorten};
+use crate::render::{printable, shorten_to_chars};
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,18 +32,18 @@ impl fmt::Display for Action {
     }
 }
 
-/// How keys deliver.
+/// How the actions deliver.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct DeliveryOptions {
     /// The captured bytes instead of the text.
     pub(super) raw: bool,
     /// Also into a program that shows a dialog.
     pub(super) force: bool,
 }
 
-impl Manner {
-    /// The forms to try, one after the other: raw bytes that were not kept are the content.
-    fn forms(self) -> &'static [TurnForm] {
+impl DeliveryOptions {
+    /// The forms to try, in this order: the content stands in for raw bytes that were not kept.
+    fn forms_to_try(self) -> &'static [TurnForm] {
         if self.raw {
             &[TurnForm::Raw, TurnForm::Content]
         } else {
@@ -53,41 +53,47 @@ impl Manner {
 }
 
 /// Connects to the broker.
-pub(super) async fn connect() -> Result<AsyncConnection> {
-    let opened =
-        AsyncConnection::open(&broker::socket()?, Role::Client, broker::ANSWER_WITHIN).await;
-    opened.map_err(broker::explained)
+pub(super) async fn connect_async() -> Result<AsyncConnection> {
+    let opened = AsyncConnection::open(
+        &broker::broker_socket_path()?,
+        Role::Client,
+        broker::ANSWER_WITHIN,
+    )
+    .await;
+    opened.map_err(broker::explain_broker_error)
 }
 
 impl Action {
-    /// Does it; the notice. An error means that the broker is of no more use.
+    /// Performs the action and returns a notice. An error means that the connection to the broker
+    /// is lost.
     pub(super) async fn perform(
         self,
-        manner: Manner,
+        delivery: DeliveryOptions,
         press: Press,
         broker: &mut AsyncConnection,
         focus: &mut dyn SessionResolver,
     ) -> Result<String> {
         let done = match self {
-            Self::Copy => copy(manner, broker).await,
+            Self::Copy => copy_to_clipboard(delivery, broker).await,
             Self::Capture | Self::Paste => {
                 let sessions = broker.sessions(false).await?;
-                match focused(press, &sessions, focus) {
-                    Ok(session) if self == Self::Capture => capture(broker, session).await,
-                    Ok(session) => paste(manner, broker, session).await,
+                match focused_session(press, &sessions, focus) {
+                    Ok(session) if self == Self::Capture => capture_latest(broker, session).await,
+                    Ok(session) => paste_captured(delivery, broker, session).await,
                     Err(error) => return Ok(format!("nothing to {self}: {error}")),
                 }
             }
         };
         match done {
             Ok(notice) => Ok(notice),
+            // A lost connection ends the command; a refusal is a notice for the person.
             Err(error) if error.is_fatal() => Err(error.into()),
-            Err(error) => Ok(format!("cannot {self}: {}", plainly(&error))),
+            Err(error) => Ok(format!("cannot {self}: {}", describe_failure(&error))),
         }
     }
 }
 
-async fn capture(
+async fn capture_latest(
     broker: &mut AsyncConnection,
     session: &SessionInfo,
 ) -> Result<String, BrokerError> {
@@ -103,30 +109,33 @@ async fn capture(
     let quote = if words.is_empty() {
         words
     } else {
-        format!(": {}", quoted(&words))
+        format!(": {}", quote_preview(&words))
     };
     Ok(format!(
         "captured {} from {}{quote}",
         bytes_text(size),
-        called(session)
+        session_label(session)
     ))
 }
 
 /// The first words, short enough for a notice.
-fn quoted(words: &str) -> String {
+fn quote_preview(words: &str) -> String {
     const WORDS_CHARS_MAX: usize = 40;
-    format!("\"{}\"", shorten(&printable(words), WORDS_CHARS_MAX))
+    format!(
+        "\"{}\"",
+        shorten_to_chars(&printable(words), WORDS_CHARS_MAX)
+    )
 }
 
-async fn paste(
-    manner: Manner,
+async fn paste_captured(
+    delivery: DeliveryOptions,
     broker: &mut AsyncConnection,
     session: &SessionInfo,
 ) -> Result<String, BrokerError> {
     let mut pasted = Ok(());
-    for form in manner.forms() {
+    for form in delivery.forms_to_try() {
         let session = session.session.clone();
-        let unless_blocked = !manner.force;
+        let unless_blocked = !delivery.force;
         pasted = broker
             .paste(Paste {
                 session,
@@ -139,12 +148,15 @@ async fn paste(
             break;
         }
     }
-    pasted.map(|()| format!("pasted into {}", called(session)))
+    pasted.map(|()| format!("pasted into {}", session_label(session)))
 }
 
-async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, BrokerError> {
+async fn copy_to_clipboard(
+    delivery: DeliveryOptions,
+    broker: &mut AsyncConnection,
+) -> Result<String, BrokerError> {
     let mut copied = Ok(None);
-    for form in manner.forms() {
+    for form in delivery.forms_to_try() {
         let deliver = Deliver {
             sink: "clipboard".to_owned(),
             form: *form,
@@ -163,14 +175,16 @@ fn lacks_raw<T>(done: &Result<T, BrokerError>) -> bool {
         .is_err_and(|error| error.reason() == Some(Reason::NoRaw))
 }
 
-/// The session that is meant: where the key was pressed, or else what has focus.
-fn focused<'a>(
+/// The session in which the key was pressed. An adapter that does not know that returns the session
+/// with the focus.
+fn focused_session<'a>(
     press: Press,
     sessions: &'a [SessionInfo],
     focus: &mut dyn SessionResolver,
 ) -> Result<&'a SessionInfo, FocusError> {
     let process = |session: &SessionInfo| SessionProcess {
         session: session.session.clone(),
+        // The wrapped program is nearer to the focused window than its wrapper. Both are below it.
         pid: session.child_pid.unwrap_or(session.pid),
     };
     let processes: Vec<SessionProcess> = sessions.iter().map(process).collect();
@@ -184,14 +198,14 @@ fn focused<'a>(
         .ok_or(FocusError::Nothing)
 }
 
-/// What the person calls the session, or the head of its id.
-fn called(session: &SessionInfo) -> &str {
+/// The session's name, or the beginning of its id.
+fn session_label(session: &SessionInfo) -> &str {
     let head = session.session.get(..8).unwrap_or(&session.session);
     session.name.as_deref().unwrap_or(head)
 }
 
-/// The broker's reason in words.
-fn plainly(error: &BrokerError) -> String {
+/// Why the broker refused, in words short enough for a notice.
+fn describe_failure(error: &BrokerError) -> String {
     match error.reason() {
         Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),
         Some(Reason::BufferEmpty) => "nothing was captured yet".to_owned(),
@@ -217,16 +231,16 @@ mod tests {
             name: Some("left".to_owned()),
             ..Default::default()
         };
-        assert_eq!(called(&named), "left");
+        assert_eq!(session_label(&named), "left");
         assert_eq!(
-            called(&SessionInfo {
+            session_label(&SessionInfo {
                 session,
                 ..Default::default()
             }),
             "01234567"
         );
         assert_eq!(
-            called(&SessionInfo {
+            session_label(&SessionInfo {
                 session: "ab".to_owned(),
                 ..Default::default()
             }),

@@ -1,7 +1,7 @@
-//! `--follow`: the newest turns, then every append as it happens.
+//! `--follow`: shows the newest turns, then every append as it happens.
 //!
-//! The stream of events starts at a position that is asked for before the newest turns are read, so
-//! nothing falls between; what was shown already is recognised by its id. A lost stream is opened
+//! The stream of events starts at a position that is fetched before the newest turns are, so no
+//! turn is missed. A turn that was already shown is recognised by its id. A broken stream is opened
 //! again after the last event, or after that first position.
 
 use anyhow::{Context, Result};
@@ -10,62 +10,66 @@ use turnkeep_types::TurnId;
 
 use super::super::App;
 use super::super::show::fetch_turn;
-use super::{Args, Printer, View, page};
+use super::{LogArgs, PageView, TurnPrinter, fetch_page};
+use crate::answer::text_of;
 use crate::http::{Call, EventStream, Http};
-use crate::render::turn::{ShownTurn, text_of};
+use crate::output::Output;
+use crate::render::turn::ShownTurn;
 
 const NEWEST_TURNS: u64 = 10;
 
-pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
+pub(super) async fn follow_context(http: &mut Http, args: &LogArgs, app: &mut App) -> Result<()> {
     let context = args.context.0.to_string();
+    // The position comes first: an append between the two requests is then in the stream, and
+    // perhaps also on the page, but never in neither.
     let mut position = end_of_feed(http).await?;
-    let mut stream = EventStream::open(http, events(&context, &position)).await?;
-    let mut printer = Printer::new(args.oneline);
-    let mut last_shown = 0;
-    let newest = page(
-        http,
-        View::of(&app.out),
-        &context,
-        None,
-        args.limit.unwrap_or(NEWEST_TURNS),
-    )
-    .await?;
-    for turn in &newest.turns {
-        last_shown = number(turn).max(last_shown);
-        printer.turn(&ShownTurn { turn, heads: &[] }, None, &mut app.out)?;
+    let mut stream = EventStream::open(http, events_after(&context, &position)).await?;
+    let mut follower = Follower {
+        printer: TurnPrinter::new(args.oneline),
+        last_shown: 0,
+    };
+    let view = PageView::for_output(&app.out);
+    let limit = args.limit.unwrap_or(NEWEST_TURNS);
+    for turn in &fetch_page(http, view, &context, None, limit).await?.turns {
+        follower.print_turn(turn, &mut app.out)?;
     }
-    app.out.flush()?;
     loop {
+        app.out.flush()?;
         let Some(event) = stream.next().await? else {
-            stream = EventStream::reopen(http, || events(&context, &position)).await?;
+            stream = EventStream::reopen(http, || events_after(&context, &position)).await?;
             continue;
         };
+        // A notice such as "you were too slow" has no position of its own.
         if !event.id.is_empty() {
             position = event.id;
         }
         let appended: Value = serde_json::from_str(&event.data).unwrap_or_default();
-        if event.kind != "turn.appended" || number(&appended) <= last_shown {
-            continue;
+        if event.kind == "turn.appended" && turn_number(&appended) > follower.last_shown {
+            let turn = fetch_turn(http, text_of(&appended, "turn_id")).await?;
+            follower.print_turn(&turn, &mut app.out)?;
         }
-        last_shown = number(&appended);
-        let turn = fetch_turn(http, text_of(&appended, "turn_id")).await?;
-        printer.turn(
-            &ShownTurn {
-                turn: &turn,
-                heads: &[],
-            },
-            None,
-            &mut app.out,
-        )?;
-        app.out.flush()?;
     }
 }
 
-fn number(turn: &Value) -> u64 {
+/// Prints turns and remembers the newest, because the first page and the stream may overlap.
+struct Follower {
+    printer: TurnPrinter,
+    last_shown: u64,
+}
+
+impl Follower {
+    fn print_turn(&mut self, turn: &Value, out: &mut Output) -> Result<()> {
+        self.last_shown = self.last_shown.max(turn_number(turn));
+        let shown = ShownTurn { turn, heads: &[] };
+        self.printer.print_turn(&shown, None, out)
+    }
+}
+
+fn turn_number(turn: &Value) -> u64 {
     text_of(turn, "turn_id").parse().map_or(0, TurnId::get)
 }
 
-/// The position of the last event that there is now.
+/// The position of the store's last event.
 async fn end_of_feed(http: &mut Http) -> Result<String> {
     let stats = http.json(Call::get("/v1/stats")).await?;
     let events = stats.get("events").and_then(Value::as_u64);
@@ -75,6 +79,6 @@ async fn end_of_feed(http: &mut Http) -> Result<String> {
 }
 
 /// The events of a context after a position.
-fn events(context: &str, after: &str) -> Call {
+fn events_after(context: &str, after: &str) -> Call {
     Call::get(format!("/v1/contexts/{context}/events")).query("after", after)
 }

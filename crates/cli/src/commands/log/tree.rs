@@ -1,10 +1,9 @@
-//! `--graph`: all contexts that share history, drawn as branches.
+//! `--graph`: draws all contexts that share history, as branches.
 //!
-//! Two contexts share history exactly if they have the same root, which the binary protocol gives
-//! by depth at no cost of walking, and without payloads: so nothing of a world is read to find out
-//! that it has no part in the drawing. Then turns are shown newest first, which is also children
-//! first, because a child's id is greater than its parent's; pages of ancestors are fetched as
-//! needed.
+//! Two contexts share history exactly if they have the same first turn. The binary protocol returns
+//! that turn by its depth, without walking and without payloads, so the command reads no content of
+//! contexts that are not drawn. Turns are then drawn newest first. That order has every child
+//! before its parent, because a child's id is greater. Pages of ancestors are fetched as needed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,61 +14,74 @@ use turnkeep_client::{Client, Error, ErrorCode};
 use turnkeep_types::{ContextId, TurnId};
 
 use super::super::App;
-use super::super::ctx::{self, Worlds};
+use super::super::ctx::{self, WorldContexts};
 use super::super::show::fetch_turn;
-use super::{Args, PAGE_TURNS, Page, Printer, View, earlier_turn, page};
-use crate::failure::Unsound;
-use crate::http::{Gap, Http, Refused};
+use super::{LogArgs, PAGE_TURNS, Page, PageView, TurnPrinter, earlier_turn, fetch_page};
+use crate::answer::text_of;
+use crate::failure::ProblemsReported;
+use crate::http::{Gap, Http, HttpRefusal};
+use crate::output::Output;
 use crate::render::graph::Graph;
-use crate::render::turn::{ShownTurn, text_of};
-use crate::session::Session;
+use crate::render::turn::ShownTurn;
+use crate::session::StoreSession;
 
 /// The most contexts that are looked at, newest first.
 const CONTEXTS_MAX: usize = 100_000;
 
-pub(super) async fn show(session: &mut Session, args: &Args, app: &mut App) -> Result<()> {
-    let client = session.client().await?;
+pub(super) async fn show_graph(
+    session: &mut StoreSession,
+    args: &LogArgs,
+    app: &mut App,
+) -> Result<()> {
+    let client = session.binary_client().await?;
     let heads = related_heads(&mut session.http, &client, args.context.0).await?;
-    let mut turns = Turns::new(&heads, View::of(&app.out));
-    let mut graph = Graph::default();
-    let mut printer = Printer::new(args.oneline);
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    let mut is_whole = true;
-    while let Some(next) = turns.next(&mut session.http).await?.filter(|_| left > 0) {
-        left -= 1;
-        let turn = match next {
-            Next::Turn(turn) => turn,
-            Next::Lost(gap) => {
-                is_whole = false;
-                let margin = graph.turn(gap.turn, gap.earlier);
+    let mut turns = TurnsBelowHeads::new(&heads, PageView::for_output(&app.out));
+    let mut drawing = Drawing {
+        graph: Graph::default(),
+        printer: TurnPrinter::new(args.oneline),
+    };
+    let mut has_gaps = false;
+    for _ in 0..args.limit.unwrap_or(u64::MAX) {
+        match turns.next_turn(&mut session.http).await? {
+            Some(NextTurn::Turn(turn)) => drawing.draw_turn(&turn, &heads, &mut app.out)?,
+            Some(NextTurn::Lost(gap)) => {
+                has_gaps = true;
                 let earlier = earlier_turn(&mut session.http, &gap).await?;
-                printer.lost(&gap, earlier.as_ref(), Some(&margin), &mut app.out)?;
-                continue;
+                drawing.draw_gap(&gap, earlier.as_ref(), &mut app.out)?;
             }
-        };
-        let Some(id) = id_of(&turn, "turn_id") else {
-            break;
-        };
-        let margin = graph.turn(id, id_of(&turn, "parent_turn_id"));
-        let names: Vec<String> = heads
-            .get(&id)
-            .into_iter()
-            .flatten()
-            .map(|id| format!("ctx:{id}"))
-            .collect();
-        printer.turn(
-            &ShownTurn {
-                turn: &turn,
-                heads: &names,
-            },
-            Some(&margin),
-            &mut app.out,
-        )?;
+            None => break,
+        }
     }
-    if is_whole {
-        Ok(())
-    } else {
-        Err(Unsound.into())
+    if has_gaps {
+        return Err(ProblemsReported.into());
+    }
+    Ok(())
+}
+
+/// The lines of the graph and the text beside them.
+struct Drawing {
+    graph: Graph,
+    printer: TurnPrinter,
+}
+
+impl Drawing {
+    fn draw_turn(&mut self, turn: &Value, heads: &Heads, out: &mut Output) -> Result<()> {
+        let Some(id) = turn_id_in(turn, "turn_id") else {
+            return Ok(());
+        };
+        let margin = self.graph.draw_turn(id, turn_id_in(turn, "parent_turn_id"));
+        let contexts = heads.get(&id).into_iter().flatten();
+        let names: Vec<String> = contexts.map(|context| format!("ctx:{context}")).collect();
+        let shown = ShownTurn {
+            turn,
+            heads: &names,
+        };
+        self.printer.print_turn(&shown, Some(&margin), out)
+    }
+
+    fn draw_gap(&mut self, gap: &Gap, earlier: Option<&Value>, out: &mut Output) -> Result<()> {
+        let margin = self.graph.draw_turn(gap.turn, gap.earlier);
+        self.printer.print_gap(gap, earlier, Some(&margin), out)
     }
 }
 
@@ -78,8 +90,8 @@ type Heads = BTreeMap<TurnId, BTreeSet<ContextId>>;
 
 async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> Result<Heads> {
     let mut heads = Heads::new();
-    let root = root_of(client, context).await?;
-    let listed = ctx::fetch_contexts(http, None, Worlds::Listed, CONTEXTS_MAX).await?;
+    let root = fetch_root(client, context).await?;
+    let listed = ctx::fetch_contexts(http, None, WorldContexts::Listed, CONTEXTS_MAX).await?;
     if listed.is_cut {
         eprintln!(
             "only the newest {CONTEXTS_MAX} contexts are looked at: older branches are not drawn"
@@ -88,11 +100,12 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
     for other in listed.contexts {
         let (Ok(id), Some(head)) = (
             text_of(&other, "context_id").parse(),
-            id_of(&other, "head_turn_id"),
+            turn_id_in(&other, "head_turn_id"),
         ) else {
             continue;
         };
-        if id == context || (root.is_some() && root_of(client, id).await? == root) {
+        // A context without a readable root shares history with no other, but is drawn itself.
+        if id == context || (root.is_some() && fetch_root(client, id).await? == root) {
             heads.entry(head).or_default().insert(id);
         }
     }
@@ -101,7 +114,7 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
 
 /// The first turn on a context's path; none for an empty context, or if it cannot be reached
 /// because history breaks off.
-async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> {
+async fn fetch_root(client: &Client, context: ContextId) -> Result<Option<TurnId>> {
     let get = GetRange {
         context,
         start_depth: 0,
@@ -115,29 +128,29 @@ async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> 
     }
 }
 
-fn id_of(value: &Value, name: &str) -> Option<TurnId> {
+fn turn_id_in(value: &Value, name: &str) -> Option<TurnId> {
     text_of(value, name).parse().ok()
 }
 
 /// What comes next in the drawing.
-enum Next {
+enum NextTurn {
     Turn(Value),
-    /// This one is gone.
+    /// The turn was lost to damage.
     Lost(Gap),
 }
 
 /// The turns below some heads, newest first, each once.
-struct Turns {
+struct TurnsBelowHeads {
     /// Turns to show, with a context through which they can be reached.
     waiting: BTreeMap<TurnId, ContextId>,
     fetched: HashMap<TurnId, Value>,
-    /// Lost turns that were met, with what is known about them.
+    /// Lost turns that some page ran into, with all that is known about them.
     gaps: HashMap<TurnId, Gap>,
-    view: View,
+    view: PageView,
 }
 
-impl Turns {
-    fn new(heads: &Heads, view: View) -> Self {
+impl TurnsBelowHeads {
+    fn new(heads: &Heads, view: PageView) -> Self {
         let waiting = heads
             .iter()
             .filter_map(|(turn, contexts)| Some((*turn, *contexts.first()?)));
@@ -149,46 +162,47 @@ impl Turns {
         }
     }
 
-    async fn next(&mut self, http: &mut Http) -> Result<Option<Next>> {
+    async fn next_turn(&mut self, http: &mut Http) -> Result<Option<NextTurn>> {
         let Some((id, context)) = self.waiting.pop_last() else {
             return Ok(None);
         };
         if !self.fetched.contains_key(&id)
-            && let Some(gap) = self.fetch(http, id, context).await?
+            && let Some(gap) = self.fetch_head(http, id, context).await?
         {
+            // A page may have told more about the gap than the request for the turn itself.
             let gap = self.gaps.get(&id).copied().unwrap_or(gap);
             self.waiting
                 .extend(gap.earlier.map(|earlier| (earlier, context)));
-            return Ok(Some(Next::Lost(gap)));
+            return Ok(Some(NextTurn::Lost(gap)));
         }
         let Some(turn) = self.fetched.remove(&id) else {
             return Ok(None);
         };
-        if let Some(parent) = id_of(&turn, "parent_turn_id") {
+        if let Some(parent) = turn_id_in(&turn, "parent_turn_id") {
             self.waiting.entry(parent).or_insert(context);
             if !self.fetched.contains_key(&parent) {
                 self.fetch_before(http, id, context).await?;
             }
         }
-        Ok(Some(Next::Turn(turn)))
+        Ok(Some(NextTurn::Turn(turn)))
     }
 
-    /// A head and what is before it, or that it is lost. The head may have moved since it was
-    /// listed.
-    async fn fetch(
+    /// Fetches a head and the turns before it. Returns a gap if the head itself is lost.
+    async fn fetch_head(
         &mut self,
         http: &mut Http,
         id: TurnId,
         context: ContextId,
     ) -> Result<Option<Gap>> {
-        let newest = page(http, self.view, &context.to_string(), None, PAGE_TURNS).await;
+        let newest = fetch_page(http, self.view, &context.to_string(), None, PAGE_TURNS).await;
         self.keep_page(newest)?;
+        // The head may have moved since it was listed; then the page ends with another turn.
         if self.fetched.contains_key(&id) {
             return Ok(None);
         }
         match fetch_turn(http, &id.to_string()).await {
-            Ok(turn) => self.keep(vec![turn]),
-            Err(error) => return Refused::lost_turn(&error).map(Some).ok_or(error),
+            Ok(turn) => self.keep_turns(vec![turn]),
+            Err(error) => return HttpRefusal::lost_turn(&error).map(Some).ok_or(error),
         }
         Ok(None)
     }
@@ -199,7 +213,7 @@ impl Turns {
         id: TurnId,
         context: ContextId,
     ) -> Result<()> {
-        let older = page(
+        let older = fetch_page(
             http,
             self.view,
             &context.to_string(),
@@ -210,12 +224,13 @@ impl Turns {
         self.keep_page(older)
     }
 
-    /// Keeps a page; where one would begin with a lost turn, that is found when its turn comes.
+    /// Keeps the turns of a page. A page that runs into a lost turn fails as a whole; the gap is
+    /// remembered and drawn when the walk arrives there.
     fn keep_page(&mut self, page: Result<Page>) -> Result<()> {
         match page {
-            Ok(page) => self.keep(page.turns),
+            Ok(page) => self.keep_turns(page.turns),
             Err(error) => {
-                let gap = Refused::lost_turn(&error).ok_or(error)?;
+                let gap = HttpRefusal::lost_turn(&error).ok_or(error)?;
                 let known = self.gaps.entry(gap.turn).or_insert(gap);
                 known.earlier = known.earlier.or(gap.earlier);
                 known.depth = known.depth.or(gap.depth);
@@ -224,10 +239,10 @@ impl Turns {
         Ok(())
     }
 
-    fn keep(&mut self, turns: Vec<Value>) {
+    fn keep_turns(&mut self, turns: Vec<Value>) {
         let turns = turns
             .into_iter()
-            .filter_map(|turn| Some((id_of(&turn, "turn_id")?, turn)));
+            .filter_map(|turn| Some((turn_id_in(&turn, "turn_id")?, turn)));
         self.fetched.extend(turns);
     }
 }

@@ -1,7 +1,7 @@
 //! Messages from standard input, one a line.
 //!
-//! A line over the limit is not kept. It is read to its end, so that the next message is found, and
-//! its request id is picked out on the way, so that the caller learns which request failed.
+//! A line over the limit is not stored. It is still read to its end, because the next message starts
+//! there, and its request id is extracted, so the caller learns which request failed.
 
 use std::io::{BufRead, Read};
 
@@ -18,7 +18,7 @@ const LINES_MAX: usize = 1;
 
 /// A line of standard input.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// A message, perhaps.
     Message(Vec<u8>),
     /// One that is longer than [`MESSAGE_BYTES_MAX`].
@@ -31,7 +31,7 @@ pub(super) enum Line {
 /// Reads standard input on a thread of its own; the channel closes at its end.
 ///
 /// The thread is not joined: nothing can end a read of standard input that has begun.
-pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
+pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
     let read = move || {
         let mut input = std::io::stdin().lock();
@@ -40,6 +40,7 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
             .transpose()
         {
             let failed = line.is_err();
+            // Nobody receives any more, or the input is broken: both end the thread.
             if sender.blocking_send(line).is_err() || failed {
                 return;
             }
@@ -52,8 +53,9 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
 }
 
 /// The next line; none at the end.
-fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
+fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<InputLine>> {
     let mut line = Vec::new();
+    // One byte more than allowed, so that a line of exactly the limit is still a message.
     let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
     let read = input
         .by_ref()
@@ -63,7 +65,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
         return Ok(None);
     }
     if line.len() <= MESSAGE_BYTES_MAX {
-        return Ok(Some(Line::Message(line)));
+        return Ok(Some(InputLine::Message(line)));
     }
     let mut ids = IdFinder::default();
     ids.feed(&line);
@@ -77,11 +79,13 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
         ids.feed(&line);
         ended = read == 0 || line.ends_with(b"\n");
     }
-    Ok(Some(Line::TooLong { id: ids.found() }))
+    Ok(Some(InputLine::TooLong { id: ids.found_id() }))
 }
 
-/// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in
-/// it.
+/// Finds the value of the top-level key `id` in a JSON object that arrives in pieces.
+///
+/// Example: `{"params":{"id":1},"id":7}`. Inside `params` the depth is 2, so the first `id` does not
+/// count. The second is a key at depth 1, and the bytes up to the next `,` or `}` are its value.
 #[derive(Debug, Default)]
 struct IdFinder {
     depth: usize,
@@ -96,7 +100,7 @@ struct IdFinder {
 impl IdFinder {
     fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.keep(byte);
+            self.keep_byte(byte);
             if self.in_string {
                 self.read_in_string(byte);
             } else {
@@ -128,8 +132,8 @@ impl IdFinder {
         }
     }
 
-    /// Keeps what is a key of the top level, or the value of `id`.
-    fn keep(&mut self, byte: u8) {
+    /// Stores a byte of a top-level key, or of the value of `id`.
+    fn keep_byte(&mut self, byte: u8) {
         let is_mark = !self.in_string && matches!(byte, b'{' | b'}' | b':' | b',' | b'\r' | b'\n');
         if self.depth != 1 || is_mark {
             return;
@@ -148,7 +152,7 @@ impl IdFinder {
         }
     }
 
-    fn found(&self) -> Option<Value> {
+    fn found_id(&self) -> Option<Value> {
         let value: Value = serde_json::from_slice(&self.value).ok()?;
         (value.is_string() || value.is_number()).then_some(value)
     }
@@ -195,12 +199,12 @@ mod tests {
             let mut input = text.as_bytes();
             assert_eq!(
                 read_line(&mut input).unwrap(),
-                Some(Line::TooLong { id }),
+                Some(InputLine::TooLong { id }),
                 "{before}…{after}"
             );
             assert_eq!(
                 read_line(&mut input).unwrap(),
-                Some(Line::Message(b"{}\n".to_vec()))
+                Some(InputLine::Message(b"{}\n".to_vec()))
             );
             assert_eq!(read_line(&mut input).unwrap(), None);
         }
@@ -211,7 +215,7 @@ mod tests {
         let text = "x".repeat(MESSAGE_BYTES_MAX);
         assert_eq!(
             read_line(&mut text.as_bytes()).unwrap(),
-            Some(Line::Message(text.into_bytes()))
+            Some(InputLine::Message(text.into_bytes()))
         );
     }
 }

@@ -1,8 +1,8 @@
-//! What the bridge must know of a message before it hands it over.
+//! What the bridge must know about a message before it sends it.
 //!
-//! A write without a `request_id` gets one here: the ledger carries out one request of an id, so a
-//! message whose answer was lost can be sent again. Nothing else in a message is changed, and one
-//! that cannot be read strictly is handed over as it came, for the server to refuse.
+//! A write without a `request_id` gets one here. The ledger executes an id once, so a message whose
+//! answer was lost can be sent again. Nothing else in a message is changed. A message that is not
+//! strict JSON is sent as it is, and the server refuses it.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -40,12 +40,12 @@ pub(super) struct Message {
 
 impl Message {
     /// A line as a message; a write has an id of its own afterwards.
-    pub(super) fn read(line: Vec<u8>) -> Result<Self> {
+    pub(super) fn from_line(line: Vec<u8>) -> Result<Self> {
         let mut message = Self {
             value: strict::parse(&line).ok(),
             bytes: line,
         };
-        if message.tool() == Some(WRITING_TOOL) && message.write_id().is_none() {
+        if message.tool_name() == Some(WRITING_TOOL) && message.write_id().is_none() {
             message.give_write_id()?;
         }
         Ok(message)
@@ -62,7 +62,7 @@ impl Message {
         let Some(arguments) = arguments.as_object_mut() else {
             return Ok(());
         };
-        // An id that is no text is the caller's mistake, and the server's to refuse.
+        // The server refuses an id that is not a text, so it is left as it is.
         if arguments.get("request_id").is_none_or(Value::is_null) {
             let id = format!("bridge-{}", hex::encode(random_bytes()?));
             arguments.insert("request_id".to_owned(), id.into());
@@ -81,7 +81,7 @@ impl Message {
     }
 
     /// The request that a notification cancels.
-    pub(super) fn cancelled(&self) -> Option<&Value> {
+    pub(super) fn cancelled_request(&self) -> Option<&Value> {
         let is_cancellation = self.method() == Some("notifications/cancelled");
         self.value
             .as_ref()
@@ -93,7 +93,7 @@ impl Message {
         self.text_at("/method")
     }
 
-    fn tool(&self) -> Option<&str> {
+    fn tool_name(&self) -> Option<&str> {
         self.method().filter(|method| *method == "tools/call")?;
         self.text_at("/params/name")
     }
@@ -115,14 +115,16 @@ impl Message {
             .as_ref()
             .and_then(|value| value.pointer("/params/arguments/wait_seconds"));
         self.opens_a_stream()
-            || (self.tool() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
+            || (self.tool_name() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
     }
 
     /// Whether it may be sent again though it may have been carried out.
     pub(super) fn may_be_repeated(&self) -> bool {
-        match (self.method(), self.tool()) {
+        match (self.method(), self.tool_name()) {
+            // A message without a method is a response, which changes nothing.
             (None, _) => self.value.is_some(),
             (Some("tools/call"), Some(WRITING_TOOL)) => self.write_id().is_some(),
+            // A tool that this version does not know may write, so it is sent once.
             (Some("tools/call"), tool) => tool.is_some_and(|tool| READING_TOOLS.contains(&tool)),
             (Some(_), _) => true,
         }
@@ -130,17 +132,17 @@ impl Message {
 
     /// The request that hands it over. The newest revision wants headers that say what is in the
     /// body.
-    pub(super) fn call(&self) -> Call {
+    pub(super) fn to_call(&self) -> Call {
         let mut call = Call::post_bytes("/mcp", self.bytes.clone())
             .header("accept", "application/json, text/event-stream");
         let Some(revision) = self
             .text_at(REVISION_POINTER)
-            .filter(|revision| is_plain(revision))
+            .filter(|revision| is_plain_header(revision))
         else {
             return call;
         };
         call = call.header("mcp-protocol-version", revision);
-        if let Some(method) = self.method().filter(|method| is_plain(method)) {
+        if let Some(method) = self.method().filter(|method| is_plain_header(method)) {
             call = call.header("mcp-method", method);
         }
         match self
@@ -153,7 +155,7 @@ impl Message {
     }
 }
 
-fn is_plain(text: &str) -> bool {
+fn is_plain_header(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| PLAIN_HEADER.contains(&byte))
 }
 
@@ -161,7 +163,7 @@ fn is_plain(text: &str) -> bool {
 fn header_text(text: &str) -> String {
     use base64::Engine as _;
     let is_marked = text.starts_with("=?base64?") && text.ends_with("?=");
-    if is_plain(text) && !is_marked {
+    if is_plain_header(text) && !is_marked {
         return text.to_owned();
     }
     format!(
@@ -178,7 +180,7 @@ mod tests {
         let params = json!({ "name": name, "arguments": arguments });
         let message =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        Message::read(message.to_string().into_bytes()).unwrap()
+        Message::from_line(message.to_string().into_bytes()).unwrap()
     }
 
     #[test]
@@ -210,12 +212,12 @@ mod tests {
         );
         let twice =
             br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"ledger_write"}}"#;
-        assert_eq!(Message::read(twice.to_vec()).unwrap().bytes, twice);
+        assert_eq!(Message::from_line(twice.to_vec()).unwrap().bytes, twice);
     }
 
     #[test]
     fn only_a_tool_that_is_not_known_to_read_is_never_sent_twice() {
-        let read = |value: &Value| Message::read(value.to_string().into_bytes()).unwrap();
+        let read = |value: &Value| Message::from_line(value.to_string().into_bytes()).unwrap();
         for (message, expect) in [
             (
                 read(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })),
@@ -241,7 +243,7 @@ mod tests {
             ),
             (call("some_other_tool", &json!({})), false),
             (read(&json!({ "method": "tools/call" })), false),
-            (Message::read(b"{".to_vec()).unwrap(), false),
+            (Message::from_line(b"{".to_vec()).unwrap(), false),
         ] {
             assert_eq!(message.may_be_repeated(), expect, "{message:?}");
         }

@@ -1,12 +1,12 @@
-//! Which keys mean that a watcher wants to leave: q and Ctrl-C.
+//! Recognises the keys by which a watcher leaves: q and Ctrl-C.
 //!
-//! What comes from the keyboard also holds the terminal's answers to the watched program's queries,
-//! mouse reports and pastes, whose letters are no keys. So the bytes are read as sequences, which
-//! may be cut anywhere.
+//! The keyboard's bytes also contain the terminal's answers to the watched program's queries, mouse
+//! reports and pastes. Their letters are not keys. So the bytes are parsed as control sequences,
+//! which may be cut anywhere.
 
-/// Where the reading stands.
+/// The parser's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum ParserState {
     #[default]
     Ground,
     /// Behind an escape.
@@ -24,65 +24,68 @@ const SEQUENCE_BYTES_MAX: usize = 64;
 
 /// Reads what is typed.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
-    at: At,
+pub(super) struct KeyReader {
+    state: ParserState,
     /// The control sequence so far, without its beginning.
     sequence: Vec<u8>,
     /// Between the marks of a bracketed paste.
     pasting: bool,
 }
 
-impl Keys {
+impl KeyReader {
     /// Reads typed bytes, and says whether q or Ctrl-C was pressed.
     pub(super) fn want_to_leave(&mut self, typed: &[u8]) -> bool {
         let mut leaves = false;
         for byte in typed {
-            leaves |= self.takes_leave(*byte);
+            leaves |= self.read_byte(*byte);
         }
         leaves
     }
 
-    fn takes_leave(&mut self, byte: u8) -> bool {
-        match (self.at, byte) {
-            (At::String, 0x1b) => self.at = At::StringEscape,
-            (At::String, 0x07) | (At::StringEscape, b'\\') => self.at = At::Ground,
-            (At::String, _) => {}
-            (_, 0x1b) => self.at = At::Escape,
-            (At::StringEscape, _) | (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => {
-                self.at = At::String;
+    fn read_byte(&mut self, byte: u8) -> bool {
+        match (self.state, byte) {
+            (ParserState::String, 0x1b) => self.state = ParserState::StringEscape,
+            (ParserState::String, 0x07) | (ParserState::StringEscape, b'\\') => {
+                self.state = ParserState::Ground
             }
-            (At::Escape, b'[') => {
+            (ParserState::String, _) => {}
+            (_, 0x1b) => self.state = ParserState::Escape,
+            (ParserState::StringEscape, _)
+            | (ParserState::Escape, b']' | b'P' | b'_' | b'^' | b'X') => {
+                self.state = ParserState::String;
+            }
+            (ParserState::Escape, b'[') => {
                 self.sequence.clear();
-                self.at = At::Control;
+                self.state = ParserState::Control;
             }
-            (At::Control, 0x40..=0x7e) => {
-                self.at = At::Ground;
-                return self.ends_with(byte);
+            (ParserState::Control, 0x40..=0x7e) => {
+                self.state = ParserState::Ground;
+                return self.finish_sequence(byte);
             }
-            (At::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => {
+            (ParserState::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => {
                 self.sequence.push(byte);
             }
             // A sequence that is too long, or a key with Alt.
-            (At::Control | At::Escape, _) => self.at = At::Ground,
-            (At::Ground, 0x03 | b'q' | b'Q') => return !self.pasting,
-            (At::Ground, _) => {}
+            (ParserState::Control | ParserState::Escape, _) => self.state = ParserState::Ground,
+            (ParserState::Ground, 0x03 | b'q' | b'Q') => return !self.pasting,
+            (ParserState::Ground, _) => {}
         }
         false
     }
 
-    /// A control sequence is whole: a paste begins or ends, or it is a key in one of its long
-    /// forms.
-    fn ends_with(&mut self, last: u8) -> bool {
+    /// Handles a complete control sequence: the start or end of a paste, or a key in one of its long
+    /// forms. Returns whether the key leaves.
+    fn finish_sequence(&mut self, last: u8) -> bool {
         let sequence = String::from_utf8_lossy(&self.sequence).into_owned();
         match (sequence.as_str(), last) {
             ("200", b'~') => self.pasting = true,
             ("201", b'~') => self.pasting = false,
             // kitty: `code;modifiers:event u`; the third event is the key's release.
-            (_, b'u') => return is_key(&sequence.split(';').collect::<Vec<_>>()),
+            (_, b'u') => return is_leave_key(&sequence.split(';').collect::<Vec<_>>()),
             // xterm: `27;modifiers;code ~`.
             (_, b'~') => {
                 if let ["27", modifiers, code] = sequence.split(';').collect::<Vec<_>>()[..] {
-                    return is_key(&[code, modifiers]);
+                    return is_leave_key(&[code, modifiers]);
                 }
             }
             _ => {}
@@ -92,7 +95,7 @@ impl Keys {
 }
 
 /// Whether a key's code and modifiers are those of q or Ctrl-C.
-fn is_key(parts: &[&str]) -> bool {
+fn is_leave_key(parts: &[&str]) -> bool {
     const CTRL: u32 = 4;
     const SHIFT_AND_LOCKS: u32 = 1 | 64 | 128;
     let code = parts.first().and_then(|part| part.split(':').next());
@@ -142,12 +145,12 @@ mod tests {
             (b"\x1b[200~quit\x1b[201~q", true),
         ] {
             assert_eq!(
-                Keys::default().want_to_leave(typed),
+                KeyReader::default().want_to_leave(typed),
                 expect,
                 "{}",
                 typed.escape_ascii()
             );
-            let mut bytewise = Keys::default();
+            let mut bytewise = KeyReader::default();
             let leaves = typed.iter().any(|byte| bytewise.want_to_leave(&[*byte]));
             assert_eq!(leaves, expect, "cut everywhere: {}", typed.escape_ascii());
         }

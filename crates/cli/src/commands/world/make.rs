@@ -1,15 +1,16 @@
-//! Worlds: made, listed, shown and forked.
+//! `turnkeep world new`, `list`, `show` and `fork`.
 
 use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::answer::{is_true, list_at, text_at, text_of};
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{entries, path};
+use crate::ledger::world_path;
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::{date_text, text_of};
+use crate::render::turn::date_text;
 
 /// Make a world
 #[derive(Debug, clap::Args)]
@@ -17,11 +18,11 @@ use crate::render::turn::{date_text, text_of};
   turnkeep world new payments --person PLANNER --person CODER
   turnkeep world new story --profile narrative
   turnkeep world new play --profile narrative --writer \"cmd: ./writer.py\"")]
-pub(crate) struct NewArgs {
+pub(crate) struct WorldNewArgs {
     /// Its name
     world: String,
-    /// workspace: time is the clock's, only those who were added are persons; narrative: time moves
-    /// by a second a beat, whoever is named is a person
+    /// workspace: time is the real time, and only added persons exist; narrative: each beat takes a
+    /// second, and whoever is named becomes a person
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated
@@ -50,14 +51,14 @@ enum Profile {
 #[command(after_help = "Examples:
   turnkeep world list
   turnkeep world list --json | jq -r .world_id")]
-pub(crate) struct ListArgs {}
+pub(crate) struct WorldListArgs {}
 
 /// Show a world
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world show payments
   turnkeep world show payments --json | jq .persons")]
-pub(crate) struct ShowArgs {
+pub(crate) struct WorldShowArgs {
     /// The world
     world: String,
 }
@@ -67,7 +68,7 @@ pub(crate) struct ShowArgs {
 #[command(after_help = "Examples:
   turnkeep world fork payments payments-2
   turnkeep world fork payments what-if --at 2026-11-15T09:00:00Z")]
-pub(crate) struct ForkArgs {
+pub(crate) struct WorldForkArgs {
     /// The world
     world: String,
     /// The new one's name
@@ -77,12 +78,17 @@ pub(crate) struct ForkArgs {
     at: Option<String>,
 }
 
-pub(super) async fn new(http: &mut Http, args: &NewArgs, app: &mut App) -> Result<()> {
+pub(super) async fn run_world_new(
+    http: &mut Http,
+    args: &WorldNewArgs,
+    app: &mut App,
+) -> Result<()> {
     let persons: Vec<_> = args
         .persons
         .iter()
         .map(|person| json!({ "person_id": person }))
         .collect();
+    // The wire form is in capitals, the flag in lower case.
     let profile = if args.profile == Profile::Narrative {
         "NARRATIVE"
     } else {
@@ -97,64 +103,71 @@ pub(super) async fn new(http: &mut Http, args: &NewArgs, app: &mut App) -> Resul
         "writer": args.writer,
     });
     let world = http.json(Call::post("/v1/worlds", &body)).await?;
-    made(&world, app)
+    print_made(&world, app)
 }
 
-pub(super) async fn fork(http: &mut Http, args: &ForkArgs, app: &mut App) -> Result<()> {
+pub(super) async fn run_world_fork(
+    http: &mut Http,
+    args: &WorldForkArgs,
+    app: &mut App,
+) -> Result<()> {
     let body = json!({ "world_id": args.new, "at": args.at });
     let world = http
-        .json(Call::post(path(&args.world, "/fork"), &body))
+        .json(Call::post(world_path(&args.world, "/fork"), &body))
         .await?;
-    made(&world, app)?;
+    print_made(&world, app)?;
     if args.at.is_some() {
+        // A time before the first entry is a likely mistake, and the fork itself succeeds.
         let page = http
-            .json(Call::get(path(&args.new, "/stream")).query("limit", 1))
+            .json(Call::get(world_path(&args.new, "/stream")).query("limit", 1))
             .await;
-        if page.is_ok_and(|page| entries(&page, "/stream/entries").is_empty()) {
+        if page.is_ok_and(|page| list_at(&page, "/stream/entries").is_empty()) {
             eprintln!("note: nothing that the operator may see is from before then");
         }
     }
     Ok(())
 }
 
-fn made(world: &Value, app: &mut App) -> Result<()> {
+fn print_made(world: &Value, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(world);
     }
     let name = app.out.paint(Style::Name, text_of(world, "world_id"));
-    let past = world
-        .pointer("/forked_from/world_id")
-        .and_then(Value::as_str);
-    app.out.line(past.map_or_else(
-        || format!("made {name}"),
-        |past| format!("made {name} from {past}"),
-    ))
+    let line = match text_at(world, "/forked_from/world_id") {
+        Some(past) => format!("made {name} from {past}"),
+        None => format!("made {name}"),
+    };
+    app.out.line(line)
 }
 
-pub(super) async fn list(http: &mut Http, _: &ListArgs, app: &mut App) -> Result<()> {
+pub(super) async fn run_world_list(
+    http: &mut Http,
+    _: &WorldListArgs,
+    app: &mut App,
+) -> Result<()> {
     let answer = http.json(Call::get("/v1/worlds")).await?;
-    let worlds = entries(&answer, "/worlds");
+    let worlds = list_at(&answer, "/worlds");
     if app.out.is_json() {
         return worlds.iter().try_for_each(|world| app.out.json(world));
     }
-    let rows: Vec<_> = worlds.iter().map(row).collect();
+    let rows: Vec<_> = worlds.iter().map(world_row).collect();
     app.out
         .table(&["WORLD", "PROFILE", "PEOPLE", "WRITER", "TIME"], &rows)
 }
 
-fn row(world: &Value) -> Vec<String> {
+fn world_row(world: &Value) -> Vec<String> {
     vec![
         text_of(world, "world_id").to_owned(),
         text_of(world, "profile").to_lowercase(),
-        entries(world, "/persons").len().to_string(),
+        list_at(world, "/persons").len().to_string(),
         printable(text_of(world, "writer")),
-        time(world),
+        time_text(world),
     ]
 }
 
-fn time(world: &Value) -> String {
+fn time_text(world: &Value) -> String {
     let clock = world.get("world_time").unwrap_or(&Value::Null);
-    let paused = if clock.get("paused").and_then(Value::as_bool) == Some(true) {
+    let paused = if is_true(clock, "paused") {
         ", paused"
     } else {
         ""
@@ -162,42 +175,43 @@ fn time(world: &Value) -> String {
     format!("{}{paused}", date_text(text_of(clock, "time")))
 }
 
-pub(super) async fn show(http: &mut Http, args: &ShowArgs, app: &mut App) -> Result<()> {
-    let world = http.json(Call::get(path(&args.world, ""))).await?;
+pub(super) async fn run_world_show(
+    http: &mut Http,
+    args: &WorldShowArgs,
+    app: &mut App,
+) -> Result<()> {
+    let world = http.json(Call::get(world_path(&args.world, ""))).await?;
     if app.out.is_json() {
         return app.out.json(&world);
     }
-    let people: Vec<_> = entries(&world, "/persons")
+    app.out.pairs(&world_pairs(&world))
+}
+
+fn world_pairs(world: &Value) -> Vec<(&'static str, String)> {
+    let people: Vec<_> = list_at(world, "/persons")
         .iter()
         .map(|person| text_of(person, "person_id"))
         .collect();
+    let time = format!("{} ({})", time_text(world), text_of(world, "timezone"));
     let mut pairs = vec![
-        ("World", text_of(&world, "world_id").to_owned()),
-        ("Profile", text_of(&world, "profile").to_lowercase()),
-        ("Clock", text_of(&world, "clock").to_lowercase()),
-        ("Registry", text_of(&world, "registry").to_lowercase()),
-        (
-            "Time",
-            format!("{} ({})", time(&world), text_of(&world, "timezone")),
-        ),
-        ("Operator", printable(text_of(&world, "operator_label"))),
-        ("Writer", printable(text_of(&world, "writer"))),
+        ("World", text_of(world, "world_id").to_owned()),
+        ("Profile", text_of(world, "profile").to_lowercase()),
+        ("Clock", text_of(world, "clock").to_lowercase()),
+        ("Registry", text_of(world, "registry").to_lowercase()),
+        ("Time", time),
+        ("Operator", printable(text_of(world, "operator_label"))),
+        ("Writer", printable(text_of(world, "writer"))),
         ("People", people.join(", ")),
     ];
-    if let Some(past) = world
-        .pointer("/forked_from/world_id")
-        .and_then(Value::as_str)
-    {
-        pairs.push(("Forked from", past.to_owned()));
-    }
-    if let Some(anew) = rehydrations(&world) {
-        pairs.push(("Rehydrations", anew));
-    }
-    app.out.pairs(&pairs)
+    let forked_from = text_at(world, "/forked_from/world_id");
+    pairs.extend(forked_from.map(|past| ("Forked from", past)));
+    pairs.extend(rehydrations_text(world).map(|text| ("Rehydrations", text)));
+    pairs
 }
 
-/// How often the attached writer was full, and what the last one that began anew was told.
-fn rehydrations(world: &Value) -> Option<String> {
+/// How often the attached writer was restarted because its context was full, and how much of the
+/// history the last restart carried over.
+fn rehydrations_text(world: &Value) -> Option<String> {
     let number = |path: &str| {
         world
             .pointer(&format!("/rehydrations/{path}"))

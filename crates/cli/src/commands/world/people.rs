@@ -1,15 +1,15 @@
-//! The people of a world.
+//! `turnkeep world person`: adds people to a world and lists them.
 
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use crate::answer::{is_true, list_at, text_of};
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{entries, path};
+use crate::ledger::world_path;
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::text_of;
 
 /// Add people to a world, or list them
 #[derive(Debug, clap::Args)]
@@ -17,24 +17,24 @@ use crate::render::turn::text_of;
   turnkeep world person payments add REVIEWER --label \"The reviewer\" --alias Rev
   turnkeep world person payments add MARY --human
   turnkeep world person payments list")]
-pub(crate) struct Args {
+pub(crate) struct WorldPersonArgs {
     /// The world
     world: String,
     #[command(subcommand)]
-    what: What,
+    command: PersonCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    Add(AddArgs),
-    List(ListArgs),
+enum PersonCommand {
+    Add(PersonAddArgs),
+    List(PersonListArgs),
 }
 
-/// Add a person, or describe one anew
+/// Add a person, or change one
 ///
-/// What is not said of somebody who is there stays as it is.
+/// An option that is not given leaves an existing person as it is.
 #[derive(Debug, clap::Args)]
-struct AddArgs {
+struct PersonAddArgs {
     /// Who: letters, digits, `_`, `.` and `-`
     person: String,
     /// What people see
@@ -55,61 +55,73 @@ struct AddArgs {
     not_human: bool,
 }
 
-/// List those who were added
+/// List the added persons
 #[derive(Debug, clap::Args)]
-struct ListArgs {}
+struct PersonListArgs {}
 
-pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
-    match &args.what {
-        What::Add(add) => self::add(http, &args.world, add, app).await,
-        What::List(_) => list(http, &args.world, app).await,
+pub(super) async fn run_world_person(
+    http: &mut Http,
+    args: &WorldPersonArgs,
+    app: &mut App,
+) -> Result<()> {
+    match &args.command {
+        PersonCommand::Add(add) => add_person(http, &args.world, add, app).await,
+        PersonCommand::List(_) => list_persons(http, &args.world, app).await,
     }
 }
 
-async fn add(http: &mut Http, world: &str, args: &AddArgs, app: &mut App) -> Result<()> {
+async fn add_person(
+    http: &mut Http,
+    world: &str,
+    args: &PersonAddArgs,
+    app: &mut App,
+) -> Result<()> {
     let body = json!({
         "person_id": args.person,
         "display_label": args.label,
+        // A missing field keeps what the world has. An empty list would delete the aliases.
         "aliases": Some(&args.aliases).filter(|aliases| !aliases.is_empty()),
         "identity": args.identity,
         "human": if args.human { Some(true) } else { args.not_human.then_some(false) },
     });
     let person = http
-        .json(Call::post(path(world, "/persons"), &body))
+        .json(Call::post(world_path(world, "/persons"), &body))
         .await?;
     if app.out.is_json() {
         return app.out.json(&person);
     }
     let name = app.out.paint(Style::Name, text_of(&person, "person_id"));
-    let is_human = person.get("human").and_then(Value::as_bool) == Some(true);
+    let is_human = is_true(&person, "human");
     let human = if is_human { ", a human" } else { "" };
     app.out
         .line(format!("{} has {name}{human}", printable(world)))
 }
 
-async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
-    let answer = http.json(Call::get(path(world, "/persons"))).await?;
-    let persons = entries(&answer, "/persons");
+async fn list_persons(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
+    let answer = http.json(Call::get(world_path(world, "/persons"))).await?;
+    let persons = list_at(&answer, "/persons");
     if app.out.is_json() {
         return persons.iter().try_for_each(|person| app.out.json(person));
     }
-    let row = |person: &Value| {
-        let aliases: Vec<_> = entries(person, "/aliases")
-            .iter()
-            .filter_map(Value::as_str)
-            .map(printable)
-            .collect();
-        let human = person
-            .get("human")
-            .and_then(Value::as_bool)
-            .unwrap_or_default();
-        vec![
-            text_of(person, "person_id").to_owned(),
-            printable(text_of(person, "display_label")),
-            aliases.join(", "),
-            if human { "human" } else { "" }.to_owned(),
-        ]
-    };
-    let rows: Vec<_> = persons.iter().map(row).collect();
+    let rows: Vec<_> = persons.iter().map(person_row).collect();
     app.out.table(&["PERSON", "LABEL", "ALIASES", ""], &rows)
+}
+
+fn person_row(person: &Value) -> Vec<String> {
+    let aliases: Vec<_> = list_at(person, "/aliases")
+        .iter()
+        .filter_map(Value::as_str)
+        .map(printable)
+        .collect();
+    let human = if is_true(person, "human") {
+        "human"
+    } else {
+        ""
+    };
+    vec![
+        text_of(person, "person_id").to_owned(),
+        printable(text_of(person, "display_label")),
+        aliases.join(", "),
+        human.to_owned(),
+    ]
 }

@@ -1,16 +1,17 @@
-//! Who knew what, what was done, and everything at once.
+//! `turnkeep world knew`, `audit` and `export`: who could see what, what was done, and every entry.
 
 use anyhow::Result;
 use serde_json::Value;
 
+use crate::answer::{list_at, number_of, text_at, text_of};
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{Cast, OPERATOR, entries, path, print_entry};
+use crate::ledger::{Cast, OPERATOR, print_entry, world_path};
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::{date_text, text_of};
+use crate::render::turn::date_text;
 
-/// The most entries that the server shows of what somebody knew.
+/// The most entries of a view that the server returns.
 const KNEW_MAX: usize = 500;
 
 /// Show what a person could see, and what somebody else could see instead
@@ -23,10 +24,10 @@ const KNEW_MAX: usize = 500;
   turnkeep world knew payments CODER
   turnkeep world knew payments CODER --at 2026-11-15T09:00:00Z
   turnkeep world knew payments CODER --vs PLANNER")]
-pub(crate) struct KnewArgs {
+pub(crate) struct WorldKnewArgs {
     /// The world
     world: String,
-    /// Who; the operator by label, or as GEORGE
+    /// The person; the operator by label, or as GEORGE
     person: String,
     /// When: a time, or a cursor of that person's [default: now]
     #[arg(long, value_name = "TIME|CURSOR")]
@@ -34,7 +35,7 @@ pub(crate) struct KnewArgs {
     /// Compared with whom
     #[arg(long, value_name = "PERSON")]
     vs: Option<String>,
-    /// At most so many entries, the newest
+    /// At most this many entries, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 }
@@ -44,7 +45,7 @@ pub(crate) struct KnewArgs {
 #[command(after_help = "Examples:
   turnkeep world audit payments
   turnkeep world audit payments --json | jq 'select(.what == \"acting-as\")'")]
-pub(crate) struct AuditArgs {
+pub(crate) struct WorldAuditArgs {
     /// The world
     world: String,
 }
@@ -53,67 +54,81 @@ pub(crate) struct AuditArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world export payments > payments.jsonl")]
-pub(crate) struct ExportArgs {
+pub(crate) struct WorldExportArgs {
     /// The world
     world: String,
 }
 
-pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Result<()> {
-    let cast = Cast::of(http, &args.world).await?;
-    let id = cast.resolve(&args.person)?;
-    let vs = args.vs.as_ref().map(|vs| cast.resolve(vs)).transpose()?;
+pub(super) async fn run_world_knew(
+    http: &mut Http,
+    args: &WorldKnewArgs,
+    app: &mut App,
+) -> Result<()> {
+    let cast = Cast::load(http, &args.world).await?;
+    let id = cast.resolve_name(&args.person)?;
+    let vs = match &args.vs {
+        Some(vs) => Some(cast.resolve_name(vs)?),
+        None => None,
+    };
     let person = turnkeep_wire::percent_encode(&id);
-    let mut call = Call::get(path(&args.world, &format!("/views/{person}")));
-    call = call.query("limit", args.limit.max(1));
-    // What a person could see itself it may ask without being the owner.
-    if !http.is_a_person() {
-        call = call.query("audit", 1);
-    }
-    for (name, value) in [("as_of", &args.at), ("vs", &vs)] {
-        if let Some(value) = value {
-            call = call.query(name, value);
-        }
-    }
+    // The owner reads past what the operator may see, which the server allows and records only if
+    // it is asked to. A person's token needs no such permission for that person's own view.
+    let audit = (!http.has_person_token()).then_some(1);
+    let call = Call::get(world_path(&args.world, &format!("/views/{person}")))
+        .query("limit", args.limit.max(1))
+        .query_if("audit", audit)
+        .query_if("as_of", args.at.as_ref())
+        .query_if("vs", vs.as_ref());
     let answer = http.json(call).await?;
     if app.out.is_json() {
         return app.out.json(&answer);
     }
     match &vs {
-        None => seen(&answer, &id, &cast, app)?,
-        Some(other) => difference(&answer, &id, other, &cast, app)?,
+        None => print_seen(&answer, &id, &cast, app)?,
+        Some(other) => print_difference(&answer, &id, other, &cast, app)?,
     }
-    if answer.get("complete").and_then(Value::as_bool) == Some(false) {
-        let more = args.limit.saturating_mul(2).clamp(2, KNEW_MAX);
-        let how = if args.limit < KNEW_MAX {
-            format!("-n {more}")
-        } else {
-            "--at TIME".to_owned()
-        };
-        app.out
-            .line(format!("only the newest are shown: {how} shows more"))?;
+    if answer.get("complete") == Some(&Value::Bool(false)) {
+        app.out.line(more_text(args.limit))?;
     }
     Ok(())
 }
 
-fn seen(answer: &Value, person: &str, cast: &Cast, app: &mut App) -> Result<()> {
-    let count = answer
-        .get("count")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
+/// How to see more than the newest entries: a higher limit as long as the server allows one, then
+/// an earlier time.
+fn more_text(limit: usize) -> String {
+    if limit < KNEW_MAX {
+        let more = limit.saturating_mul(2).clamp(2, KNEW_MAX);
+        format!("only the newest are shown: -n {more} shows more")
+    } else {
+        "only the newest are shown: --at TIME shows more".to_owned()
+    }
+}
+
+fn print_seen(answer: &Value, person: &str, cast: &Cast, app: &mut App) -> Result<()> {
+    let count = number_of(answer, "count");
     let noun = if count == 1 { "entry" } else { "entries" };
     app.out.line(format!(
         "{} could see {count} {noun}",
-        printable(cast.name(person))
+        printable(cast.display_name(person))
     ))?;
-    entries(answer, "/entries")
+    list_at(answer, "/entries")
         .iter()
         .try_for_each(|entry| print_entry(entry, cast, &mut app.out))
 }
 
-fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut App) -> Result<()> {
+fn print_difference(
+    answer: &Value,
+    person: &str,
+    other: &str,
+    cast: &Cast,
+    app: &mut App,
+) -> Result<()> {
     for (list, has, lacks) in [("/only_vs", other, person), ("/only_view", person, other)] {
-        let only = entries(answer, list);
-        let (has, lacks) = (printable(cast.name(has)), printable(cast.name(lacks)));
+        let only = list_at(answer, list);
+        let (has, lacks) = (
+            printable(cast.display_name(has)),
+            printable(cast.display_name(lacks)),
+        );
         if only.is_empty() {
             app.out
                 .line(format!("{has} could see nothing that {lacks} could not"))?;
@@ -127,22 +142,21 @@ fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut 
     Ok(())
 }
 
-pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> Result<()> {
-    let cast = Cast::of(http, &args.world).await?;
+pub(super) async fn run_world_audit(
+    http: &mut Http,
+    args: &WorldAuditArgs,
+    app: &mut App,
+) -> Result<()> {
+    let cast = Cast::load(http, &args.world).await?;
     let mut cursor: Option<String> = None;
     loop {
-        let mut call = Call::get(path(&args.world, "/audit/lines"));
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
+        let call =
+            Call::get(world_path(&args.world, "/audit/lines")).query_if("cursor", cursor.as_ref());
         let page = http.json(call).await?;
-        for line in entries(&page, "/lines") {
-            print_line(line, &cast, app)?;
+        for line in list_at(&page, "/lines") {
+            print_audit_line(line, &cast, app)?;
         }
-        cursor = page
-            .get("next_cursor")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        cursor = text_at(&page, "/next_cursor");
         if cursor.is_none() {
             return Ok(());
         }
@@ -152,14 +166,14 @@ pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> R
 /// How the audit names the owner, who is the operator.
 const OWNER_PRINCIPAL: &str = "owner";
 
-fn print_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
+fn print_audit_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(line);
     }
     let when = app.out.paint(Style::Faint, &date_text(text_of(line, "at")));
     let what = app.out.paint(Style::Name, text_of(line, "what"));
     let who = match text_of(line, "principal") {
-        OWNER_PRINCIPAL => cast.name(OPERATOR),
+        OWNER_PRINCIPAL => cast.display_name(OPERATOR),
         principal => principal,
     };
     let mut details = line.get("details").cloned().unwrap_or_default();
@@ -175,7 +189,10 @@ fn print_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
 fn name_operator(details: &mut Value, cast: &Cast) {
     match details {
         Value::String(text) => {
-            let parts: Vec<&str> = text.split('/').map(|part| cast.name(part)).collect();
+            let parts: Vec<&str> = text
+                .split('/')
+                .map(|part| cast.display_name(part))
+                .collect();
             *text = parts.join("/");
         }
         Value::Array(items) => items.iter_mut().for_each(|item| name_operator(item, cast)),
@@ -186,22 +203,22 @@ fn name_operator(details: &mut Value, cast: &Cast) {
     }
 }
 
-pub(super) async fn export(http: &mut Http, args: &ExportArgs, app: &mut App) -> Result<()> {
+pub(super) async fn run_world_export(
+    http: &mut Http,
+    args: &WorldExportArgs,
+    app: &mut App,
+) -> Result<()> {
     let mut cursor: Option<String> = None;
     loop {
-        let mut call = Call::get(path(&args.world, "/stream")).query("audit", 1);
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
+        let call = Call::get(world_path(&args.world, "/stream"))
+            .query("audit", 1)
+            .query_if("cursor", cursor.as_ref());
         let page = http.json(call).await?;
-        let entries = entries(&page, "/stream/entries");
+        let entries = list_at(&page, "/stream/entries");
         if entries.is_empty() {
             return Ok(());
         }
         entries.iter().try_for_each(|entry| app.out.json(entry))?;
-        cursor = page
-            .pointer("/stream/cursor_after")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        cursor = text_at(&page, "/stream/cursor_after");
     }
 }

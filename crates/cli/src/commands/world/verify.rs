@@ -1,19 +1,19 @@
-//! Whether a world is sound.
+//! `turnkeep world verify`: checks a world's records against each other.
 
 use anyhow::Result;
 use serde_json::Value;
 
+use crate::answer::{is_true, list_at, number_of, text_of};
 use crate::commands::App;
-use crate::failure::Unsound;
+use crate::failure::ProblemsReported;
 use crate::http::{Call, Http};
-use crate::ledger::{entries, path};
+use crate::ledger::world_path;
 use crate::output::Style;
-use crate::render::turn::text_of;
-use crate::render::{printable, shorten};
+use crate::render::{printable, shorten_to_chars};
 
 /// How much of a leak is shown.
 const LEAK_CHARS_MAX: usize = 100;
-/// Why some answers cannot be made again.
+/// Why the check cannot compute some answers again.
 const WHY_SKIPPED: &str =
     "they show a bundle that was refused or wrote nothing as it was sent, which is not recorded";
 
@@ -25,7 +25,7 @@ const WHY_SKIPPED: &str =
 #[command(after_help = "Examples:
   turnkeep world verify payments
   turnkeep world verify payments --leaks      also list words that an author could not have seen")]
-pub(crate) struct Args {
+pub(crate) struct WorldVerifyArgs {
     /// The world
     world: String,
     /// List verbatim runs that an author could not have seen; a report, never a verdict
@@ -33,21 +33,29 @@ pub(crate) struct Args {
     leaks: bool,
 }
 
-pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
-    let call = Call::get(path(&args.world, "/verify")).query("leaks", u8::from(args.leaks));
+pub(super) async fn run_world_verify(
+    http: &mut Http,
+    args: &WorldVerifyArgs,
+    app: &mut App,
+) -> Result<()> {
+    let call = Call::get(world_path(&args.world, "/verify")).query("leaks", u8::from(args.leaks));
     let report = http.json(call).await?;
-    let sound = report.get("sound").and_then(Value::as_bool) == Some(true);
+    let sound = is_true(&report, "sound");
     if app.out.is_json() {
         app.out.json(&report)?;
     } else {
-        print(&report, sound, args.leaks, app)?;
+        print_report(&report, sound, args.leaks, app)?;
     }
-    if sound { Ok(()) } else { Err(Unsound.into()) }
+    if sound {
+        Ok(())
+    } else {
+        Err(ProblemsReported.into())
+    }
 }
 
-fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> {
-    let number = |name: &str| report.get(name).and_then(Value::as_u64).unwrap_or_default();
-    for fault in entries(report, "/faults") {
+fn print_report(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> {
+    let faults = list_at(report, "/faults");
+    for fault in faults {
         let turn = app
             .out
             .paint(Style::Id, &format!("turn:{}", text_of(fault, "turn_id")));
@@ -60,16 +68,16 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
     let verdict = if sound {
         app.out.paint(Style::Good, "sound")
     } else {
-        app.out.paint(
-            Style::Bad,
-            &format!("{} faults", entries(report, "/faults").len()),
-        )
+        app.out
+            .paint(Style::Bad, &format!("{} faults", faults.len()))
     };
-    let (entries, bundles, answers) = (number("entries"), number("bundles"), number("answers"));
     app.out.line(format!(
-        "{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"
+        "{verdict}: {} entries in {} bundles, {} answers made again",
+        number_of(report, "entries"),
+        number_of(report, "bundles"),
+        number_of(report, "answers"),
     ))?;
-    match number("answers_skipped") {
+    match number_of(report, "answers_skipped") {
         0 => Ok(()),
         skipped => app
             .out
@@ -78,15 +86,15 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
 }
 
 fn print_leaks(report: &Value, app: &mut App) -> Result<()> {
-    if entries(report, "/leaks").is_empty() {
+    if list_at(report, "/leaks").is_empty() {
         return app
             .out
             .line("no long run of words that its author could not have seen");
     }
-    for leak in entries(report, "/leaks") {
+    for leak in list_at(report, "/leaks") {
         let at = app.out.paint(Style::Id, text_of(leak, "entry_id"));
         let from = app.out.paint(Style::Id, text_of(leak, "source_entry_id"));
-        let text = printable(&shorten(text_of(leak, "text"), LEAK_CHARS_MAX));
+        let text = printable(&shorten_to_chars(text_of(leak, "text"), LEAK_CHARS_MAX));
         app.out.line(format!(
             "{at} has words of {from}, which its author could not see: {text}"
         ))?;

@@ -1,16 +1,16 @@
-//! Writing in a person's name.
+//! `turnkeep world write`: writes an entry in a person's name.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use turnkeep_ledger::fault::explain_rejection;
 
+use crate::answer::{list_at, text_of};
 use crate::commands::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http, Refused, Written};
-use crate::ledger::{Cast, entries, envelope, fresh_id, path};
+use crate::http::{Call, Http, HttpRefusal, Written};
+use crate::ledger::{Cast, beat_envelope, fresh_id, world_path};
 use crate::output::Style;
 use crate::render::printable;
-use crate::render::turn::text_of;
 
 /// Write an entry in a person's name
 ///
@@ -20,7 +20,7 @@ use crate::render::turn::text_of;
   turnkeep world write payments --as PLANNER \"CODER takes the rounding test.\"
   turnkeep world write payments --as PLANNER --to REVIEWER \"Look twice at the migration.\"
   turnkeep world write payments --as PLANNER --key r-18 \"…\"       the same key again changes nothing")]
-pub(crate) struct Args {
+pub(crate) struct WorldWriteArgs {
     /// The world
     world: String,
     /// In whose name [default: the person whose token it is]
@@ -36,54 +36,64 @@ pub(crate) struct Args {
     text: String,
 }
 
-pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
+pub(super) async fn run_world_write(
+    http: &mut Http,
+    args: &WorldWriteArgs,
+    app: &mut App,
+) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
-    let cast = Cast::of(http, &args.world).await?;
-    let person = author(http, args, &cast)?;
+    let cast = Cast::load(http, &args.world).await?;
+    let person = choose_author(http, args, &cast)?;
     let readers = args
         .to
         .iter()
-        .map(|to| cast.resolve(to))
+        .map(|to| cast.resolve_name(to))
         .collect::<Result<Vec<_>>>()?;
-    let bundle = bundle(args, &person, &readers, &request);
-    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle });
-    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &person);
-    let Written {
-        answer, replayed, ..
-    } = http.write(call).await.map_err(rejected)?;
+    let bundle = bundle_body(args, &person, &readers, &request);
+    let body = json!({ "envelope": beat_envelope(&request, ""), "bundle": bundle });
+    let call = Call::post(world_path(&args.world, "/beats"), &body).query("as", &person);
+    let written = http.write(call).await.map_err(explain_rejection_of)?;
     if app.out.is_json() {
-        return app.out.json(&answer);
+        return app.out.json(&written.answer);
     }
-    let entry = entries(&answer, "/bundle/entries")
-        .first()
-        .unwrap_or(&Value::Null);
-    let id = app.out.paint(Style::Id, text_of(entry, "entry_id"));
-    let done = if replayed { "already wrote" } else { "wrote" };
-    let to = readers
+    print_written(&written, &readers, &cast, app)
+}
+
+fn print_written(written: &Written, readers: &[String], cast: &Cast, app: &mut App) -> Result<()> {
+    let entries = list_at(&written.answer, "/bundle/entries");
+    let id = text_of(entries.first().unwrap_or(&Value::Null), "entry_id");
+    let id = app.out.paint(Style::Id, id);
+    let done = if written.replayed {
+        "already wrote"
+    } else {
+        "wrote"
+    };
+    let names: Vec<String> = readers
         .iter()
-        .map(|to| printable(cast.name(to)))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let to = if to.is_empty() {
+        .map(|reader| printable(cast.display_name(reader)))
+        .collect();
+    let to = if names.is_empty() {
         "everyone".to_owned()
     } else {
-        to
+        names.join(", ")
     };
     app.out.line(format!("{done} {id} to {to}"))
 }
 
-/// Whose name it is: the one that was given, or the token's. The owner's is nobody's.
-fn author(http: &Http, args: &Args, cast: &Cast) -> Result<String> {
+/// The author: the person of `--as`, or else the person whose token it is. The owner's token is not
+/// a person's, so the owner has to name one.
+fn choose_author(http: &Http, args: &WorldWriteArgs, cast: &Cast) -> Result<String> {
     if let Some(person) = &args.person {
-        let author = cast.resolve(person)?;
+        let author = cast.resolve_name(person)?;
+        // The operator's words have their own route, which also asks the attached writer.
         if Cast::is_operator(&author) {
             let failure = Failure::usage("only `turnkeep invoke` speaks as the operator");
             return Err(failure.hint("name a person with --as").into());
         }
         return Ok(author);
     }
-    if !http.is_a_person() {
-        let failure = Failure::usage("nobody is named in whose name to write");
+    if !http.has_person_token() {
+        let failure = Failure::usage("the author is missing");
         return Err(failure
             .hint("name a person with --as; `turnkeep invoke` speaks as the operator")
             .into());
@@ -91,7 +101,7 @@ fn author(http: &Http, args: &Args, cast: &Cast) -> Result<String> {
     Ok(cast.view.clone())
 }
 
-fn bundle(args: &Args, person: &str, readers: &[String], request: &str) -> Value {
+fn bundle_body(args: &WorldWriteArgs, person: &str, readers: &[String], request: &str) -> Value {
     let visibility = if readers.is_empty() {
         json!({ "scope": "PUBLIC" })
     } else {
@@ -112,16 +122,18 @@ fn bundle(args: &Args, person: &str, readers: &[String], request: &str) -> Value
     })
 }
 
-/// A rejected bundle is no error form: its reason is inside.
-fn rejected(error: anyhow::Error) -> anyhow::Error {
+/// Turns a rejected bundle into a readable failure. The server answers a rejection with the bundle,
+/// and not with the usual form of an error; the reason is inside.
+fn explain_rejection_of(error: anyhow::Error) -> anyhow::Error {
     let reason = error
-        .downcast_ref::<Refused>()
+        .downcast_ref::<HttpRefusal>()
         .and_then(|refused| refused.rejection.clone());
     let Some(reason) = reason else { return error };
     let failure = Failure::new(format!(
         "the entry was refused: {}",
         explain_rejection(&reason)
     ));
+    // Details of a reason follow a colon.
     match reason.split(':').next().unwrap_or_default() {
         "VISIBILITY_INVALID" => {
             failure.hint("`turnkeep world person WORLD list` lists who may be named with --to")

@@ -1,10 +1,10 @@
 //! Random ledgers: the index agrees with the reference, hidden entries have no effect, a search as
 //! of a position is a search of the ledger that ends there, and a checkpoint changes nothing.
 
-use super::super::{ClassId, Document, Hit, Index, Query, Scope, Window};
+use turnkeep_teamworld::{Plan, Random, TeamWorld, WrittenEntry};
+
+use super::super::{ClassId, Document, Hit, Index, Query, Scope, Window, date_words};
 use super::reference::{Asked, Expected, Owned, Reference};
-use crate::teamworld::random::Random;
-use crate::teamworld::{Plan, TeamWorld, date_of};
 
 const WORDS: &[&str] = &[
     "refund",
@@ -265,6 +265,12 @@ fn random_ledgers_agree_with_the_reference_and_with_their_twins() {
     (0..400).for_each(check);
 }
 
+/// The words of the date of a time, in UTC.
+fn date_of(millis: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(millis).expect("a time of the world");
+    date_words(jiff::tz::TimeZone::UTC.to_datetime(time).date())
+}
+
 /// Large enough for a search to leave most of the work undone.
 #[test]
 fn a_large_world_agrees_with_the_reference() {
@@ -272,7 +278,7 @@ fn a_large_world_agrees_with_the_reference() {
         questions: 20,
         ..Plan::new(9, 40_000)
     });
-    let owned = |said: &crate::teamworld::WrittenEntry| Owned {
+    let owned = |said: &WrittenEntry| Owned {
         class: said.class,
         author: world.person_id(said.author),
         label: world.persons[said.author].clone(),
@@ -281,8 +287,8 @@ fn a_large_world_agrees_with_the_reference() {
         date: date_of(said.time),
     };
     let entries: Vec<Owned> = world.entries.iter().map(owned).collect();
-    let (index, reader) = (world.index(), 3);
-    let classes = world.readable(reader);
+    let (index, reader) = (index(&entries), 3);
+    let classes: Vec<ClassId> = world.readable(reader).map(ClassId).collect();
     let sees = |entry: &Owned| classes.contains(&ClassId(entry.class));
     let places: Vec<u32> = (0..)
         .zip(&entries)
@@ -297,7 +303,8 @@ fn a_large_world_agrees_with_the_reference() {
     );
     for question in &world.questions {
         let author = question.author.map(|author| world.person_id(author));
-        let (text, window) = (question.text.clone(), question.window);
+        let (from, to) = (question.window.from, question.window.to);
+        let (text, window) = (question.text.clone(), Window { from, to });
         let asked = Asked {
             text,
             author,

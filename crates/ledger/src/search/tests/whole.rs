@@ -3,7 +3,7 @@
 use super::super::query::ParsedQuery;
 use super::super::{CheckpointError, ClassId, Document, Index, Query, Scope, Window, date_words};
 use super::twins::{index, ledger};
-use crate::teamworld::random::Random;
+use turnkeep_teamworld::Random;
 
 const PUBLIC: ClassId = ClassId(0);
 const SECRET: ClassId = ClassId(9);

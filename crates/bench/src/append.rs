@@ -1,0 +1,212 @@
+//! Appends over the binary protocol: the store and the bare server in turns, round by round.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result};
+
+use super::child::{BareProcess, Endpoint, ServerProcess};
+use super::figures::{Measured, median, requests_for};
+use super::load::{self, Framing, Requests};
+use super::payload::Payloads;
+use super::protocol::{self, ACK_BYTES, AppendHead};
+use super::table::Row;
+use super::{Effort, Measurement};
+
+/// Memory for assembled requests.
+const REQUESTS_BYTES_MAX: usize = 768 << 20;
+/// The type that the turns declare.
+const TYPE_ID: &str = "com.example.Bench";
+
+/// One row of the table.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) name: Measurement,
+    title: &'static str,
+    connections: usize,
+    in_flight: usize,
+    least_ratio: f64,
+    least_rate: Option<f64>,
+    most_p99_ms: Option<f64>,
+}
+
+/// The four shapes of load.
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        name: Measurement::Append1,
+        title: "append, 1 connection",
+        connections: 1,
+        in_flight: 1,
+        least_ratio: 0.75,
+        least_rate: None,
+        most_p99_ms: None,
+    },
+    Shape {
+        name: Measurement::Append8,
+        title: "append, 8 connections",
+        connections: 8,
+        in_flight: 1,
+        least_ratio: 0.80,
+        least_rate: Some(18_000.0),
+        most_p99_ms: None,
+    },
+    Shape {
+        name: Measurement::Append64,
+        title: "append, 64 connections",
+        connections: 64,
+        in_flight: 1,
+        least_ratio: 0.70,
+        least_rate: Some(40_000.0),
+        most_p99_ms: Some(10.0),
+    },
+    Shape {
+        name: Measurement::Pipelined,
+        title: "append, 8 connections x 64 in flight",
+        connections: 8,
+        in_flight: 64,
+        least_ratio: 0.60,
+        least_rate: Some(95_000.0),
+        most_p99_ms: None,
+    },
+];
+
+/// A load of appends.
+#[derive(Debug, Clone)]
+pub(super) struct Appends {
+    pub(super) connections: usize,
+    pub(super) in_flight: usize,
+    /// Turns on each connection.
+    pub(super) each: usize,
+    pub(super) payload: usize,
+    /// Bytes of an idempotency key, all different; 0 for none.
+    pub(super) key: usize,
+}
+
+/// Every run writes payloads of its own.
+static SEED: AtomicU64 = AtomicU64::new(1);
+
+impl Appends {
+    /// Runs the load, each connection into a new context; the contexts come with it.
+    pub(super) fn run_load(&self, endpoint: &Endpoint) -> Result<(Measured, Vec<u64>)> {
+        load::block_on(async {
+            let mut streams = Vec::with_capacity(self.connections);
+            let mut contexts = Vec::with_capacity(self.connections);
+            for _ in 0..self.connections {
+                let mut stream =
+                    load::connect_binary(endpoint.address, endpoint.token.as_deref()).await?;
+                let created = load::call_once(
+                    &mut stream,
+                    &protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]),
+                )
+                .await?;
+                contexts.push(protocol::u64_at(&created, 0).context("a short answer")?);
+                streams.push(stream);
+            }
+            let requests = Arc::new(self.assemble_requests(&contexts));
+            let framing = Framing::Binary {
+                at_least: ACK_BYTES,
+            };
+            Ok((
+                load::run_load(streams, requests, self.in_flight, framing).await?,
+                contexts,
+            ))
+        })
+    }
+
+    fn assemble_requests(&self, contexts: &[u64]) -> Requests {
+        // Equal payloads would be stored once and measure nothing.
+        let mut payloads = Payloads::new(SEED.fetch_add(1, Ordering::Relaxed), self.payload);
+        let mut requests = Requests {
+            each: self.each,
+            ..Requests::default()
+        };
+        let mut payload = Vec::with_capacity(self.payload);
+        for &context in contexts {
+            for request in 0..self.each as u64 {
+                payload.clear();
+                payloads.write_next(&mut payload);
+                let key = format!("{request:0width$}", width = self.key);
+                let key = if self.key == 0 { &[] } else { key.as_bytes() };
+                let head = AppendHead {
+                    context,
+                    request,
+                    type_id: TYPE_ID,
+                    key,
+                };
+                protocol::put_append(&mut requests.bytes, head, &payload);
+            }
+        }
+        requests.stride = requests.bytes.len() / (self.each * contexts.len()).max(1);
+        requests
+    }
+}
+
+impl Shape {
+    fn load_of(&self, each: usize, effort: &Effort) -> Appends {
+        let (connections, in_flight) = (self.connections, self.in_flight);
+        Appends {
+            connections,
+            in_flight,
+            each,
+            payload: effort.payload,
+            key: 0,
+        }
+    }
+
+    /// Turns per connection that fill the time of a measurement; finding out warms the server up.
+    fn calibrate(&self, effort: &Effort, endpoint: &Endpoint) -> Result<usize> {
+        let max = REQUESTS_BYTES_MAX / (effort.payload + 128) / self.connections;
+        let mut each = self.in_flight * 16;
+        // A short run first: its rate says how many requests fill the whole time.
+        for millis in [effort.millis / 10, effort.millis] {
+            let (measured, _) = self.load_of(each, effort).run_load(endpoint)?;
+            each = requests_for(measured.rate, millis, max * self.connections) / self.connections;
+            each = each.max(self.in_flight);
+        }
+        Ok(each)
+    }
+}
+
+/// Measures one shape.
+pub(super) fn measure_shape(
+    shape: &Shape,
+    effort: &Effort,
+    bare: &BareProcess,
+    server: &ServerProcess,
+) -> Result<Vec<Row>> {
+    crate::report_progress(shape.title);
+    let each_bare = shape.calibrate(effort, &bare.endpoint)?;
+    let each_ours = shape.calibrate(effort, &server.endpoint)?;
+    let (mut bares, mut ours) = (Vec::new(), Vec::new());
+    // Bare and store take turns, so that a slow minute of the machine hits both.
+    for _ in 0..effort.rounds {
+        bares.push(shape.load_of(each_bare, effort).run_load(&bare.endpoint)?.0);
+        ours.push(
+            shape
+                .load_of(each_ours, effort)
+                .run_load(&server.endpoint)?
+                .0,
+        );
+    }
+    let ratio = median(
+        ours.iter()
+            .zip(&bares)
+            .map(|(ours, bare)| ours.rate / bare.rate),
+    );
+    let (ours, bare) = (Measured::median_of(&ours), Measured::median_of(&bares));
+    let mut row = Row::rate(shape.title, ours)
+        .with_bare_and_ratio(bare.rate, ratio)
+        .at_least_ratio(shape.least_ratio);
+    if let Some(least) = shape.least_rate {
+        row = row.at_least(least);
+    }
+    let mut rows = vec![row];
+    if let Some(most) = shape.most_p99_ms {
+        rows.push(
+            Row::millis(&format!("{}, p99", shape.title), ours.p99_ms)
+                .with_bare(bare.p99_ms)
+                .at_most(most),
+        );
+    }
+    Ok(rows)
+}
