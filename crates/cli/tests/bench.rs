@@ -60,7 +60,7 @@ fn a_quick_run_over_a_ledger_fills_its_table_and_leaves_nothing_behind() {
     assert!(output.status.success(), "{errors}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 31, "{report:#}");
+    assert_eq!(rows.len(), 33, "{report:#}");
     for row in rows {
         assert!(row["measured"].as_f64().unwrap() > 0.0, "{row}");
         assert!(
