@@ -180,7 +180,7 @@ impl StoredNames {
             match list_at(item, "/versions") {
                 [] => names.push(name.to_owned()),
                 versions => {
-                    names.extend(versions.iter().map(|version| format!("{name}@{version}")))
+                    names.extend(versions.iter().map(|version| format!("{name}@{version}")));
                 }
             }
         }

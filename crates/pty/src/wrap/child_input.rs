@@ -190,14 +190,32 @@ impl ChildInput {
     }
 
     /// Releases the keys that wait for the child to read an end mark, when it has or takes too
-    /// long.
+    /// long. If it takes too long, a key that sends a signal makes the terminal discard the mark, so
+    /// the mark follows once more behind such a key.
     pub(super) fn check_end_mark(&mut self, now: Instant, held: impl FnOnce() -> HeldInput) {
-        let since = self.marked_at.map(|at| now.saturating_duration_since(at));
-        if since
-            .is_some_and(|since| since >= MARK_PAUSE || (since >= PIECE_PAUSE && held().bytes == 0))
-        {
+        let Some(marked_at) = self.marked_at else {
+            return;
+        };
+        let since = now.saturating_duration_since(marked_at);
+        if since < PIECE_PAUSE {
+            return;
+        }
+        let is_read = held().bytes == 0;
+        if is_read || since >= MARK_PAUSE {
             self.marked_at = None;
         }
+        if self.marked_at.is_none() && !is_read && self.may_send_signal() {
+            self.push(InputSource::Injected, PASTE_END);
+        }
+    }
+
+    /// Whether a control character is among the keys. Which of them send a signal is up to the
+    /// child's terminal; a second end mark does no harm behind another key.
+    fn may_send_signal(&self) -> bool {
+        let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+        self.keys
+            .iter()
+            .any(|key| key.unsent().iter().any(is_control))
     }
 
     /// The pause before the paste goes on; longer for a child that does not read.
@@ -435,6 +453,32 @@ mod tests {
         check(&framed, 8, b"\x1b[200~te\x1b[201~before^C");
         check(&framed, PASTE.len() - 2, b"\x1b[200~text\x1b[201~before^C");
         check(&plain(PASTE), 8, b"\x1b[200~tebefore^C");
+    }
+
+    #[test]
+    fn a_mark_that_the_child_did_not_read_in_time_follows_an_interrupt_once_more() {
+        let check = |keys: &[u8], expect: &[u8]| {
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let mut input = ChildInput::new();
+            input.push(InputSource::Injected, PASTE_END);
+            let mut now = long_after();
+            input.write_keys(writer.as_fd(), now).unwrap();
+            input.push(InputSource::Typed, keys.to_vec());
+            now += MARK_PAUSE;
+            input.check_end_mark(now, || held(6));
+            while input.may_write_keys(now, true) {
+                input.write_keys(writer.as_fd(), now).unwrap();
+            }
+            drop(writer);
+            let mut came = Vec::new();
+            std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
+            assert_eq!(
+                came.escape_ascii().to_string(),
+                expect.escape_ascii().to_string()
+            );
+        };
+        check(b"\x03", b"\x1b[201~\x03\x1b[201~");
+        check(b"text\r", b"\x1b[201~text\r");
     }
 
     #[test]

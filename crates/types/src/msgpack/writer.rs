@@ -176,18 +176,14 @@ impl MsgpackWriter {
     /// limits what it writes far below 2^32 bytes.
     fn write_length(&mut self, length: usize, markers: &LengthMarkers) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
-        match (u8::try_from(length), markers.one) {
-            (Ok(length), Some(marker)) => self.out.put_slice(&[marker, length]),
-            _ => match u16::try_from(length) {
-                Ok(length) => {
-                    self.out.put_u8(markers.two);
-                    self.out.put_u16(length);
-                }
-                Err(_) => {
-                    self.out.put_u8(markers.four);
-                    self.out.put_u32(length);
-                }
-            },
+        if let (Ok(length), Some(marker)) = (u8::try_from(length), markers.one) {
+            self.out.put_slice(&[marker, length]);
+        } else if let Ok(length) = u16::try_from(length) {
+            self.out.put_u8(markers.two);
+            self.out.put_u16(length);
+        } else {
+            self.out.put_u8(markers.four);
+            self.out.put_u32(length);
         }
     }
 }

@@ -46,7 +46,7 @@ impl KeyReader {
         match (self.state, byte) {
             (ParserState::String, 0x1b) => self.state = ParserState::StringEscape,
             (ParserState::String, 0x07) | (ParserState::StringEscape, b'\\') => {
-                self.state = ParserState::Ground
+                self.state = ParserState::Ground;
             }
             (ParserState::String, _) => {}
             (_, 0x1b) => self.state = ParserState::Escape,

@@ -132,15 +132,12 @@ fn check_request_id(seat: &Seat, envelope: &Value, path: &str) -> Result<(), Fau
 /// The bundle as it would be answered, without ids.
 fn respond_to_check(check: BundleCheck) -> Response {
     let mut form = check.bundle;
-    let status = match check.rejection {
-        Some(reason) => {
-            form = proposal::rejected_form(&form, &reason);
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        None => {
-            form["rejection"] = json!({ "rejected": false, "reason": null });
-            StatusCode::OK
-        }
+    let status = if let Some(reason) = check.rejection {
+        form = proposal::rejected_form(&form, &reason);
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        form["rejection"] = json!({ "rejected": false, "reason": null });
+        StatusCode::OK
     };
     (status, axum::Json(json!({ "bundle": form }))).into_response()
 }
