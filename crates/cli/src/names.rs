@@ -147,6 +147,7 @@ fn parse_bare(text: &str, wanted: Wanted) -> Option<Reference> {
         Wanted::Any if text.parse::<BlobHash>().is_ok() => text.parse().ok().map(Reference::Blob),
         // A bare number could be a context or a turn, so it names neither.
         Wanted::Any if text.parse::<u64>().is_ok() => None,
+        Wanted::CapturedTurn | Wanted::Any => parse_captured(text).map(Reference::CapturedTurn),
     }
 }
 
