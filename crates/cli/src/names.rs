@@ -142,7 +142,6 @@ fn parse_bare(text: &str, wanted: Wanted) -> Option<Reference> {
         Wanted::Turn => text.parse().ok().map(Reference::Turn),
         Wanted::Blob => text.parse().ok().map(Reference::Blob),
         Wanted::Session => parse_session(text).map(Reference::Session),
-        Wanted::CapturedTurn | Wanted::Any => parse_captured(text).map(Reference::CapturedTurn),
         // A whole hash cannot be mistaken for a session.
         Wanted::Any if text.parse::<BlobHash>().is_ok() => text.parse().ok().map(Reference::Blob),
         // A bare number could be a context or a turn, so it names neither.

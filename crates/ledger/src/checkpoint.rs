@@ -233,7 +233,11 @@ fn load_with_checkpoint(
     }
     log.skip_reality(checkpoint.header.turns.count);
     log.read_new_facts(store, |_, fact| world.apply(fact))?;
-    Ok(Some(LoadedWorld { world, log }))
+    Ok(Some(LoadedWorld {
+        world,
+        log,
+        restored_entries: checkpoint.len(),
+    }))
 }
 
 #[cfg(test)]

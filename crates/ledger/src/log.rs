@@ -212,6 +212,8 @@ pub struct LoadedWorld {
     pub world: World,
     /// The contexts, read up to the state.
     pub log: WorldLog,
+    /// How many entries came from a checkpoint; the others came from the log.
+    pub restored_entries: u32,
 }
 
 /// The worlds that have all three contexts in the store, by name.
@@ -498,7 +500,11 @@ pub fn load(store: &Store, contexts: WorldContexts) -> Result<Option<LoadedWorld
     let mut log = WorldLog::new(contexts);
     let mut world: Option<World> = None;
     log.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
-    Ok(world.map(|world| LoadedWorld { world, log }))
+    Ok(world.map(|world| LoadedWorld {
+        world,
+        log,
+        restored_entries: 0,
+    }))
 }
 
 /// Applies a fact, or makes the world from its first configuration. Facts before that are ignored.

@@ -39,8 +39,9 @@ pub(super) fn measure_world(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
     let (contexts, entries) = made::write_world(team, &store)?;
     report_progress("reading it from the log, then with a checkpoint");
     let begin = Instant::now();
-    let LoadedWorld { world, log: read } =
-        log::load(&store, contexts)?.context("the world is not there")?;
+    let LoadedWorld {
+        world, log: read, ..
+    } = log::load(&store, contexts)?.context("the world is not there")?;
     let from_log = begin.elapsed();
     let bytes = checkpoint::encode(&world, &read, &store)
         .context("no entries")?

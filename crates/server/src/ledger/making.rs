@@ -84,7 +84,7 @@ impl Worlds {
                 .services
                 .create_log(&name, past.base, past.beginning)
                 .await?;
-            let LoadedWorld { world, log } = worlds.services.load_world(name, &log).await?;
+            let LoadedWorld { world, log, .. } = worlds.services.load_world(name, &log).await?;
             Ok(worlds.publish(world, log))
         };
         self.services.run_to_end(create).await?

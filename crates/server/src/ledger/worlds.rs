@@ -192,17 +192,18 @@ impl Worlds {
     fn load(&self, name: &Name, contexts: WorldContexts) -> Result<(), LoadError> {
         let store = self.services.store.store();
         let checkpoint = read_checkpoint(store, name);
-        let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
-        let Some(LoadedWorld { world, log }) = checkpoint::load(store, contexts, checkpoint)?
-        else {
+        let Some(loaded) = checkpoint::load(store, contexts, checkpoint)? else {
             return Ok(());
         };
-        // A checkpoint with more entries than the world has was not used.
-        let kept = if kept <= world.position() { kept } else { 0 };
+        let LoadedWorld {
+            world,
+            log,
+            restored_entries,
+        } = loaded;
         self.checkpointed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.clone(), kept);
+            .insert(name.clone(), restored_entries);
         self.add(world, Some(log));
         Ok(())
     }
