@@ -1,10 +1,9 @@
-//! Connections that have not shown a token yet, of one port.
+//! The connections of one port that have not shown a token yet.
 //!
-//! Anybody who reaches a port can open connections and say nothing. They cost files and memory, so
-//! only
-//! [`UNAUTHENTICATED_MAX`] of them may be open at a time. When another one comes, the one that has been
-//! silent for longest is closed, so that a flood of silent connections never keeps an honest client
-//! out. A connection leaves the list when it has shown a token, and when it ends.
+//! Anyone who reaches a port can open connections and send nothing. They cost files and memory, so
+//! only [`UNAUTHENTICATED_MAX`] of them may be open at a time. For each further one the server closes
+//! the oldest, so a flood of silent connections never keeps an honest client out. A connection leaves
+//! the list when it shows a token, and when it ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +23,11 @@ pub(crate) struct Unauthenticated {
 #[derive(Debug, Default)]
 struct List {
     last_number: u64,
-    /// By the order in which they came or were last heard of.
+    /// In the order in which they were accepted.
     silent: BTreeMap<u64, CancellationToken>,
 }
 
-/// One connection's place in the list.
+/// A connection in the list.
 #[derive(Debug, Clone)]
 pub(crate) struct Newcomer(Arc<Place>);
 
@@ -47,7 +46,7 @@ impl Unauthenticated {
         }
     }
 
-    /// Takes up a connection. If there are too many, the oldest is told to go.
+    /// Adds a connection. If there are too many, this evicts the oldest.
     pub(crate) fn enter(&self) -> Newcomer {
         let evicted = CancellationToken::new();
         let mut list = lock(&self.list);
@@ -75,7 +74,7 @@ impl Newcomer {
         lock(&self.0.list).silent.remove(&self.0.number);
     }
 
-    /// Waits until the connection has to make place for another one; forever if it need not.
+    /// Waits until the connection is evicted; forever if it never is.
     pub(crate) async fn evicted(&self) {
         self.0.evicted.cancelled().await;
     }

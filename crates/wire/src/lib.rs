@@ -17,7 +17,7 @@ pub mod roundtrip;
 mod text;
 mod unpack;
 
-pub use error::{ErrorBody, ErrorCode};
+pub use error::{ErrorBody, ErrorCode, ErrorReason};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};
 pub use message::{Request, Response};
 pub use percent::percent_encode;

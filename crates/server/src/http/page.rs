@@ -1,9 +1,9 @@
 //! Turns as JSON text, written straight into the response.
 //!
-//! A page is bounded twice: by the payloads' bytes that it reads and by the text that it writes. A
-//! page that is cut keeps the turns nearest to where it starts, always at least one; so turns are
-//! written from the newest to the oldest and put in order at the end. One turn that cannot be shown
-//! never hides the others: it says why, beside its raw view.
+//! A page has two limits: the bytes of payload that it reads and the text that it writes. A page that
+//! reaches a limit keeps the newest turns, and always at least one. So turns are rendered from the
+//! newest to the oldest, and put in order at the end. A turn that cannot be shown never hides the
+//! others: it has an `error` beside its raw view.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -11,30 +11,33 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use turnkeep_store::projection::{self, BytesRender, TypeHint};
-use turnkeep_store::{Context, Payload, Registry, Store, Turn};
+use turnkeep_store::projection::{self, BytesRender, ProjectionError, TypeHint};
+use turnkeep_store::{Context, Payload, Registry, Turn};
 use turnkeep_types::{Compression, TurnId, TypeRef};
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::json::Time;
 
 use super::query::ViewOptions;
 use crate::error::ApiError;
+use crate::guarded_store::ContentReader;
 use crate::shared::Shared;
 
 /// A page to be written.
-pub(crate) struct Page {
+pub(crate) struct JsonPage {
     /// The context as the page's `meta` shows it.
     pub(crate) context: Context,
     /// The turns, oldest first.
     pub(crate) turns: Vec<Turn>,
     /// How to show them.
     pub(crate) options: ViewOptions,
+    /// Reads the payloads.
+    pub(crate) content: ContentReader,
 }
 
-impl Page {
+impl JsonPage {
     /// The page as JSON.
     pub(crate) fn render(&self, shared: &Shared) -> Result<String, ApiError> {
-        let renderer = Renderer::new(shared, &self.options)?;
+        let renderer = Renderer::new(shared, &self.content, &self.options)?;
         let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max);
         let oldest = self.turns.iter().rev().nth(ranges.len().wrapping_sub(1));
         let mut out = String::with_capacity(text.len() + 512);
@@ -53,7 +56,8 @@ impl Page {
         Ok(out)
     }
 
-    /// Every turn's text from the newest on, as far as the bounds allow.
+    /// Renders turns from the newest on, within the limits. Returns the text and each turn's part
+    /// of it.
     fn newest_first(
         &self,
         renderer: &Renderer<'_>,
@@ -68,7 +72,7 @@ impl Page {
                 break;
             }
             let start = text.len();
-            // The fault is in the text; on a page it is nobody's status.
+            // The error is in the turn's text. The page as a whole is still a success.
             drop(renderer.write(&mut text, turn));
             if !ranges.is_empty() && text.len() > bytes_max {
                 break;
@@ -103,15 +107,20 @@ impl Page {
 
 /// Writes turns with one set of options and one state of the registry.
 pub(crate) struct Renderer<'a> {
-    store: &'a Store,
+    content: &'a ContentReader,
     registry: Arc<Registry>,
     options: &'a ViewOptions,
 }
 
 impl<'a> Renderer<'a> {
-    /// A renderer; refuses an explicit type that nobody published, whatever the turns are.
-    pub(crate) fn new(shared: &'a Shared, options: &'a ViewOptions) -> Result<Self, ApiError> {
-        let registry = shared.store.store().registry();
+    /// Makes a renderer. Fails if the reader names a type that is not published, even if no turn
+    /// needs it.
+    pub(crate) fn new(
+        shared: &Shared,
+        content: &'a ContentReader,
+        options: &'a ViewOptions,
+    ) -> Result<Self, ApiError> {
+        let registry = shared.store.registry();
         if let TypeHint::Explicit(wanted) = &options.projection.hint
             && options.view.is_typed()
             && !registry.knows(wanted)
@@ -124,14 +133,14 @@ impl<'a> Renderer<'a> {
             .with("type_version", wanted.version));
         }
         Ok(Self {
-            store: shared.store.store(),
+            content,
             registry,
             options,
         })
     }
 
-    /// One turn as JSON, or its fault.
-    pub(crate) fn one(&self, turn: &Turn) -> Result<String, ApiError> {
+    /// One turn as JSON, or why it cannot be shown.
+    pub(crate) fn render_turn(&self, turn: &Turn) -> Result<String, ApiError> {
         let mut out = String::with_capacity(1024);
         match self.write(&mut out, turn) {
             None => Ok(out),
@@ -139,10 +148,10 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Writes a turn, whole in any case, and says what was wrong with it.
+    /// Writes a complete turn in any case. Returns why it could not be shown as requested.
     fn write(&self, out: &mut String, turn: &Turn) -> Option<ApiError> {
         write_head(out, turn);
-        let payload = self.store.payload(turn);
+        let payload = self.content.payload(turn);
         let bytes = payload
             .as_ref()
             .map_err(Clone::clone)
@@ -156,7 +165,8 @@ impl<'a> Renderer<'a> {
             self.write_raw(out, turn, bytes.as_deref().ok());
         }
         if let Some(fault) = &fault {
-            write_fault(out, fault);
+            out.push_str(",\"error\":");
+            write_error(out, fault);
         }
         out.push('}');
         fault
@@ -170,6 +180,7 @@ impl<'a> Renderer<'a> {
             turn.encoding,
             payload,
             projection,
+            write_inner_error,
         )?;
         out.push(',');
         projected.push_members(out);
@@ -226,18 +237,20 @@ fn write_head(out: &mut String, turn: &Turn) {
     put_type(out, &turn.declared);
 }
 
-fn write_fault(out: &mut String, fault: &ApiError) {
+/// Writes an error as the object `{code, status, message}`.
+fn write_error(out: &mut String, error: &ApiError) {
+    let (word, status) = (error.code.word(), error.code.status());
     put(
         out,
-        format_args!(
-            ",\"error\":{{\"code\":\"{}\",\"status\":{}",
-            fault.code.word(),
-            fault.code.status()
-        ),
+        format_args!("{{\"code\":\"{word}\",\"status\":{status},\"message\":"),
     );
-    out.push_str(",\"message\":");
-    put_str(out, &fault.message);
+    put_str(out, &error.message);
     out.push('}');
+}
+
+/// Writes why a payload inside a payload cannot be shown.
+fn write_inner_error(out: &mut String, error: &ProjectionError) {
+    write_error(out, &ApiError::from(error.clone()));
 }
 
 fn put_type(out: &mut String, name: &TypeRef) {

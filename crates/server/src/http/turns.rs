@@ -1,4 +1,6 @@
-//! Turns: a page of them, and one.
+//! Turns: a page of a context's turns, and a single turn.
+//!
+//! A long answer is rendered on a worker thread, under a permit for about the memory that it takes.
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
 use super::extract::{At, Query};
-use super::page::{Page, Renderer};
+use super::page::{JsonPage, Renderer};
 use super::query::{TurnQuery, TurnsQuery};
 use crate::error::ApiError;
 use crate::memory::LARGE_FROM_BYTES;
@@ -19,10 +21,10 @@ use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
-/// What showing a byte of payload takes, about: the byte unpacked, its text as the text grows, and
-/// the copy.
+/// About how many bytes of memory it takes to show one byte of payload: the unpacked byte, its text
+/// as the text grows, and the copy.
 const RENDERED_PER_BYTE: usize = 4;
-/// What a turn's text has besides its payload, about.
+/// About how long the text of a turn is besides its payload.
 const TURN_TEXT_BYTES: usize = 512;
 
 /// A page of turns, oldest first, ending at the head or before a turn.
@@ -39,29 +41,29 @@ pub(crate) async fn page(
     At(context): At<ContextId>,
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
-    let store = shared.store.store();
+    let store = &shared.store;
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
     let turns = match query.before {
-        Some(turn) => store.before(turn, limit)?,
+        Some(turn) => store.turns_before(turn, limit)?,
         None => head_turns(&shared, &context, limit)?,
     };
-    let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
-    shared.note_raw_read(&worlds, "turns").await?;
-    let long = long(&turns);
-    let page = Page {
+    let written_in = turns.iter().map(|turn| turn.context);
+    let content = store.open_turns(written_in, "turns").await?;
+    let memory_bytes = memory_for_long(&turns);
+    let page = JsonPage {
         context,
         turns,
         options: query.options,
+        content,
     };
-    let Some(bytes) = long else {
-        return Ok(reply(page.render(&shared)?));
+    let Some(bytes) = memory_bytes else {
+        return Ok(json_response(page.render(&shared)?));
     };
     reply_long(&shared, bytes, move |shared| page.render(shared)).await
 }
 
-/// The turns that end at the head as the page's `meta` shows it, though the head may have moved
-/// since.
+/// The turns up to the head that the page's `meta` shows. The head may have moved since then.
 fn head_turns(
     shared: &Shared,
     context: &turnkeep_store::Context,
@@ -71,17 +73,18 @@ fn head_turns(
     let Some(head) = context.head else {
         return Ok(Vec::new());
     };
-    Ok(shared.store.store().up_to(head, limit)?)
+    Ok(shared.store.turns_up_to(head, limit)?)
 }
 
-/// About what it takes to show turns whose page is long: their payloads, their text, and its copy.
-fn long(turns: &[Turn]) -> Option<usize> {
+/// About how much memory it takes to show turns whose page is long: their payloads, their text, and
+/// its copy. A short page needs no permit.
+fn memory_for_long(turns: &[Turn]) -> Option<usize> {
     let bytes: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
     let is_long = turns.len() > BLOCKING_FROM_TURNS || bytes >= LARGE_FROM_BYTES;
     is_long.then_some(RENDERED_PER_BYTE * (bytes + turns.len() * TURN_TEXT_BYTES))
 }
 
-/// Makes a long answer on another thread; its permit is free when it has been sent.
+/// Renders a long answer on a worker thread. Its permit is free when it has been sent.
 async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
 where
     F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
@@ -97,7 +100,7 @@ where
         Ok(LargeBuffer::copy_of(text.as_bytes())
             .map_err(|_| ReadError::NoMemory(text.len() as u64))?)
     });
-    Ok(reply(permit.hold(text.await?)))
+    Ok(json_response(permit.hold(text.await?)))
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.
@@ -109,19 +112,18 @@ pub(crate) async fn show(
     At(id): At<TurnId>,
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
-    let turn = shared.store.store().turn(id)?;
-    shared
-        .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
-        .await?;
-    let Some(bytes) = long(std::slice::from_ref(&turn)) else {
-        return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
-    };
-    reply_long(&shared, bytes, move |shared| {
-        Renderer::new(shared, &query.options)?.one(&turn)
-    })
-    .await
+    let turn = shared.store.turn(id)?;
+    let written_in = [turn.context].into_iter();
+    let content = shared.store.open_turns(written_in, "turn").await?;
+    let memory_bytes = memory_for_long(std::slice::from_ref(&turn));
+    let render =
+        move |shared: &Shared| Renderer::new(shared, &content, &query.options)?.render_turn(&turn);
+    match memory_bytes {
+        Some(bytes) => reply_long(&shared, bytes, render).await,
+        None => Ok(json_response(render(&shared)?)),
+    }
 }
 
-fn reply(json: impl Into<Body>) -> Response {
+fn json_response(json: impl Into<Body>) -> Response {
     ([(CONTENT_TYPE, "application/json")], json.into()).into_response()
 }

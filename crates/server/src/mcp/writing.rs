@@ -14,10 +14,9 @@ use turnkeep_ledger::ids::{EntryId, Name, TokenId};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
 use turnkeep_ledger::{Code, Fault, Principal, View, World};
-use turnkeep_wire::ErrorCode;
 
 use super::arguments::Arguments;
-use crate::error::ApiError;
+use crate::error::{ApiError, ledger_error_code};
 use crate::ledger::WorldHandle;
 use crate::principal::Caller;
 use crate::shared::Shared;
@@ -228,9 +227,7 @@ impl Draft {
             .unwrap_or(Code::Shape);
         let path = self.path_of(path);
         let message = format!("nothing was written: {word}: {path}");
-        ApiError::new(ErrorCode::Unprocessable, message)
-            .word(code)
-            .with("path", path)
+        ApiError::new(ledger_error_code(code), message).with("path", path)
     }
 
     fn path_of(&self, path: &str) -> String {

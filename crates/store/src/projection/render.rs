@@ -12,7 +12,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::ProjectionError;
 use super::msgpack::{MsgpackReader, Token};
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
 use super::resolve::Resolver;
@@ -20,6 +19,7 @@ use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
 use super::time;
 use super::warning::{Path, Step, Warnings, push_key};
+use super::{ProjectionError, WriteError};
 use crate::registry::{
     Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number,
     push_string,
@@ -33,6 +33,7 @@ pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
 pub(super) struct Renderer<'a> {
     pub(super) names: Resolver<'a>,
     pub(super) options: &'a ProjectionOptions,
+    pub(super) write_error: WriteError,
     /// The text that values are appended to.
     pub(super) sink: Sink,
     /// The text of entries that no descriptor names; `None` if the reader does not want them.
@@ -60,7 +61,11 @@ pub(super) struct Rendered {
 type Pass = Result<(), ProjectionError>;
 
 impl<'a> Renderer<'a> {
-    pub(super) fn new(registry: &'a Registry, options: &'a ProjectionOptions) -> Self {
+    pub(super) fn new(
+        registry: &'a Registry,
+        options: &'a ProjectionOptions,
+        write_error: WriteError,
+    ) -> Self {
         let unknown = (options.include_unknown == IncludeUnknown::Yes).then(|| {
             let mut sink = Sink::default();
             let object = sink.open();
@@ -70,6 +75,7 @@ impl<'a> Renderer<'a> {
         Self {
             names: Resolver::new(registry),
             options,
+            write_error,
             sink,
             unknown,
             path,

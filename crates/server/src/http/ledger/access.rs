@@ -4,7 +4,7 @@
 //! Another world is answered as one that there is not, whether it exists or not.
 
 use axum::http::Method;
-use turnkeep_wire::ErrorCode;
+use turnkeep_wire::{ErrorCode, ErrorReason};
 
 use super::super::query::percent_decode;
 use crate::error::ApiError;
@@ -72,10 +72,10 @@ fn world_of(path: &str) -> Option<String> {
 /// The answer about a world that there is not, or not for this caller.
 pub(crate) fn no_world(name: &str) -> ApiError {
     let message = format!("there is no world `{name}`");
-    ApiError::new(ErrorCode::NotFound, message).word(turnkeep_ledger::Code::NotFound)
+    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::WorldUnknown)
 }
 
 fn owners_only() -> ApiError {
     let message = "this needs the owner's token: a person's opens its own world only";
-    ApiError::new(ErrorCode::Forbidden, message).word(turnkeep_ledger::Code::Forbidden)
+    ApiError::new(ErrorCode::Forbidden, message)
 }

@@ -98,7 +98,7 @@ pub(crate) async fn verify(
     };
     let reader = Arc::clone(&shared);
     shared
-        .blocking(move || report(reader.store.store(), contexts, query).map(Json))
+        .blocking(move || report(reader.store.ledger_store(), contexts, query).map(Json))
         .await
 }
 
@@ -143,7 +143,10 @@ async fn page(
     let read = move || {
         let limit = query.limit.min(ENTRIES_MAX);
         let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
-        let turns = reader.store.store().range(context, from, limit + 1)?;
+        let turns = reader
+            .store
+            .ledger_store()
+            .range(context, from, limit + 1)?;
         let shown = turns.iter().take(limit).map(|turn| line(&reader, turn));
         let lines = shown.collect::<Result<Vec<_>, _>>()?;
         let next_cursor = (turns.len() > limit).then(|| (query.cursor + limit).to_string());
@@ -154,7 +157,7 @@ async fn page(
 
 /// A record as a line.
 fn line(shared: &Shared, turn: &Turn) -> Result<Value, ApiError> {
-    let payload = shared.store.store().payload(turn)?;
+    let payload = shared.store.ledger_store().payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
     let AuditLine {
         at,

@@ -16,7 +16,7 @@ use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
-use turnkeep_wire::json as wire;
+use turnkeep_wire::{ErrorCode, ErrorReason, json as wire};
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
@@ -146,7 +146,7 @@ pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiEr
             handle.name(),
             people_in_words(handle)
         );
-        Fault::new(Code::NotFound, "", message).into()
+        ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
     })
 }
 
