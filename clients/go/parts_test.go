@@ -148,7 +148,7 @@ func TestAnEndedStreamIsEmptiedFirst(t *testing.T) {
 }
 
 func TestRoomIsGivenInTheOrderOfAsking(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	b := newBudget(10, 100)
 	if err := b.take(ctx, 60); err != nil {

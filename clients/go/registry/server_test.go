@@ -23,7 +23,7 @@ func startServer(t *testing.T) string {
 	return realserver.Start(t, "--no-auth", "--durability", "os").HTTP
 }
 
-var httpClient = &http.Client{Timeout: 30 * time.Second}
+var httpClient = &http.Client{Timeout: time.Minute}
 
 // publish puts a bundle at the id that it contains and gives the status and the answer.
 func publish(t *testing.T, server, text string) (int, string) {

@@ -62,7 +62,7 @@ type session struct {
 }
 
 func newSession(t *testing.T, addr string) *session {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	s := &session{T: t, ctx: ctx, addr: addr}
 	s.client = s.dial(turnkeep.WithVerify())

@@ -53,7 +53,7 @@ func checkRefusal(t *testing.T, addr string, sent []byte, status uint32, goesOn 
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	if err := socket.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := socket.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := socket.Write(sent); err != nil {

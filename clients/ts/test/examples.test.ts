@@ -30,7 +30,7 @@ async function output(args: string[]): Promise<string> {
 		TURNKEEP_HTTP: server.url,
 		TURNKEEP_TOKEN: await server.token(),
 	};
-	const { stdout, stderr } = await run(process.execPath, args, { cwd: root, env, timeout: 15_000 });
+	const { stdout, stderr } = await run(process.execPath, args, { cwd: root, env, timeout: 60_000 });
 	expect(stderr).toBe("");
 	return stdout;
 }

@@ -1,6 +1,7 @@
 /**
  * The protocol's own TypeScript clients, each pinned to one revision, over HTTP and over standard input and output.
- * Every one of them reads, searches, waits and writes; the newest also subscribes.
+ * Every one of them agrees on its own revision with the server, reads, searches, waits and writes; the newest also
+ * subscribes.
  */
 
 import { execFile } from "node:child_process";
@@ -54,21 +55,42 @@ function stdio(): { command: string; args: string[]; env: Record<string, string>
 
 type Over = (typeof TRANSPORTS)[number];
 
-async function connect202506(over: Over): Promise<AnyClient> {
+/** A client, and the revision that it agreed on with the server. */
+interface Connected {
+	client: AnyClient;
+	agreed: string | undefined;
+}
+
+/** Records the revision that an older client tells its transport after the handshake. */
+function recordRevision(transport: object): { agreed: string | undefined } {
+	const told = transport as { setProtocolVersion?: (version: string) => void };
+	// The transport over standard input and output has no such method.
+	const original = told.setProtocolVersion?.bind(transport);
+	const record: { agreed: string | undefined } = { agreed: undefined };
+	told.setProtocolVersion = (version) => {
+		record.agreed = version;
+		original?.(version);
+	};
+	return record;
+}
+
+async function connect202506(over: Over): Promise<Connected> {
 	const client = new Client202506(own);
 	const { url, options } = http();
 	const transport = over === "http" ? new Http202506(url, options) : new Stdio202506(stdio());
+	const record = recordRevision(transport);
 	// Its declarations disagree about a property that may be undefined.
 	await client.connect(transport as Parameters<typeof client.connect>[0]);
-	return client as AnyClient;
+	return { client: client as AnyClient, agreed: record.agreed };
 }
 
-async function connect202511(over: Over): Promise<AnyClient> {
+async function connect202511(over: Over): Promise<Connected> {
 	const client = new Client202511(own);
 	const { url, options } = http();
 	const transport = over === "http" ? new Http202511(url, options) : new Stdio202511(stdio());
+	const record = recordRevision(transport);
 	await client.connect(transport as Parameters<typeof client.connect>[0]);
-	return client as AnyClient;
+	return { client: client as AnyClient, agreed: record.agreed };
 }
 
 async function connect202607(over: Over, mode: "auto" | { pin: string }): Promise<newest.Client> {
@@ -82,13 +104,28 @@ async function connect202607(over: Over, mode: "auto" | { pin: string }): Promis
 	return client;
 }
 
-const CLIENTS: [string, (over: Over) => Promise<AnyClient>][] = [
-	["2025-06-18", connect202506],
-	["2025-11-25", connect202511],
-	["2026-07-28", async (over) => (await connect202607(over, { pin: "2026-07-28" })) as AnyClient],
-	["found out", async (over) => (await connect202607(over, "auto")) as AnyClient],
+async function connectNewest(over: Over, mode: "auto" | { pin: string }): Promise<Connected> {
+	const client = await connect202607(over, mode);
+	return { client: client as AnyClient, agreed: client.getNegotiatedProtocolVersion() };
+}
+
+interface ClientCase {
+	name: string;
+	revision: string;
+	connect: (over: Over) => Promise<Connected>;
+}
+
+const CLIENTS: ClientCase[] = [
+	{ name: "2025-06-18", revision: "2025-06-18", connect: connect202506 },
+	{ name: "2025-11-25", revision: "2025-11-25", connect: connect202511 },
+	{
+		name: "2026-07-28",
+		revision: "2026-07-28",
+		connect: (over) => connectNewest(over, { pin: "2026-07-28" }),
+	},
+	{ name: "found out", revision: "2026-07-28", connect: (over) => connectNewest(over, "auto") },
 ];
-const CASES = CLIENTS.flatMap(([revision, connect]) => TRANSPORTS.map((over) => ({ revision, connect, over })));
+const CASES = CLIENTS.flatMap((one) => TRANSPORTS.map((over) => ({ ...one, over })));
 
 beforeAll(async () => {
 	server = await TestServer.start({ auth: true });
@@ -101,9 +138,10 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("a client of each revision", () => {
-	it.each(CASES)("$revision over $over reads, searches and writes", async ({ revision, connect, over }) => {
-		const client = await connect(over);
+	it.each(CASES)("$name over $over reads, searches and writes", async ({ name, revision, connect, over }) => {
+		const { client, agreed } = await connect(over);
 		try {
+			expect(agreed).toBe(revision);
 			expect(client.getServerVersion()?.name).toBe("turnkeep");
 			expect(client.getInstructions()).toContain("You are ANN");
 			const tools = (await client.listTools()).tools.map((tool) => tool.name);
@@ -113,7 +151,7 @@ describe("a client of each revision", () => {
 			expect(me).toMatchObject({ structuredContent: { person_id: "ANN", world_id: "team" } });
 			const found = await client.callTool({ name: "ledger_search", arguments: { query: "refund" } });
 			expect(JSON.stringify(found)).toContain("Ship the refund fix today.");
-			const text = `written in ${revision} over ${over}`;
+			const text = `written in ${name} over ${over}`;
 			const read = client.callTool({
 				name: "ledger_read",
 				arguments: { cursor: cursorOf(me), wait_seconds: 50 },

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const START_MS_MAX = 15_000;
+const START_MS_MAX = 60_000;
 
 export class TestServer {
 	readonly #flags: readonly string[];

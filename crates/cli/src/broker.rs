@@ -4,6 +4,7 @@ pub(crate) mod fit;
 pub(crate) mod name;
 pub(crate) mod outlets;
 pub(crate) mod serve;
+pub(crate) mod store_link;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -7,7 +7,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -158,7 +158,7 @@ impl DataDir {
     /// Leaves a note.
     pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
         let path = self.note_path();
-        let write = || {
+        let write = || -> Result<()> {
             private_dir(&self.path.join("run"))?;
             write_private(&path, &serde_json::to_vec(note)?)
         };
@@ -208,17 +208,29 @@ fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
+/// Writes a file that its owner alone can read, under a name that nobody can have taken: whoever
+/// can write to the directory could otherwise put a link or a file of their own there.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", hex::encode(&random_bytes()?[..8])));
+    let beside = path.with_file_name(name);
     let mut file = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
         .open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+    let written = (|| {
+        // Whatever the umask took away.
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    if written.is_err() {
+        // The first error counts; a rest that stays is only untidy.
+        fs::remove_file(&beside).ok();
+    }
+    Ok(written?)
 }
 
 /// Bytes that nobody can guess.
@@ -231,8 +243,6 @@ pub(crate) fn random_bytes() -> Result<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -262,6 +272,20 @@ mod tests {
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
         assert_eq!(dir.note(), None);
+    }
+
+    #[test]
+    fn a_file_that_somebody_put_there_is_not_written_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::new(temp.path());
+        fs::write(temp.path().join("mine"), "mine").unwrap();
+        // What the file was called while it was being written.
+        std::os::unix::fs::symlink("mine", temp.path().join("token.new")).unwrap();
+        dir.ensure_token().unwrap();
+        assert_eq!(fs::read(temp.path().join("mine")).unwrap(), b"mine");
+        assert!(!temp.path().join("token").is_symlink());
+        assert_eq!(mode(&temp.path().join("token")), 0o600);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
 
 /// The operator's seat.
-const OPERATOR: &str = "GEORGE";
+pub(crate) const OPERATOR: &str = "GEORGE";
 /// What the command line calls itself in envelopes.
 const INVOKER: &str = "turnkeep-cli";
 

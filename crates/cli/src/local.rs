@@ -8,8 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
-use turnkeep_server::broker::RunningBroker;
-use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
+use turnkeep_server::broker::{RunningBroker, TurnKeeper};
+use turnkeep_server::{Auth, MemoryBudget, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
@@ -63,7 +63,7 @@ impl Local {
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
-            Need::Write => Access::Locked(lock_new(dir).await?),
+            Need::Change | Need::Write => Access::Locked(lock_new(dir).await?),
         };
         Self::serve(
             config,
@@ -140,6 +140,16 @@ impl Local {
     /// Lets the owner watch the broker's terminals over HTTP.
     pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
         self.running.show_terminals(broker.terminals());
+    }
+
+    /// The memory that large requests and answers share.
+    pub(crate) fn memory_budget(&self) -> MemoryBudget {
+        self.running.memory_budget()
+    }
+
+    /// Keeps captured turns in this store.
+    pub(crate) fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        self.running.turn_keeper()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -305,7 +315,11 @@ pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
 fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
     // Copied, not mapped: somebody else may be able to write there after all.
     let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
-    let store = open_in(config, dir, Arc::new(storage))?;
+    let options = Options {
+        read_only: true,
+        ..options(config)?
+    };
+    let store = open_in(dir, Arc::new(storage), &options)?;
     if let Some(TornTail {
         file,
         offset,
@@ -322,23 +336,26 @@ fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
 
 /// Opens the store in a directory that this process has for itself.
 pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
-    let store = open_in(config, dir, Arc::new(FileStorage::new(dir.path())))?;
+    let storage = Arc::new(FileStorage::new(dir.path()));
+    let store = open_in(dir, storage, &options(config)?)?;
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
     Ok(store)
 }
 
-fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
+fn options(config: &Config) -> Result<Options> {
+    Ok(Options {
+        durability: config.durability.value,
+        random: random_bytes()?,
+        ..Options::default()
+    })
+}
+
+fn open_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let random = random_bytes()?;
-    let options = Options {
-        durability: config.durability.value,
-        random,
-        ..Options::default()
-    };
-    let opened = Store::open(storage, &options, Arc::new(WallClock));
+    let opened = Store::open(storage, options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")

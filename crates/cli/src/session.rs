@@ -27,6 +27,8 @@ const INPUT_BYTES_MAX: u64 = 256 << 20;
 pub(crate) enum Need {
     /// It only reads: without a store there is nothing to read.
     Read,
+    /// It writes to something that is there: without a store there is nothing to change.
+    Change,
     /// It writes: a store is started.
     Write,
 }
@@ -53,7 +55,7 @@ impl Session {
         if let Some(session) = Self::running(config, &dir).await? {
             return Ok(session);
         }
-        if need == Need::Read && !dir.is_store() {
+        if need != Need::Write && !dir.is_store() {
             return Err(dir.missing());
         }
         let local = match Local::start(config, &dir, need).await {

@@ -273,10 +273,15 @@ fn a_read_only_store_is_verified_copied_and_read() {
     assert!(read(&["stats"]).contains("Turns"));
     read(&["export", "open/all.turnkeep"]);
     assert!(read(&["repair", "open/repaired"]).starts_with("sound: 2 turns"));
-    let write = output_as_reader(&sandbox, &["append", "1", "--msgpack", "-"]);
-    let said = String::from_utf8(write.stderr).unwrap();
-    assert_eq!(write.status.code(), Some(1));
-    assert!(said.contains("cannot be written"), "{said}");
+    for args in [
+        &["append", "1", "--msgpack", "-"][..],
+        &["ctx", "fork", "turn:1"],
+    ] {
+        let write = output_as_reader(&sandbox, args);
+        let said = String::from_utf8(write.stderr).unwrap();
+        assert_eq!(write.status.code(), Some(1), "{args:?}");
+        assert!(said.contains("cannot be written"), "{args:?}: {said}");
+    }
     set_modes(&sandbox.data(), 0o700, 0o600);
     assert_eq!(
         files_of(&sandbox.data()),
@@ -285,6 +290,32 @@ fn a_read_only_store_is_verified_copied_and_read() {
     );
     let imported = sandbox.output(&["import", "open/all.turnkeep", "--data", "open/copy"], b"");
     assert!(imported.status.success());
+}
+
+#[test]
+fn a_fork_needs_a_store_that_is_there() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.output(&["ctx", "fork", "turn:1"], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("there is no store"), "{said}");
+    assert!(!sandbox.data().exists());
+}
+
+/// Reading a world's records leaves a line in its audit, which read-only media cannot take.
+#[test]
+fn a_world_on_read_only_media_is_read() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.output(&["world", "new", "payments", "--person", "CODER"], b"");
+    assert!(made.status.success());
+    set_modes(&sandbox.path("."), 0o777, 0o666);
+    set_modes(&sandbox.data(), 0o555, 0o444);
+    for args in [&["export", "-"][..], &["world", "show", "payments"]] {
+        let output = output_as_reader(&sandbox, args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+    }
+    set_modes(&sandbox.data(), 0o700, 0o600);
 }
 
 /// Every file of a directory, with its bytes.
@@ -546,6 +577,7 @@ fn where_history_breaks_off_is_said() {
         "
         $ verify --data repaired
         missing turn:N
+        missing perhaps labels, filesystem roots, types or blobs that were in frames which an earlier repair or start found lost
         incomplete: N turns, N contexts, N blobs in N frames, N.N KiB
         error: the log in repaired is intact, but not everything is in it
         hint: it was lost before: a backup may still have it
@@ -571,4 +603,126 @@ fn a_damaged_payload_is_told_from_an_empty_one() {
         log.ends_with("\n1 com.example.Message@1 (payload damaged)\n"),
         "{log}"
     );
+}
+
+/// Damages the frame in which a text is.
+fn damage_frame_of(sandbox: &Sandbox, text: &[u8]) {
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes
+        .windows(text.len())
+        .position(|window| window == text)
+        .unwrap();
+    let frame = bytes[..at]
+        .windows(4)
+        .rposition(|magic| magic == b"TKF1")
+        .unwrap();
+    bytes[frame + 60] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+}
+
+#[test]
+fn a_context_whose_creation_was_lost_says_so() {
+    let sandbox = Sandbox::new().with_turns();
+    sandbox.transcript("ctx new --label agent=gone\nctx new");
+    damage_frame_of(&sandbox, b"gone");
+    assert!(
+        sandbox
+            .output(&["repair", "repaired"], b"")
+            .status
+            .success()
+    );
+    for (args, expect) in [
+        (
+            &["ctx", "show", "2"][..],
+            "unknown: its creation was lost to damage",
+        ),
+        (&["ctx", "list"], "(creation lost)"),
+    ] {
+        let output = sandbox.output(&[args, &["--data", "repaired"]].concat(), b"");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(expect), "{args:?}: {said}");
+        assert!(!said.contains("is empty"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn what_leaves_no_trace_is_named_as_perhaps_missing() {
+    let sandbox = Sandbox::new().with_turns();
+    // The frame that published the types holds no turn and no context.
+    damage_frame_of(&sandbox, b"registry_version");
+    let perhaps = serde_json::json!(["labels", "filesystem roots", "types", "blobs"]);
+    let report = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_slice(&sandbox.output(args, b"").stdout).unwrap()
+    };
+    assert_eq!(report(&["verify", "--json"])["perhaps_missing"], perhaps);
+    assert_eq!(
+        report(&["repair", "repaired", "--json"])["perhaps_missing"],
+        perhaps
+    );
+    // The copy is intact, and still says that something was lost.
+    let copy = report(&["verify", "--data", "repaired", "--json"]);
+    assert_eq!(
+        (&copy["sound"], &copy["intact"], &copy["perhaps_missing"]),
+        (&false.into(), &true.into(), &perhaps)
+    );
+    let said = sandbox
+        .output(&["verify", "--data", "repaired"], b"")
+        .stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(
+        said.starts_with("missing perhaps labels, filesystem roots, types or blobs"),
+        "{said}"
+    );
+    // A sound store misses nothing.
+    let sound = Sandbox::new().with_turns();
+    let output = sound.output(&["verify", "--json"], b"").stdout;
+    let sound: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(sound["perhaps_missing"], serde_json::json!([]));
+}
+
+/// Runs a command where the data directory is mounted read-only; none where that is not permitted.
+fn output_on_read_only_mount(sandbox: &Sandbox, args: &[&str]) -> Option<std::process::Output> {
+    let command = sandbox.command(args);
+    let mount = "mount --bind data data && mount -o remount,bind,ro data";
+    let inside = |script: String, args: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["-rm", "sh", "-c", &script]);
+        unshare.arg(command.get_program()).args(args);
+        unshare.current_dir(sandbox.path(".")).env_clear();
+        unshare.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        unshare.output().ok()
+    };
+    let is_permitted = inside(mount.to_owned(), &[])?.status.success();
+    is_permitted.then(|| inside(format!("{mount} && exec \"$0\" \"$@\""), args).unwrap())
+}
+
+#[test]
+fn a_store_on_a_read_only_mount_is_verified_copied_and_read() {
+    let sandbox = Sandbox::new().with_turns();
+    std::fs::remove_dir_all(sandbox.data().join("index")).unwrap();
+    for (args, expect) in [
+        (&["verify"][..], "sound: 2 turns"),
+        (
+            &["log", "1", "--oneline"],
+            "2 (ctx:1) com.example.Message@1",
+        ),
+        (&["stats"], "Turns"),
+        (&["export", "all.turnkeep"], "exported"),
+        (&["repair", "repaired"], "sound: 2 turns"),
+        (&["append", "1", "--msgpack", "-"], "cannot be written"),
+        (&["ctx", "fork", "turn:1"], "cannot be written"),
+    ] {
+        let Some(output) = output_on_read_only_mount(&sandbox, args) else {
+            eprintln!("skipped: this user may not mount");
+            return;
+        };
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(expect), "{args:?}: {said}");
+    }
 }

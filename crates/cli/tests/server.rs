@@ -5,7 +5,10 @@
 mod sandbox;
 
 use std::io::{BufRead, BufReader};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
+use rustix::fs::inotify;
 use sandbox::{Sandbox, check, mode};
 
 #[test]
@@ -111,6 +114,55 @@ fn a_second_server_on_the_same_directory_is_refused() {
         sandbox.data().join("run/server.json").exists(),
         "the first one's note stays"
     );
+}
+
+/// Counts how often a file was opened, from its making on.
+struct OpenCount {
+    inotify: std::os::fd::OwnedFd,
+    opens: usize,
+}
+
+impl OpenCount {
+    fn of(file: &std::path::Path) -> Self {
+        let flags = inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC;
+        let inotify = inotify::init(flags).unwrap();
+        // The system merges equal events in a row, so closing is watched too.
+        let watched = inotify::WatchFlags::OPEN | inotify::WatchFlags::CLOSE;
+        inotify::add_watch(&inotify, file, watched).unwrap();
+        Self { inotify, opens: 0 }
+    }
+
+    fn now(&mut self) -> usize {
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+        while let Ok(event) = events.next() {
+            self.opens += usize::from(event.events().contains(inotify::ReadFlags::OPEN));
+        }
+        self.opens
+    }
+}
+
+#[test]
+fn up_waits_for_a_lock_that_is_being_released() {
+    let sandbox = Sandbox::new().with_turns();
+    let lock = turnkeep_journal::DataDirLock::acquire(&sandbox.data()).unwrap();
+    let mut tries = OpenCount::of(&sandbox.data().join("LOCK"));
+    let mut up = sandbox.command(&["up", "--json"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    // Its second try shows that it has found the lock held, and waits for it.
+    while tries.now() < 2 {
+        assert_eq!(up.try_wait().unwrap(), None, "it did not wait");
+        assert!(Instant::now() < deadline, "it does not try again");
+        std::thread::yield_now();
+    }
+    drop(lock);
+    let mut said = String::new();
+    BufReader::new(up.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    up.kill().unwrap();
+    up.wait().unwrap();
+    assert!(said.contains("\"http\""), "{said:?}");
 }
 
 #[test]
@@ -399,6 +451,27 @@ fn a_token_file_that_others_can_read_stops_the_start() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(
         !refused.status.success() && said.contains("has mode 0644") && said.contains("chmod 600"),
+        "{said}"
+    );
+}
+
+/// A name that is only the common name counts nowhere, and clients say so.
+#[test]
+fn a_certificate_without_alternative_names_is_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+    let cert = format!("{files}/cn-only.pem");
+    let key = format!("{files}/cn-only-key.pem");
+    let server = sandbox.up(&["--tls-cert", &cert, "--tls-key", &key]);
+    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
+    let address = format!("https://{}", server.http());
+    let named = ["--server", &address, "--tls-ca", &cert];
+    let args = [&named[..], &["--token", token.trim(), "stats"]].concat();
+    let refused = Sandbox::new().output(&args, b"");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("openssl req -x509") && said.contains("subjectAltName"),
         "{said}"
     );
 }

@@ -2,6 +2,8 @@
 //! tools.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "world/lost_answers.rs"]
+mod lost_answers;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
@@ -118,7 +120,7 @@ fn a_world_from_its_making_to_who_knew_what() {
         hint: there are: ANN, BOB, CARL, Operator
         [exit status: 2]
         $ stream team --as DAVE
-        error: there is no person `DAVE` in team; there are: ANN, BOB, CARL
+        error: there is no person `DAVE` in team; there are: ANN, BOB, CARL, Operator (the operator)
         hint: `turnkeep world person WORLD list` lists those who were added, `… add` adds one
         [exit status: 1]
         $ stream nowhere
@@ -214,9 +216,15 @@ struct Agent {
 
 impl Agent {
     fn start(sandbox: &Sandbox, token: &str) -> Self {
+        Self::start_at(sandbox, token, None)
+    }
+
+    /// The same, with the server at this address.
+    fn start_at(sandbox: &Sandbox, token: &str, server: Option<&str>) -> Self {
         let mut command = sandbox.command(&["mcp"]);
         let mut child = command
             .env("TURNKEEP_TOKEN", token)
+            .envs(server.map(|server| ("TURNKEEP_SERVER", server)))
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
@@ -901,6 +909,8 @@ fn a_stream_says_for_whom_and_the_operator_has_one_name() {
         &["world", "knew", "lab", "BOB", "--vs", "GEORGE"],
         &["world", "knew", "lab", "Dana"],
         &["invoke", "lab", "Again."],
+        &["world", "show", "lab"],
+        &["world", "audit", "lab"],
     ] {
         let said = sandbox.ok(args);
         assert!(
@@ -908,6 +918,11 @@ fn a_stream_says_for_whom_and_the_operator_has_one_name() {
             "{args:?}: {said}"
         );
     }
+    let quoted = sandbox.ok(&["capsule", "lab", "Dana"]);
+    assert!(
+        quoted.contains("Ship it.") && !quoted.contains("GEORGE"),
+        "{quoted}"
+    );
     let json: Value = serde_json::from_str(
         sandbox
             .ok(&["stream", "lab", "--json"])
@@ -957,6 +972,8 @@ fn a_repair_says_which_worlds_stay_closed() {
             .unwrap();
         bytes[if whole_frame { frame + 60 } else { words }] ^= 1;
         std::fs::write(&segment, bytes).unwrap();
+        let report = sandbox.json(&["repair", "as-json", "--json"], "");
+        assert_eq!(report["closed_worlds"], json!(["team"]));
         let said = sandbox.ok(&["repair", "repaired"]);
         assert!(
             said.contains("The world team stays closed") && !said.contains("world other"),

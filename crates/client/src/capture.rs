@@ -1,33 +1,30 @@
-//! Stores captured turns: their type, their payload and the append.
+//! Keeps captured turns over one connection. `turnkeep_wire::capture` has their format.
 //!
-//! Each session has one context, and each captured turn is one turn in it. Both have idempotency
-//! keys, so keeping a turn twice, or after a lost response, stores it once. The payload has
-//! `content` only if it differs from the text, so that nothing is stored twice.
+//! The connection publishes the type once and looks up the context of each session once. Turns are
+//! pipelined: [`CaptureConnection::keep`] sends all of them before it waits for the first answer,
+//! so that the server can sync them together. What is cached belongs to the connection: another
+//! connection may reach another store. So a `CaptureConnection` never dials again. When it is lost,
+//! the caller opens a new one and keeps the same turns again; the idempotency keys make that safe.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use rmp::encode::{write_bin, write_bool, write_map_len, write_str, write_uint};
-use tokio::sync::Mutex;
 use turnkeep_types::broker::FoundTurn;
-use turnkeep_types::{Compression, ContextId, TypeRef};
-use turnkeep_wire::message::{AppendTurn, CreateContext, TurnAck};
+use turnkeep_types::{Compression, ContextId};
+use turnkeep_wire::capture::{BUNDLE, BUNDLE_ID, context_key, payload, turn_key, turn_type};
+use turnkeep_wire::message::{AppendTurn, ContextHead, CreateContext, PutBundle, TurnAck};
+use turnkeep_wire::{Request, Text};
 
-use crate::client::Client;
+use crate::client::{Client, Repeat};
 use crate::compose;
+use crate::connection::ServerConnection;
 use crate::error::Error;
-
-/// The bundle that describes captured turns.
-pub const BUNDLE: &str = include_str!("capture.json");
-/// The bundle's id.
-pub const BUNDLE_ID: &str = "turnkeep.capture#1";
-/// The type of a captured turn.
-pub const TURN_TYPE: &str = "turnkeep.capture.Turn";
-const TURN_VERSION: u32 = 1;
+use crate::pending::{Answered, Pending};
 
 /// Payloads of this size and more are sent compressed.
 const COMPRESS_FROM_BYTES: usize = 4096;
-/// The most sessions whose context is cached. Creating the context again is safe, only slower.
+/// The most sessions whose context is cached. Looking a context up again is safe, only slower.
 const CONTEXTS_MAX: usize = 4096;
 
 /// A captured turn in the store.
@@ -39,156 +36,151 @@ pub struct Kept {
     pub ack: TurnAck,
 }
 
-/// Keeps captured turns in a store.
-pub struct CaptureStore {
+/// The context of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionContext {
+    /// Its id.
+    pub id: ContextId,
+    /// Whether this look-up was the connection's first and the context had no turn yet.
+    pub is_new: bool,
+}
+
+/// One connection over which captured turns are kept.
+pub struct CaptureConnection {
     client: Client,
-    cache: Mutex<CaptureCache>,
+    connection: Arc<ServerConnection>,
+    contexts: Mutex<HashMap<String, ContextId>>,
 }
 
-#[derive(Default)]
-struct CaptureCache {
-    published: bool,
-    contexts: HashMap<String, ContextId>,
+/// A turn that was sent and waits for its answer.
+struct SentTurn {
+    context: ContextId,
+    answer: Pending<TurnAck>,
 }
 
-impl CaptureStore {
-    /// Stores turns through this client.
-    pub fn new(client: Client) -> Self {
-        Self {
+impl CaptureConnection {
+    /// Takes the client's connection and publishes the type of captured turns.
+    pub async fn open(client: Client) -> Result<Self, Error> {
+        let connection = client.connection().await?;
+        let opened = Self {
             client,
-            cache: Mutex::default(),
-        }
+            connection,
+            contexts: Mutex::default(),
+        };
+        let put = PutBundle {
+            id: Text::from(BUNDLE_ID),
+            json: Bytes::from_static(BUNDLE.as_bytes()),
+        };
+        // Once per connection is enough: published bundles never change.
+        let _was_new: bool = opened.call(Request::PutBundle(put)).await?;
+        Ok(opened)
     }
 
-    /// Appends the turn to the context of its session, once, and waits until it is durable.
-    pub async fn keep(&self, turn: &FoundTurn) -> Result<Kept, Error> {
-        let context = self.context(&turn.session).await?;
-        let payload = payload(turn);
-        let form = if payload.len() < COMPRESS_FROM_BYTES {
-            Compression::None
-        } else {
-            Compression::Zstd
+    /// Whether the connection has ended.
+    pub fn is_lost(&self) -> bool {
+        self.connection.lost().is_some()
+    }
+
+    /// Returns the session's context. The first call creates it, or finds it by its key.
+    pub async fn find_context(&self, session: &str) -> Result<SessionContext, Error> {
+        if let Some(id) = self.lock_contexts().get(session) {
+            return Ok(SessionContext {
+                id: *id,
+                is_new: false,
+            });
+        }
+        let create = CreateContext {
+            base: None,
+            key: Some(context_key(session)),
         };
-        let sent = compose::turn(&TypeRef::new(TURN_TYPE, TURN_VERSION), payload, form)?;
-        let key = Bytes::copy_from_slice(turn.info.turn_id.as_bytes());
-        let ack = self
+        let created: ContextHead = self.call(Request::CreateContext(create)).await?;
+        // A repeated creation returns the first head, so the current one needs its own request.
+        let current: ContextHead = self.call(Request::GetHead(created.context)).await?;
+        let mut contexts = self.lock_contexts();
+        // Clearing is enough: the keys find the contexts again.
+        if contexts.len() >= CONTEXTS_MAX {
+            contexts.clear();
+        }
+        contexts.insert(session.to_owned(), created.context);
+        Ok(SessionContext {
+            id: created.context,
+            is_new: current.head.is_none(),
+        })
+    }
+
+    /// Appends each turn to the context of its session, once, and waits until all are durable.
+    /// Returns one result per turn.
+    ///
+    /// Turns become durable in their order. If the server refuses one for a while, it is sent again
+    /// after those behind it.
+    pub async fn keep(&self, turns: &[FoundTurn]) -> Vec<Result<Kept, Error>> {
+        let mut all_sent = Vec::with_capacity(turns.len());
+        for turn in turns {
+            all_sent.push(self.send_turn(turn).await);
+        }
+        let mut all_kept = Vec::with_capacity(turns.len());
+        for (turn, sent) in turns.iter().zip(all_sent) {
+            let kept = match sent {
+                Ok(sent) => sent.kept().await,
+                Err(error) => Err(error),
+            };
+            all_kept.push(match kept {
+                Err(error) if error.is_retryable() && !self.is_lost() => self.resend(turn).await,
+                kept => kept,
+            });
+        }
+        all_kept
+    }
+
+    async fn send_turn(&self, turn: &FoundTurn) -> Result<SentTurn, Error> {
+        let context = self.find_context(&turn.session).await?.id;
+        let request = append_request(context, turn)?;
+        let answer = self
             .client
-            .append(AppendTurn {
-                key,
-                ..compose::append(context, sent)
-            })
+            .submit_over(&self.connection, &request, Repeat::Safe)
             .await?;
+        Ok(SentTurn { context, answer })
+    }
+
+    /// Sends a turn again that the server refused for a while, with growing pauses.
+    async fn resend(&self, turn: &FoundTurn) -> Result<Kept, Error> {
+        let context = self.find_context(&turn.session).await?.id;
+        let ack = self.call(append_request(context, turn)?).await?;
         Ok(Kept { context, ack })
     }
 
-    /// Returns the session's context. The first call publishes the type and creates the context.
-    pub async fn context(&self, session: &str) -> Result<ContextId, Error> {
-        let mut cache = self.cache.lock().await;
-        // Once is enough: published bundles never change.
-        if !cache.published {
-            self.client
-                .put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes()))
-                .await?;
-            cache.published = true;
-        }
-        if let Some(context) = cache.contexts.get(session) {
-            return Ok(*context);
-        }
-        let key = Some(Bytes::from(format!("turnkeep.capture:{session}")));
-        let context = self
-            .client
-            .create_context(CreateContext { base: None, key })
-            .await?
-            .context;
-        // Clearing is enough: the keys find the contexts again.
-        if cache.contexts.len() >= CONTEXTS_MAX {
-            cache.contexts.clear();
-        }
-        cache.contexts.insert(session.to_owned(), context);
-        Ok(context)
+    /// Sends a request over this connection and repeats it while the server is busy. All requests
+    /// of a capture are idempotent, by their content or by a key.
+    async fn call<T: Answered>(&self, request: Request) -> Result<T, Error> {
+        self.client
+            .call_over(&self.connection, &request, Repeat::Safe)
+            .await
+    }
+
+    fn lock_contexts(&self) -> MutexGuard<'_, HashMap<String, ContextId>> {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The value of a field.
-enum Field<'a> {
-    Text(&'a str),
-    Number(u64),
-    Set,
-    Binary(&'a [u8]),
-}
-
-/// Encodes the turn as a payload of [`TURN_TYPE`].
-pub fn payload(turn: &FoundTurn) -> Bytes {
-    let text = turn.readable();
-    let content =
-        Some(&turn.content[..]).filter(|content| text.map(str::as_bytes) != Some(*content));
-    let flag = |set: bool| set.then_some(Field::Set);
-    let fields = [
-        (1, Some(Field::Text(&turn.info.turn_id))),
-        (2, Some(Field::Text(&turn.session))),
-        (3, turn.name.as_deref().map(Field::Text)),
-        (4, turn.preset.as_deref().map(Field::Text)),
-        (5, Some(Field::Number(turn.info.timestamp.0))),
-        (6, flag(turn.info.interrupted)),
-        (7, flag(turn.info.truncated)),
-        (8, flag(turn.info.incomplete)),
-        (9, turn.text_source.as_deref().map(Field::Text)),
-        (10, text.map(Field::Text)),
-        (11, content.map(Field::Binary)),
-    ];
-    let fields: Vec<(u64, Field<'_>)> = fields
-        .into_iter()
-        .filter_map(|(tag, field)| Some((tag, field?)))
-        .collect();
-    let mut out = Vec::with_capacity(turn.content.len() + 256);
-    encode_fields(&mut out, &fields)
-        .unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
-    out.into()
-}
-
-fn encode_fields(
-    out: &mut Vec<u8>,
-    fields: &[(u64, Field<'_>)],
-) -> Result<(), rmp::encode::ValueWriteError<std::io::Error>> {
-    write_map_len(out, u32::try_from(fields.len()).unwrap_or(u32::MAX))?;
-    for (tag, field) in fields {
-        write_uint(out, *tag)?;
-        match field {
-            Field::Text(text) => write_str(out, text)?,
-            Field::Number(number) => {
-                write_uint(out, *number)?;
-            }
-            Field::Set => {
-                write_bool(out, true).map_err(rmp::encode::ValueWriteError::InvalidMarkerWrite)?;
-            }
-            Field::Binary(bytes) => write_bin(out, bytes)?,
-        }
+impl SentTurn {
+    async fn kept(self) -> Result<Kept, Error> {
+        Ok(Kept {
+            context: self.context,
+            ack: self.answer.await?,
+        })
     }
-    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn content_is_kept_only_where_it_is_not_the_text() {
-        fn check(content: &'static [u8], text: Option<&str>, expect_fields: u8, expect: &[u8]) {
-            let turn = FoundTurn {
-                content: Bytes::from_static(content),
-                text: text.map(str::to_owned),
-                ..FoundTurn::default()
-            };
-            let payload = payload(&turn);
-            assert_eq!(payload[0], 0x80 | expect_fields, "{content:?} {text:?}");
-            assert!(
-                payload.windows(expect.len()).any(|window| window == expect),
-                "{payload:?}"
-            );
-        }
-        check(b"plain", None, 4, b"\x0a\xa5plain");
-        check(b"plain", Some("plain"), 4, b"\x0a\xa5plain");
-        check(b"\x1b[1mbold", Some("bold"), 5, b"\x0b\xc4\x08\x1b[1mbold");
-        check(b"\xff", None, 4, b"\x0b\xc4\x01\xff");
-    }
+fn append_request(context: ContextId, turn: &FoundTurn) -> Result<Request, Error> {
+    let payload = payload(turn);
+    let form = if payload.len() < COMPRESS_FROM_BYTES {
+        Compression::None
+    } else {
+        Compression::Zstd
+    };
+    let sent = compose::turn(&turn_type(), payload, form)?;
+    Ok(Request::AppendTurn(AppendTurn {
+        key: turn_key(turn),
+        ..compose::append(context, sent)
+    }))
 }

@@ -243,6 +243,29 @@ impl Client {
         }
     }
 
+    /// Like [`Self::call`], but over one connection only: returns an error when it is lost.
+    pub(crate) async fn call_over<T: Answered>(
+        &self,
+        connection: &Arc<ServerConnection>,
+        request: &Request,
+        repeat: Repeat,
+    ) -> Result<T, Error> {
+        let mut backoff = Backoff::new(self.inner.options.retry);
+        loop {
+            let answered = match self.submit_over(connection, request, repeat).await {
+                Ok(pending) => pending.await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = answered else {
+                return answered;
+            };
+            let may_repeat = error.is_retryable() && connection.lost().is_none();
+            if !may_repeat || !backoff.pause().await {
+                return Err(error);
+            }
+        }
+    }
+
     /// Sends a request once. The returned future gives the response.
     pub(crate) async fn submit<T: Answered>(
         &self,
@@ -252,14 +275,18 @@ impl Client {
         let permits = self.acquire_permits(request_bytes(request)).await?;
         // After the permits: a request that waits for its turn must not keep a dead connection.
         let connection = self.connection().await?;
-        let (reply, answer) = oneshot::channel();
-        connection.send(Waiter::Reply(reply, permits), request)?;
-        Ok(Pending::new(
-            answer,
-            connection,
-            request.item_form(),
-            repeat,
-        ))
+        send_request(connection, permits, request, repeat)
+    }
+
+    /// Sends a request once, over this connection.
+    pub(crate) async fn submit_over<T: Answered>(
+        &self,
+        connection: &Arc<ServerConnection>,
+        request: &Request,
+        repeat: Repeat,
+    ) -> Result<Pending<T>, Error> {
+        let permits = self.acquire_permits(request_bytes(request)).await?;
+        send_request(Arc::clone(connection), permits, request, repeat)
     }
 
     async fn acquire_permits(&self, bytes: usize) -> Result<Permits, Error> {
@@ -316,6 +343,22 @@ impl Client {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn send_request<T: Answered>(
+    connection: Arc<ServerConnection>,
+    permits: Permits,
+    request: &Request,
+    repeat: Repeat,
+) -> Result<Pending<T>, Error> {
+    let (reply, answer) = oneshot::channel();
+    connection.send(Waiter::Reply(reply, permits), request)?;
+    Ok(Pending::new(
+        answer,
+        connection,
+        request.item_form(),
+        repeat,
+    ))
 }
 
 /// The number of permits of a request with this many bytes, at least one.

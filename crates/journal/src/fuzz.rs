@@ -68,9 +68,13 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     let Ok((mut log, _)) = FileLog::open(storage.clone(), options.clone()) else {
         return;
     };
-    let whole = log.read(Position(1)).take_while(Result::is_ok).count() as u64;
+    let whole = log
+        .reader()
+        .frames_from(Position(1))
+        .take_while(Result::is_ok)
+        .count() as u64;
     let reader = log.reader();
-    for frame in log.read(Position(1)).flatten() {
+    for frame in log.reader().frames_from(Position(1)).flatten() {
         for blob in &frame.blobs {
             drop(reader.blob(blob.locator, blob.stored_len, blob.crc));
         }
@@ -89,7 +93,11 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     };
     assert_eq!(recovered.torn, None, "a log that was mended stays whole");
     assert!(
-        log.read(Position(1)).take_while(Result::is_ok).count() as u64 >= whole,
+        log.reader()
+            .frames_from(Position(1))
+            .take_while(Result::is_ok)
+            .count() as u64
+            >= whole,
         "frames that were shown are kept"
     );
 }

@@ -8,13 +8,12 @@
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use crate::batch::{Batch, BlobRecord};
 use crate::frame::{self, ALIGN, ChainLink, FRAME_BYTES_MAX, Frame};
 use crate::last_segment::DoubtfulFrames;
 use crate::preallocate::Preallocator;
-use crate::reader::{Frames, LogReader, LogTip, SharedLog};
+use crate::reader::{LogReader, LogTip, SharedLog};
 use crate::recovery::{self, OpenError, Recovered, Recovery};
 use crate::segment::{self, Locator, Segment, SegmentHeader};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
@@ -83,10 +82,6 @@ pub trait Log: Send {
     fn sync(&mut self) -> Result<(), AppendError>;
     /// When a frame is synced.
     fn policy(&self) -> SyncPolicy;
-    /// Reads the frames from a position to the end of the log.
-    fn read(&self, from: Position) -> Frames;
-    /// Waits until a frame after a position is durable. Returns false after `timeout`.
-    fn follow(&self, after: Position, timeout: Duration) -> bool;
 }
 
 /// The log as a series of segment files.
@@ -444,13 +439,5 @@ impl Log for FileLog {
 
     fn policy(&self) -> SyncPolicy {
         self.options.sync
-    }
-
-    fn read(&self, from: Position) -> Frames {
-        self.reader().frames(from, self.tip.last)
-    }
-
-    fn follow(&self, after: Position, timeout: Duration) -> bool {
-        self.reader().wait_durable(Position(after.0 + 1), timeout)
     }
 }

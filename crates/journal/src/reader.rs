@@ -118,6 +118,11 @@ impl LogReader {
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
 
+    /// Iterates over the frames from a position to the end of the log.
+    pub fn frames_from(&self, from: Position) -> Frames {
+        self.frames(from, self.last())
+    }
+
     /// Iterates over the frames from one position to another, both included.
     pub fn frames(&self, from: Position, to: Position) -> Frames {
         let segments = self.0.segments.load_full();

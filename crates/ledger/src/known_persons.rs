@@ -1,19 +1,21 @@
 //! The persons that a reader knows, and how a reader may name them.
 //!
 //! A reader knows the operator and everyone who was added to the world. In an open world, a reader
-//! also knows the authors and addressees of visible entries. Hidden entries add no one: a name that
-//! only occurs in them is as unknown as one that was never used.
+//! also knows itself, and the authors and addressees of visible entries. Hidden entries add no one:
+//! a name that only occurs in them is as unknown as one that was never used.
 //!
 //! A person is named by id, label or alias, ignoring case. A name that fits no person, or more than
-//! one, is rejected with a list of the names that would work.
+//! one, is rejected with a list of the names that would work. Only a write to an open world may
+//! introduce a new person: a new name in a read is probably misspelt.
 
 use std::collections::BTreeMap;
 
-use crate::audience::Audience;
+use crate::audience::{Audience, Viewer};
 use crate::config::{Person, Registry, fold};
 use crate::fault::{Code, Fault};
 use crate::ids::Name;
 use crate::view::View;
+use crate::world::World;
 
 /// How many names a fault lists.
 const LISTED_NAMES_MAX: usize = 50;
@@ -112,32 +114,62 @@ fn persons_met_in(view: &View<'_>) -> Vec<Name> {
             met.extend(readers.iter().cloned());
         }
     }
+    if let Viewer::Reader(own) = &view.viewer {
+        met.push(own.clone());
+    }
     // The operator and the world are authors too, but no persons.
     met.retain(Name::may_be_a_person);
     met
 }
 
-/// Finds the person whom the reader of a view means.
-///
-/// An exact id comes before a label or alias, so that no label can redirect another person's
-/// messages. In an open world, a legal id that is new becomes a person by being named.
-pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result<Name, Fault> {
-    match view.world.people.get(given) {
-        Some(person) => Ok(person.id.clone()),
-        None => find_among(&known_persons(view), view, given, refusal),
-    }
+/// Whether a world knows a person: added, with a token, or author or addressee of any entry.
+pub fn is_in_use(world: &World, id: &Name) -> bool {
+    let holds_token = || world.tokens().any(|token| token.person == *id);
+    let wrote = || !world.authored_by(id.as_str()).is_empty();
+    let is_addressed = || {
+        let visible = world.classes().visible_to(&Viewer::Reader(id.clone()));
+        let mut audiences = visible
+            .iter()
+            .filter_map(|class| world.classes().audience(*class));
+        audiences.any(|audience| matches!(audience, Audience::Readers(_)))
+    };
+    world.people.get(id.as_str()).is_some() || holds_token() || wrote() || is_addressed()
 }
 
-/// Like [`find_person`], for several names: the caller has called [`known_persons`] once.
+/// Finds the person whom a reading caller means: somebody whom the reader of the view knows.
+///
+/// An exact id comes before a label or alias, so that no label can redirect another person's
+/// messages.
+pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result<Name, Fault> {
+    if let Some(person) = view.world.people.get(given) {
+        return Ok(person.id.clone());
+    }
+    let known = known_persons(view);
+    find_known(&known, given, refusal)?.ok_or_else(|| unknown_name_fault(&known, given, refusal))
+}
+
+/// Finds the person whom a writing caller means. In an open world, a legal id that is new becomes a
+/// person by being named. The caller has called [`known_persons`] once for several names.
 pub fn find_among(
     known: &[KnownPerson],
     view: &View<'_>,
     given: &str,
     refusal: Refusal<'_>,
 ) -> Result<Name, Fault> {
+    find_known(known, given, refusal)?
+        .or_else(|| new_person(view, given))
+        .ok_or_else(|| unknown_name_fault(known, given, refusal))
+}
+
+/// The known person with a name, if there is one. A name of several persons is a fault.
+fn find_known(
+    known: &[KnownPerson],
+    given: &str,
+    refusal: Refusal<'_>,
+) -> Result<Option<Name>, Fault> {
     // An exact id wins over labels, so that no label can take over an id.
     if let Some(exact) = known.iter().find(|person| person.id.as_str() == given) {
-        return Ok(exact.id.clone());
+        return Ok(Some(exact.id.clone()));
     }
     let folded = fold(given);
     let called: Vec<&KnownPerson> = known
@@ -145,9 +177,8 @@ pub fn find_among(
         .filter(|person| person.is_called(&folded))
         .collect();
     match called[..] {
-        [one] => Ok(one.id.clone()),
-        // In an open world, naming a new person creates it.
-        [] => new_person(view, given).ok_or_else(|| unknown_name_fault(known, given, refusal)),
+        [] => Ok(None),
+        [one] => Ok(Some(one.id.clone())),
         _ => Err(ambiguous_name_fault(&called, given, refusal)),
     }
 }
@@ -253,16 +284,25 @@ mod tests {
         }));
     }
 
+    const REFUSAL: Refusal<'static> = Refusal {
+        code: Code::NotFound,
+        path: "person_id",
+    };
+
+    /// Whom ANN means when she reads.
     fn find(world: &World, given: &str) -> Result<String, String> {
         let view = world.view(Viewer::Reader(name("ANN")));
-        let refusal = Refusal {
-            code: Code::NotFound,
-            path: "person_id",
-        };
-        let found = find_person(&view, given, refusal);
+        let found = find_person(&view, given, REFUSAL);
         found
             .map(|id| id.to_string())
             .map_err(|fault| fault.message.into_owned())
+    }
+
+    /// Whom ANN means when she writes.
+    fn address(world: &World, given: &str) -> Option<String> {
+        let view = world.view(Viewer::Reader(name("ANN")));
+        let found = find_among(&known_persons(&view), &view, given, REFUSAL);
+        found.ok().map(|id| id.to_string())
     }
 
     #[test]
@@ -290,23 +330,49 @@ mod tests {
     }
 
     #[test]
-    fn in_an_open_world_a_reader_knows_those_it_met_and_a_new_name_is_a_person() {
+    fn in_an_open_world_a_reader_knows_those_it_met_and_only_a_write_introduces_persons() {
         let mut world = world(Profile::Narrative);
         write(&mut world, "Carl", None);
         write(&mut world, "BOB", Some(&["ANN", "Dora"]));
         write(&mut world, "BOB", Some(&["Hidden"]));
-        let view = world.view(Viewer::Reader(name("ANN")));
-        let ids: Vec<String> = known_persons(&view)
-            .iter()
-            .map(|person| person.id.to_string())
-            .collect();
-        assert_eq!(ids, ["GEORGE", "ANN", "BEA", "BOB", "Carl", "Dora"]);
+        let ids = |reader: &str| -> Vec<String> {
+            let view = world.view(Viewer::Reader(name(reader)));
+            let known = known_persons(&view);
+            known.iter().map(|person| person.id.to_string()).collect()
+        };
+        assert_eq!(ids("ANN"), ["GEORGE", "ANN", "BEA", "BOB", "Carl", "Dora"]);
+        assert_eq!(ids("New"), ["GEORGE", "ANN", "BEA", "BOB", "Carl", "New"]);
         assert_eq!(find(&world, "carl").as_deref(), Ok("Carl"));
-        assert_eq!(find(&world, "Eve").as_deref(), Ok("Eve"));
-        assert!(find(&world, "no one").is_err());
-        // One that only hidden entries name is as new as any other.
-        assert_eq!(find(&world, "Hidden").as_deref(), Ok("Hidden"));
-        assert_eq!(find(&world, "hidden").as_deref(), Ok("hidden"));
+        // One that only hidden entries name is as unknown as any other.
+        for unknown in ["Eve", "Hidden", "hidden", "no one"] {
+            let refused = find(&world, unknown).unwrap_err();
+            assert_eq!(
+                refused,
+                format!(
+                    "`{unknown}` is nobody here; these are: GEORGE (Operator), ANN (Ann), BEA (Bea), \
+                     BOB (Robert), Carl, Dora"
+                )
+            );
+        }
+        for new in ["Eve", "Hidden", "hidden"] {
+            assert_eq!(address(&world, new).as_deref(), Some(new));
+        }
+        assert_eq!(address(&world, "no one"), None);
+    }
+
+    #[test]
+    fn a_person_is_in_use_once_added_or_author_or_addressee() {
+        let mut world = world(Profile::Narrative);
+        write(&mut world, "Carl", Some(&["Dora"]));
+        for (id, is_used) in [
+            ("ANN", true),
+            ("Carl", true),
+            ("Dora", true),
+            ("dora", false),
+            ("Eve", false),
+        ] {
+            assert_eq!(is_in_use(&world, &name(id)), is_used, "{id}");
+        }
     }
 
     #[test]

@@ -27,6 +27,9 @@ const MSGPACK: u32 = 1;
 /// The largest record is an operator's text of 1 MiB, or a pack.
 const RECORD_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes that are gathered before they are hashed.
+const HASHED_PIECE_BYTES: usize = 64 << 10;
+
 /// Why a world cannot be read from the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
@@ -106,6 +109,16 @@ pub struct WorldLog {
     reality: ContextProgress,
     audit: ContextProgress,
     derived: ContextProgress,
+}
+
+/// How many turns of reality there are, and a hash of their ids and payload hashes. Two logs with
+/// equal values have the same records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RealityTurns {
+    /// How many.
+    pub count: u32,
+    /// BLAKE3 over all of them, in order.
+    pub hash: [u8; 32],
 }
 
 /// A context and the last turn that was read or appended.
@@ -337,6 +350,40 @@ impl WorldLog {
         Ok(())
     }
 
+    /// Marks the first turns of reality as read: the caller has their facts from elsewhere.
+    pub(crate) fn skip_reality(&mut self, turns: u32) {
+        self.reality.turns = turns;
+    }
+
+    /// Hashes the turns of reality that were read or appended.
+    pub(crate) fn hash_reality(&self, store: &Store) -> Result<RealityTurns, LoadError> {
+        let mut hasher = blake3::Hasher::new();
+        // Large pieces are hashed several times faster than many small ones.
+        let mut piece = Vec::with_capacity(2 * HASHED_PIECE_BYTES);
+        self.visit_turns(store, Family::Reality, |turn| {
+            piece.extend_from_slice(&turn.id.get().to_le_bytes());
+            piece.extend_from_slice(turn.hash.as_bytes());
+            if piece.len() >= HASHED_PIECE_BYTES {
+                hasher.update(&piece);
+                piece.clear();
+            }
+            Ok(())
+        })?;
+        hasher.update(&piece);
+        Ok(RealityTurns {
+            count: self.reality.turns,
+            hash: *hasher.finalize().as_bytes(),
+        })
+    }
+
+    /// Reads the audit and makes the world from it; `None` if the world was never completed.
+    pub(crate) fn read_audit(&mut self, store: &Store) -> Result<Option<World>, LoadError> {
+        let mut world: Option<World> = None;
+        self.audit
+            .read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
+        Ok(world)
+    }
+
     /// Visits the turns of a family that were read or appended, from the first on.
     pub(crate) fn visit_turns(
         &self,
@@ -443,10 +490,7 @@ fn encode_turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
 
 /// Loads only the audit of a world: its configuration, its people and its tokens.
 pub fn load_audit(store: &Store, contexts: WorldContexts) -> Result<Option<World>, LoadError> {
-    let mut world: Option<World> = None;
-    let mut audit = ContextProgress::unread(contexts.audit);
-    audit.read_new_facts(store, |_, fact| apply_loaded(&mut world, fact))?;
-    Ok(world)
+    WorldLog::new(contexts).read_audit(store)
 }
 
 /// Loads a world from the store. Returns `None` if the world was never completed.

@@ -18,6 +18,30 @@ pub(crate) struct EntryNumbers {
 }
 
 impl EntryNumbers {
+    /// Appends the table: the number of slots in 8 bytes, then 4 bytes per slot, little-endian.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.slots.len() as u64).to_le_bytes());
+        for slot in &self.slots {
+            out.extend_from_slice(&slot.to_le_bytes());
+        }
+    }
+
+    /// Reads a table from the beginning of the bytes; returns it and the rest.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (count, bytes) = bytes.split_first_chunk()?;
+        let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+        let (slots, rest) = bytes.split_at_checked(count.checked_mul(size_of::<Slot>())?)?;
+        let (slots, _) = slots.as_chunks();
+        let slots: Vec<Slot> = slots
+            .iter()
+            .map(|slot| Slot::from_le_bytes(*slot))
+            .collect();
+        let used = slots.iter().filter(|slot| **slot != 0).count();
+        // Probing relies on both, or it might never end.
+        let is_valid = (slots.is_empty() || slots.len().is_power_of_two()) && used * 2 <= count;
+        is_valid.then_some((Self { slots, used }, rest))
+    }
+
     /// Makes space for so many more.
     pub(crate) fn reserve(&mut self, more: usize, id_of: impl Fn(u32) -> Option<EntryId>) {
         let wanted = (self.used + more)
@@ -97,6 +121,14 @@ mod tests {
             assert_eq!(numbers.find(*id, id_of), Some(number));
         }
         assert_eq!(numbers.find(EntryId(1), id_of), None);
+        let mut bytes = Vec::new();
+        numbers.encode(&mut bytes);
+        bytes.extend_from_slice(b"rest");
+        let (decoded, rest) = EntryNumbers::decode(&bytes).unwrap();
+        assert_eq!((&decoded.slots, rest), (&numbers.slots, &b"rest"[..]));
+        assert!(EntryNumbers::decode(&bytes[..1000]).is_none());
+        let full = [&4_u64.to_le_bytes()[..], &[1; 16]].concat();
+        assert!(EntryNumbers::decode(&full).is_none(), "no empty slot");
         let twice = |_: u32| Some(ids[0]);
         let mut numbers = EntryNumbers::default();
         numbers.insert(ids[0], 4, twice);

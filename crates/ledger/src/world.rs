@@ -58,6 +58,9 @@ pub struct World {
     class_of: Vec<ClassId>,
     classes: Classes,
     index: Index,
+    /// Entries below this number are in `entry_numbers` before they are applied, and in the index
+    /// that [`Self::adopt_index`] brings.
+    indexed_before: u32,
     authored: HashMap<Name, Vec<u32>>,
     entry_numbers: EntryNumbers,
     bundles: HashMap<BundleId, Bundle>,
@@ -101,6 +104,7 @@ impl World {
             class_of: Vec::new(),
             classes: Classes::default(),
             index: Index::default(),
+            indexed_before: 0,
             authored: HashMap::new(),
             entry_numbers: EntryNumbers::default(),
             bundles: HashMap::new(),
@@ -117,13 +121,18 @@ impl World {
         }
     }
 
-    /// Takes over an index that already has the first entries, before those are applied. The world
-    /// must be empty.
+    /// Prepares an empty world for `count` entries that need not be indexed, and whose numbers are
+    /// known. The caller must then call [`Self::adopt_index`].
+    pub(crate) fn expect_index(&mut self, count: u32, numbers: EntryNumbers) {
+        self.entries.reserve(count as usize);
+        self.class_of.reserve(count as usize);
+        self.entry_numbers = numbers;
+        self.indexed_before = count;
+    }
+
+    /// Takes over the index of the entries that [`Self::expect_index`] announced.
     pub(crate) fn adopt_index(&mut self, index: Index) {
-        let count = index.len() as usize;
-        self.entries.reserve(count);
-        self.class_of.reserve(count);
-        self.entry_numbers.reserve(count, |_| None);
+        debug_assert_eq!(index.len(), self.indexed_before);
         self.index = index;
     }
 
@@ -154,8 +163,10 @@ impl World {
     fn push_entry(&mut self, entry: Entry) {
         let number = self.position();
         let class = self.classes.add_entry(number, &entry);
-        // An index from a checkpoint already has the first entries.
-        if number >= self.index.len() {
+        // The index and the numbers of a checkpoint have the first entries.
+        if number >= self.indexed_before {
+            let id_of = |number| self.entries.get(number as usize).map(|entry| entry.id);
+            self.entry_numbers.insert(entry.id, number, id_of);
             self.index.push(&Document {
                 class,
                 author: entry.author.id.as_str(),
@@ -169,8 +180,6 @@ impl World {
             Some(written) => written.push(number),
             None => drop(self.authored.insert(entry.author.id.clone(), vec![number])),
         }
-        let id_of = |number| self.entries.get(number as usize).map(|entry| entry.id);
-        self.entry_numbers.insert(entry.id, number, id_of);
         self.class_of.push(class);
         self.entries.push(entry);
     }
@@ -390,8 +399,22 @@ impl World {
         self.bundles.get(&id)
     }
 
+    /// All bundles, in no order.
+    pub(crate) fn bundles(&self) -> impl Iterator<Item = &Bundle> {
+        self.bundles.values()
+    }
+
+    /// All outcomes, in no order.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Arc<Outcome>> {
+        self.outcomes.values()
+    }
+
     pub(crate) fn classes(&self) -> &Classes {
         &self.classes
+    }
+
+    pub(crate) fn entry_numbers(&self) -> &EntryNumbers {
+        &self.entry_numbers
     }
 
     pub(crate) fn index(&self) -> &Index {

@@ -38,4 +38,5 @@ mod write_rate;
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};
 pub use http::openapi_json;
+pub use memory::MemoryBudget;
 pub use run::{Running, ServeError, serve};

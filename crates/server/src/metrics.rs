@@ -28,6 +28,7 @@ pub(crate) struct Metrics {
     http_requests: Family<HttpLabels, Counter>,
     http_seconds: Family<RouteLabels, Histogram>,
     tcp_requests: Family<TcpLabels, Counter>,
+    stream_pages: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -77,6 +78,12 @@ impl Metrics {
             "Binary requests answered",
             tcp_requests.clone(),
         );
+        let stream_pages = Counter::default();
+        registry.register(
+            "stream_pages",
+            "Pages of streams made for subscribers",
+            stream_pages.clone(),
+        );
         rehydrations.register(&mut registry);
         registry.register_collector(Box::new(StoreCounters {
             store,
@@ -88,6 +95,7 @@ impl Metrics {
             http_requests,
             http_seconds,
             tcp_requests,
+            stream_pages,
         }
     }
 
@@ -110,6 +118,11 @@ impl Metrics {
         self.tcp_requests
             .get_or_create(&TcpLabels { message, status })
             .inc();
+    }
+
+    /// Counts a page of a stream that was made. Subscribers share it, so it is sent more often.
+    pub(crate) fn count_stream_page(&self) {
+        self.stream_pages.inc();
     }
 
     /// All counters as text.

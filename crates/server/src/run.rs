@@ -19,7 +19,7 @@ use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
-use crate::broker::Terminals;
+use crate::broker::{StoreKeeper, Terminals, TurnKeeper};
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
@@ -223,12 +223,22 @@ impl Running {
         format!("{scheme}://{}/{token}", self.shared.addrs.http)
     }
 
+    /// The memory that large requests and answers share, for a broker in the same process.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.shared.memory.clone()
+    }
+
     /// Lets the owner watch these terminals over HTTP, if HTTP listens on loopback. A second call
     /// has no effect.
     pub fn show_terminals(&self, terminals: Terminals) {
         if self.shared.terminals.set(terminals).is_err() {
             tracing::warn!("the server already shows the terminals of another broker");
         }
+    }
+
+    /// Keeps captured turns in this server's store, for a broker in the same process.
+    pub fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
+        Arc::new(StoreKeeper::new(Arc::clone(&self.shared)))
     }
 
     /// Stops the server. It accepts nothing more, lets requests under way finish within the grace

@@ -2,10 +2,12 @@
 //!
 //! Anyone who reaches a port can open connections and send nothing. They cost files and memory, so
 //! only [`UNAUTHENTICATED_MAX`] of them may be open at a time. For each further one the server closes
-//! the oldest, so a flood of silent connections never keeps an honest client out. A connection leaves
-//! the list when it shows a token, and when it ends.
+//! the connection that it heard least recently. So a flood of silent connections neither keeps an
+//! honest client out nor ends one that sends requests without a token, such as a health check. A
+//! connection leaves the list when it shows a token, and when it ends.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -34,7 +36,8 @@ pub(crate) struct Newcomer(Arc<Place>);
 #[derive(Debug)]
 struct Place {
     list: Arc<Mutex<List>>,
-    number: u64,
+    /// Changes only under the list's lock.
+    number: AtomicU64,
     evicted: CancellationToken,
 }
 
@@ -46,13 +49,11 @@ impl Unauthenticated {
         }
     }
 
-    /// Adds a connection. If there are too many, this evicts the oldest.
+    /// Adds a connection. If there are too many, this evicts the least recently heard one.
     pub(crate) fn enter(&self) -> Newcomer {
         let evicted = CancellationToken::new();
         let mut list = lock(&self.list);
-        list.last_number += 1;
-        let number = list.last_number;
-        list.silent.insert(number, evicted.clone());
+        let number = list.insert_last(evicted.clone());
         while list.silent.len() > self.max {
             let Some((_, oldest)) = list.silent.pop_first() else {
                 break;
@@ -62,16 +63,34 @@ impl Unauthenticated {
         drop(list);
         Newcomer(Arc::new(Place {
             list: Arc::clone(&self.list),
-            number,
+            number: AtomicU64::new(number),
             evicted,
         }))
     }
 }
 
+impl List {
+    fn insert_last(&mut self, evicted: CancellationToken) -> u64 {
+        self.last_number += 1;
+        self.silent.insert(self.last_number, evicted);
+        self.last_number
+    }
+}
+
 impl Newcomer {
+    /// The connection has sent a request. Without a token it stays in the list, as the last that
+    /// has to go.
+    pub(crate) fn heard(&self) {
+        let mut list = lock(&self.0.list);
+        if let Some(evicted) = list.silent.remove(&self.0.number.load(Ordering::Relaxed)) {
+            let number = list.insert_last(evicted);
+            self.0.number.store(number, Ordering::Relaxed);
+        }
+    }
+
     /// The connection has shown a token, or needs none.
     pub(crate) fn authenticated(&self) {
-        lock(&self.0.list).silent.remove(&self.0.number);
+        self.0.leave();
     }
 
     /// Waits until the connection is evicted; forever if it never is.
@@ -80,9 +99,16 @@ impl Newcomer {
     }
 }
 
+impl Place {
+    fn leave(&self) {
+        let mut list = lock(&self.list);
+        list.silent.remove(&self.number.load(Ordering::Relaxed));
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        lock(&self.list).silent.remove(&self.number);
+        self.leave();
     }
 }
 
@@ -96,6 +122,24 @@ mod tests {
 
     fn is_evicted(newcomer: &Newcomer) -> bool {
         newcomer.0.evicted.is_cancelled()
+    }
+
+    #[test]
+    fn the_least_recently_heard_makes_place() {
+        let port = Unauthenticated::new(2);
+        let (first, second) = (port.enter(), port.enter());
+        first.heard();
+        let third = port.enter();
+        assert!(!is_evicted(&first) && is_evicted(&second) && !is_evicted(&third));
+        second.heard();
+        first.authenticated();
+        first.heard();
+        let (fourth, fifth) = (port.enter(), port.enter());
+        assert!(
+            !is_evicted(&first) && is_evicted(&third),
+            "one that has left does not come back"
+        );
+        assert!(!is_evicted(&fourth) && !is_evicted(&fifth));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `apply`: the only code that changes the state, live and in replay.
 //!
 //! It takes the log's records in order, decides each one against the current state and carries out
-//! the decision. It cannot fail: a record that the rules reject changes nothing. Live, the writer
-//! passes in the plan that it made before it logged the record (`apply_decided`).
+//! the decision. It cannot fail: a record that the rules reject changes nothing. The writer decided
+//! each record once before it logged it, but that decision is not used here: a live record takes
+//! the same path as a replayed one, so both always have the same result.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -81,20 +82,6 @@ impl Applier {
         }
     }
 
-    /// Does the same for a frame whose blobs are all new, without looking them up.
-    pub(crate) fn begin_frame_with_new_blobs(
-        &mut self,
-        created_at: Timestamp,
-        blobs: impl Iterator<Item = BlobRow>,
-    ) {
-        self.state
-            .last_stamp
-            .fetch_max(created_at.0, Ordering::Relaxed);
-        self.frame_blobs.clear();
-        self.frame_blobs
-            .extend(blobs.map(|blob| self.state.add_blob(blob)));
-    }
-
     /// Adds a blob, or moves its row to this copy if the blob is known. A frame repeats a known
     /// blob only if the first copy was found damaged.
     fn add_or_move_blob(&mut self, blob: BlobRow) -> u64 {
@@ -112,13 +99,15 @@ impl Applier {
         row
     }
 
-    /// Decides one record of the current frame and carries out the decision.
+    /// Decides one record of the current frame and carries out the decision. `key` is the digest of
+    /// the record's own key.
     pub(crate) fn apply(
         &mut self,
         created_at: Timestamp,
         record: &Record,
+        key: Option<KeyUse>,
     ) -> Result<Outcome, Refusal> {
-        match decide(&*self.state, record) {
+        match decide(&*self.state, record, key) {
             Decision::NoChange(reason) => answer_unchanged(&self.state, reason),
             Decision::Change(plan) => Ok(self.carry_out_plan(created_at, record, plan)),
         }
@@ -127,23 +116,9 @@ impl Applier {
     /// Applies a record whose result is of no interest: the client got its reply when the record was
     /// live, and a rejected record changes nothing now either.
     pub(crate) fn replay(&mut self, created_at: Timestamp, record: &Record) {
-        match self.apply(created_at, record) {
+        match self.apply(created_at, record, KeyUse::digest(record)) {
             Ok(_) | Err(_) => {}
         }
-    }
-
-    /// Carries out a plan that the writer made for this record. `apply` would make the same plan,
-    /// because the records before it in the batch are applied by now.
-    pub(crate) fn apply_decided(
-        &mut self,
-        created_at: Timestamp,
-        record: &Record,
-        plan: Plan,
-    ) -> Outcome {
-        debug_assert!(
-            matches!(decide(&*self.state, record), Decision::Change(again) if again.agrees_with(&plan))
-        );
-        self.carry_out_plan(created_at, record, plan)
     }
 
     fn carry_out_plan(&mut self, now: Timestamp, record: &Record, plan: Plan) -> Outcome {

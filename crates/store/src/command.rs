@@ -250,6 +250,9 @@ pub enum Refusal {
         /// The least space that the command's group needs in the log.
         needed_bytes: u64,
     },
+    /// The storage is read-only. Whatever were written would end with the process.
+    #[error("the data directory cannot be written: it is on read-only storage")]
+    ReadOnly,
     /// The log rejects writes until the server restarts. Reads still work.
     #[error("the log cannot be written since an earlier failure: {0}; restart the server")]
     Poisoned(Arc<str>),

@@ -1,14 +1,15 @@
 //! The store's rules: how a command changes the state, or why it changes nothing.
 //!
 //! `decide` reads and never writes. Before a command is logged, the writer calls it with the state
-//! plus the batch so far. `apply` calls it with the state alone, live and in replay. It reads no
-//! clock, no configuration and no payload bytes, so the same log always gives the same decisions.
+//! plus the batch so far, and logs only commands that change something. `apply` decides again with
+//! the state alone, live and in replay, and only that decision counts. `decide` reads no clock, no
+//! configuration and no payload bytes, so the same log always gives the same decisions.
 
 use std::sync::Arc;
 
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
-use crate::command::{Key, Labels, Refusal};
+use crate::command::Refusal;
 use crate::keys::{self, KeyDigest};
 use crate::record::{InlineVec, PartRecord, Record};
 use crate::registry::{Checked, ParsedBundle, Registry};
@@ -46,6 +47,27 @@ pub(crate) struct KeyUse {
     pub(crate) request: u64,
 }
 
+impl KeyUse {
+    /// Digests the key of a record and its request. Only the record decides the result, so it can
+    /// be computed once, before the record is decided.
+    pub(crate) fn digest(record: &Record) -> Option<Self> {
+        match record {
+            Record::Create { base, labels, key } => key.as_ref().map(|key| Self {
+                key: keys::digest_create_key(key),
+                request: keys::digest_create_request(*base, labels),
+            }),
+            Record::Append { parts, key, .. } => {
+                let scope = parts.first()?.context;
+                key.as_ref().map(|key| Self {
+                    key: keys::digest_append_key(scope, key),
+                    request: keys::digest_append_request(parts),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// How a command changes the state.
 #[derive(Debug)]
 pub(crate) enum Plan {
@@ -64,29 +86,6 @@ pub(crate) enum Plan {
     SetLabels,
     Lost,
     LostRoot,
-}
-
-impl Plan {
-    /// Whether two plans make the same change. Registries are not compared.
-    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Create {
-                    head_depth: a,
-                    key: b,
-                },
-                Self::Create { head_depth, key },
-            ) => (a, b) == (head_depth, key),
-            (
-                Self::Append {
-                    placements: a,
-                    key: b,
-                },
-                Self::Append { placements, key },
-            ) => (a, b) == (placements, key),
-            (ours, theirs) => std::mem::discriminant(ours) == std::mem::discriminant(theirs),
-        }
-    }
 }
 
 /// The place of a part's first turn in the DAG.
@@ -113,11 +112,12 @@ impl From<Refusal> for NoChange {
     }
 }
 
-/// Decides how a command changes the state behind `view`, without changing it.
-pub(crate) fn decide(view: &impl StateView, record: &Record) -> Decision {
+/// Decides how a command changes the state behind `view`, without changing it. `key` is the digest
+/// of the record's own key.
+pub(crate) fn decide(view: &impl StateView, record: &Record, key: Option<KeyUse>) -> Decision {
     let decided = match record {
-        Record::Create { base, labels, key } => decide_create(view, *base, labels, key.as_ref()),
-        Record::Append { parts, key, strict } => decide_append(view, parts, key.as_ref(), *strict),
+        Record::Create { base, .. } => decide_create(view, *base, key),
+        Record::Append { parts, strict, .. } => decide_append(view, parts, key, *strict),
         Record::AttachFs { turn, root } => decide_attach_fs(view, *turn, root),
         // In replay the frame's blobs are in the state already. That the frame brought this one
         // shows that it was new.
@@ -135,13 +135,8 @@ pub(crate) fn decide(view: &impl StateView, record: &Record) -> Decision {
 fn decide_create(
     view: &impl StateView,
     base: Option<TurnId>,
-    labels: &Labels,
-    key: Option<&Key>,
+    key: Option<KeyUse>,
 ) -> Result<Plan, NoChange> {
-    let key = key.map(|key| KeyUse {
-        key: keys::digest_create_key(key),
-        request: keys::digest_create_request(base, labels),
-    });
     // First of all checks: a repeat must get its first answer even if the base is lost since.
     if let Some(before) = find_earlier_request(view, key)? {
         return Err(NoChange::AlreadyCreated(before));
@@ -156,14 +151,9 @@ fn decide_create(
 fn decide_append(
     view: &impl StateView,
     parts: &[PartRecord],
-    key: Option<&Key>,
+    key: Option<KeyUse>,
     strict: bool,
 ) -> Result<Plan, NoChange> {
-    let scope = parts.first().map(|part| part.context);
-    let key = key.zip(scope).map(|(key, scope)| KeyUse {
-        key: keys::digest_append_key(scope, key),
-        request: keys::digest_append_request(parts),
-    });
     // Before the head check: a repeat with `expected_head` must not fail on its own first effect.
     if let Some(before) = find_earlier_request(view, key)? {
         return Err(NoChange::AlreadyAppended(before));

@@ -199,7 +199,7 @@ fn discard_if_foreign(loaded: LoadedIndex, log: &LogReader, recovered: &Recovere
 }
 
 fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), OpenError> {
-    for frame in log.frames(from, log.last()) {
+    for frame in log.frames_from(from) {
         apply_frame(applier, &frame?)?;
     }
     Ok(())

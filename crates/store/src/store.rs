@@ -49,6 +49,8 @@ pub struct Options {
     pub group_commands_max: usize,
     /// Random bytes from the caller. They identify this writer and, if it is new, the store.
     pub random: [u8; 32],
+    /// Rejects every command, because the storage does not keep what is written to it.
+    pub read_only: bool,
 }
 
 impl Default for Options {
@@ -60,6 +62,7 @@ impl Default for Options {
             queue_commands_max: 8192,
             group_commands_max: 1024,
             random: [0; 32],
+            read_only: false,
         }
     }
 }
@@ -189,6 +192,7 @@ struct Inner {
     recovered: Recovered,
     lost_ids: Option<LostIds>,
     committer: Committer<Submission>,
+    is_read_only: bool,
 }
 
 impl Store {
@@ -246,6 +250,7 @@ impl Store {
             recovered,
             lost_ids,
             committer,
+            is_read_only: options.read_only,
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -257,6 +262,10 @@ impl Store {
         command: Command,
         reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
+        if self.0.is_read_only {
+            reply(Err(Refusal::ReadOnly));
+            return Ok(());
+        }
         // `new` has sent the rejection already.
         let Some(submission) = Submission::new(command, Box::new(reply)) else {
             return Ok(());
@@ -288,6 +297,11 @@ impl Store {
             }
         }
         receive.recv().unwrap_or(Err(Refusal::Closed))
+    }
+
+    /// Returns whether the store rejects every command. See [`Options::read_only`].
+    pub fn is_read_only(&self) -> bool {
+        self.0.is_read_only
     }
 
     /// Finishes the queued commands, stops the writer, writes a checkpoint and waits for all of it.

@@ -34,7 +34,7 @@ use crate::apply::{Applier, answer_unchanged};
 use crate::blob::NewBlob;
 use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
-use crate::decide::{Decision, Plan, decide};
+use crate::decide::{Decision, KeyUse, Plan, decide};
 use crate::overlay::{Overlay, PendingState};
 use crate::record::{BlobName, InlineVec, PartRecord, Record, TurnRecord};
 use crate::registry::ParsedBundle;
@@ -49,6 +49,8 @@ pub(crate) type CommitHook = Box<dyn Fn(u64) + Send + Sync>;
 /// A command on its way to the log.
 pub(crate) struct Submission {
     record: Record,
+    /// Computed by the submitter: hashing on the writer's thread would delay everybody.
+    key: Option<KeyUse>,
     /// The payloads of the record's turns in order, or the blob to put.
     blobs: InlineVec<NewBlob>,
     reply: Reply,
@@ -60,6 +62,7 @@ impl Submission {
     pub(crate) fn new(command: Command, reply: Reply) -> Option<Self> {
         match split_command(command) {
             Ok((record, blobs)) => Some(Self {
+                key: KeyUse::digest(&record),
                 record,
                 blobs,
                 reply,
@@ -96,8 +99,6 @@ pub(crate) struct Writer {
     overlay: Overlay,
     /// The commands of the current group, in batch order.
     planned: Vec<PlannedCommand>,
-    /// Whether the group contains a new copy of a blob whose stored copy is damaged.
-    replaces_blobs: bool,
     /// Reused for the encoded body of each record.
     body: Vec<u8>,
 }
@@ -105,7 +106,7 @@ pub(crate) struct Writer {
 /// A command that was added to the batch and waits for the sync.
 struct PlannedCommand {
     record: Record,
-    plan: Plan,
+    key: Option<KeyUse>,
     reply: Reply,
 }
 
@@ -156,13 +157,17 @@ impl StateMachine for Writer {
                 overlay: &self.overlay,
             },
             &submission.record,
+            submission.key,
         ) {
             Decision::Change(plan) => self.add_to_batch(submission, plan, batch),
             Decision::NoChange(reason) => {
                 // With an empty batch the overlay adds nothing. Otherwise the reply is safe only if
                 // the durable state alone gives the same one: the batch may still fail.
                 let is_final = batch.is_empty()
-                    || matches!(decide(state, &submission.record), Decision::NoChange(again) if again == reason);
+                    || matches!(
+                        decide(state, &submission.record, submission.key),
+                        Decision::NoChange(again) if again == reason
+                    );
                 if !is_final {
                     self.overlay.hold_back(&submission.record);
                     return Some(submission);
@@ -177,9 +182,9 @@ impl StateMachine for Writer {
         self.begin_frame(appended, batch);
         let mut answers = Vec::with_capacity(self.planned.len());
         for planned in self.planned.drain(..) {
-            let outcome =
-                self.applier
-                    .apply_decided(self.group_time, &planned.record, planned.plan);
+            let outcome = self
+                .applier
+                .apply(self.group_time, &planned.record, planned.key);
             answers.push((planned.reply, outcome));
         }
         // Before the first reply: a crash in between must not leave an acknowledged turn that the
@@ -196,7 +201,7 @@ impl StateMachine for Writer {
         // Newest first: a client that waits for its oldest reply then wakes once and finds all of
         // its replies.
         for (reply, outcome) in answers.into_iter().rev() {
-            reply(Ok(outcome));
+            reply(outcome);
         }
     }
 
@@ -205,7 +210,6 @@ impl StateMachine for Writer {
             .poisoned
             .fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
         self.overlay.clear();
-        self.replaces_blobs = false;
         for planned in self.planned.drain(..).rev() {
             (planned.reply)(Err(match error {
                 AppendError::NoSpace { needed_bytes } => Refusal::NoSpace {
@@ -253,7 +257,6 @@ impl Writer {
             group_time: Timestamp::default(),
             overlay: Overlay::default(),
             planned: Vec::new(),
-            replaces_blobs: false,
             body: Vec::new(),
         }
     }
@@ -269,14 +272,7 @@ impl Writer {
             stored_len: blob.stored_len(),
             form: blob.form,
         });
-        if std::mem::take(&mut self.replaces_blobs) {
-            self.applier.begin_frame(self.group_time, rows);
-        } else {
-            // `add_blob` has looked every blob up already. A second lookup would cost a hash probe
-            // per payload.
-            self.applier
-                .begin_frame_with_new_blobs(self.group_time, rows);
-        }
+        self.applier.begin_frame(self.group_time, rows);
     }
 
     /// Writes the position and the ids that the replies of this group will acknowledge.
@@ -294,6 +290,7 @@ impl Writer {
     fn add_to_batch(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
         let Submission {
             mut record,
+            key,
             blobs,
             reply,
         } = submission;
@@ -305,11 +302,7 @@ impl Writer {
         self.body.clear();
         let tag = record.encode(&mut self.body);
         batch.push_command(tag.kind, tag.version, &self.body);
-        self.planned.push(PlannedCommand {
-            record,
-            plan,
-            reply,
-        });
+        self.planned.push(PlannedCommand { record, key, reply });
     }
 
     /// Adds the blobs that the store lacks to the batch and notes their places in the record.
@@ -347,12 +340,9 @@ impl Writer {
         if let Some(at) = self.overlay.blob_place(&blob.hash) {
             return Some(at);
         }
-        if self.applier.state.find_blob(&blob.hash).is_some() {
-            if !self.is_damaged(&blob.hash) {
-                return None;
-            }
-            // Writing the payload again is the only way to heal a damaged blob.
-            self.replaces_blobs = true;
+        // A blob that can no longer be read is written again: nothing else heals it.
+        if self.applier.state.find_blob(&blob.hash).is_some() && !self.is_damaged(&blob.hash) {
+            return None;
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);

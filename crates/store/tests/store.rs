@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_journal::MemoryStorage;
+use turnkeep_journal::{MemoryStorage, ReadOnlyStorage};
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, CreateContext, EventKind, Key, Labels, NewBlob, NewTurn,
     Options, Outcome, ReadError, Refusal, Store,
@@ -591,4 +591,34 @@ fn one_bundle_put_by_many_at_once_is_published_once() {
             .iter()
             .all(|outcome| matches!(outcome, Err(Refusal::Bundle(_))))
     );
+}
+
+#[test]
+fn a_read_only_store_is_read_and_takes_no_command() {
+    let disk = MemoryStorage::new();
+    let store = open(&disk);
+    let context = create(&store, None);
+    appended(store.run(append(part(context, vec![turn("kept")]), "")));
+    store.close();
+    drop(store);
+    let options = Options {
+        read_only: true,
+        ..Options::default()
+    };
+    let storage = ReadOnlyStorage::over(Arc::new(disk.clone()));
+    let clock = ManualClock::new(Timestamp(1_000));
+    let store = Store::open(Arc::new(storage), &options, Arc::new(clock)).unwrap();
+    let fork = CreateContext {
+        base: TurnId::new(1),
+        ..Default::default()
+    };
+    for command in [
+        Command::CreateContext(fork),
+        append(part(context, vec![turn("lost")]), ""),
+        Command::PutBlob(blob("lost")),
+    ] {
+        assert_eq!(store.run(command), Err(Refusal::ReadOnly));
+    }
+    assert_eq!(store.stats().turns, 1);
+    assert!(store.turn(TurnId::new(1).unwrap()).is_ok());
 }

@@ -2,13 +2,16 @@
 //!
 //! This crate does no I/O and reads no clock. Ids, hashes and session ids are valid by
 //! construction, so the code behind the edge does not check them again. `varint` has the number
-//! format of the log.
+//! format of the log, `msgpack` the format of payloads and of the broker's messages, and `rfc3339` the
+//! text form of times.
 
 mod blob;
 pub mod broker;
 mod id;
 mod limits;
+pub mod msgpack;
 mod object_ref;
+pub mod rfc3339;
 mod time;
 mod turn_type;
 pub mod varint;

@@ -15,8 +15,7 @@
 //! hold.
 
 use turnkeep_types::BlobHash;
-
-use crate::unpack::{Unpacker, Value};
+use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
 /// The most entries of one directory that a reader accepts.
 pub const TREE_ENTRIES_MAX: u32 = 100_000;
@@ -73,39 +72,62 @@ pub enum TreeError {
     },
 }
 
+impl From<MsgpackError> for TreeError {
+    fn from(_: MsgpackError) -> Self {
+        Self::NotMsgpack
+    }
+}
+
 /// Decodes a tree.
 pub fn decode_tree(bytes: &[u8]) -> Result<Vec<TreeEntry>, TreeError> {
-    let mut unpacker = Unpacker(bytes);
-    let Some(Value::Array(count)) = unpacker.read_value() else {
+    let mut entries = Vec::new();
+    visit_entries(bytes, |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Finds the first entry with a name. The whole tree is checked, as when it is decoded, but no more
+/// than one entry of it is kept.
+pub fn find_entry(bytes: &[u8], name: &[u8]) -> Result<Option<TreeEntry>, TreeError> {
+    let mut found = None;
+    visit_entries(bytes, |entry| {
+        if found.is_none() && entry.name == name {
+            found = Some(entry);
+        }
+    })?;
+    Ok(found)
+}
+
+fn visit_entries(bytes: &[u8], mut visit: impl FnMut(TreeEntry)) -> Result<(), TreeError> {
+    let mut reader = MsgpackReader::new(bytes);
+    let Token::Array(count) = reader.read_token()? else {
         return Err(TreeError::NotMsgpack);
     };
     if count > TREE_ENTRIES_MAX {
         return Err(TreeError::TooMany { actual: count });
     }
-    let mut entries = Vec::new();
     for _ in 0..count {
-        entries.push(decode_entry(&mut unpacker)?);
+        visit(decode_entry(&mut reader)?);
     }
-    if unpacker.0.is_empty() {
-        Ok(entries)
+    if reader.unread().is_empty() {
+        Ok(())
     } else {
         Err(TreeError::LeftOver)
     }
 }
 
-fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
-    let Some(Value::Map(fields)) = unpacker.read_value() else {
+fn decode_entry(reader: &mut MsgpackReader<'_>) -> Result<TreeEntry, TreeError> {
+    let Token::Map(fields) = reader.read_token()? else {
         return Err(TreeError::NotMsgpack);
     };
     let (mut name, mut hash) = (None, None);
     let (mut kind, mut mode, mut size) = (TreeEntryKind::File, 0, 0);
     for _ in 0..fields {
-        match decode_tag(unpacker)? {
-            1 => name = Some(decode_bytes(unpacker, "name")?.to_vec()),
-            2 => kind = decode_kind(unpacker)?,
-            3 => mode = decode_mode(unpacker)?,
-            4 => size = decode_number(unpacker, "size")?,
-            5 => hash = Some(decode_hash(unpacker)?),
+        match decode_tag(reader)? {
+            1 => name = Some(decode_bytes(reader, "name")?.to_vec()),
+            2 => kind = decode_kind(reader)?,
+            3 => mode = decode_mode(reader)?,
+            4 => size = decode_number(reader, "size")?,
+            5 => hash = Some(decode_hash(reader)?),
             _ => return Err(TreeError::Bad("tag")),
         }
     }
@@ -121,23 +143,23 @@ fn decode_entry(unpacker: &mut Unpacker<'_>) -> Result<TreeEntry, TreeError> {
 }
 
 /// A tag as an integer or as its digit. All tags have one digit, so `"01"` is not a tag.
-fn decode_tag(unpacker: &mut Unpacker<'_>) -> Result<u64, TreeError> {
-    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
-        Value::Number(tag) => Ok(tag),
-        Value::Text([digit @ b'1'..=b'9']) => Ok(u64::from(digit - b'0')),
+fn decode_tag(reader: &mut MsgpackReader<'_>) -> Result<u64, TreeError> {
+    match reader.read_token()? {
+        Token::Int(tag) => u64::try_from(tag).map_err(|_| TreeError::Bad("tag")),
+        Token::Str([digit @ b'1'..=b'9']) => Ok(u64::from(digit - b'0')),
         _ => Err(TreeError::Bad("tag")),
     }
 }
 
-fn decode_number(unpacker: &mut Unpacker<'_>, what: &'static str) -> Result<u64, TreeError> {
-    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
-        Value::Number(number) => Ok(number),
+fn decode_number(reader: &mut MsgpackReader<'_>, what: &'static str) -> Result<u64, TreeError> {
+    match reader.read_token()? {
+        Token::Int(number) => u64::try_from(number).map_err(|_| TreeError::Bad(what)),
         _ => Err(TreeError::Bad(what)),
     }
 }
 
-fn decode_kind(unpacker: &mut Unpacker<'_>) -> Result<TreeEntryKind, TreeError> {
-    match decode_number(unpacker, "kind")? {
+fn decode_kind(reader: &mut MsgpackReader<'_>) -> Result<TreeEntryKind, TreeError> {
+    match decode_number(reader, "kind")? {
         0 => Ok(TreeEntryKind::File),
         1 => Ok(TreeEntryKind::Directory),
         2 => Ok(TreeEntryKind::Symlink),
@@ -145,14 +167,13 @@ fn decode_kind(unpacker: &mut Unpacker<'_>) -> Result<TreeEntryKind, TreeError> 
     }
 }
 
-fn decode_mode(unpacker: &mut Unpacker<'_>) -> Result<u32, TreeError> {
-    let mode =
-        u32::try_from(decode_number(unpacker, "mode")?).map_err(|_| TreeError::Bad("mode"))?;
+fn decode_mode(reader: &mut MsgpackReader<'_>) -> Result<u32, TreeError> {
+    let mode = u32::try_from(decode_number(reader, "mode")?).map_err(|_| TreeError::Bad("mode"))?;
     Ok(mode & MODE_BITS)
 }
 
-fn decode_hash(unpacker: &mut Unpacker<'_>) -> Result<BlobHash, TreeError> {
-    let bytes = decode_bytes(unpacker, "hash")?;
+fn decode_hash(reader: &mut MsgpackReader<'_>) -> Result<BlobHash, TreeError> {
+    let bytes = decode_bytes(reader, "hash")?;
     Ok(BlobHash(
         bytes.try_into().map_err(|_| TreeError::Bad("hash"))?,
     ))
@@ -160,11 +181,11 @@ fn decode_hash(unpacker: &mut Unpacker<'_>) -> Result<BlobHash, TreeError> {
 
 /// The bytes of a str or a bin, borrowed.
 fn decode_bytes<'a>(
-    unpacker: &mut Unpacker<'a>,
+    reader: &mut MsgpackReader<'a>,
     what: &'static str,
 ) -> Result<&'a [u8], TreeError> {
-    match unpacker.read_value().ok_or(TreeError::NotMsgpack)? {
-        Value::Text(bytes) | Value::Binary(bytes) => Ok(bytes),
+    match reader.read_token()? {
+        Token::Str(bytes) | Token::Bin(bytes) => Ok(bytes),
         _ => Err(TreeError::Bad(what)),
     }
 }

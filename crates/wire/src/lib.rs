@@ -6,6 +6,7 @@
 //! `docs/binary-protocol.md` defines the messages byte by byte.
 
 pub mod broker;
+pub mod capture;
 pub mod error;
 pub mod frame;
 pub mod fs_tree;
@@ -15,7 +16,6 @@ mod percent;
 mod reader;
 pub mod roundtrip;
 mod text;
-mod unpack;
 
 pub use error::{ErrorBody, ErrorCode, ErrorReason};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};

@@ -18,7 +18,7 @@ import (
 )
 
 // startTimeout bounds the wait for a server's first line.
-const startTimeout = 30 * time.Second
+const startTimeout = time.Minute
 
 // Server is a running server.
 type Server struct {

@@ -25,7 +25,7 @@ import { TestServer } from "../server.js";
 const TYPE = { id: "test.Message", version: 1 };
 const CONTEXT = 7n as ContextId;
 const QUICK = { attemptsMax: 5, firstMs: 1, longestMs: 5 };
-const PATIENT = { attemptsMax: 100, firstMs: 5, longestMs: 100 };
+const PATIENT = { attemptsMax: 1000, firstMs: 5, longestMs: 100 };
 const HEAD = { contextId: CONTEXT, headTurnId: null, headDepth: 0 };
 
 /** A promise with its ends outside: Node 20 has none of its own. */
@@ -96,7 +96,7 @@ describe("a server that is killed and restarted in mid-stream", () => {
 		const everything = Array.from({ length: count }, (_, number) => number);
 		expect(kept.toSorted((a, b) => a - b)).toEqual(everything);
 		expect((await seen).toReversed()).toEqual(kept);
-	}, 60_000);
+	}, 180_000);
 });
 
 /** The numbers that a subscription gives, until it gave so many. */

@@ -17,7 +17,7 @@ import {
 import { TestServer } from "../server.js";
 
 const TYPE = { type_id: "test.Note", type_version: 1 };
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: 60_000, interval: 10 };
 
 let server: TestServer;
 let open = 0;
@@ -51,7 +51,7 @@ beforeAll(async () => {
 	client = new GatewayClient({
 		baseUrl: server.url,
 		fetch: countingFetch,
-		retry: { attemptsMax: 100, firstMs: 5, longestMs: 50 },
+		retry: { attemptsMax: 1000, firstMs: 5, longestMs: 50 },
 	});
 	await client.putBundle({
 		registry_version: 1,

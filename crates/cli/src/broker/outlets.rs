@@ -1,37 +1,32 @@
 //! What the broker's sinks reach from here: the desktop's clipboard and the turn store.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use turnkeep_client::capture::{CaptureStore, Kept};
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
-use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
+use turnkeep_server::broker::{Clipboard, Outlets, TurnKeeper};
 use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
 
+use super::store_link::StoreLink;
 use crate::config::Config;
 use crate::desktop::surroundings;
-use crate::http::{Call, Http};
-use crate::session::{Need, Session};
 
-/// How long a turn waits for the labels of its context.
-const LABEL_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// The outlets that this process can offer. To be called on the runtime that serves them.
-pub(crate) fn outlets(config: &Config) -> Outlets {
+/// The outlets that this process can offer. Must be called on the runtime that serves them.
+/// `own_store` keeps turns in the store of this process, if there is one.
+pub(crate) fn outlets(config: &Config, own_store: Option<Arc<dyn TurnKeeper>>) -> Outlets {
     let clipboard = DesktopClipboard {
         adapter: config.desktop.clipboard.value,
         open: Mutex::new(None),
     };
-    let keeper = StoreKeeper {
-        config: config.clone(),
-        runtime: Handle::current(),
-    };
+    let keeper = own_store.unwrap_or_else(|| {
+        Arc::new(LinkedStore {
+            link: StoreLink::new(config.clone()),
+            runtime: Handle::current(),
+        })
+    });
     Outlets {
         clipboard: Some(Arc::new(clipboard)),
-        keeper: Some(Arc::new(keeper)),
+        keeper: Some(keeper),
     }
 }
 
@@ -66,61 +61,19 @@ impl Clipboard for DesktopClipboard {
     }
 }
 
-/// Keeps turns through the client, in the store that every command finds.
-struct StoreKeeper {
-    config: Config,
+/// Keeps turns in the store that every command finds, for a broker that runs without a server.
+struct LinkedStore {
+    link: StoreLink,
     runtime: Handle,
 }
 
-impl Keeper for StoreKeeper {
+impl TurnKeeper for LinkedStore {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
-        let kept = self.runtime.block_on(keep(&self.config, turn));
+        let kept = self.runtime.block_on(self.link.keep_one(turn));
         let stored = kept.map(|kept| Stored {
             context: kept.context,
             turn: kept.ack.turn,
         });
         stored.map_err(|error| format!("{error:#}"))
     }
-}
-
-/// Keeps a turn in the store that is within reach; starts one where there is none.
-pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
-    let mut session = Session::open(config, Need::Write).await?;
-    let kept = keep_in(&mut session, turn).await;
-    session.close().await;
-    kept
-}
-
-async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
-    let store = CaptureStore::new(session.client().await?);
-    let context = store.context(&turn.session).await?;
-    // A label that cannot be set, or not soon, is no reason not to keep the turn.
-    let path = format!("/v1/contexts/{context}");
-    let labelled =
-        tokio::time::timeout(LABEL_TIME_MAX, label(&mut session.http, &path, turn)).await;
-    if let Err(error) = labelled.unwrap_or_else(|_| Err(anyhow!("the server does not answer"))) {
-        tracing::warn!(error = format!("{error:#}"), %context, "a context has no labels");
-    }
-    Ok(store.keep(turn).await?)
-}
-
-/// Writes on a context that is still empty whose turns it will hold. From the first turn on its
-/// labels are its owner's: what is changed or taken off stays so.
-async fn label(http: &mut Http, path: &str, turn: &FoundTurn) -> Result<()> {
-    let found = http.json(Call::get(path)).await?;
-    if found["head_turn_id"] != "0" {
-        return Ok(());
-    }
-    let wanted = [
-        ("session", Some(&turn.session)),
-        ("name", turn.name.as_ref()),
-        ("preset", turn.preset.as_ref()),
-    ];
-    let wanted = wanted
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value?.as_str().into())));
-    let labels: Map<String, Value> = wanted.collect();
-    http.json(Call::patch(path, &json!({ "labels": labels })))
-        .await?;
-    Ok(())
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use turnkeep_server::broker::{BrokerConfig, BrokerError, RunningBroker, SocketError, start};
+use turnkeep_server::MemoryBudget;
+use turnkeep_server::broker::{
+    BrokerConfig, BrokerError, RunningBroker, SocketError, TurnKeeper, start,
+};
 
 use super::outlets::outlets;
 use super::socket;
@@ -11,14 +14,33 @@ use crate::config::{BrokerFlags, Config};
 use crate::failure::Failure;
 use crate::local::WallClock;
 
-/// Starts the broker on the current runtime.
-pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+/// What a broker gets from the server in the same process.
+pub(crate) struct ServerParts {
+    /// Keeps captured turns in the server's store.
+    pub(crate) store: Arc<dyn TurnKeeper>,
+    /// Large messages share the server's memory budget.
+    pub(crate) memory: MemoryBudget,
+}
+
+/// Starts the broker on the current runtime. Without a server beside it, the broker keeps turns in
+/// the store that every command finds, and has a memory budget of its own.
+pub(crate) fn begin(
+    config: &Config,
+    flags: BrokerFlags,
+    beside: Option<ServerParts>,
+) -> Result<RunningBroker> {
     let settings = config.broker.with(flags)?;
+    let (own_store, memory) = match beside {
+        Some(ServerParts { store, memory }) => (Some(store), Some(memory)),
+        None => (None, None),
+    };
     let broker = BrokerConfig {
         settings,
+        memory,
         ..BrokerConfig::new(socket()?)
     };
-    start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))
+    let outlets = outlets(config, own_store);
+    start(broker, outlets, Arc::new(WallClock)).map_err(|error| explained(&error))
 }
 
 fn explained(error: &BrokerError) -> anyhow::Error {

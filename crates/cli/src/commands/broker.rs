@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut ending = Ending::listen()?;
-    let broker = serve::begin(&app.config()?, args.bounds)?;
+    let broker = serve::begin(&app.config()?, args.bounds, None)?;
     let mut told = announce(broker.socket(), app);
     if told.is_ok() {
         tokio::select! {

@@ -95,10 +95,11 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
-    let need = if matches!(command, Command::New(_)) {
-        Need::Write
-    } else {
-        Need::Read
+    let need = match command {
+        Command::New(_) => Need::Write,
+        // The turn to start from is in a store already.
+        Command::Fork(_) => Need::Change,
+        Command::List(_) | Command::Show(_) => Need::Read,
     };
     let mut session = Session::open(&app.config()?, need).await?;
     let done = match command {
@@ -253,23 +254,56 @@ pub(super) fn print(context: &Value, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(context);
     }
-    let head = match text_of(context, "head_turn_id") {
-        "0" => "none: the context is empty".to_owned(),
-        head => format!("turn:{head}, depth {}", depth(context)),
+    let head = match (text_of(context, "head_turn_id"), lost_part(context)) {
+        ("0", Some(LostPart::Creation)) => "unknown: its creation was lost to damage".to_owned(),
+        ("0", _) => "none: the context is empty".to_owned(),
+        (head, Some(LostPart::Head)) => {
+            format!(
+                "turn:{head}, depth {}; it was lost to damage",
+                depth(context)
+            )
+        }
+        (head, _) => format!("turn:{head}, depth {}", depth(context)),
+    };
+    let labels = match lost_part(context) {
+        Some(LostPart::Creation) => "unknown: its creation was lost to damage".to_owned(),
+        _ => labels(context),
     };
     let pairs = [
         ("Context", format!("ctx:{}", text_of(context, "context_id"))),
         ("Head", head),
         ("Created", date_text(text_of(context, "created_at"))),
-        ("Labels", labels(context)),
+        ("Labels", labels),
     ];
     app.out.pairs(&pairs)
 }
 
+/// What damage took of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LostPart {
+    /// The record of its creation, with its labels and its base.
+    Creation,
+    /// Its newest turn.
+    Head,
+}
+
+fn lost_part(context: &Value) -> Option<LostPart> {
+    let is = |name: &str| context.get(name).and_then(Value::as_bool) == Some(true);
+    if is("head_lost") {
+        Some(LostPart::Head)
+    } else if is("creation_lost") {
+        Some(LostPart::Creation)
+    } else {
+        None
+    }
+}
+
 fn row(context: &Value) -> Vec<String> {
-    let (head, depth) = match text_of(context, "head_turn_id") {
-        "0" => ("-".to_owned(), "-".to_owned()),
-        head => (format!("turn:{head}"), depth(context)),
+    let (head, depth) = match (text_of(context, "head_turn_id"), lost_part(context)) {
+        ("0", Some(LostPart::Creation)) => ("(creation lost)".to_owned(), "-".to_owned()),
+        ("0", _) => ("-".to_owned(), "-".to_owned()),
+        (head, Some(LostPart::Head)) => (format!("turn:{head} (lost)"), depth(context)),
+        (head, _) => (format!("turn:{head}"), depth(context)),
     };
     let created = date_text(text_of(context, "created_at"));
     vec![

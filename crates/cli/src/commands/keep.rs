@@ -6,7 +6,8 @@ use turnkeep_types::broker::GetTurn;
 
 use super::App;
 use crate::broker::name::Sessions;
-use crate::broker::{connect, explained, outlets};
+use crate::broker::store_link::StoreLink;
+use crate::broker::{connect, explained};
 use crate::names::CapturedName;
 use crate::output::Style;
 use crate::render::printable;
@@ -39,7 +40,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
             })
             .map_err(explained)?
     };
-    let kept = outlets::keep(&app.config()?, &turn).await?;
+    let kept = StoreLink::new(app.config()?).keep_one(&turn).await?;
     if app.out.is_json() {
         let ack = json!({
             "captured": turn.info.turn_id,

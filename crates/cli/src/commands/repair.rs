@@ -41,27 +41,32 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     from.refuse_unfinished()?;
     from.refuse_unreadable()?;
     refuse_inside(&args.to, from.path())?;
-    let _access = block_on(local::lock_or_read_only(&from))?;
+    let access = block_on(local::lock_or_read_only(&from))?;
+    let old: Arc<dyn Storage> = match access {
+        local::Access::Locked(_) => Arc::new(FileStorage::new(from.path())),
+        // Copied, not mapped: somebody else may be able to cut these files.
+        local::Access::ReadOnly => Arc::new(FileStorage::copying(from.path())),
+    };
     let fresh = FreshDir::take(DataDir::new(&args.to))?;
+    let new: Arc<dyn Storage> = Arc::new(FileStorage::new(fresh.dir().path()));
     let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(
-        &storage(&from),
-        &storage(fresh.dir()),
-        segment_bytes,
-        |done, all| {
-            bar.set_length(all);
-            bar.set_position(done);
-        },
-    );
+    let report = salvage::repair(&old, &new, segment_bytes, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
     bar.finish_and_clear();
     let report = report?;
     let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
-    verify::print(&report, app)?;
     if app.out.is_json() {
-        return Ok(());
+        let mut json = verify::report_json(&report);
+        let closed = broken?;
+        let names = closed.iter().map(|world| world.name.as_str());
+        json["closed_worlds"] = names.collect();
+        return app.out.json(&json);
     }
+    verify::print(&report, app)?;
     app.out.line(format!(
         "What is sound is in {}; {} is as it was.",
         args.to.display(),
@@ -102,8 +107,4 @@ fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
         to.display()
     ));
     Err(failure.hint("name a new directory beside it").into())
-}
-
-fn storage(dir: &DataDir) -> Arc<dyn Storage> {
-    Arc::new(FileStorage::new(dir.path()))
 }

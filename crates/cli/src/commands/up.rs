@@ -8,7 +8,7 @@ use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
 use super::App;
-use crate::broker::serve;
+use crate::broker::serve::{self, ServerParts};
 use crate::config::{BrokerFlags, Config, ServeFlags};
 use crate::data_dir::{DataDir, ServerNote};
 use crate::ending::Ending;
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
             .transpose()?,
         passing: false,
     };
-    let broker = broker_beside(&config, args.broker);
+    let broker = broker_beside(&config, args.broker, &local);
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
@@ -94,8 +94,12 @@ fn say_good_bye(app: &mut App) {
 }
 
 /// A broker in the same process. Without one the store serves all the same.
-fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
-    match serve::begin(config, flags) {
+fn broker_beside(config: &Config, flags: BrokerFlags, local: &Local) -> Option<RunningBroker> {
+    let beside = ServerParts {
+        store: local.turn_keeper(),
+        memory: local.memory_budget(),
+    };
+    match serve::begin(config, flags, Some(beside)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");

@@ -156,6 +156,14 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
         let word = app.out.paint(Style::Bad, "missing");
         app.out.line(format!("{word} {line}"))?;
     }
+    // Beside new damage this is said where the frame was lost.
+    if report.damage.is_empty() && report.lost_frames > 0 {
+        let word = app.out.paint(Style::Bad, "missing");
+        app.out.line(format!(
+            "{word} perhaps {} that were in frames which an earlier repair or start found lost",
+            perhaps_missing_text()
+        ))?;
+    }
     for dropped in &report.dropped {
         let word = app.out.paint(Style::Bad, "dropped");
         app.out.line(format!("{word} {}", printable(dropped)))?;
@@ -185,6 +193,9 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
     ))
 }
 
+/// What may be missing besides where a frame was lost: nothing else in the log tells of it.
+const PERHAPS_MISSING: [&str; 4] = ["labels", "filesystem roots", "types", "blobs"];
+
 /// What missing frames held. Their turns and creations are counted by the frames that follow;
 /// labels, roots and types are not.
 fn lost_text(
@@ -194,11 +205,17 @@ fn lost_text(
     let turns = turns.map(|ids| ids_text("turn", ids));
     let creations = contexts.map(|ids| format!("the creation of {}", ids_text("ctx", ids)));
     let lost: Vec<String> = [turns, creations].into_iter().flatten().collect();
-    if lost.is_empty() {
-        return "no turn and no context that is known of; perhaps labels, roots, types or blobs"
-            .to_owned();
-    }
-    lost.join(", ")
+    let known = if lost.is_empty() {
+        "no turn and no context that is known of".to_owned()
+    } else {
+        lost.join(", ")
+    };
+    format!("{known}; perhaps {}", perhaps_missing_text())
+}
+
+fn perhaps_missing_text() -> String {
+    let [first @ .., last] = PERHAPS_MISSING;
+    format!("{} or {last}", first.join(", "))
 }
 
 /// Everything that is gone, one line each.
@@ -259,7 +276,7 @@ fn missing_json(missing: &Missing) -> Value {
     })
 }
 
-fn report_json(report: &Report) -> Value {
+pub(super) fn report_json(report: &Report) -> Value {
     let ids = |ids: Option<&RangeInclusive<u64>>| {
         ids.map(|ids| json!({ "first": ids.start().to_string(), "last": ids.end().to_string() }))
     };
@@ -279,8 +296,13 @@ fn report_json(report: &Report) -> Value {
         .torn
         .as_ref()
         .map(|torn| json!({ "file": torn.file, "offset": torn.offset, "what": torn.what }));
+    let perhaps_missing = if report.lost_frames > 0 {
+        &PERHAPS_MISSING[..]
+    } else {
+        &[]
+    };
     json!({
-        "sound": report.is_sound(), "intact": report.is_intact(),
+        "sound": report.is_sound(), "intact": report.is_intact(), "perhaps_missing": perhaps_missing,
         "missing": missing_json(&report.missing), "frames": report.frames, "commands": report.commands, "turns": report.turns,
         "contexts": report.contexts, "blobs": report.blobs, "bytes": report.bytes,
         "damage": damage.collect::<Vec<_>>(), "bad_blobs": blobs.collect::<Vec<_>>(),
@@ -294,11 +316,16 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_named_as_far_as_it_is_known() {
-        assert!(lost_text(None, None).starts_with("no turn and no context"));
-        assert_eq!(lost_text(Some(&(3..=3)), None), "turn:3");
-        assert_eq!(
+        let perhaps = "; perhaps labels, filesystem roots, types or blobs";
+        let check = |text: String, known: &str| assert_eq!(text, format!("{known}{perhaps}"));
+        check(
+            lost_text(None, None),
+            "no turn and no context that is known of",
+        );
+        check(lost_text(Some(&(3..=3)), None), "turn:3");
+        check(
             lost_text(Some(&(3..=5)), Some(&(2..=2))),
-            "turn:3 to turn:5, the creation of ctx:2"
+            "turn:3 to turn:5, the creation of ctx:2",
         );
     }
 }

@@ -19,14 +19,15 @@ use turnkeep_types::broker::{
 };
 
 use super::App;
-use crate::broker::{fit, outlets};
+use crate::broker::fit;
+use crate::broker::store_link::StoreLink;
 use crate::config::{Config, process_environment};
 use crate::data_dir::{DataDir, random_bytes};
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 use crate::local::WallClock;
 use crate::names::STORE_KINDS;
-use crate::runtime::block_on;
+use crate::runtime::{block_on, single_thread};
 use crate::session::{Need, Session as StoreSession, server_on};
 
 /// Exit codes of a shell that cannot start a program.
@@ -230,13 +231,26 @@ fn keep(
         name: args.name.clone(),
         preset: Some(profile.name().to_owned()),
     };
-    let append = move |turn: &FoundTurn| {
-        let kept = block_on(outlets::keep(&config, turn));
-        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
-    };
-    let (keep, problems) =
-        StoreOutlet::start(label, relay.map(BrokerOutlet::hold_for_store), append)?;
+    let answers = relay.map(BrokerOutlet::hold_for_store);
+    let (keep, problems) = StoreOutlet::start(label, answers, keep_turns(config)?)?;
     Ok((Some(keep), problems))
+}
+
+/// The function that keeps turns. Its connection to the store lives on a runtime of its own.
+fn keep_turns(
+    config: Config,
+) -> Result<impl FnMut(&[FoundTurn]) -> Vec<Result<(), String>> + Send + 'static> {
+    let runtime = single_thread()?;
+    let link = StoreLink::new(config);
+    Ok(
+        move |turns: &[FoundTurn]| match runtime.block_on(link.keep(turns)) {
+            Ok(kept) => kept
+                .into_iter()
+                .map(|kept| kept.map(drop).map_err(|error| error.to_string()))
+                .collect(),
+            Err(error) => vec![Err(format!("{error:#}")); turns.len()],
+        },
+    )
 }
 
 /// Refuses a store that cannot be written to, before the program runs. What there is to say about

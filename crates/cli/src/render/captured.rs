@@ -6,7 +6,7 @@ use super::printable;
 
 /// The type of captured turns, whatever its version.
 pub(super) fn is_captured(declared_type: &str) -> bool {
-    declared_type == turnkeep_client::capture::TURN_TYPE
+    declared_type == turnkeep_wire::capture::TURN_TYPE
 }
 
 /// The turn as lines: a head, an empty line, its text.

@@ -3,8 +3,7 @@
 //! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in
 //! `…`, and bytes that are not msgpack are shown as hex.
 
-use rmp::Marker;
-use rmp::decode;
+use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
 use super::{printable, shorten};
 
@@ -17,10 +16,10 @@ pub(crate) fn text(payload: &[u8]) -> String {
     if payload.is_empty() {
         return "(empty)".to_owned();
     }
-    let mut rest = payload;
+    let mut reader = MsgpackReader::new(payload);
     let mut shown = String::new();
-    match value(&mut rest, &mut shown, NESTING_MAX) {
-        Ok(()) if rest.is_empty() => shown,
+    match show_value(&mut reader, &mut shown, NESTING_MAX) {
+        Ok(()) if reader.unread().is_empty() => shown,
         Err(Stop::Full) => shorten(&shown, TEXT_CHARS_MAX) + "…",
         _ => format!("{} (not msgpack)", bytes(payload)),
     }
@@ -34,112 +33,69 @@ enum Stop {
     Full,
 }
 
-type Shown = Result<(), Stop>;
-
-impl<E> From<decode::ValueReadError<E>> for Stop
-where
-    E: decode::RmpReadErr,
-{
-    fn from(_: decode::ValueReadError<E>) -> Self {
+impl From<MsgpackError> for Stop {
+    fn from(_: MsgpackError) -> Self {
         Self::Bad
     }
 }
 
-fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+fn show_value(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    nesting: usize,
+) -> Result<(), Stop> {
     if out.len() > TEXT_CHARS_MAX || nesting == 0 {
         return Err(Stop::Full);
     }
-    let marker = rest
-        .first()
-        .map(|byte| Marker::from_u8(*byte))
-        .ok_or(Stop::Bad)?;
-    match marker {
-        Marker::Null => decode::read_nil(rest)
-            .map_err(Into::into)
-            .map(|()| out.push_str("null")),
-        Marker::True | Marker::False => decode::read_bool(rest)
-            .map_err(Into::into)
-            .map(|on| push(out, on)),
-        Marker::F32 => decode::read_f32(rest)
-            .map_err(Into::into)
-            .map(|number| push(out, number)),
-        Marker::F64 => decode::read_f64(rest)
-            .map_err(Into::into)
-            .map(|number| push(out, number)),
-        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
-            let len = decode::read_str_len(rest)?;
-            take(rest, len).map(|text| out.push_str(&quoted(text)))
-        }
-        Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
-            let len = decode::read_bin_len(rest)?;
-            take(rest, len).map(|blob| out.push_str(&bytes(blob)))
-        }
-        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => array(rest, out, nesting),
-        Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => map(rest, out, nesting),
-        Marker::Reserved => Err(Stop::Bad),
-        Marker::FixExt1
-        | Marker::FixExt2
-        | Marker::FixExt4
-        | Marker::FixExt8
-        | Marker::FixExt16
-        | Marker::Ext8
-        | Marker::Ext16
-        | Marker::Ext32 => ext(rest, out),
-        _ => integer(rest, out),
+    match reader.read_token()? {
+        Token::Nil => out.push_str("null"),
+        Token::Bool(on) => push(out, on),
+        Token::Int(number) => push(out, number),
+        Token::F32(number) => push(out, number),
+        Token::F64(number) => push(out, number),
+        Token::Str(text) => out.push_str(&quoted(text)),
+        Token::Bin(blob) => out.push_str(&bytes(blob)),
+        Token::Ext(kind, data) => push(out, format_args!("ext({kind}, {})", bytes(data))),
+        Token::Array(count) => show_array(reader, out, count, nesting)?,
+        Token::Map(count) => show_map(reader, out, count, nesting)?,
     }
+    Ok(())
 }
 
 fn push(out: &mut String, value: impl std::fmt::Display) {
     out.push_str(&value.to_string());
 }
 
-fn integer(rest: &mut &[u8], out: &mut String) -> Shown {
-    let before = *rest;
-    if let Ok(number) = decode::read_int::<i64, _>(rest) {
-        push(out, number);
-        return Ok(());
-    }
-    *rest = before;
-    let number = decode::read_int::<u64, _>(rest).map_err(|_| Stop::Bad)?;
-    push(out, number);
-    Ok(())
-}
-
-fn array(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
-    let count = decode::read_array_len(rest)?;
+fn show_array(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    count: u32,
+    nesting: usize,
+) -> Result<(), Stop> {
     out.push('[');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        value(rest, out, nesting - 1)?;
+        show_value(reader, out, nesting - 1)?;
     }
     out.push(']');
     Ok(())
 }
 
-fn map(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
-    let count = decode::read_map_len(rest)?;
+fn show_map(
+    reader: &mut MsgpackReader<'_>,
+    out: &mut String,
+    count: u32,
+    nesting: usize,
+) -> Result<(), Stop> {
     out.push('{');
     for index in 0..count {
         out.push_str(if index == 0 { "" } else { ", " });
-        value(rest, out, nesting - 1)?;
+        show_value(reader, out, nesting - 1)?;
         out.push_str(": ");
-        value(rest, out, nesting - 1)?;
+        show_value(reader, out, nesting - 1)?;
     }
     out.push('}');
     Ok(())
-}
-
-fn ext(rest: &mut &[u8], out: &mut String) -> Shown {
-    let meta = decode::read_ext_meta(rest)?;
-    let data = take(rest, meta.size)?;
-    push(out, format_args!("ext({}, {})", meta.typeid, bytes(data)));
-    Ok(())
-}
-
-fn take<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
-    let (taken, left) = rest.split_at_checked(len as usize).ok_or(Stop::Bad)?;
-    *rest = left;
-    Ok(taken)
 }
 
 fn quoted(text: &[u8]) -> String {

@@ -14,7 +14,7 @@ use turnkeep_types::broker::{CompletedTurn, Register, Role};
 use crate::program::{Running, eventually, output};
 use crate::sandbox::Sandbox;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Desk {
     pub(crate) sandbox: Sandbox,

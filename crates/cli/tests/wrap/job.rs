@@ -59,7 +59,7 @@ fn job_control_inside_the_program_is_its_own() {
 #[test]
 fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
     let mut terminal = Terminal::wrap(&["--", "sh", "-c", "trap '' TSTP; echo ready; exec cat"]);
-    let before = essence(&terminal.settings());
+    let before = essence(&terminal.first_settings);
     terminal.until("ready");
     terminal.wait_for("raw mode", Terminal::is_raw);
     terminal.signal(Signal::TSTP);

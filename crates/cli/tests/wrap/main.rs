@@ -291,7 +291,7 @@ fn the_terminal_gets_its_settings_back() {
     ];
     for (name, env, act, code, signal) in ways {
         let mut terminal = Terminal::wrap_with(&["--", "cat"], env);
-        let before = essence(&terminal.settings());
+        let before = essence(&terminal.first_settings);
         terminal.wait_for("raw mode", Terminal::is_raw);
         act(&mut terminal);
         let (said, status) = terminal.finish();

@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 /// Puts a content into the relay buffer, by way of a session that has just that turn.
 fn copy(dir: &Path, client: &mut Connection, content: Vec<u8>) {
     let mut wrapper =
-        Connection::open(&socket_path(dir), Role::Wrapper, Duration::from_secs(30)).unwrap();
+        Connection::open(&socket_path(dir), Role::Wrapper, Duration::from_mins(1)).unwrap();
     let session = format!("{:032x}", content.len());
     wrapper
         .register(Register {
@@ -158,7 +158,7 @@ fn a_watched_program_that_prints_without_a_pause_gets_its_pastes() {
     let mut watcher = Connection::open(
         &socket_path(dir.path()),
         Role::Client,
-        Duration::from_secs(30),
+        Duration::from_mins(1),
     )
     .unwrap();
     watcher.watch(&id).unwrap();

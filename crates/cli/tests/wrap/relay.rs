@@ -51,7 +51,7 @@ impl Broker {
 }
 
 pub(crate) fn client(dir: &Path) -> Connection {
-    Connection::open(&socket_path(dir), Role::Client, Duration::from_secs(30)).unwrap()
+    Connection::open(&socket_path(dir), Role::Client, Duration::from_mins(1)).unwrap()
 }
 
 fn wrap(dir: &Path, name: &str, args: &[&str]) -> Terminal {
@@ -135,13 +135,11 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
     two.until("a41z: command not found");
     one.type_bytes(b"exit\r");
     one.finish();
-    let left = client.sessions(false).unwrap();
-    assert_eq!(
-        left.iter()
-            .filter_map(|session| session.name.as_deref())
-            .collect::<Vec<_>>(),
-        ["two"]
-    );
+    two.wait_for("only the other session is left", |_| {
+        let left = client.sessions(false).unwrap();
+        let names = left.iter().filter_map(|session| session.name.as_deref());
+        names.eq(["two"])
+    });
     broker.stop();
 }
 

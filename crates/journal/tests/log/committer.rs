@@ -251,7 +251,7 @@ fn numbers_of(disk: &FaultyStorage) -> Vec<u64> {
     let (mut log, _) = FileLog::open(Arc::new(disk.clone()), options()).unwrap();
     turnkeep_journal::Log::append(&mut log, &batch(7)).unwrap();
     let first = |body: &[u8]| u64::from_le_bytes(body[..8].try_into().unwrap());
-    let frames = turnkeep_journal::Log::read(&log, turnkeep_journal::Position(1));
+    let frames = log.reader().frames_from(turnkeep_journal::Position(1));
     let mut found: Vec<u64> = frames
         .map(|f| first(f.unwrap().commands().next().unwrap().body))
         .collect();

@@ -63,7 +63,7 @@ fn read(files: &Files, known_durable: Option<Position>) -> Read {
         Err(other) => panic!("{other}"),
     };
     let reader = log.reader();
-    for frame in log.read(Position(1)) {
+    for frame in log.reader().frames_from(Position(1)) {
         let frame = match frame {
             Ok(frame) => frame,
             Err(ReadError::Damaged { file, offset, .. }) => {

@@ -10,7 +10,8 @@ use crate::support::{append, goes_on, log_of, numbers, open, options, os_options
 
 fn exported(n: u64) -> Vec<u8> {
     let (log, _) = open(&MemoryStorage::with_files(log_of(n, options())));
-    log.read(Position(1))
+    log.reader()
+        .frames_from(Position(1))
         .flat_map(|frame| frame.unwrap().raw().to_vec())
         .collect()
 }
@@ -31,7 +32,8 @@ fn an_imported_log_is_the_same_log() {
         log.sync().unwrap();
         assert_eq!(log.reader().last_durable(), Position(12));
         let again: Vec<u8> = log
-            .read(Position(1))
+            .reader()
+            .frames_from(Position(1))
             .flat_map(|frame| frame.unwrap().raw().to_vec())
             .collect();
         assert_eq!(again, stream);

@@ -38,7 +38,8 @@ fn survives(storage: &(impl Storage + Clone + 'static)) {
     );
     assert_eq!(numbers(&log), held);
     let found: Vec<_> = log
-        .read(Position(1))
+        .reader()
+        .frames_from(Position(1))
         .flat_map(|frame| frame.unwrap().blobs)
         .map(|blob| blob.locator)
         .collect();
@@ -108,9 +109,19 @@ fn a_frame_larger_than_a_segment_gets_a_segment_of_its_own() {
     append(&mut log, [3, 4]);
     let check = |log: &FileLog| {
         assert_eq!(log.reader().last(), Position(4));
-        let frame = log.read(appended.position).next().unwrap().unwrap();
+        let frame = log
+            .reader()
+            .frames_from(appended.position)
+            .next()
+            .unwrap()
+            .unwrap();
         assert_eq!(content_of(&frame, &log.reader()), large);
-        let last = log.read(Position(4)).next().unwrap().unwrap();
+        let last = log
+            .reader()
+            .frames_from(Position(4))
+            .next()
+            .unwrap()
+            .unwrap();
         assert_eq!(content_of(&last, &log.reader()), content(4));
     };
     check(&log);
@@ -158,7 +169,8 @@ fn reading_from_the_middle_and_of_one_frame() {
     let (log, _) = open(&MemoryStorage::with_files(log_of(20, options())));
     for from in 1..=20 {
         let positions: Vec<u64> = log
-            .read(Position(from))
+            .reader()
+            .frames_from(Position(from))
             .map(|frame| frame.unwrap().position.0)
             .collect();
         assert_eq!(positions, (from..=20).collect::<Vec<_>>());

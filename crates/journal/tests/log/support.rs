@@ -133,7 +133,7 @@ pub(crate) fn numbers(log: &FileLog) -> Vec<u64> {
     let reader = log.reader();
     let (mut hash, mut position, mut sequence) = ([0; 32], 0, 0);
     let mut numbers = Vec::new();
-    for frame in log.read(Position(1)) {
+    for frame in log.reader().frames_from(Position(1)) {
         let frame = frame.unwrap();
         position += 1;
         assert_eq!((frame.position.0, frame.prev_hash), (position, hash));

@@ -15,10 +15,11 @@ fn every_frame_is_durable_when_it_is_acked() {
     let (mut log, _) = open(&MemoryStorage::new());
     append(&mut log, 1..=3);
     assert_eq!(log.reader().last_durable(), Position(3));
-    assert!(log.follow(Position(2), LONG));
-    assert!(!log.follow(Position(3), Duration::ZERO));
+    assert!(log.reader().wait_durable(Position(3), LONG));
+    assert!(!log.reader().wait_durable(Position(4), Duration::ZERO));
     let records: Vec<u64> = log
-        .read(Position(1))
+        .reader()
+        .frames_from(Position(1))
         .map(|frame| frame.unwrap().durable.0)
         .collect();
     assert_eq!(records, [0, 1, 2]);
@@ -39,7 +40,12 @@ fn under_the_os_policy_durability_lags_until_a_sync() {
     assert!(reader.wait_durable(Position(3), Duration::ZERO));
     append(&mut log, [4]);
     assert_eq!(
-        log.read(Position(4)).next().unwrap().unwrap().durable,
+        log.reader()
+            .frames_from(Position(4))
+            .next()
+            .unwrap()
+            .unwrap()
+            .durable,
         Position(3)
     );
     drop(log);

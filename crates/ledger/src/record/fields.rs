@@ -8,8 +8,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use rmp::decode::{read_array_len, read_map_len, read_marker};
-use rmp::{Marker, encode};
+use turnkeep_types::msgpack::{MsgpackReader, MsgpackWriter, Token};
 
 /// A value of a payload. A decoded text or binary borrows from the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,85 +116,69 @@ impl<'a> Fields<'a> {
 
     /// Encodes the payload.
     pub(super) fn encode(&self) -> Bytes {
-        let mut out = Vec::with_capacity(256);
-        self.write(&mut out)
-            .unwrap_or_else(|error| unreachable!("memory takes every byte: {error}"));
-        out.into()
-    }
-
-    fn write(&self, out: &mut Vec<u8>) -> Result<(), encode::ValueWriteError> {
-        encode::write_map_len(out, u32::try_from(self.0.len()).unwrap_or(u32::MAX))?;
+        let mut out = MsgpackWriter::with_capacity(256);
+        out.write_map_header(self.0.len());
         for (tag, field) in &self.0 {
-            encode::write_uint(out, *tag)?;
-            match field {
-                Field::Text(text) => encode::write_str(out, text)?,
-                Field::Number(number) => drop(encode::write_uint(out, *number)?),
-                Field::Flag(flag) => {
-                    encode::write_bool(out, *flag)
-                        .map_err(encode::ValueWriteError::InvalidMarkerWrite)?;
-                }
-                Field::Binary(bytes) => encode::write_bin(out, bytes)?,
-                Field::Texts(texts) => {
-                    encode::write_array_len(out, u32::try_from(texts.len()).unwrap_or(u32::MAX))?;
-                    texts
-                        .iter()
-                        .try_for_each(|text| encode::write_str(out, text))?;
-                }
-            }
+            out.write_uint(*tag);
+            write_field(&mut out, field);
         }
-        Ok(())
+        out.into_bytes().into()
     }
 
     /// Decodes a payload; `None` if it is damaged.
-    pub(super) fn decode(mut bytes: &'a [u8]) -> Option<Self> {
-        let count = read_map_len(&mut bytes)
-            .ok()
-            .filter(|&count| count <= FIELDS_MAX)?;
+    pub(super) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = MsgpackReader::new(bytes);
+        let Token::Map(count) = reader.read_token().ok()? else {
+            return None;
+        };
+        if count > FIELDS_MAX {
+            return None;
+        }
         let mut fields = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let tag = rmp::decode::read_int(&mut bytes).ok()?;
-            fields.push((tag, read_field(&mut bytes)?));
+            let Token::Int(tag) = reader.read_token().ok()? else {
+                return None;
+            };
+            fields.push((u64::try_from(tag).ok()?, read_field(&mut reader)?));
         }
         // Trailing bytes mean damage.
-        bytes.is_empty().then_some(Self(fields))
+        reader.unread().is_empty().then_some(Self(fields))
     }
 }
 
-fn read_field<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
-    let mut rest = *bytes;
-    Some(match read_marker(&mut rest).ok()? {
-        Marker::True | Marker::False => Field::Flag(rmp::decode::read_bool(bytes).ok()?),
-        Marker::FixPos(_) | Marker::U8 | Marker::U16 | Marker::U32 | Marker::U64 => {
-            Field::Number(rmp::decode::read_int(bytes).ok()?)
+fn write_field(out: &mut MsgpackWriter, field: &Field<'_>) {
+    match field {
+        Field::Text(text) => out.write_str(text),
+        Field::Number(number) => out.write_uint(*number),
+        Field::Flag(flag) => out.write_bool(*flag),
+        Field::Binary(bytes) => out.write_bin(bytes),
+        Field::Texts(texts) => {
+            out.write_array_header(texts.len());
+            for text in texts {
+                out.write_str(text);
+            }
         }
-        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
-            Field::Text(read_text(bytes)?.into())
-        }
-        Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
-            let len = rmp::decode::read_bin_len(bytes).ok()?;
-            Field::Binary(split_bytes(bytes, len)?.into())
-        }
-        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => {
-            let count = read_array_len(bytes)
-                .ok()
-                .filter(|&count| count <= LIST_MAX)?;
-            Field::Texts(
-                (0..count)
-                    .map(|_| read_text(bytes).map(Cow::Borrowed))
-                    .collect::<Option<_>>()?,
-            )
-        }
+    }
+}
+
+fn read_field<'a>(reader: &mut MsgpackReader<'a>) -> Option<Field<'a>> {
+    Some(match reader.read_token().ok()? {
+        Token::Bool(flag) => Field::Flag(flag),
+        Token::Int(number) => Field::Number(u64::try_from(number).ok()?),
+        Token::Str(text) => Field::Text(std::str::from_utf8(text).ok()?.into()),
+        Token::Bin(bytes) => Field::Binary(bytes.into()),
+        Token::Array(count) if count <= LIST_MAX => Field::Texts(read_texts(reader, count)?),
         _ => return None,
     })
 }
 
-fn read_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
-    let len = rmp::decode::read_str_len(bytes).ok()?;
-    std::str::from_utf8(split_bytes(bytes, len)?).ok()
-}
-
-fn split_bytes<'a>(bytes: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {
-    let (taken, rest) = bytes.split_at_checked(len as usize)?;
-    *bytes = rest;
-    Some(taken)
+fn read_texts<'a>(reader: &mut MsgpackReader<'a>, count: u32) -> Option<Vec<Cow<'a, str>>> {
+    let mut texts = Vec::new();
+    for _ in 0..count {
+        let Token::Str(text) = reader.read_token().ok()? else {
+            return None;
+        };
+        texts.push(Cow::Borrowed(std::str::from_utf8(text).ok()?));
+    }
+    Some(texts)
 }

@@ -91,23 +91,9 @@ impl Index {
         out
     }
 
-    /// Whether [`Self::encode`] of this version made these bytes and their hash matches.
-    pub fn is_intact(bytes: &[u8]) -> bool {
-        check_envelope(bytes).is_ok()
-    }
-
     /// Decodes an index and checks its hash.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         Self::decode_body(check_envelope(bytes)?)
-    }
-
-    /// Decodes bytes that [`Self::is_intact`] accepted, without hashing them again.
-    pub fn decode_intact(bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let end = bytes
-            .len()
-            .checked_sub(HASH_BYTES)
-            .ok_or(CheckpointError::Foreign)?;
-        Self::decode_body(bytes.get(..end).unwrap_or_default())
     }
 
     fn decode_body(body: &[u8]) -> Result<Self, CheckpointError> {

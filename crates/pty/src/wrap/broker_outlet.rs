@@ -379,8 +379,13 @@ async fn sleep_until(at: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use turnkeep_types::broker::FoundTurn;
+
     use super::super::store_outlet::{SessionLabel, StoreOutlet};
     use super::*;
+
+    /// The longest that the test waits for an answer.
+    const TEST_WAIT_MAX: Duration = Duration::from_mins(1);
 
     #[test]
     fn the_store_is_asked_before_the_broker_hears_of_a_turn() {
@@ -391,13 +396,13 @@ mod tests {
         shared.lock_queue().store_answered(0);
         let queue = shared.clone();
         let (tell, held) = sync_channel(8);
-        let keep = move |_: &_| {
+        let keep = move |turns: &[FoundTurn]| {
             tell.send(matches!(
                 queue.lock_queue().next_message(Instant::now()),
                 Some(BrokerMessage::Hold(_))
             ))
             .ok();
-            Err("no store today".to_owned())
+            vec![Err("no store today".to_owned()); turns.len()]
         };
         let turn = CompletedTurn {
             seq: Some(1),
@@ -405,18 +410,18 @@ mod tests {
         };
         shared
             .lock_queue()
-            .add_turn(Instant::now() + ANSWER_WAIT_MAX, turn.clone());
+            .add_turn(Instant::now() + TEST_WAIT_MAX, turn.clone());
         let answers = StoreAnswers(shared.clone());
         let (mut keeper, _) =
             StoreOutlet::start(SessionLabel::default(), Some(answers), keep).unwrap();
         keeper.turn_completed(&turn);
         assert_eq!(
-            held.recv_timeout(ANSWER_WAIT_MAX),
+            held.recv_timeout(TEST_WAIT_MAX),
             Ok(true),
             "told before the store was asked"
         );
         assert_eq!(
-            held.recv_timeout(ANSWER_WAIT_MAX),
+            held.recv_timeout(TEST_WAIT_MAX),
             Ok(false),
             "not told although the store refused it"
         );

@@ -560,7 +560,7 @@ mod tests {
             .write_all(br#"{"last_assistant_message":"*Hi*"}"#)
             .unwrap();
         assert!(shell.wait().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut found = None;
         while found.is_none() && Instant::now() < deadline {
             found = hooks.messages().with_exact_message("Hi");

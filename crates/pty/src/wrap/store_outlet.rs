@@ -1,9 +1,10 @@
 //! The outlet to the turn store: a thread that keeps every completed turn, in order.
 //!
-//! The caller provides the function that keeps a turn, because it knows the way to the store.
-//! [`StoreAnswers`] learns when the store has first answered for a turn, with yes or no. A store
-//! that is busy or gone for a while is tried again. The program never waits: turns that do not fit
-//! in the queue are counted and reported at the end.
+//! The caller provides the function that keeps turns, because it knows the way to the store. The
+//! thread passes it all turns that wait, up to a limit, so that the store can sync them together.
+//! A turn that the store rejects is tried again before the turns of the next group.
+//! [`StoreAnswers`] learns when the store has first answered for a turn, with yes or no. The
+//! program never waits: turns that do not fit in the queue are counted and reported at the end.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,11 @@ use super::turn_finder::TurnOutlet;
 const QUEUE_TURNS_MAX: usize = 256;
 /// … and their bytes; one turn may wait whatever its size.
 const QUEUE_BYTES_MAX: usize = 128 << 20;
+/// Turns that are passed to the store together …
+const GROUP_TURNS_MAX: usize = 64;
+/// … and their bytes. A larger turn is passed alone: the store may reject it for lack of memory
+/// and accept the smaller ones behind it, which would change their order.
+const GROUP_BYTES_MAX: usize = 128 << 10;
 /// How long the wrapper's end waits for the store.
 const END_PAUSE: Duration = Duration::from_secs(10);
 /// How long a rejected turn is tried again before those behind it get their chance.
@@ -75,12 +81,12 @@ pub struct SessionLabel {
 }
 
 impl StoreOutlet {
-    /// Starts the thread. It calls `keep`, which may wait, until the turn is kept, then goes on
-    /// with the next.
+    /// Starts the thread. It calls `keep`, which may wait and returns one result per turn, until
+    /// all turns of a group are kept, then goes on with the next group.
     pub fn start(
         label: SessionLabel,
         answers: Option<StoreAnswers>,
-        keep: impl FnMut(&FoundTurn) -> Result<(), String> + Send + 'static,
+        keep: impl FnMut(&[FoundTurn]) -> Vec<Result<(), String>> + Send + 'static,
     ) -> io::Result<(Self, StoreProblems)> {
         let (queue, turns) = sync_channel::<NumberedTurn>(QUEUE_TURNS_MAX);
         let (tell, done) = sync_channel(1);
@@ -95,7 +101,10 @@ impl StoreOutlet {
             waiting_bytes: Arc::clone(&waiting_bytes),
         };
         let body = move || {
-            thread.keep_all(turns);
+            thread.keep_all(TurnGroups {
+                turns,
+                left_over: None,
+            });
             tell.send(()).ok();
         };
         std::thread::Builder::new()
@@ -167,31 +176,129 @@ struct StoreThread<K> {
     waiting_bytes: Arc<AtomicUsize>,
 }
 
-impl<K: FnMut(&FoundTurn) -> Result<(), String>> StoreThread<K> {
-    fn keep_all(&mut self, turns: Receiver<NumberedTurn>) {
-        for NumberedTurn { seq, turn } in turns {
-            let attempt = || {
-                // An unprompted text is not a turn; it only passes through, so that its number is
-                // answered.
-                let kept = if turn.info.unprompted {
-                    Ok(())
-                } else {
-                    (self.keep)(&turn)
-                };
-                // Answered after the first attempt, kept or not: the broker must not wait for the
-                // retries.
-                if let Some(answers) = &self.answers {
-                    answers.up_to(seq);
-                }
-                kept
+impl<K: FnMut(&[FoundTurn]) -> Vec<Result<(), String>>> StoreThread<K> {
+    fn keep_all(&mut self, groups: TurnGroups) {
+        for group in groups {
+            self.keep_group(&group);
+            self.waiting_bytes.fetch_sub(group.bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps the turns of a group. At the first turn that the store rejects, this stops and tries
+    /// that turn again until the time is up. Then it passes all turns behind it again, because the
+    /// store may have rejected them for the same reason; it recognises those that it has.
+    fn keep_group(&mut self, group: &TurnGroup) {
+        let mut first_rejection = self.find_rejection(&group.turns);
+        // Answered after the first attempt, kept or not: the broker must not wait for the retries.
+        if let Some(answers) = &self.answers {
+            answers.up_to(group.last_seq);
+        }
+        let mut rest = &group.turns[..];
+        while let Some(Rejection { index, why }) = first_rejection {
+            let (Some(turn), Some(behind)) = (rest.get(index), rest.get(index + 1..)) else {
+                return;
             };
-            if let Err(why) = keep_with_retries(attempt, &self.end) {
+            if let Err(why) = self.retry(turn, why) {
                 self.problems
                     .add(format!("turn {} is not kept: {why}", turn.info.turn_id));
             }
-            self.waiting_bytes
-                .fetch_sub(turn_bytes(&turn), Ordering::Relaxed);
+            rest = behind;
+            first_rejection = self.find_rejection(rest);
         }
+    }
+
+    /// Passes turns to the store once and returns the first rejection.
+    fn find_rejection(&mut self, turns: &[FoundTurn]) -> Option<Rejection> {
+        if turns.is_empty() {
+            return None;
+        }
+        let results = (self.keep)(turns).into_iter().enumerate();
+        results
+            .filter_map(|(index, result)| Some((index, result.err()?)))
+            .map(|(index, why)| Rejection { index, why })
+            .next()
+    }
+
+    /// Tries a turn again that the store rejected, until the time is up.
+    fn retry(&mut self, turn: &FoundTurn, mut why: String) -> Result<(), String> {
+        let begun = Instant::now();
+        let mut pause = RETRY_FIRST;
+        loop {
+            if begun.elapsed() >= TRY_FOR || self.end.wait_before_retry(pause) {
+                return Err(why);
+            }
+            if self.end.is_set() {
+                // After the end, `wait_before_retry` returns at once, so this pause prevents a
+                // busy loop.
+                std::thread::sleep(RETRY_FIRST);
+            } else {
+                pause = (pause * 2).min(RETRY_LAST);
+            }
+            match self.find_rejection(std::slice::from_ref(turn)) {
+                None => return Ok(()),
+                Some(rejection) => why = rejection.why,
+            }
+        }
+    }
+}
+
+/// A turn that the store did not keep.
+struct Rejection {
+    /// Its place among the turns that were passed.
+    index: usize,
+    why: String,
+}
+
+/// Turns that are passed to the store together.
+#[derive(Default)]
+struct TurnGroup {
+    /// The number of the last turn.
+    last_seq: u64,
+    /// What the turns count in the queue.
+    bytes: usize,
+    turns: Vec<FoundTurn>,
+}
+
+impl TurnGroup {
+    fn push(&mut self, NumberedTurn { seq, turn }: NumberedTurn) {
+        self.last_seq = seq;
+        self.bytes += turn_bytes(&turn);
+        // An unprompted text is not a turn; it is in the queue so that its number is answered.
+        if !turn.info.unprompted {
+            self.turns.push(turn);
+        }
+    }
+
+    fn fits(&self, next: &NumberedTurn) -> bool {
+        self.turns.len() < GROUP_TURNS_MAX && self.bytes + turn_bytes(&next.turn) <= GROUP_BYTES_MAX
+    }
+}
+
+/// The queue as groups of the turns that wait at the same time.
+struct TurnGroups {
+    turns: Receiver<NumberedTurn>,
+    /// A turn that did not fit into the group before.
+    left_over: Option<NumberedTurn>,
+}
+
+impl Iterator for TurnGroups {
+    type Item = TurnGroup;
+
+    fn next(&mut self) -> Option<TurnGroup> {
+        let first = match self.left_over.take() {
+            Some(turn) => turn,
+            None => self.turns.recv().ok()?,
+        };
+        let mut group = TurnGroup::default();
+        group.push(first);
+        while let Ok(next) = self.turns.try_recv() {
+            if !group.fits(&next) {
+                self.left_over = Some(next);
+                break;
+            }
+            group.push(next);
+        }
+        Some(group)
     }
 }
 
@@ -232,28 +339,6 @@ impl EndSignal {
     }
 }
 
-/// Keeps a turn, with retries until the time is up.
-fn keep_with_retries(
-    mut keep: impl FnMut() -> Result<(), String>,
-    ending: &EndSignal,
-) -> Result<(), String> {
-    let begun = Instant::now();
-    let mut pause = RETRY_FIRST;
-    loop {
-        let Err(why) = keep() else { return Ok(()) };
-        if begun.elapsed() >= TRY_FOR || ending.wait_before_retry(pause) {
-            return Err(why);
-        }
-        if ending.is_set() {
-            // After the end, `wait_before_retry` returns at once, so this pause prevents a busy
-            // loop.
-            std::thread::sleep(RETRY_FIRST);
-        } else {
-            pause = (pause * 2).min(RETRY_LAST);
-        }
-    }
-}
-
 impl TurnOutlet for StoreOutlet {
     fn child_started(&mut self, _child: u32) {}
 
@@ -287,19 +372,105 @@ impl TurnOutlet for StoreOutlet {
 mod tests {
     use super::*;
 
+    /// A store that keeps turns one at a time and rejects all behind one that it rejects.
+    fn one_by_one(
+        mut keep: impl FnMut(&FoundTurn) -> Result<(), String>,
+    ) -> impl FnMut(&[FoundTurn]) -> Vec<Result<(), String>> {
+        move |turns| {
+            let mut rejected = None;
+            let mut results = Vec::new();
+            for turn in turns {
+                let result = rejected.clone().map_or_else(|| keep(turn), Err);
+                rejected = result.clone().err();
+                results.push(result);
+            }
+            results
+        }
+    }
+
+    #[test]
+    fn turns_that_wait_are_passed_together_within_limits() {
+        let group_of = |sizes: &[usize]| {
+            let (send, turns) = sync_channel(QUEUE_TURNS_MAX);
+            for (seq, bytes) in sizes.iter().enumerate() {
+                let turn = FoundTurn {
+                    content: Bytes::from(vec![b'x'; *bytes]),
+                    ..FoundTurn::default()
+                };
+                let seq = seq as u64;
+                send.send(NumberedTurn { seq, turn }).unwrap();
+            }
+            drop(send);
+            let groups = TurnGroups {
+                turns,
+                left_over: None,
+            };
+            groups
+                .map(|group| (group.turns.len(), group.last_seq))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(group_of(&[10, 10, 10]), [(3, 2)]);
+        assert_eq!(group_of(&[1; GROUP_TURNS_MAX + 1]), [(64, 63), (1, 64)]);
+        let large = GROUP_BYTES_MAX + 1;
+        assert_eq!(group_of(&[10, large, 10, 10]), [(1, 0), (1, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn turns_behind_a_rejected_one_are_passed_again_after_it() {
+        let (tell, passed) = sync_channel(8);
+        let (go, may) = sync_channel::<()>(0);
+        let mut attempts = 0;
+        let keep = move |turns: &[FoundTurn]| {
+            attempts += 1;
+            let ids: Vec<String> = turns.iter().map(|turn| turn.info.turn_id.clone()).collect();
+            tell.send(ids.join(" ")).unwrap();
+            // The first attempt lasts until the other turns wait.
+            may.recv().ok();
+            // The second attempt finds a store that is full from the second turn on.
+            let rejects = |index| attempts == 2 && index >= 1;
+            (0..turns.len())
+                .map(|index| {
+                    if rejects(index) {
+                        Err("full".to_owned())
+                    } else {
+                        Ok(())
+                    }
+                })
+                .collect()
+        };
+        let (mut outlet, problems) =
+            StoreOutlet::start(SessionLabel::default(), None, keep).unwrap();
+        let complete = |seq| CompletedTurn {
+            session: "s".to_owned(),
+            seq: Some(seq),
+            ..CompletedTurn::default()
+        };
+        outlet.turn_completed(&complete(1));
+        assert_eq!(passed.recv().unwrap(), "s:1");
+        for seq in 2..=5 {
+            outlet.turn_completed(&complete(seq));
+        }
+        drop(go);
+        outlet.child_ended();
+        let passed: Vec<String> = passed.iter().collect();
+        assert_eq!(passed, ["s:2 s:3 s:4 s:5", "s:3", "s:4 s:5"]);
+        assert_eq!(problems.take(), [""; 0]);
+    }
+
     #[test]
     fn every_turn_is_kept_in_order_also_when_the_store_is_busy_for_a_while() {
         let (tell, kept) = sync_channel(8);
         let mut attempts = 0;
-        let (mut keep, problems) = StoreOutlet::start(SessionLabel::default(), None, move |turn| {
+        let keep_one = move |turn: &FoundTurn| {
             attempts += 1;
             if attempts == 2 {
                 return Err("locked for a while".to_owned());
             }
             tell.send(turn.info.turn_id.clone())
                 .map_err(|error| error.to_string())
-        })
-        .unwrap();
+        };
+        let (mut keep, problems) =
+            StoreOutlet::start(SessionLabel::default(), None, one_by_one(keep_one)).unwrap();
         for seq in 1..=3 {
             keep.turn_completed(&CompletedTurn {
                 session: "s".to_owned(),
@@ -319,7 +490,8 @@ mod tests {
             tell.send(turn.info.turn_id.clone())
                 .map_err(|error| error.to_string())
         };
-        let (mut keep, problems) = StoreOutlet::start(SessionLabel::default(), None, send).unwrap();
+        let (mut keep, problems) =
+            StoreOutlet::start(SessionLabel::default(), None, one_by_one(send)).unwrap();
         for (seq, unprompted) in [(1, false), (2, true), (3, false)] {
             let session = "s".to_owned();
             keep.turn_completed(&CompletedTurn {
@@ -338,12 +510,13 @@ mod tests {
     fn a_store_that_hangs_costs_bounded_memory_and_what_is_lost_is_told() {
         let (go, may) = sync_channel::<()>(0);
         let (tell, kept) = sync_channel(QUEUE_TURNS_MAX);
-        let (mut keep, problems) = StoreOutlet::start(SessionLabel::default(), None, move |turn| {
+        let keep_one = move |turn: &FoundTurn| {
             may.recv().ok();
             tell.send(turn.content.len())
                 .map_err(|error| error.to_string())
-        })
-        .unwrap();
+        };
+        let (mut keep, problems) =
+            StoreOutlet::start(SessionLabel::default(), None, one_by_one(keep_one)).unwrap();
         let content = Bytes::from(vec![b'x'; QUEUE_BYTES_MAX / 4]);
         for seq in 1..=6 {
             let turn = CompletedTurn {

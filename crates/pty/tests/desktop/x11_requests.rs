@@ -52,7 +52,7 @@ impl Requestor {
             self.connection
                 .convert_selection(self.window, clipboard, target, property, 0_u32);
         asked.unwrap().check().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             if let Some(Event::SelectionNotify(event)) = self.connection.poll_for_event().unwrap() {
                 return event;
@@ -64,7 +64,7 @@ impl Requestor {
 
     /// Takes the pieces of a large content until the empty one.
     fn pieces(&self, property: Atom) -> Vec<u8> {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut content = Vec::new();
         loop {
             let (kind, length) = (AtomEnum::ANY, 1 << 20);

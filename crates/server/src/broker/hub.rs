@@ -18,7 +18,8 @@ use super::{BrokerConfig, BrokerTimeouts};
 use crate::connections::{Connections, file_limit};
 use crate::memory::{LARGE_FROM_BYTES, MemoryBudget};
 
-/// Large messages of all connections together, besides what the rings hold.
+/// Large messages of all connections together, besides what the rings hold, of a broker that is
+/// alone in its process.
 const LARGE_BYTES_MAX: usize = 256 << 20;
 
 /// Which part of the memory large injections may take that wait for wrappers to read them.
@@ -54,6 +55,7 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) fn new(config: BrokerConfig, outlets: Outlets, clock: Arc<dyn Clock>) -> Self {
+        let own_memory = || MemoryBudget::new(LARGE_BYTES_MAX, config.timeouts.room);
         Self {
             broker: Mutex::new(Broker::new(config.settings)),
             settings: config.settings,
@@ -64,7 +66,7 @@ impl Hub {
             places: Places::default(),
             peer_uid: config.peer_uid,
             connections: Connections::new(config.connections_max.min(file_limit())),
-            memory: MemoryBudget::new(LARGE_BYTES_MAX, config.timeouts.room),
+            memory: config.memory.unwrap_or_else(own_memory),
             injections: MemoryBudget::new(
                 config.settings.memory_bytes_max / INJECTED_SHARE,
                 config.timeouts.room,

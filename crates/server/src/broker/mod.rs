@@ -13,6 +13,7 @@ mod hub;
 mod outbox;
 mod sinks;
 mod socket;
+mod store_keeper;
 mod terminals;
 mod viewer;
 
@@ -26,11 +27,13 @@ use turnkeep_session::broker::{BadSettings, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::RECONNECT_PAUSE_MAX;
 
-pub use sinks::{Clipboard, Keeper, Outlets, Sink};
+pub use sinks::{Clipboard, Outlets, Sink, TurnKeeper};
 pub use socket::SocketError;
+pub(crate) use store_keeper::StoreKeeper;
 pub use terminals::Terminals;
 pub(crate) use terminals::{Seen, Watch};
 
+use crate::memory::MemoryBudget;
 use door::Door;
 use hub::Hub;
 
@@ -52,6 +55,9 @@ pub struct BrokerConfig {
     pub connections_max: usize,
     /// How long it waits for others.
     pub timeouts: BrokerTimeouts,
+    /// The memory that large messages share with a server in the same process; a broker that is
+    /// alone has its own.
+    pub memory: Option<MemoryBudget>,
 }
 
 impl BrokerConfig {
@@ -65,6 +71,7 @@ impl BrokerConfig {
             peer_uid: uid,
             connections_max: 2048,
             timeouts: BrokerTimeouts::default(),
+            memory: None,
         }
     }
 }

@@ -35,8 +35,8 @@ pub trait Clipboard: Send + Sync {
 }
 
 /// A way into the turn store.
-pub trait Keeper: Send + Sync {
-    /// Appends the turn to the context of its session, once. May wait.
+pub trait TurnKeeper: Send + Sync {
+    /// Appends the turn to the context of its session, once, and waits until it is durable.
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String>;
 }
 
@@ -46,7 +46,7 @@ pub struct Outlets {
     /// The clipboard, where there is one.
     pub clipboard: Option<Arc<dyn Clipboard>>,
     /// The turn store, where one is within reach.
-    pub keeper: Option<Arc<dyn Keeper>>,
+    pub keeper: Option<Arc<dyn TurnKeeper>>,
 }
 
 struct ClipboardSink(Option<Arc<dyn Clipboard>>);
@@ -77,7 +77,7 @@ impl Sink for FileSink {
     }
 }
 
-struct StoreSink(Option<Arc<dyn Keeper>>);
+struct StoreSink(Option<Arc<dyn TurnKeeper>>);
 
 impl Sink for StoreSink {
     fn name(&self) -> &'static str {
@@ -92,28 +92,11 @@ impl Sink for StoreSink {
     }
 }
 
-/// The inbox of a runtime's node, once there is a runtime.
-struct NodeSink;
-
-impl Sink for NodeSink {
-    fn name(&self) -> &'static str {
-        "node"
-    }
-
-    fn deliver(&self, _: &Delivery) -> Result<Reply, Refusal> {
-        Err(Refusal::new(
-            Reason::NoRuntime,
-            "there is no runtime here that has nodes",
-        ))
-    }
-}
-
 /// Places for deliveries, by kind.
 pub(super) struct Places {
     clipboard: Arc<Semaphore>,
     file: Arc<Semaphore>,
     store: Arc<Semaphore>,
-    node: Arc<Semaphore>,
 }
 
 impl Default for Places {
@@ -123,7 +106,6 @@ impl Default for Places {
             clipboard: some(),
             file: some(),
             store: some(),
-            node: some(),
         }
     }
 }
@@ -146,7 +128,6 @@ pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<Reply, Refusal>
         Effect::Store(delivery) => {
             run(StoreSink(outlets.keeper), delivery, &places.store, hub).await
         }
-        Effect::Node { delivery, .. } => run(NodeSink, delivery, &places.node, hub).await,
     }
 }
 

@@ -55,6 +55,7 @@ impl From<Refusal> for ApiError {
             Refusal::NoSpace { needed_bytes } => {
                 error(ErrorCode::InsufficientStorage).with("needed_bytes", needed_bytes)
             }
+            Refusal::ReadOnly => error(ErrorCode::Forbidden),
             Refusal::Poisoned(_) | Refusal::Closed => error(ErrorCode::Unavailable),
         }
     }

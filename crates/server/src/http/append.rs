@@ -15,13 +15,11 @@ use turnkeep_types::{ContextId, TypeRef};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::contexts::answer;
-use super::extract::{At, Query, Raw, parse_json};
+use super::extract::{At, Query, Raw, parse_json, permit_for_values};
 use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
 use crate::guarded_store::WriteTarget;
-use crate::memory::LARGE_FROM_BYTES;
-use crate::nesting::parsed_bytes;
 use crate::shared::Shared;
 
 /// How many bytes of memory each byte of a large body takes besides its parsed values: the text of
@@ -69,21 +67,15 @@ async fn append_turn(
 ) -> Result<Response, ApiError> {
     // The check comes before the body is parsed, so a refused request costs nothing more.
     let grant = shared.store.grant_write(WriteTarget::Context(context))?;
-    let command = if body.len() < LARGE_FROM_BYTES {
-        command(&shared, context, &body)?
-    } else {
-        let parsed = parsed_bytes(&body);
-        convert::within(
-            "memory for the values of the body",
-            shared.memory.total_bytes(),
-            parsed as u64,
-        )?;
-        let bytes = parsed + body.len() * PAYLOAD_PER_BYTE;
-        let permit = shared.memory.acquire_beside(body.len(), bytes).await?;
-        let maker = Arc::clone(&shared);
-        shared
-            .work_on_large(move || permit.during_command(|| command(&maker, context, &body)))
-            .await?
+    let payload_bytes = body.len() * PAYLOAD_PER_BYTE;
+    let command = match permit_for_values(&shared, &body, payload_bytes).await? {
+        None => command(&shared, context, &body)?,
+        Some(permit) => {
+            let maker = Arc::clone(&shared);
+            shared
+                .work_on_large(move || permit.during_command(|| command(&maker, context, &body)))
+                .await?
+        }
     };
     let outcome = shared.store.run(grant, command).await?;
     let Outcome::Appended(appended) = outcome else {

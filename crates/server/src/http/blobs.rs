@@ -178,7 +178,8 @@ pub(crate) fn read_blob_now(
     Ok(permit.hold(uncompressed(content, hash)?))
 }
 
-/// A blob's uncompressed bytes. A blob that is stored uncompressed is not copied.
-fn uncompressed(content: &ContentReader, hash: BlobHash) -> Result<Bytes, ApiError> {
+/// A blob's uncompressed bytes. A blob that is stored uncompressed is not copied. The caller holds a
+/// permit for a large blob.
+pub(crate) fn uncompressed(content: &ContentReader, hash: BlobHash) -> Result<Bytes, ApiError> {
     Ok(content.blob(hash)?.into_raw_bytes()?)
 }

@@ -16,7 +16,8 @@ use super::body::{self, BodyBounds};
 use super::query::{FromQuery, Pairs, percent_decode};
 use crate::convert;
 use crate::error::ApiError;
-use crate::nesting::{NESTING_MAX, nesting};
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
+use crate::nesting::{NESTING_MAX, nesting, parsed_bytes};
 use crate::shared::Shared;
 
 /// A path segment, percent-decoded once, as the value that it names.
@@ -139,7 +140,8 @@ impl FromRequest<Arc<Shared>> for Raw {
     }
 }
 
-/// The bytes of a body that is parsed where it was read, and therefore small.
+/// The bytes of a body that is parsed where it was read, and therefore small. It takes no permit,
+/// because its handler checks the limits of its values before it waits for anything.
 #[derive(Debug)]
 pub(crate) struct Small(pub(crate) Bytes);
 
@@ -171,6 +173,30 @@ pub(crate) async fn body_within(
     let (parts, body) = request.into_parts();
     check_coding(&parts)?;
     body::read(&parts.headers, body, bounds, &shared.memory).await
+}
+
+/// Waits for memory for the parsed values of a JSON body and for `more_bytes` that are made of them.
+/// Returns none if both are small. Short values take far more memory than their text, so the number
+/// of values counts, not the length of the body.
+pub(crate) async fn permit_for_values(
+    shared: &Shared,
+    body: &[u8],
+    more_bytes: usize,
+) -> Result<Option<MemoryPermit>, ApiError> {
+    let parsed = parsed_bytes(body);
+    let is_large_body = body.len() >= LARGE_FROM_BYTES;
+    if !is_large_body && parsed < LARGE_FROM_BYTES {
+        return Ok(None);
+    }
+    convert::within(
+        "memory for the values of the body",
+        shared.memory.total_bytes(),
+        parsed as u64,
+    )?;
+    // A large body has a permit of its own already.
+    let held = if is_large_body { body.len() } else { 0 };
+    let permit = shared.memory.acquire_beside(held, parsed + more_bytes);
+    permit.await.map(Some)
 }
 
 /// Rejects a compressed body: it could unpack to far more than the limit.

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use turnkeep_store::FsRoot;
 use turnkeep_types::TurnId;
-use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, decode_tree};
+use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, decode_tree, find_entry};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::blobs::{self, BYTES};
@@ -27,11 +27,16 @@ use super::extract::{Query, parse_id};
 use super::query::{FsFormat, FsPathQuery, FsRootQuery, percent_decode};
 use crate::error::{ApiError, bad_tree};
 use crate::guarded_store::ContentReader;
-use crate::memory::LARGE_FROM_BYTES;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::shared::Shared;
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 256;
+
+/// About how many bytes of memory it takes to list one byte of a directory's tree: the entry as it
+/// is read and as it is shown, and its JSON as it grows. A control character of a name becomes six
+/// characters.
+const LISTING_PER_BYTE: usize = 16;
 
 /// Names the ancestor whose filesystem the bytes are from.
 const INHERITED_FROM: HeaderName = HeaderName::from_static("inherited-from");
@@ -103,17 +108,42 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
     // The audit line comes before the content is read: both need memory, and a request that held
     // the content while it waited for more would wait for itself.
     let content = shared.store.open_blob(entry.hash).await?;
+    let permit = permit_for_listing(&shared, &entry).await?;
+    let is_large = permit.is_some();
     let reader = Arc::clone(&shared);
-    shared
-        .blocking(move || {
-            let found = Found {
-                place: &place,
-                root,
-                entry: &entry,
-            };
-            found.respond(&reader, &content, &wanted)
-        })
-        .await
+    let respond = move || {
+        let found = Found {
+            place: &place,
+            root,
+            entry: &entry,
+        };
+        match permit {
+            Some(permit) => found.list_large_directory(&content, permit),
+            None => found.respond(&reader, &content, &wanted),
+        }
+    };
+    if is_large {
+        shared.work_on_large(respond).await
+    } else {
+        shared.blocking(respond).await
+    }
+}
+
+/// Waits for memory to list a large directory. Everything else needs no permit here.
+async fn permit_for_listing(
+    shared: &Shared,
+    entry: &TreeEntry,
+) -> Result<Option<MemoryPermit>, ApiError> {
+    if entry.kind != TreeEntryKind::Directory {
+        return Ok(None);
+    }
+    // A directory whose blob is missing needs no memory. Reading it reports the error.
+    let tree_bytes = shared.store.blob_len(entry.hash).unwrap_or(0);
+    let bytes = LISTING_PER_BYTE * tree_bytes as usize;
+    if bytes < LARGE_FROM_BYTES {
+        return Ok(None);
+    }
+    shared.memory.acquire(bytes).await.map(Some)
 }
 
 /// The form in which the caller wants the object at the path.
@@ -203,8 +233,7 @@ impl Place {
                 return Err(self.not_found());
             }
             let tree = blobs::read_blob_now(shared, &directories, at.hash)?;
-            let entries = decode_tree(&tree).map_err(|error| bad_tree(&error, at.hash))?;
-            let found = entries.into_iter().find(|entry| entry.name == *segment);
+            let found = find_entry(&tree, segment).map_err(|error| bad_tree(&error, at.hash))?;
             at = found.ok_or_else(|| self.not_found())?;
         }
         Ok(at)
@@ -260,6 +289,24 @@ impl Found<'_> {
                 vary(axum::Json(json::FsNode::Symlink(self.symlink(&bytes))).into_response())
             }
         })
+    }
+
+    /// Lists a large directory under its permit. The response keeps its part of the permit until it
+    /// has been sent.
+    fn list_large_directory(
+        &self,
+        content: &ContentReader,
+        permit: MemoryPermit,
+    ) -> Result<Response, ApiError> {
+        let tree = blobs::uncompressed(content, self.entry.hash)?;
+        let listing = json::FsNode::Directory(self.listing(&tree)?);
+        let text = serde_json::to_vec(&listing).map_err(ApiError::internal)?;
+        drop((tree, listing));
+        Ok((
+            [(CONTENT_TYPE, "application/json")],
+            permit.hold_copy(text)?,
+        )
+            .into_response())
     }
 
     fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {

@@ -4,6 +4,10 @@
 //! reaches a limit keeps the newest turns, and always at least one. So turns are rendered from the
 //! newest to the oldest, and put in order at the end. A turn that cannot be shown never hides the
 //! others: it has an `error` beside its raw view.
+//!
+//! The text of a payload may be far longer than the payload. So a text is written within a
+//! [`TextLimit`]. The caller holds the memory for it, and tries again with more if that is not
+//! enough.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -22,6 +26,39 @@ use crate::error::ApiError;
 use crate::guarded_store::ContentReader;
 use crate::shared::Shared;
 
+/// How much memory a text may take while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TextLimit {
+    pub(crate) bytes_max: usize,
+    /// Whether there is no larger limit to try: a page is cut, and a single turn that does not fit
+    /// is shown with an error.
+    pub(crate) is_last: bool,
+}
+
+/// Why a text was not written.
+#[derive(Debug)]
+pub(crate) enum RenderError {
+    /// It needs more memory than its limit.
+    NeedsMemory,
+    /// It cannot be written at all.
+    Failed(ApiError),
+}
+
+impl From<ApiError> for RenderError {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What happens to a turn whose text does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TooLong {
+    /// It is not written.
+    LeaveOut,
+    /// It is written with an error.
+    ShowError,
+}
+
 /// A page to be written.
 pub(crate) struct JsonPage {
     /// The context as the page's `meta` shows it.
@@ -36,9 +73,9 @@ pub(crate) struct JsonPage {
 
 impl JsonPage {
     /// The page as JSON.
-    pub(crate) fn render(&self, shared: &Shared) -> Result<String, ApiError> {
-        let renderer = Renderer::new(shared, &self.content, &self.options)?;
-        let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max);
+    pub(crate) fn render(&self, shared: &Shared, limit: TextLimit) -> Result<String, RenderError> {
+        let renderer = Renderer::new(shared, &self.content, &self.options, limit)?;
+        let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max)?;
         let oldest = self.turns.iter().rev().nth(ranges.len().wrapping_sub(1));
         let mut out = String::with_capacity(text.len() + 512);
         self.write_meta(&mut out, &renderer.registry);
@@ -62,8 +99,8 @@ impl JsonPage {
         &self,
         renderer: &Renderer<'_>,
         bytes_max: usize,
-    ) -> (String, Vec<Range<usize>>) {
-        let mut text = String::with_capacity(self.turns.len() * 512);
+    ) -> Result<(String, Vec<Range<usize>>), RenderError> {
+        let mut text = String::new();
         let mut ranges = Vec::with_capacity(self.turns.len());
         let mut read = 0;
         for turn in self.turns.iter().rev() {
@@ -72,14 +109,23 @@ impl JsonPage {
                 break;
             }
             let start = text.len();
-            // The error is in the turn's text. The page as a whole is still a success.
-            drop(renderer.write(&mut text, turn));
+            let too_long = if renderer.limit.is_last && ranges.is_empty() {
+                TooLong::ShowError
+            } else {
+                TooLong::LeaveOut
+            };
+            match renderer.write(&mut text, turn, too_long) {
+                // The error is in the turn's text. The page as a whole is still a success.
+                Ok(_) => {}
+                Err(RenderError::NeedsMemory) if renderer.limit.is_last => break,
+                Err(error) => return Err(error),
+            }
             if !ranges.is_empty() && text.len() > bytes_max {
                 break;
             }
             ranges.push(start..text.len());
         }
-        (text, ranges)
+        Ok((text, ranges))
     }
 
     fn write_meta(&self, out: &mut String, registry: &Registry) {
@@ -110,6 +156,7 @@ pub(crate) struct Renderer<'a> {
     content: &'a ContentReader,
     registry: Arc<Registry>,
     options: &'a ViewOptions,
+    limit: TextLimit,
 }
 
 impl<'a> Renderer<'a> {
@@ -119,6 +166,7 @@ impl<'a> Renderer<'a> {
         shared: &Shared,
         content: &'a ContentReader,
         options: &'a ViewOptions,
+        limit: TextLimit,
     ) -> Result<Self, ApiError> {
         let registry = shared.store.registry();
         if let TypeHint::Explicit(wanted) = &options.projection.hint
@@ -136,55 +184,105 @@ impl<'a> Renderer<'a> {
             content,
             registry,
             options,
+            limit,
         })
     }
 
     /// One turn as JSON, or why it cannot be shown.
-    pub(crate) fn render_turn(&self, turn: &Turn) -> Result<String, ApiError> {
+    pub(crate) fn render_turn(&self, turn: &Turn) -> Result<String, RenderError> {
+        let too_long = if self.limit.is_last {
+            TooLong::ShowError
+        } else {
+            TooLong::LeaveOut
+        };
         let mut out = String::with_capacity(1024);
-        match self.write(&mut out, turn) {
+        match self.write(&mut out, turn, too_long)? {
             None => Ok(out),
-            Some(fault) => Err(fault),
+            Some(fault) => Err(RenderError::Failed(fault)),
         }
     }
 
-    /// Writes a complete turn in any case. Returns why it could not be shown as requested.
-    fn write(&self, out: &mut String, turn: &Turn) -> Option<ApiError> {
+    /// Writes a complete turn. Returns why it could not be shown as requested. After an error, the
+    /// text ends in the middle of the turn.
+    fn write(
+        &self,
+        out: &mut String,
+        turn: &Turn,
+        too_long: TooLong,
+    ) -> Result<Option<ApiError>, RenderError> {
         write_head(out, turn);
         let payload = self.content.payload(turn);
         let bytes = payload
             .as_ref()
             .map_err(Clone::clone)
             .and_then(Payload::raw);
-        let fault = match &bytes {
+        let mut fault = match &bytes {
             Err(error) => Some(ApiError::from(error.clone())),
-            Ok(bytes) if self.options.view.is_typed() => self.write_typed(out, turn, bytes).err(),
+            Ok(bytes) if self.options.view.is_typed() => match self.write_typed(out, turn, bytes) {
+                Ok(()) => None,
+                Err(ProjectionError::TooLarge { .. }) if too_long == TooLong::LeaveOut => {
+                    return Err(RenderError::NeedsMemory);
+                }
+                Err(error) => Some(error.into()),
+            },
             Ok(_) => None,
         };
         if self.options.view.is_raw() || fault.is_some() {
-            self.write_raw(out, turn, bytes.as_deref().ok());
+            let bytes = bytes.as_deref().ok();
+            let text_bytes = out.len() + bytes.map_or(0, |bytes| self.raw_text_bytes(bytes));
+            match too_long {
+                _ if text_bytes <= self.limit.bytes_max => self.write_raw(out, turn, bytes),
+                TooLong::LeaveOut => return Err(RenderError::NeedsMemory),
+                TooLong::ShowError => {
+                    self.write_raw(out, turn, None);
+                    fault.get_or_insert_with(|| self.too_long());
+                }
+            }
         }
         if let Some(fault) = &fault {
             out.push_str(",\"error\":");
             write_error(out, fault);
         }
         out.push('}');
-        fault
+        if too_long == TooLong::LeaveOut && out.len() > self.limit.bytes_max {
+            return Err(RenderError::NeedsMemory);
+        }
+        Ok(fault)
     }
 
-    fn write_typed(&self, out: &mut String, turn: &Turn, payload: &[u8]) -> Result<(), ApiError> {
+    fn write_typed(
+        &self,
+        out: &mut String,
+        turn: &Turn,
+        payload: &[u8],
+    ) -> Result<(), ProjectionError> {
         let ViewOptions { projection, .. } = self.options;
-        let projected = projection::project(
+        let projected = projection::project_within(
             &self.registry,
             &turn.declared,
             turn.encoding,
             payload,
             projection,
             write_inner_error,
+            self.limit.bytes_max.saturating_sub(out.len()),
         )?;
         out.push(',');
         projected.push_members(out);
         Ok(())
+    }
+
+    fn too_long(&self) -> ApiError {
+        let max = self.limit.bytes_max;
+        ProjectionError::TooLarge { max }.into()
+    }
+
+    /// How long the text of a payload's bytes is.
+    fn raw_text_bytes(&self, bytes: &[u8]) -> usize {
+        match self.options.projection.bytes_render {
+            BytesRender::Base64 => bytes.len().div_ceil(3) * 4,
+            BytesRender::Hex => bytes.len() * 2,
+            BytesRender::LenOnly => 0,
+        }
     }
 
     fn write_raw(&self, out: &mut String, turn: &Turn, bytes: Option<&[u8]>) {

@@ -68,6 +68,7 @@ impl Port for Gateway {
             unread.clone(),
         );
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            newcomer.heard();
             request.extensions_mut().insert(ArrivedAt(local));
             request.extensions_mut().insert(newcomer.clone());
             let (has_body, unread) = (!request.body().is_end_stream(), unread.clone());

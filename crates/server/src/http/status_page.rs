@@ -224,9 +224,12 @@ fn row(context: &json::Context) -> String {
         )
     });
     let (id, head) = (context.context_id, context.head_turn_id);
-    let head = head
-        .turn()
-        .map_or_else(|| "-".to_owned(), |turn| format!("turn:{turn}"));
+    let head = match head.turn() {
+        Some(turn) if context.head_lost => format!("turn:{turn} (lost)"),
+        Some(turn) => format!("turn:{turn}"),
+        None if context.creation_lost => "unknown: its creation was lost".to_owned(),
+        None => "-".to_owned(),
+    };
     format!(
         "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>{head}</td><td>{}</td>\
          <td>{}</td><td>{}</td></tr>",

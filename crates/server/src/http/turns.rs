@@ -8,24 +8,27 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use turnkeep_store::{LargeBuffer, ReadError, Turn};
+use bytes::Bytes;
+use turnkeep_store::Turn;
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
 use super::extract::{At, Query};
-use super::page::{JsonPage, Renderer};
+use super::page::{JsonPage, RenderError, Renderer, TextLimit};
 use super::query::{TurnQuery, TurnsQuery};
 use crate::error::ApiError;
-use crate::memory::LARGE_FROM_BYTES;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
-/// About how many bytes of memory it takes to show one byte of payload: the unpacked byte, its text
-/// as the text grows, and the copy.
-const RENDERED_PER_BYTE: usize = 4;
+/// About how many bytes of memory it takes to write one byte of text: the text of a turn and of the
+/// page, each as it grows.
+const MEMORY_PER_TEXT_BYTE: usize = 4;
 /// About how long the text of a turn is besides its payload.
 const TURN_TEXT_BYTES: usize = 512;
+/// How much more memory a text gets when it needs more: each time it is written from the start.
+const NEXT_LIMIT_FACTOR: usize = 4;
 
 /// A page of turns, oldest first, ending at the head or before a turn.
 #[utoipa::path(get, path = "/v1/contexts/{context_id}/turns", tag = "turns",
@@ -41,6 +44,16 @@ pub(crate) async fn page(
     At(context): At<ContextId>,
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
+    page_within(shared, context, query, usize::MAX).await
+}
+
+/// Does the same, with a text of at most about `text_bytes_max`.
+pub(crate) async fn page_within(
+    shared: Arc<Shared>,
+    context: ContextId,
+    query: TurnsQuery,
+    text_bytes_max: usize,
+) -> Result<Response, ApiError> {
     let store = &shared.store;
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
@@ -50,17 +63,17 @@ pub(crate) async fn page(
     };
     let written_in = turns.iter().map(|turn| turn.context);
     let content = store.open_turns(written_in, "turns").await?;
-    let memory_bytes = memory_for_long(&turns);
+    let size = TextSize::of(&turns, text_bytes_max);
     let page = JsonPage {
         context,
         turns,
         options: query.options,
         content,
     };
-    let Some(bytes) = memory_bytes else {
-        return Ok(json_response(page.render(&shared)?));
-    };
-    reply_long(&shared, bytes, move |shared| page.render(shared)).await
+    reply_rendered(&shared, size, move |shared, limit| {
+        page.render(shared, limit)
+    })
+    .await
 }
 
 /// The turns up to the head that the page's `meta` shows. The head may have moved since then.
@@ -76,31 +89,99 @@ fn head_turns(
     Ok(shared.store.turns_up_to(head, limit)?)
 }
 
-/// About how much memory it takes to show turns whose page is long: their payloads, their text, and
-/// its copy. A short page needs no permit.
-fn memory_for_long(turns: &[Turn]) -> Option<usize> {
-    let bytes: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
-    let is_long = turns.len() > BLOCKING_FROM_TURNS || bytes >= LARGE_FROM_BYTES;
-    is_long.then_some(RENDERED_PER_BYTE * (bytes + turns.len() * TURN_TEXT_BYTES))
+/// How long a text will be.
+#[derive(Debug, Clone, Copy)]
+struct TextSize {
+    /// About, if the payloads are ordinary.
+    expected: usize,
+    /// At most; a longer one is cut or an error.
+    max: usize,
+    /// The largest payload, which is unpacked while its text is written.
+    payload_bytes: usize,
 }
 
-/// Renders a long answer on a worker thread. Its permit is free when it has been sent.
-async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
+impl TextSize {
+    fn of(turns: &[Turn], max: usize) -> Self {
+        let payloads: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
+        let mut expected = payloads + payloads / 2 + turns.len() * TURN_TEXT_BYTES;
+        if turns.len() > BLOCKING_FROM_TURNS {
+            expected = expected.max(LARGE_FROM_BYTES);
+        }
+        let largest = turns.iter().map(|turn| turn.raw_len).max();
+        Self {
+            expected,
+            max,
+            payload_bytes: largest.unwrap_or(0) as usize,
+        }
+    }
+}
+
+/// Answers with a text that `render` writes within a limit. A text that turns out to be longer is
+/// written again with more memory: what it needs is known only when it is written.
+async fn reply_rendered<F>(
+    shared: &Arc<Shared>,
+    size: TextSize,
+    render: F,
+) -> Result<Response, ApiError>
 where
-    F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
+    F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
 {
-    let permit = shared
-        .memory
-        .acquire(bytes.min(RENDERED_PER_BYTE * shared.config.limits.page_bytes_max))
-        .await?;
+    let expected = size.expected.min(shared.config.limits.page_bytes_max);
+    let first = expected.max(LARGE_FROM_BYTES);
+    let largest = (shared.memory.total_bytes() / MEMORY_PER_TEXT_BYTE).max(2 * first);
+    let largest = largest.min(size.max);
+    let mut limit = TextLimit {
+        bytes_max: first.min(largest),
+        is_last: first >= largest,
+    };
+    if expected < LARGE_FROM_BYTES {
+        match render(shared, limit) {
+            Ok(text) => return Ok(json_response(text)),
+            Err(RenderError::Failed(error)) => return Err(error),
+            Err(RenderError::NeedsMemory) => limit = next_limit(limit, largest),
+        }
+    }
+    let render = Arc::new(render);
+    loop {
+        let bytes = size.payload_bytes + MEMORY_PER_TEXT_BYTE * limit.bytes_max;
+        let permit = shared.memory.acquire(bytes).await?;
+        if let Some(text) = render_large(shared, limit, permit, Arc::clone(&render)).await? {
+            return Ok(json_response(text));
+        }
+        limit = next_limit(limit, largest);
+    }
+}
+
+fn next_limit(limit: TextLimit, largest: usize) -> TextLimit {
+    let bytes_max = (limit.bytes_max * NEXT_LIMIT_FACTOR).min(largest);
+    TextLimit {
+        bytes_max,
+        is_last: bytes_max == largest,
+    }
+}
+
+/// Writes a text on another thread, under a permit for all that the limit allows. The text keeps
+/// the part of it that it needs until it has been sent. None if it needs a larger limit; then the
+/// permit is free again, so that requests that wait for more never wait for each other.
+async fn render_large<F>(
+    shared: &Arc<Shared>,
+    limit: TextLimit,
+    permit: MemoryPermit,
+    render: Arc<F>,
+) -> Result<Option<Bytes>, ApiError>
+where
+    F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
+{
     let reader = Arc::clone(shared);
-    // The text is copied so that its own memory is freed where it was made. See `LargeBuffer`.
-    let text = shared.work_on_large(move || {
-        let text = render(&reader)?;
-        Ok(LargeBuffer::copy_of(text.as_bytes())
-            .map_err(|_| ReadError::NoMemory(text.len() as u64))?)
-    });
-    Ok(json_response(permit.hold(text.await?)))
+    let write = move || {
+        let text = match render(&reader, limit) {
+            Ok(text) => text,
+            Err(RenderError::NeedsMemory) => return Ok(None),
+            Err(RenderError::Failed(error)) => return Err(error),
+        };
+        permit.hold_copy(text).map(Some)
+    };
+    shared.work_on_large(write).await
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.
@@ -112,16 +193,24 @@ pub(crate) async fn show(
     At(id): At<TurnId>,
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
+    show_within(shared, id, query, usize::MAX).await
+}
+
+/// Does the same, with a text of at most about `text_bytes_max`.
+pub(crate) async fn show_within(
+    shared: Arc<Shared>,
+    id: TurnId,
+    query: TurnQuery,
+    text_bytes_max: usize,
+) -> Result<Response, ApiError> {
     let turn = shared.store.turn(id)?;
     let written_in = [turn.context].into_iter();
     let content = shared.store.open_turns(written_in, "turn").await?;
-    let memory_bytes = memory_for_long(std::slice::from_ref(&turn));
-    let render =
-        move |shared: &Shared| Renderer::new(shared, &content, &query.options)?.render_turn(&turn);
-    match memory_bytes {
-        Some(bytes) => reply_long(&shared, bytes, render).await,
-        None => Ok(json_response(render(&shared)?)),
-    }
+    let size = TextSize::of(std::slice::from_ref(&turn), text_bytes_max);
+    reply_rendered(&shared, size, move |shared, limit| {
+        Renderer::new(shared, &content, &query.options, limit)?.render_turn(&turn)
+    })
+    .await
 }
 
 fn json_response(json: impl Into<Body>) -> Response {

@@ -150,18 +150,24 @@ impl WorldHandle {
         self.answer(request).await
     }
 
-    /// Answers what a beat would do, without doing it. The answer has no ids.
+    /// Answers what a beat would do, without doing it. The answer has no ids. A dry run costs the
+    /// caller as much of its limits as a write, because it takes the server as much time.
     pub(crate) async fn check_beat(
         self: &Arc<Self>,
         who: &Principal,
         envelope: Value,
         bundle: Value,
         expected_cursor: Option<String>,
+        allowance: Option<WriteAllowance>,
     ) -> Result<LedgerAnswer, LedgerError> {
         let (handle, who) = (Arc::clone(self), who.clone());
         let workload = Workload::estimate([&envelope, &bundle]);
         let work = move || {
-            let request = handle.parse_beat(&who, &envelope, bundle, expected_cursor, workload)?;
+            let mut request =
+                handle.parse_beat(&who, &envelope, bundle, expected_cursor, workload)?;
+            request.allowance = allowance;
+            // Never committed, so the world's writers keep what they share.
+            let _counted = request.admit(handle.name())?;
             let dry_run =
                 |world: &World| find_rejection(world, &request, handle.now(), &mut handle.ids());
             let reason = match workload {

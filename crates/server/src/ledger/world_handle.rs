@@ -177,6 +177,10 @@ impl WorldHandle {
         guard: &mut WriteGuard<'_>,
         facts: Vec<Fact>,
     ) -> Result<(), LedgerError> {
+        // A line about a read cannot be kept there; the owner reads all the same.
+        if self.services.store.store().is_read_only() && !WorldChangeNotifier::is_change(&facts) {
+            return Ok(());
+        }
         // A store of an older program may lack record types that this program writes.
         self.services.publish_record_types().await?;
         // The world `default` gets its contexts with its first write.
@@ -266,6 +270,14 @@ impl WorldHandle {
     /// The contexts of the world, if it has any yet.
     pub(crate) async fn contexts(&self) -> Option<WorldContexts> {
         self.log.lock().await.as_ref().map(WorldLog::contexts)
+    }
+
+    /// Reads the world together with its log; `None` if a commit is under way or the world has no
+    /// log yet.
+    pub(super) fn read_with_log<T>(&self, look: impl FnOnce(&World, &WorldLog) -> T) -> Option<T> {
+        let log = self.log.try_lock().ok()?;
+        let log = log.as_ref()?;
+        Some(self.read(|world| look(world, log)))
     }
 
     /// Reads the world together with its log, while no commit is under way.

@@ -1,7 +1,7 @@
 //! All worlds of the server: those found in the store at the start, and those created since.
 //!
 //! A world that cannot be read keeps its name and the error. Its routes return the error, and the
-//! other worlds work. The search index of a world with many entries is stored in a checkpoint.
+//! other worlds work. The evidence of a world with many entries is stored in a checkpoint.
 //! Checkpoints are written at the start, if many entries had to be indexed, and when the server
 //! stops. Without a checkpoint the start only takes longer.
 
@@ -219,11 +219,12 @@ impl Worlds {
                 .unwrap_or_else(PoisonError::into_inner);
             let kept = kept.entry(handle.name().clone()).or_default();
             let position = handle.read(World::position);
-            // Indexing a short tail again is cheaper than writing the whole index.
+            // Reading a short tail from the log is cheaper than writing the whole world.
             if !handle.read(|world| has_long_tail(world, *kept)) {
                 continue;
             }
-            let Some(bytes) = handle.read(|world| checkpoint::encode(world, store.id())) else {
+            let encoded = handle.read_with_log(|world, log| checkpoint::encode(world, log, store));
+            let Some(bytes) = encoded.flatten() else {
                 continue;
             };
             match write_checkpoint(store, handle.name(), &bytes) {

@@ -76,6 +76,8 @@ fn with_argument_path(mut error: ApiError) -> ApiError {
     error.with("path", argument)
 }
 
+/// The result holds the value twice, as clients of older revisions read only the text. The
+/// [`Budget`](super::budget::Budget) of an answer counts both.
 fn call_result(value: &Value, failed: bool) -> Value {
     json!({
         "content": [{ "type": "text", "text": value.to_string() }],
@@ -98,7 +100,7 @@ async fn run_tool(
         "ledger_get" => reading::get_entries(shared, &world_caller()?, arguments).await,
         "ledger_pocket" => reading::read_pocket(shared, &world_caller()?, arguments).await,
         "capsule_get" => reading::get_capsule(shared, &world_caller()?, arguments).await,
-        "scene_pack_build" => reading::build_scene(shared, &world_caller()?).await,
+        "scene_pack_build" => reading::build_scene(shared, &world_caller()?, arguments).await,
         "ledger_write" => writing::write(shared, caller, arguments).await,
         "store_contexts" => store_verbs::list_contexts(shared, arguments).await,
         "store_turns" => store_verbs::read_turns(shared, arguments).await,

@@ -57,7 +57,9 @@ fn offset_property(description: &str) -> Value {
 }
 
 fn max_bytes_property() -> Value {
-    let description = format!("The answer's bytes at most; {ANSWER_BYTES_DEFAULT} unless given");
+    let description = format!(
+        "The answer's bytes at most, as they are sent; {ANSWER_BYTES_DEFAULT} unless given"
+    );
     json!({
         "type": "integer", "minimum": ANSWER_BYTES_MIN, "maximum": ANSWER_BYTES_MAX, "description": description,
     })
@@ -95,7 +97,10 @@ fn starting_tools() -> Vec<Tool> {
             "Use it when you need to know who you are here, what you may do, or how somebody is called. It gives \
              your person, your world, your rights, everyone else with id and label, the world's time, and \
              `cursor_now` to wait for news from now on.",
-            json!({ "after": text_property("A former answer's `next_after`, for more persons") }),
+            json!({
+                "after": text_property("A former answer's `next_after`, for more persons"),
+                "max_bytes": max_bytes_property(),
+            }),
             &[],
         ),
         reading_tool(
@@ -104,7 +109,8 @@ fn starting_tools() -> Vec<Tool> {
             "Use it first of all, with `newest`, to learn what is going on; then, with `cursor`, whenever you want \
              to know what is new. With `wait_seconds` it waits until somebody writes something that you may see. \
              It gives entries in order, each with its audience in words; pass `cursor_after` as `cursor` to go on. \
-             An entry with `next_offset` is cut: ledger_get has the rest.",
+             If `more_before` is true, not all of the newest fit: pass `cursor_before` as `cursor` to read the \
+             ones left out; without a `cursor_before`, start at the beginning. An entry with `next_offset` is cut: ledger_get has the rest.",
             json!({
                 "cursor": text_property("A former answer's `cursor_after`; none starts at the beginning"),
                 "newest": count_property("The newest so many instead, up to now", projection::PAGE_ENTRIES_MAX),
@@ -126,14 +132,20 @@ fn lookup_tools() -> Vec<Tool> {
             "ledger_search",
             "Search the ledger",
             "Use it before you ask somebody, decide something or repeat work: it may have been said. It finds \
-             entries by words, best first, as verbatim excerpts with their ids, authors and audiences. Words in \
-             double quotes must occur exactly so. No words and a time window: newest first.",
+             entries by words, best first, as verbatim excerpts with their ids, authors and audiences. A result \
+             with `context: true` does not match itself: it was said right before or after a match and may \
+             explain it. Words in double quotes must occur exactly so. No words and a time window: newest first.",
             json!({
                 "query": text_property("Words to match"),
                 "person_id": text_property("Only what this person wrote: an id or a label"),
                 "from": text_property("Not before this time, RFC 3339"),
                 "to": text_property("Before this time, RFC 3339"),
-                "limit": count_property("Results at most; 10 unless given", 200),
+                "limit": count_property("Results at most, with context; 10 unless given", 200),
+                "context": {
+                    "type": "integer", "minimum": 0, "maximum": 200,
+                    "description": "Of these, results with `context: true` at most; as many as `limit` unless given, \
+                        0 for matches only",
+                },
                 "max_bytes": max_bytes_property(),
             }),
             &["query"],
@@ -168,8 +180,12 @@ fn lookup_tools() -> Vec<Tool> {
         reading_tool(
             "capsule_get",
             "What is known of a person",
-            "Use it before you work with a person or write about one: verbatim excerpts by and about that person.",
-            json!({ "person_id": text_property("Whom it is about: an id or a label") }),
+            "Use it before you work with a person or write about one: verbatim excerpts by and about that person, \
+             the newest of them that fit, each with its source in `sources`.",
+            json!({
+                "person_id": text_property("Whom it is about: an id or a label"),
+                "max_bytes": max_bytes_property(),
+            }),
             &["person_id"],
         ),
         reading_tool(
@@ -177,7 +193,7 @@ fn lookup_tools() -> Vec<Tool> {
             "The scene",
             "Use it to catch up in one call after a long pause: the scene as it was last set, or the newest \
              entries verbatim.",
-            json!({}),
+            json!({ "max_bytes": max_bytes_property() }),
             &[],
         ),
     ]
@@ -254,6 +270,7 @@ fn store_tools() -> Vec<Tool> {
                 "label": text_property("Only contexts with this label: `key` or `key=value`"),
                 "cursor": text_property("A page's `next_cursor`"),
                 "limit": count_property("At most so many; 64 unless given", 1000),
+                "worlds": { "type": "boolean", "description": "Also list the contexts in which worlds keep their records" },
             }),
             &[],
         ),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use turnkeep_ledger::known_persons::{KnownPerson, known_persons};
 use turnkeep_ledger::{Principal, World, cursor};
 
+use super::budget::Budget;
 use crate::error::ApiError;
 use crate::http::ledger::tools::WorldCaller;
 use crate::principal::Caller;
@@ -19,7 +20,7 @@ const INTRODUCED_PERSONS_MAX: usize = 40;
 /// How many worlds the owner's instructions name.
 const INTRODUCED_WORLDS_MAX: usize = 40;
 /// Persons per answer of `whoami`.
-pub(super) const LISTED_PERSONS_MAX: usize = 200;
+const LISTED_PERSONS_MAX: usize = 200;
 
 const WHAT_IT_IS: &str = "Turnkeep keeps one shared history that its people search, read, cite and add to. It is \
     never rewritten: a correction is a new entry. You are shown only what you may see. Texts in it were written by \
@@ -109,8 +110,19 @@ fn instructions_for_owner(shared: &Shared) -> String {
     )
 }
 
+/// The persons that a call of `whoami` asks for.
+pub(super) struct PersonsRequest {
+    /// Only persons behind this id.
+    pub(super) after: Option<String>,
+    pub(super) budget: Budget,
+}
+
 /// The answer of `whoami`: a page of persons behind the id `after`, and where the next page begins.
-pub(super) fn whoami_json(world: &World, world_caller: &WorldCaller, after: Option<&str>) -> Value {
+pub(super) fn whoami_json(
+    world: &World,
+    world_caller: &WorldCaller,
+    mut request: PersonsRequest,
+) -> Value {
     let view = world.view(world_caller.who.viewer());
     let persons = known_persons(&view);
     let own = view.viewer.as_str();
@@ -118,33 +130,48 @@ pub(super) fn whoami_json(world: &World, world_caller: &WorldCaller, after: Opti
         .iter()
         .find(|person| person.id.as_str() == own)
         .map_or(own, |person| &person.label);
+    let shows_time = world.config.pocket_available;
+    let mut answer = json!({
+        "person_id": own,
+        "label": label,
+        "world_id": world.config.world.as_str(),
+        "may_write": matches!(world_caller.who, Principal::Person { write: true, .. }),
+        "persons": [],
+        "next_after": null,
+        "world_time": shows_time.then(|| world.clock.time.as_str()),
+        "timezone": shows_time.then(|| world.clock.timezone.as_str()),
+        "entries_visible": view.count(),
+        "cursor_now": (view.count() > 0).then(|| cursor::write(&view, view.count())),
+    });
+    request.budget.try_take(&answer);
     // `known_persons` puts the operator first; the others are sorted by id.
-    let begin = match (after, persons.split_first()) {
+    let begin = match (request.after.as_deref(), persons.split_first()) {
         (Some(after), Some((_, others))) => {
             1 + others.partition_point(|person| person.id.as_str() <= after)
         }
         _ => 0,
     };
-    let page: Vec<&KnownPerson> = persons
-        .iter()
-        .skip(begin)
-        .take(LISTED_PERSONS_MAX)
-        .collect();
-    let has_more = persons.len() > begin + page.len();
-    let last = page.last().map(|person| person.id.as_str());
-    let shown = world.config.pocket_available;
-    json!({
-        "person_id": own,
-        "label": label,
-        "world_id": world.config.world.as_str(),
-        "may_write": matches!(world_caller.who, Principal::Person { write: true, .. }),
-        "persons": page.iter().map(|person| person_json(person)).collect::<Vec<_>>(),
-        "next_after": last.filter(|_| has_more),
-        "world_time": shown.then(|| world.clock.time.as_str()),
-        "timezone": shown.then(|| world.clock.timezone.as_str()),
-        "entries_visible": view.count(),
-        "cursor_now": (view.count() > 0).then(|| cursor::write(&view, view.count())),
-    })
+    let rest = persons.get(begin..).unwrap_or_default();
+    let page = list_persons(rest, request.budget);
+    let last = page.len().checked_sub(1).and_then(|last| rest.get(last));
+    if page.len() < rest.len() {
+        answer["next_after"] = last.map(|person| person.id.as_str()).into();
+    }
+    answer["persons"] = page.into();
+    answer
+}
+
+/// The first persons that fit; one always does.
+fn list_persons(persons: &[KnownPerson], mut budget: Budget) -> Vec<Value> {
+    let mut page: Vec<Value> = Vec::new();
+    for person in persons.iter().take(LISTED_PERSONS_MAX) {
+        let shape = person_json(person);
+        if !budget.try_take(&shape) && !page.is_empty() {
+            break;
+        }
+        page.push(shape);
+    }
+    page
 }
 
 fn person_json(person: &KnownPerson) -> Value {

@@ -15,6 +15,7 @@ mod call;
 mod catalogue;
 mod introduction;
 mod listen;
+mod packs;
 mod reading;
 mod revision;
 mod rpc;
@@ -25,17 +26,21 @@ mod writing;
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::http::extract::body_within;
+use crate::http::extract::{body_within, permit_for_values};
+use crate::memory::LARGE_FROM_BYTES;
 use crate::principal::Caller;
 use crate::shared::Shared;
 use revision::{Era, Freshness};
 use rpc::{Failure, Incoming, Request};
+pub(crate) use writing::check_not_of_another_agent;
 
 /// The largest message: the text of an entry with every character escaped.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
@@ -59,6 +64,8 @@ pub(crate) async fn message(
     request: axum::extract::Request,
 ) -> Result<Response, ApiError> {
     let bytes = body_within(request, &shared, MESSAGE_BYTES_MAX).await?;
+    // Held until the answer is made: the values live as long as the call, which may wait for news.
+    let _permit = permit_for_values(&shared, &bytes, 0).await?;
     let request = match rpc::parse_message(&bytes) {
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification) => {
@@ -79,7 +86,26 @@ pub(crate) async fn message(
         return Ok(opened.unwrap_or_else(|failure| respond(&request.id, Err(failure))));
     }
     let answered = answer(&shared, &caller, era, &request).await;
-    Ok(respond(&request.id, answered))
+    respond_counted(&shared, &request.id, answered).await
+}
+
+/// Sends an answer. A large one counts in the memory budget until it has been sent.
+async fn respond_counted(
+    shared: &Shared,
+    id: &Value,
+    answer: Result<Value, Failure>,
+) -> Result<Response, ApiError> {
+    let status = answer
+        .as_ref()
+        .map_or_else(|failure| failure.status, |_| StatusCode::OK);
+    let text = rpc::encode_answer(id, answer).to_string();
+    let body = if text.len() < LARGE_FROM_BYTES {
+        Body::from(text)
+    } else {
+        let permit = shared.memory.acquire(text.len()).await?;
+        Body::from(permit.hold_copy(text)?)
+    };
+    Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 fn respond(id: &Value, answer: Result<Value, Failure>) -> Response {

@@ -17,7 +17,8 @@ use turnkeep_ledger::{Code, Fault, View, World, cursor, pocket, projection};
 
 use super::arguments::Arguments;
 use super::budget::Budget;
-use super::{introduction, shown};
+use super::introduction::{self, PersonsRequest};
+use super::{packs, shown};
 use crate::error::ApiError;
 use crate::http::ledger::tools::WorldCaller;
 use crate::shared::Shared;
@@ -56,10 +57,12 @@ pub(super) async fn whoami(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
-    let after = arguments.optional_text("after")?.map(str::to_owned);
+    let request = PersonsRequest {
+        after: arguments.optional_text("after")?.map(str::to_owned),
+        budget: Budget::from_arguments(arguments)?,
+    };
     let work = move || {
-        let answer =
-            |world: &World| introduction::whoami_json(world, &world_caller, after.as_deref());
+        let answer = |world: &World| introduction::whoami_json(world, &world_caller, request);
         Ok(world_caller.handle.read_long(answer))
     };
     shared.blocking(work).await
@@ -77,8 +80,10 @@ pub(super) async fn search(
         "time_window": { "from": arguments.value("from"), "to": arguments.value("to") },
         "person_id": person,
     });
-    if let Some(limit) = arguments.optional_count("limit")? {
-        constraints["limit"] = limit.into();
+    for name in ["limit", "context"] {
+        if let Some(count) = arguments.optional_count(name)? {
+            constraints[name] = count.into();
+        }
     }
     let request =
         world_caller.tool_request("LEDGER_SEARCH", arguments.text("query")?, &constraints);
@@ -122,11 +127,22 @@ fn drop_excess_results(pack: &mut Value, mut budget: Budget) {
     let all = results.len();
     // One result always stays, so that the caller makes progress.
     results.truncate(fit.max(1));
+    if let Some(only) = results.first_mut().filter(|_| fit == 0) {
+        shorten_excerpt(only, budget);
+    }
     let kept = results.len();
     if kept < all {
         pack["notes"] =
             format!("the first {kept} of {all} fit: a larger max_bytes shows more").into();
     }
+}
+
+/// Shortens a result's excerpt until the result fits. `ledger_get` has the rest.
+fn shorten_excerpt(result: &mut Value, budget: Budget) {
+    budget.shorten_texts(result, &["verbatim_excerpt"]);
+    let bytes = result["verbatim_excerpt"].as_str().map_or(0, str::len);
+    let start = result["range"][0].as_u64().unwrap_or_default();
+    result["range"][1] = (start + bytes as u64).into();
 }
 
 /// `ledger_get`
@@ -260,6 +276,7 @@ pub(super) async fn get_capsule(
     arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
+    let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
     let pack = world_caller
         .ask_tool(
@@ -267,51 +284,29 @@ pub(super) async fn get_capsule(
             world_caller.tool_request("CAPSULE_GET", "", &json!({ "person_id": person })),
         )
         .await?;
-    with_sources(shared, world_caller, pack).await
+    read_view(shared, world_caller, move |view| {
+        Ok(packs::fit_capsule(view, pack, budget))
+    })
+    .await
 }
 
 /// `scene_pack_build`
 pub(super) async fn build_scene(
     shared: &Arc<Shared>,
     world_caller: &WorldCaller,
+    arguments: &Arguments<'_>,
 ) -> Result<Value, ApiError> {
+    let budget = Budget::from_arguments(arguments)?;
     let pack = world_caller
         .ask_tool(
             shared,
             world_caller.tool_request("SCENE_PACK_BUILD", "", &json!({})),
         )
         .await?;
-    with_sources(shared, world_caller, pack).await
-}
-
-/// Adds the authors and audiences of the entries that a pack quotes.
-async fn with_sources(
-    shared: &Shared,
-    world_caller: &WorldCaller,
-    mut pack: Value,
-) -> Result<Value, ApiError> {
     read_view(shared, world_caller, move |view| {
-        let sources = shown::sources_json(view, used_entries(&pack));
-        pack["sources"] = sources;
-        Ok(pack)
+        Ok(packs::fit_scene(view, pack, budget))
     })
     .await
-}
-
-/// The ids of the entries that a pack or its sections cite.
-fn used_entries(pack: &Value) -> impl Iterator<Item = &str> {
-    let sections = pack
-        .get("sections")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let lists = std::iter::once(pack)
-        .chain(sections)
-        .filter_map(|part| part.pointer("/provenance/used_entry_ids"));
-    lists
-        .filter_map(Value::as_array)
-        .flatten()
-        .filter_map(Value::as_str)
 }
 
 /// `ledger_read`
@@ -408,7 +403,8 @@ impl StreamRequest {
     }
 
     /// The newest entries, in ledger order. If they do not all fit, the oldest of them are left
-    /// out.
+    /// out, and reading from `cursor_before` begins with those. For example, of `newest: 50` only
+    /// 20 fit: `cursor_before` is the place before the 50, and `more_before` is true.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
         let mut entries = self.fill(
@@ -416,14 +412,17 @@ impl StreamRequest {
             view.newest_first().map(|(_, entry)| entry).take(wanted),
         );
         entries.reverse();
-        // How many visible entries come before the first one shown.
-        let first = view.count().saturating_sub(entries.len() as u64);
+        let before_shown = view.count().saturating_sub(entries.len() as u64);
+        let before_wanted = view.count().saturating_sub(wanted as u64);
+        let has_left_out = before_wanted < before_shown;
+        let cursor_before = cursor_at(view, before_wanted).filter(|_| has_left_out);
         json!({ "stream": {
-            "cursor_before": null,
+            "cursor_before": cursor_before,
             "cursor_after": cursor_at(view, view.count()),
             "entries": entries,
             "more": false,
-            "older": first,
+            "more_before": has_left_out,
+            "older": before_shown,
         } })
     }
 
@@ -510,7 +509,7 @@ fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
                 break;
             }
             // The first item must be shown, or `skip` could never get past it.
-            cut_texts(&mut value);
+            cut_texts(&mut value, budget);
             budget.try_take(&value);
         }
         shown.push(value);
@@ -531,14 +530,17 @@ fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
 /// Bytes that are kept of each text of an item that is too large for an answer.
 const ITEM_TEXT_BYTES_MAX: usize = 128;
 
+/// The texts of an item, the most important first.
+const ITEM_TEXTS: [&str; 4] = ["title", "text", "location", "notes"];
+
 /// Cuts the long texts of an item. The caller can read them in the item's entry.
-fn cut_texts(item: &mut Value) {
-    for text in ["title", "location", "notes", "text"] {
-        let Some(whole) = item.get(text).and_then(Value::as_str) else {
-            continue;
-        };
-        let end = whole.floor_char_boundary(ITEM_TEXT_BYTES_MAX);
-        item[text] = whole.get(..end).unwrap_or_default().into();
-    }
+fn cut_texts(item: &mut Value, budget: Budget) {
     item["cut"] = true.into();
+    for name in ITEM_TEXTS {
+        if let Some(Value::String(text)) = item.get_mut(name) {
+            text.truncate(text.floor_char_boundary(ITEM_TEXT_BYTES_MAX));
+        }
+    }
+    // Escapes may still make them too long.
+    budget.shorten_texts(item, &ITEM_TEXTS);
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use turnkeep_ledger::audience_text::audience_text;
-use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::entry::{AuthorClass, Entry};
 use turnkeep_ledger::ids::EntryId;
 use turnkeep_ledger::{View, projection};
 
@@ -16,11 +16,17 @@ fn without_text(view: &View<'_>, entry: &Entry) -> Value {
     let mut shown = projection::stream_entry(entry);
     shown["text"] = "".into();
     shown["author_id"] = entry.author.id.as_str().into();
-    shown["audience"] = audience_text(view, entry).into();
-    if let Some(answered) = view.replied_to(entry) {
-        shown["reply_to"] = answered.id.to_string().into();
-    }
+    add_description(view, entry, &mut shown);
     shown
+}
+
+/// The label of an entry's author. The stream gives the operator none, but an agent needs the same
+/// name here as in `audience` and `whoami`.
+fn author_label<'a>(view: &View<'a>, entry: &'a Entry) -> Option<&'a str> {
+    match entry.author.class {
+        AuthorClass::Operator => Some(&view.world.config.operator_label),
+        _ => entry.shown_label(),
+    }
 }
 
 /// A stream entry, if it fits into the budget. The first entry of an answer always fits: its text
@@ -42,11 +48,10 @@ pub(super) fn stream_entry_within(
     }
     // `next_offset` gets its largest value while the text is measured, so that the real one fits
     // too.
-    shown["text"] = "".into();
     shown["text_bytes"] = whole.into();
     shown["next_offset"] = whole.into();
-    let end = budget.text_bytes_beside(&entry.text, &shown);
-    shown["text"] = entry.text.get(..end).unwrap_or_default().into();
+    budget.shorten_texts(&mut shown, &["text"]);
+    let end = shown["text"].as_str().map_or(0, str::len);
     shown["next_offset"] = end.into();
     budget.try_take(&shown);
     Some(shown)
@@ -68,24 +73,20 @@ pub(super) fn add_audiences(view: &View<'_>, pack: &mut Value) {
 
 /// Adds author, audience and reply to the JSON of an entry or of a part of it.
 pub(super) fn add_description(view: &View<'_>, entry: &Entry, shown: &mut Value) {
-    shown["author_label"] = entry.shown_label().into();
+    shown["author_label"] = author_label(view, entry).into();
     shown["audience"] = audience_text(view, entry).into();
     if let Some(answered) = view.replied_to(entry) {
         shown["reply_to"] = answered.id.to_string().into();
     }
 }
 
-/// The entries that a pack quotes, each with author and audience.
-pub(super) fn sources_json<'a>(view: &View<'_>, ids: impl Iterator<Item = &'a str>) -> Value {
-    let entries = ids.filter_map(|id| view.entry(id.parse().ok()?));
-    let source = |entry: &Entry| {
-        let mut source = json!({
-            "entry_id": entry.id.to_string(),
-            "created_at_world": entry.time.as_str(),
-            "author_id": entry.author.id.as_str(),
-        });
-        add_description(view, entry, &mut source);
-        source
-    };
-    entries.map(source).collect::<Vec<_>>().into()
+/// An entry that a pack quotes, with author and audience and without its text.
+pub(super) fn source_json(view: &View<'_>, entry: &Entry) -> Value {
+    let mut source = json!({
+        "entry_id": entry.id.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "author_id": entry.author.id.as_str(),
+    });
+    add_description(view, entry, &mut source);
+    source
 }

@@ -1,8 +1,9 @@
 //! `ledger_write`: entries in the caller's own name, committed together or not at all.
 //!
 //! The server builds the envelope and the bundle. Nothing in them speaks as the operator, and the
-//! author is the token's person. An agent's `request_id` is the agent's own: the person's id is put
-//! in front of it, so two agents may use the same one. A calendar item is given in words of the
+//! author is the token's person. An agent's `request_id` is the agent's own: `mcp:` and the person's
+//! id are put in front of it, so two agents may use the same one. Over HTTP, only that person may use
+//! such an id, so no other writer can take it first. A calendar item is given in words of the
 //! entry's text; the byte ranges that the ledger keeps are found here.
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use turnkeep_ledger::audience::Audience;
 use turnkeep_ledger::audience_text::audience_text;
+use turnkeep_ledger::fault::explain_rejection;
 use turnkeep_ledger::ids::{EntryId, Name, TokenId};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
@@ -23,6 +25,8 @@ use crate::shared::Shared;
 
 /// What the server calls itself in the envelopes that it builds.
 const INVOKER: &str = "turnkeep-mcp";
+/// The beginning of the ids that the ledger keeps for agents' requests; the person's id follows.
+const AGENT_REQUEST_PREFIX: &str = "mcp:";
 /// Characters of a request id, as the ledger keeps it.
 const REQUEST_ID_CHARACTERS_MAX: usize = 200;
 /// The arguments of one entry.
@@ -137,14 +141,34 @@ fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
         let message = "must be 1 to 200 characters without control characters";
         return Err(Fault::new(Code::RequestIdInvalid, "request_id", message));
     }
-    let own = format!("{person}:{given}");
+    let own = format!("{AGENT_REQUEST_PREFIX}{person}:{given}");
     if own.chars().count() <= REQUEST_ID_CHARACTERS_MAX {
         return Ok(own);
     }
-    Ok(format!(
-        "{person}:{}",
-        blake3::hash(given.as_bytes()).to_hex()
-    ))
+    let hash = blake3::hash(given.as_bytes()).to_hex();
+    Ok(format!("{AGENT_REQUEST_PREFIX}{person}:{hash}"))
+}
+
+/// Rejects a request id over HTTP that is kept for the agents of somebody else than the caller.
+pub(crate) fn check_not_of_another_agent(
+    who: &Principal,
+    request_id: &str,
+    path: &str,
+) -> Result<(), Fault> {
+    let Some(rest) = request_id.strip_prefix(AGENT_REQUEST_PREFIX) else {
+        return Ok(());
+    };
+    let is_own = match who {
+        Principal::Person { id, .. } => rest
+            .strip_prefix(id.as_str())
+            .is_some_and(|rest| rest.starts_with(':')),
+        Principal::Owner => false,
+    };
+    if is_own {
+        return Ok(());
+    }
+    let message = "must not begin with `mcp:`, unless your own id and a colon follow: such ids belong to agents";
+    Err(Fault::new(Code::RequestIdInvalid, path, message))
 }
 
 /// Nothing in it speaks as the operator.
@@ -212,8 +236,8 @@ impl Draft {
         bundle
     }
 
-    /// A rejection in the words of an error. Its reason is the code and the path; the path is told
-    /// as it is in the arguments.
+    /// A rejection as an error: a sentence, with the code and the path behind it. The path is the
+    /// one in the arguments.
     fn rejected(&self, body: &Value) -> ApiError {
         let reason = body
             .pointer("/bundle/rejection/reason")
@@ -226,7 +250,8 @@ impl Draft {
             .copied()
             .unwrap_or(Code::Shape);
         let path = self.path_of(path);
-        let message = format!("nothing was written: {word}: {path}");
+        let why = explain_rejection(&format!("{word}: {path}"));
+        let message = format!("nothing was written: {why}");
         ApiError::new(ledger_error_code(code), message).with("path", path)
     }
 

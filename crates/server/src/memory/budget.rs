@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use turnkeep_store::Command;
+use turnkeep_store::{Command, LargeBuffer, ReadError};
 use turnkeep_wire::ErrorCode;
 
 use crate::error::ApiError;
@@ -21,7 +21,7 @@ const UNIT_BYTES: usize = 4 << 10;
 
 /// How much memory large requests and answers may hold together; clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct MemoryBudget {
+pub struct MemoryBudget {
     free: Arc<Semaphore>,
     units: usize,
     wait_max: Duration,
@@ -50,7 +50,7 @@ impl MemoryBudget {
     }
 
     /// Bytes that permits hold now.
-    pub(crate) fn used_bytes(&self) -> usize {
+    pub fn used_bytes(&self) -> usize {
         (self.units - self.free.available_permits()) * UNIT_BYTES
     }
 
@@ -189,6 +189,19 @@ impl MemoryPermit {
         Ok(command)
     }
 
+    /// Copies bytes that were made under the permit, so that their own memory is freed where it was
+    /// made (see [`LargeBuffer`]). The copy keeps its part of the permit; the rest is free again.
+    pub(crate) fn hold_copy(mut self, made: impl AsRef<[u8]>) -> Result<Bytes, ApiError> {
+        let bytes = made.as_ref().len();
+        let copy =
+            LargeBuffer::copy_of(made.as_ref()).map_err(|_| ReadError::NoMemory(bytes as u64))?;
+        drop(made);
+        Ok(match self.split(bytes) {
+            Some(part) => part.hold(copy),
+            None => copy.into_bytes(),
+        })
+    }
+
     /// Bytes that keep the permit as long as any part of them lives.
     pub(crate) fn hold(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         Bytes::from_owner(HeldBytes {
@@ -297,6 +310,19 @@ mod tests {
                 .during_command(|| Err(too_busy()))
                 .is_err()
         );
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_copy_keeps_only_the_part_that_it_needs() {
+        let budget = MemoryBudget::new(40 * UNIT_BYTES, WAIT_MAX);
+        let permit = budget.try_acquire(30 * UNIT_BYTES).unwrap();
+        let copy = permit.hold_copy(vec![7; 2 * UNIT_BYTES]).unwrap();
+        assert_eq!(
+            (copy.len(), budget.used_bytes()),
+            (2 * UNIT_BYTES, copy.len())
+        );
+        drop(copy);
         assert_eq!(budget.used_bytes(), 0);
     }
 

@@ -15,7 +15,8 @@ mod arriving;
 mod budget;
 
 pub(crate) use arriving::{ArrivingBytes, WantedPermit};
-pub(crate) use budget::{MemoryBudget, MemoryPermit};
+pub use budget::MemoryBudget;
+pub(crate) use budget::MemoryPermit;
 
 /// From this size on, something counts against the budget and its work leaves the runtime's thread.
 pub(crate) const LARGE_FROM_BYTES: usize = turnkeep_store::MAPPED_FROM_BYTES;

@@ -6,7 +6,10 @@ use turnkeep_server::broker::Outlets;
 use turnkeep_types::broker::{Hello, ListSessions, Reason, Reply, Request, Role, ServerMessage};
 use turnkeep_wire::broker::encode_request;
 
+use crate::stopped_time::StoppedTime;
 use crate::support::{Harness, within};
+
+const STEP: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn anything_before_hello_is_refused() {
@@ -50,15 +53,16 @@ async fn a_message_over_16_mib_is_refused_by_its_length_alone() {
 
 #[tokio::test]
 async fn a_hello_or_a_message_that_is_never_whole_is_given_up() {
-    let soon = Duration::from_millis(30);
-    let impatient = Harness::with(Outlets::default(), |config| config.timeouts.hello = soon);
-    let mut silent = impatient.dial().await;
-    silent.is_closed_with(Reason::Malformed).await;
-    let impatient = Harness::with(Outlets::default(), |config| config.timeouts.message = soon);
-    let mut half = impatient.client().await;
+    let time = StoppedTime::begin();
+    let harness = Harness::start();
+    let mut silent = harness.dial().await;
+    time.advance_until(STEP, silent.is_closed_with(Reason::Malformed))
+        .await;
+    let mut half = harness.client().await;
     let frame = encode_request(1, &Request::ListSessions(ListSessions::default())).unwrap();
     half.send_bytes(&frame[..frame.len() - 1]).await;
-    half.is_closed_with(Reason::Malformed).await;
+    time.advance_until(STEP, half.is_closed_with(Reason::Malformed))
+        .await;
 }
 
 #[tokio::test]

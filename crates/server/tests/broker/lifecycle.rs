@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turnkeep_server::broker::{
-    BrokerConfig, BrokerError, Outlets, RunningBroker, SocketError, start,
+    BrokerConfig, BrokerError, BrokerTimeouts, Outlets, RunningBroker, SocketError, start,
 };
 use turnkeep_types::ManualClock;
 use turnkeep_types::broker::{ListSessions, Reply, Request, ServerMessage};
 
+use crate::stopped_time::StoppedTime;
 use crate::support::Harness;
+
+const STEP: Duration = Duration::from_secs(1);
 
 fn begin(path: &Path) -> Result<RunningBroker, BrokerError> {
     start(
@@ -112,20 +115,9 @@ async fn shutdown_closes_connections_removes_the_socket_and_another_may_start() 
     begin(&path).unwrap().shutdown().await;
 }
 
-/// Waits for what the broker does in its own time.
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    let waited = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waited)
-        .await
-        .expect(what);
-}
-
 #[tokio::test]
 async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before_stay() {
+    let time = StoppedTime::begin();
     let harness = Harness::start();
     let path = harness.broker.socket().to_owned();
     let mut wrapper = harness.wrapper("s").await;
@@ -137,7 +129,9 @@ async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before
         remove(&path);
         let is_there =
             || std::os::unix::net::UnixStream::connect(&path).is_ok() && mode(&path) == 0o600;
-        until("the socket is there again", is_there).await;
+        while !is_there() {
+            time.advance(STEP).await;
+        }
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         let second = begin(&path).err();
         assert!(
@@ -162,19 +156,19 @@ async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before
 
 #[tokio::test]
 async fn a_broker_whose_place_was_taken_gives_way() {
+    let time = StoppedTime::begin();
     let harness = Harness::start();
     let path = harness.broker.socket().to_owned();
     let mut wrapper = harness.wrapper("s").await;
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     let second = begin(&path).unwrap();
-    tokio::time::timeout(Duration::from_secs(30), harness.broker.replaced())
-        .await
-        .unwrap();
+    time.advance_until(STEP, harness.broker.replaced()).await;
     assert_eq!(
         wrapper.receive().await,
         None,
         "it can go to the other one now"
     );
+    drop(time);
     harness.broker.shutdown().await;
     assert!(
         std::os::unix::net::UnixStream::connect(&path).is_ok(),
@@ -192,10 +186,10 @@ async fn a_directory_that_cannot_be_made_is_an_error_with_its_name() {
     assert!(refused.to_string().contains("no/such"), "{refused}");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn right_after_the_start_a_list_waits_for_the_wrappers_that_come_back() {
-    let settle = Duration::from_secs(10);
-    let harness = Harness::with(Outlets::default(), |config| config.timeouts.settle = settle);
+    let time = StoppedTime::begin();
+    let harness = Harness::start();
     let mut client = harness.client().await;
     let list = ListSessions {
         settled: true,
@@ -210,6 +204,7 @@ async fn right_after_the_start_a_list_waits_for_the_wrappers_that_come_back() {
         .await;
     assert_eq!(empty, Ok(Reply::Sessions(Vec::new())));
     let _wrapper = harness.wrapper("s").await;
+    time.advance(BrokerTimeouts::default().settle + STEP).await;
     let Some(ServerMessage::Response {
         outcome: Ok(Reply::Sessions(sessions)),
         ..

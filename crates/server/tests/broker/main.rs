@@ -8,5 +8,7 @@ mod hostile;
 mod lifecycle;
 mod room;
 mod sinks;
+#[path = "../support/stopped_time.rs"]
+mod stopped_time;
 mod support;
 mod watch;

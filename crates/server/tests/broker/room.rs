@@ -1,11 +1,18 @@
 //! Nobody stops anybody: slow readers, suspended wrappers, full queues.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use turnkeep_journal::MemoryStorage;
 use turnkeep_server::broker::Outlets;
+use turnkeep_server::{ServerConfig, serve};
+use turnkeep_store::{Options, Store};
 use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
+use turnkeep_types::{ManualClock, Timestamp};
 
-use crate::support::Harness;
+use crate::stopped_time::StoppedTime;
+use crate::support::{Harness, within};
 
 #[tokio::test]
 async fn a_wrapper_that_reads_nothing_fills_its_queue_and_stops_nobody() {
@@ -77,9 +84,8 @@ async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on(
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
-    let harness = Harness::with(Outlets::default(), |config| {
-        config.timeouts.write = Duration::from_millis(50);
-    });
+    let time = StoppedTime::begin();
+    let harness = Harness::start();
     let content = vec![b'z'; 4 << 20];
     let (mut wrapper, mut client) = harness.captured("s", &content).await;
     let mut slow = harness.client().await;
@@ -102,7 +108,8 @@ async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
                 .is_ok()
         );
     }
-    slow.ends_within_its_answer().await;
+    let given_up = slow.ends_within_its_answer();
+    time.advance_until(Duration::from_secs(1), given_up).await;
 }
 
 #[tokio::test]
@@ -120,4 +127,55 @@ async fn many_large_messages_at_once_all_get_through() {
     for task in tasks {
         assert!(task.await.unwrap().is_ok());
     }
+}
+
+#[tokio::test]
+async fn large_messages_beside_a_server_count_in_its_memory_budget() {
+    let clock = Arc::new(ManualClock::new(Timestamp(1_000)));
+    let disk = Arc::new(MemoryStorage::new());
+    let store = Store::open(disk, &Options::default(), clock.clone()).unwrap();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = ServerConfig {
+        tcp_addr: any,
+        http_addr: any,
+        ..ServerConfig::default()
+    };
+    let server = serve(config, store.clone(), clock).await.unwrap();
+    let memory = server.memory_budget();
+    let harness = Harness::with(Outlets::default(), |config| {
+        config.memory = Some(memory.clone());
+    });
+    let content = vec![b'm'; 4 << 20];
+    let (_wrapper, _client) = harness.captured("s", &content).await;
+    within(async {
+        while memory.used_bytes() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let mut slow = harness.client().await;
+    let turn_id = "s:1".to_owned();
+    slow.send(
+        1,
+        &Request::GetTurn(GetTurn {
+            turn_id,
+            raw: false,
+        }),
+    )
+    .await;
+    within(async {
+        while memory.used_bytes() < 4 << 20 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    drop(slow);
+    within(async {
+        while memory.used_bytes() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    server.shutdown().await;
+    store.close();
 }

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
+use turnkeep_server::broker::{Clipboard, Outlets, TurnKeeper};
 use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request, Stored};
 use turnkeep_types::{ContextId, TurnId};
 
+use crate::stopped_time::StoppedTime;
 use crate::support::Harness;
 
 fn to(sink: &str) -> Deliver {
@@ -32,7 +33,7 @@ impl Clipboard for Memo {
     }
 }
 
-impl Keeper for Memo {
+impl TurnKeeper for Memo {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         self.0
             .lock()
@@ -155,14 +156,15 @@ async fn a_sink_that_takes_too_long_is_reported_and_at_most_a_few_hang() {
         clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))),
         keeper: None,
     };
-    let harness = Harness::with(outlets, |config| {
-        config.timeouts.sink = Duration::from_millis(20);
-    });
+    let time = StoppedTime::begin();
+    let harness = Harness::with(outlets, |_| {});
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
     let mut reasons = Vec::new();
     while reasons.last() != Some(&Reason::Busy) {
         assert!(reasons.len() < 100, "nothing bounds what hangs");
-        reasons.push(client.deliver(to("clipboard")).await.unwrap_err());
+        let refused = client.deliver(to("clipboard"));
+        let refused = time.advance_until(Duration::from_secs(1), refused).await;
+        reasons.push(refused.unwrap_err());
     }
     assert_eq!(
         reasons

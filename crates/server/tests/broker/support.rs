@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
@@ -16,15 +15,7 @@ use turnkeep_types::broker::{
 use turnkeep_types::{ManualClock, Timestamp};
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
-/// Nothing here may take longer.
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// Waits for what happens soon, and fails when it does not.
-pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LIMIT, what)
-        .await
-        .expect("it takes too long")
-}
+pub(crate) use crate::stopped_time::within;
 
 /// A running broker.
 pub(crate) struct Harness {
@@ -135,10 +126,7 @@ impl Peer {
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
-        tokio::time::timeout(LIMIT, self.stream.write_all(bytes))
-            .await
-            .unwrap()
-            .unwrap();
+        within(self.stream.write_all(bytes)).await.unwrap();
     }
 
     /// Sends a frame with this body.
@@ -157,10 +145,7 @@ impl Peer {
             if let Some(body) = next_frame(&mut self.buffer).unwrap() {
                 return Some(decode_message(&body).unwrap());
             }
-            let read = tokio::time::timeout(LIMIT, self.stream.read_buf(&mut self.buffer))
-                .await
-                .unwrap();
-            match read {
+            match within(self.stream.read_buf(&mut self.buffer)).await {
                 Ok(0) | Err(_) => return None,
                 Ok(_) => {}
             }
@@ -253,7 +238,7 @@ impl Peer {
     /// Waits, without reading, until the broker has given up; then finds only a part of the answer.
     pub(crate) async fn ends_within_its_answer(&mut self) {
         let given_up = async { while self.stream.write_all(&[0; 4096]).await.is_ok() {} };
-        tokio::time::timeout(LIMIT, given_up).await.unwrap();
+        within(given_up).await;
         assert_eq!(
             self.receive().await,
             None,

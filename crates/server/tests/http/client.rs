@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -16,6 +15,8 @@ use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_server::{Running, ServerConfig, serve};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{ManualClock, Timestamp};
+
+pub(crate) use crate::stopped_time::within;
 
 /// What the store's clock shows.
 pub(crate) const NOW: &str = "2025-12-19T20:00:00.123Z";
@@ -243,13 +244,6 @@ async fn open(
     within(sender.send_request(request))
         .await
         .expect("an answer")
-}
-
-/// A generous bound on everything that waits, so that a test fails instead of hanging.
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_mins(1), future)
-        .await
-        .expect("within a minute")
 }
 
 /// An answer.

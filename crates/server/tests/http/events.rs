@@ -6,10 +6,13 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
+use turnkeep_server::Timeouts;
 use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn};
 use turnkeep_types::{BlobHash, ContextId, TypeRef};
 
 use crate::client::{NOW, Server, Stream, within};
+use crate::limits::NEVER;
+use crate::stopped_time::StoppedTime;
 
 /// An event's id, kind and data.
 fn parts(event: &str) -> (u64, String, Value) {
@@ -181,11 +184,14 @@ async fn a_position_beyond_the_end_is_a_conflict() {
 
 #[tokio::test]
 async fn an_idle_stream_is_kept_alive_and_ends_with_the_server() {
-    let server = Server::with(|config| config.timeouts.sse_ping = Duration::from_millis(1)).await;
+    let time = StoppedTime::begin();
+    let server = Server::start().await;
     let mut stream = server.get("/v1/events").stream().await;
     assert_eq!(stream.chunk().await.unwrap(), ": open\n\n");
-    assert_eq!(stream.chunk().await.unwrap(), ": ping\n\n");
+    let ping = time.advance_until(Timeouts::default().sse_ping, stream.chunk());
+    assert_eq!(ping.await.unwrap(), ": ping\n\n");
     let reader = tokio::spawn(async move { stream.event().await });
+    drop(time);
     server.stop().await;
     assert_eq!(reader.await.unwrap(), None);
 }
@@ -216,8 +222,15 @@ fn flood(server: &Server, context: ContextId) {
 
 #[tokio::test]
 async fn a_reader_who_takes_nothing_is_disconnected() {
-    let server =
-        Server::with(|config| config.timeouts.write_stall = Duration::from_millis(20)).await;
+    let time = StoppedTime::begin();
+    // No other time-out may end a connection here.
+    let server = Server::with(|config| {
+        config.timeouts = Timeouts {
+            http_head: NEVER,
+            ..Timeouts::default()
+        };
+    })
+    .await;
     let context = server.context().await;
     flood(&server, context.parse().unwrap());
     let socket = TcpSocket::new_v4().unwrap();
@@ -239,12 +252,16 @@ async fn a_reader_who_takes_nothing_is_disconnected() {
             .as_u64()
             .unwrap()
     };
-    within(async { while connections().await > 1 {} }).await;
+    while connections().await > 1 {
+        time.advance(Timeouts::default().write_stall + Duration::from_secs(1))
+            .await;
+    }
     let mut rest = Vec::new();
     let cut = within(reader.read_to_end(&mut rest)).await;
     assert!(
         cut.is_err() || !rest.ends_with(b"0\r\n\r\n"),
         "a stream that was cut has no end mark"
     );
+    drop(time);
     server.stop().await;
 }

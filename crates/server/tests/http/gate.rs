@@ -340,3 +340,40 @@ async fn a_flood_of_silent_connections_keeps_nobody_out() {
     drop((known, first, second));
     server.stop().await;
 }
+
+/// Sends a health check on a connection that stays open.
+async fn check_health_on(stream: &mut tokio::net::TcpStream) -> String {
+    let ask = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(ask.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_outlives_a_silent_one_that_came_later() {
+    let server = Server::with(|config| {
+        config.auth = Auth::Token(Token::new("secret"));
+        config.unauthenticated_max = 3;
+    })
+    .await;
+    let connect = || tokio::net::TcpStream::connect(server.addr);
+    let mut checker = connect().await.unwrap();
+    let mut silent = connect().await.unwrap();
+    let mut other = connect().await.unwrap();
+    // Connections are accepted in order, so an answer on the last says that all are known.
+    for stream in [&mut other, &mut checker] {
+        let answer = check_health_on(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let mut newcomer = connect().await.unwrap();
+    check_health_on(&mut newcomer).await;
+    let mut rest = Vec::new();
+    drop(crate::client::within(silent.read_to_end(&mut rest)).await);
+    for stream in [&mut checker, &mut other, &mut newcomer] {
+        let answer = check_health_on(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    drop((checker, other, newcomer));
+    server.stop().await;
+}

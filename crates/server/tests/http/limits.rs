@@ -11,7 +11,7 @@ use crate::client::{Server, within};
 use crate::stopped_time::StoppedTime;
 
 /// For time-outs that must not end a connection while another one is tested.
-const NEVER: Duration = Duration::from_hours(24 * 365);
+pub(crate) const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// Everything that the server says to these bytes, until it closes.
 async fn raw(server: &Server, bytes: &[u8]) -> String {
@@ -357,21 +357,33 @@ async fn hoarder(server: &Server) -> TcpStream {
     stream
 }
 
-async fn memory_used(server: &Server) -> u64 {
+async fn metric(server: &Server, name: &str) -> u64 {
     let metrics = server.get("/metrics").send().await.text();
-    let line = metrics
+    let value = metrics
         .lines()
-        .find_map(|line| line.strip_prefix("turnkeep_memory_used_bytes "));
-    line.unwrap().parse().unwrap()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap().parse().unwrap()
+}
+
+pub(crate) async fn memory_used(server: &Server) -> u64 {
+    metric(server, "turnkeep_memory_used_bytes").await
+}
+
+/// Waits until the server has given back the memory of earlier requests. It may do so a moment
+/// after it has answered.
+pub(crate) async fn until_no_memory_is_used(server: &Server) {
+    within(async { while memory_used(server).await > 0 {} }).await;
+}
+
+async fn until_a_request_waits_for_memory(server: &Server) {
+    let waiting = async || metric(server, "turnkeep_memory_waiting_requests").await;
+    while waiting().await == 0 {}
 }
 
 #[tokio::test]
 async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
-    let server = Server::with(|config| {
-        config.memory_budget_bytes = 4 << 20;
-        config.timeouts.memory = Duration::from_millis(20);
-    })
-    .await;
+    let time = StoppedTime::begin();
+    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
     let mut hoarders = Vec::new();
     for _ in 0..4 {
         hoarders.push(hoarder(&server).await);
@@ -380,8 +392,13 @@ async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
     let path = format!("/v1/blobs/{}", turnkeep_types::BlobHash::of(&blob));
     let put = || server.put(&path).body(blob.clone()).send();
     // How far each permit reaches beyond the bytes that came depends on the pieces they came in.
-    within(async { while memory_used(&server).await < 4_000_000 {} }).await;
-    let refused = put().await;
+    while memory_used(&server).await < 4_000_000 {}
+    let past_memory_wait = async {
+        until_a_request_waits_for_memory(&server).await;
+        let wait_max = Timeouts::default().memory + Duration::from_secs(1);
+        time.advance(wait_max).await;
+    };
+    let (refused, ()) = tokio::join!(put(), past_memory_wait);
     refused.error(429, "TooManyRequests");
     assert_eq!(refused.header("retry-after"), Some("1"));
     let context = server.context().await;
@@ -389,7 +406,8 @@ async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
         .append(&context, json!({"payload_b64": "AAAA"}))
         .await;
     drop(hoarders);
-    within(async { while put().await.status >= 300 {} }).await;
+    assert_eq!(put().await.status, 201, "it waits until they are gone");
+    drop(time);
     server.stop().await;
 }
 
@@ -547,5 +565,119 @@ async fn short_values_count_by_the_memory_that_they_take() {
     server
         .append(&context, json!({"payload_b64": "AAAA"}))
         .await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn short_values_of_a_small_body_count_too() {
+    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
+    let context = server.context().await;
+    let values = "0,".repeat(100 << 10);
+    for (path, body) in [
+        (
+            format!("/v1/contexts/{context}/turns"),
+            format!(r#"{{"type_id":"x","type_version":1,"data":[{values}0]}}"#),
+        ),
+        (
+            "/v1/worlds".to_owned(),
+            format!(r#"{{"world_id":"team","profile":"WORKSPACE","persons":[{values}0]}}"#),
+        ),
+    ] {
+        let refused = server
+            .call("POST", &path)
+            .body(body.into_bytes())
+            .send()
+            .await;
+        refused.error(413, "TooLarge");
+    }
+    server.stop().await;
+}
+
+/// A context with one turn of 40 KB whose text is 20 MB: each of its bytes stands for a long label.
+async fn turn_of_labels(server: &Server) -> String {
+    let bundle = json!({
+        "registry_version": 1,
+        "bundle_id": "labels",
+        "types": { "com.example.Labels": { "versions": { "1": { "fields": {
+            "1": { "name": "all", "type": "array", "items": { "type": "u8", "enum": "com.example.Long" } },
+        } } } } },
+        "enums": { "com.example.Long": { "1": "l".repeat(500) } }
+    });
+    let put = server
+        .put("/v1/registry/bundles/labels")
+        .json(&bundle)
+        .send()
+        .await;
+    assert_eq!(put.status, 201, "{}", put.text());
+    let context = server.context().await;
+    let data = json!({ "all": vec![1; 40_000] });
+    let body = json!({"type_id": "com.example.Labels", "type_version": 1, "data": data});
+    server.append(&context, body).await;
+    context
+}
+
+/// Asks for something and reads no more than the status of the answer.
+pub(crate) async fn reader_that_stops(server: &Server, path: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut status = vec![0; 12];
+    within(stream.read_exact(&mut status)).await.unwrap();
+    (stream, String::from_utf8(status).unwrap())
+}
+
+#[tokio::test]
+async fn a_long_text_of_a_short_payload_counts_until_it_was_read() {
+    let server = Server::with(|config| {
+        config.memory_budget_bytes = 100 << 20;
+        config.timeouts.memory = Duration::from_millis(20);
+    })
+    .await;
+    let context = turn_of_labels(&server).await;
+    for path in [
+        "/v1/turns/1".to_owned(),
+        format!("/v1/contexts/{context}/turns"),
+    ] {
+        let (reader, status) = reader_that_stops(&server, &path).await;
+        assert_eq!(status, "HTTP/1.1 200");
+        assert!(memory_used(&server).await > 20_000_000, "{path}");
+        let refused = server.get(&path).send().await;
+        refused.error(429, "TooManyRequests");
+        drop(reader);
+        within(async { while memory_used(&server).await > 0 {} }).await;
+        let whole = server.get(&path).send().await;
+        assert!(
+            whole.status == 200 && whole.body.len() > 20_000_000,
+            "{path}"
+        );
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_text_that_the_budget_cannot_hold_is_an_error_of_its_turn() {
+    let server = Server::with(|config| config.memory_budget_bytes = 8 << 20).await;
+    let context = turn_of_labels(&server).await;
+    server
+        .append(
+            &context,
+            json!({"payload_b64": "AAAA", "type_id": "x", "type_version": 1}),
+        )
+        .await;
+    server
+        .get("/v1/turns/1")
+        .send()
+        .await
+        .error(413, "TooLarge");
+    let path = format!("/v1/contexts/{context}/turns");
+    // What does not fit behind newer turns is left for the next page.
+    let newest = server.read(&path).await;
+    assert_eq!(newest["turns"].as_array().unwrap().len(), 1);
+    let next = newest["next_before_turn_id"].as_str().unwrap();
+    let older = server.read(&format!("{path}?before_turn_id={next}")).await;
+    assert_eq!(older["turns"][0]["error"]["status"], 413);
+    assert!(older["turns"][0]["bytes_b64"].is_string());
+    let raw = server.read(&format!("{path}?view=raw")).await;
+    assert_eq!(raw["turns"].as_array().unwrap().len(), 2);
     server.stop().await;
 }

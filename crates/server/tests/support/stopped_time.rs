@@ -2,14 +2,35 @@
 //!
 //! A paused tokio clock jumps to the next timer whenever the runtime is idle, and a runtime that
 //! waits for a socket is idle. It never jumps while a blocking task runs, so [`StoppedTime`] keeps
-//! one waiting until it is dropped. Time-outs of the test itself stand still as well: the same
-//! blocking task ends the process when the test takes longer than [`REAL_TIME_MAX`].
+//! one waiting until it is dropped. A test cannot limit its own waits with a stopped clock, so the
+//! same blocking task ends the process when the test takes longer than [`REAL_TIME_MAX`].
 
+use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// The longest that a test with a stopped clock may take.
 const REAL_TIME_MAX: Duration = Duration::from_mins(2);
+/// The longest that a test waits for one thing while the clock runs.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+
+thread_local! {
+    /// Whether this thread's runtime has a stopped clock.
+    static IS_STOPPED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Waits for something that happens soon, and fails when it does not happen within [`WAIT_MAX`].
+///
+/// While the clock is stopped there is no limit here: the test would reach it by moving the clock.
+#[allow(dead_code, reason = "not every group of tests needs it")]
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    if IS_STOPPED.get() {
+        return future.await;
+    }
+    tokio::time::timeout(WAIT_MAX, future)
+        .await
+        .expect("within a minute")
+}
 
 /// Stops the clock of the current runtime, which must be of the kind `current_thread`, until it is
 /// dropped.
@@ -27,6 +48,7 @@ impl StoppedTime {
             }
         });
         tokio::time::pause();
+        IS_STOPPED.set(true);
         Self {
             _test_goes_on: sender,
         }
@@ -52,5 +74,11 @@ impl StoppedTime {
                 () = tokio::task::yield_now() => self.advance(step).await,
             }
         }
+    }
+}
+
+impl Drop for StoppedTime {
+    fn drop(&mut self) {
+        IS_STOPPED.set(false);
     }
 }

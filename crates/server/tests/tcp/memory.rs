@@ -4,12 +4,17 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use turnkeep_server::Timeouts;
 use turnkeep_types::{BlobHash, Compression};
 use turnkeep_wire::message::{AppendBatch, PutBlob, ReadOptions, Request, Response, Subscribe};
 
+use crate::stopped_time::StoppedTime;
 use crate::support::{Peer, Server, append, context, noise, sent, status};
 
-const SHORT: Duration = Duration::from_millis(50);
+/// Added to a time-out: tokio's timers count whole milliseconds.
+const STEP: Duration = Duration::from_secs(1);
+/// Shorter than the time-outs that end a hoarder.
+const MEMORY_WAIT: Duration = Duration::from_secs(1);
 const MIB: usize = 1 << 20;
 /// Requests on one connection at once.
 const REQUESTS: usize = 40;
@@ -19,9 +24,15 @@ const PUT_BYTES: usize = 16 + 32 + 4;
 async fn small_server() -> Server {
     Server::start_with(|config| {
         config.memory_budget_bytes = 4 * MIB;
-        config.timeouts.memory = SHORT;
+        config.timeouts.memory = MEMORY_WAIT;
     })
     .await
+}
+
+/// Moves the clock past the time that a request waits for memory, when one waits for it.
+async fn past_memory_wait(server: &Server, time: &StoppedTime) {
+    server.until_one_waits().await;
+    time.advance(MEMORY_WAIT + STEP).await;
 }
 
 fn put(bytes: impl Into<Bytes>) -> Request {
@@ -42,8 +53,10 @@ async fn hoarder(server: &Server) -> (Peer, Vec<u8>) {
     (peer, last.to_vec())
 }
 
-/// As many of them as there is room for.
-async fn hoarders(server: &Server) -> Vec<(Peer, Vec<u8>)> {
+/// As many of them as there is room for. Only a stopped clock keeps the server from ending them.
+async fn hoarders(server: &Server, _time: &StoppedTime) -> Vec<(Peer, Vec<u8>)> {
+    // The server gives memory of an earlier write back a moment after it has answered.
+    server.until_held(0).await;
     let mut hoarders = Vec::new();
     for _ in 0..4 {
         hoarders.push(hoarder(server).await);
@@ -54,25 +67,24 @@ async fn hoarders(server: &Server) -> Vec<(Peer, Vec<u8>)> {
 
 #[tokio::test]
 async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
+    let time = StoppedTime::begin();
     let server = small_server().await;
-    let mut hoarders = hoarders(&server).await;
-    let (mut peer, large) = (server.connect().await, Bytes::from(noise(MIB / 2)));
-    assert_eq!(peer.ask_in_vain(&put(large.clone())).await, 429);
+    let mut hoarders = hoarders(&server, &time).await;
+    let (mut peer, large) = (server.connect().await, put(noise(MIB / 2)));
+    let (status, ()) = tokio::join!(peer.ask_in_vain(&large), past_memory_wait(&server, &time));
+    assert_eq!(status, 429);
     let home = peer.new_context().await;
     peer.append(append(home, "small")).await;
     let (mut first, last) = hoarders.remove(0);
     first.send_bytes(&last).await;
-    let (_, done) = first.receive().await;
-    // With two such frames whole at once, the room that they unpack into is short as well.
-    assert!(
-        matches!(done, Response::BlobPut { .. } | Response::Error(_)),
-        "{done:?}"
-    );
+    // The frame is whole, and waits for the room that it unpacks into.
+    server.until_one_waits().await;
     drop(hoarders);
-    while !matches!(
-        peer.ask(&put(large.clone())).await,
-        Response::BlobPut { .. }
-    ) {}
+    let (_, done) = first.receive().await;
+    assert!(matches!(done, Response::BlobPut { .. }), "{done:?}");
+    let done = peer.ask(&large).await;
+    assert!(matches!(done, Response::BlobPut { .. }), "{done:?}");
+    drop(time);
     server.stop().await;
 }
 
@@ -84,8 +96,7 @@ async fn an_idle_server_holds_no_memory_of_its_last_write() {
         peer.ask(&put(noise(MIB))).await,
         Response::BlobPut { .. }
     ));
-    let released = tokio::time::timeout(Duration::from_mins(1), server.until_held(0));
-    released.await.expect("the writer keeps the last group");
+    server.until_held(0).await;
     server.stop().await;
 }
 
@@ -110,6 +121,7 @@ async fn headers_alone_take_no_room() {
 
 #[tokio::test]
 async fn what_a_payload_unpacks_to_takes_room_too() {
+    let time = StoppedTime::begin();
     let server = small_server().await;
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
@@ -133,23 +145,18 @@ async fn what_a_payload_unpacks_to_takes_room_too() {
         matches!(peer.ask(&batch(8)).await, Response::BatchAppended(_)),
         "nothing is refused for its size"
     );
-    let hoarders = hoarders(&server).await;
-    assert_eq!(
-        status(&peer.ask(&batch(1)).await),
-        429,
-        "a small frame that unpacks to much"
-    );
-    drop(hoarders);
+    let hoarders = hoarders(&server, &time).await;
+    let one = batch(1);
+    let (answer, ()) = tokio::join!(peer.ask(&one), past_memory_wait(&server, &time));
+    assert_eq!(status(&answer), 429, "a small frame that unpacks to much");
+    drop((hoarders, time));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_subscriber_that_stalls_on_large_deliveries_is_given_up_on() {
-    let server = Server::start_with(|config| {
-        config.timeouts.write_stall = SHORT;
-        config.connections_max = Some(1);
-    })
-    .await;
+    let time = StoppedTime::begin();
+    let server = Server::start_with(|config| config.connections_max = Some(1)).await;
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     let payload = Bytes::from(noise(MIB));
@@ -169,26 +176,21 @@ async fn a_subscriber_that_stalls_on_large_deliveries_is_given_up_on() {
         .await;
     }
     // There is one place, so whoever gets it next shows that the subscriber has lost it.
-    loop {
-        let mut next = server.connect().await;
-        if next
-            .try_head(home)
-            .await
-            .is_some_and(|response| matches!(response, Response::Head(_)))
-        {
-            break;
-        }
+    while !server.serves_another(home).await {
+        time.advance(Timeouts::default().write_stall + STEP).await;
     }
+    drop(time);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_subscriber_without_room_is_told_where_to_resume() {
+    let time = StoppedTime::begin();
     let server = small_server().await;
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     peer.append(append(home, noise(MIB))).await;
-    let hoarders = hoarders(&server).await;
+    let hoarders = hoarders(&server, &time).await;
     let options = ReadOptions {
         include_payload: true,
         ..ReadOptions::default()
@@ -202,7 +204,7 @@ async fn a_subscriber_without_room_is_told_where_to_resume() {
         peer.ask(&Request::Subscribe(ask)).await,
         Response::Subscribed { caught_up: false }
     );
-    let (_, response) = peer.receive().await;
+    let ((_, response), ()) = tokio::join!(peer.receive(), past_memory_wait(&server, &time));
     let Response::Error(failure) = response else {
         panic!("{response:?}")
     };
@@ -213,16 +215,17 @@ async fn a_subscriber_without_room_is_told_where_to_resume() {
         ),
         (429, Some("1"))
     );
-    drop(hoarders);
+    drop((hoarders, time));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn without_memory_many_small_requests_are_slower_but_all_are_answered() {
+    let time = StoppedTime::begin();
     let server = small_server().await;
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
-    let hoarders = hoarders(&server).await;
+    let hoarders = hoarders(&server, &time).await;
     // More than a connection may have in flight without a permit, and all of it before an answer is
     // read. The server takes the rest when it has answered some, so the writes end.
     for _ in 0..REQUESTS {
@@ -232,6 +235,6 @@ async fn without_memory_many_small_requests_are_slower_but_all_are_answered() {
     for _ in 0..REQUESTS {
         assert!(matches!(peer.receive().await.1, Response::TurnAppended(_)));
     }
-    drop(hoarders);
+    drop((hoarders, time));
     server.stop().await;
 }

@@ -15,6 +15,8 @@ use turnkeep_wire::message::{
 };
 use turnkeep_wire::{Frame, Text};
 
+use crate::stopped_time::within;
+
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
     running: Running,
@@ -63,17 +65,30 @@ impl Server {
 
     /// Waits until large requests hold so many bytes of the memory budget.
     pub(crate) async fn until_held(&self, bytes: usize) {
-        let line = format!("turnkeep_memory_used_bytes {bytes}\n");
+        self.until_metric(&format!("turnkeep_memory_used_bytes {bytes}\n"))
+            .await;
+    }
+
+    /// Waits until a request waits for memory.
+    pub(crate) async fn until_one_waits(&self) {
+        self.until_metric("turnkeep_memory_waiting_requests 1\n")
+            .await;
+    }
+
+    async fn until_metric(&self, line: &str) {
         let ask = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-        loop {
-            let mut stream = TcpStream::connect(self.running.http_addr()).await.unwrap();
-            stream.write_all(ask).await.unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
-            if answer.contains(&line) {
-                return;
+        let shown = async {
+            loop {
+                let mut stream = TcpStream::connect(self.running.http_addr()).await.unwrap();
+                stream.write_all(ask).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                if answer.contains(line) {
+                    return;
+                }
             }
-        }
+        };
+        within(shown).await;
     }
 
     pub(crate) async fn stop(self) {

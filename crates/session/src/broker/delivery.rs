@@ -75,12 +75,12 @@ impl Broker {
             }
             Sink::Store => Effect::Store(self.make_delivery(form)?),
             Sink::Node => {
-                let (run, node) = (require_field("run", run)?, require_field("node", node)?);
-                Effect::Node {
-                    run,
-                    node,
-                    delivery: self.make_delivery(form)?,
-                }
+                require_field("run", run)?;
+                require_field("node", node)?;
+                // Rejected last, so that the other checks answer as they will with a runtime.
+                self.make_delivery(form)?;
+                let detail = "there is no runtime here that has nodes";
+                return Err(Refusal::new(Reason::NoRuntime, detail));
             }
         };
         Ok(Decision::Effect(Box::new(effect)))

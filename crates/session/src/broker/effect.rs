@@ -115,15 +115,6 @@ pub enum Effect {
     },
     /// Append to the turn store.
     Store(Delivery),
-    /// Put into the inbox of a runtime's node.
-    Node {
-        /// The run.
-        run: String,
-        /// The node.
-        node: String,
-        /// The turn to deliver.
-        delivery: Delivery,
-    },
 }
 
 /// A turn on its way to a sink.

@@ -226,6 +226,10 @@ pub const LINE_SETTLE: Duration = Duration::from_millis(100);
 /// How long it must rest where the terminal's mode confirms the prompt.
 const PROMPT_SETTLE: Duration = Duration::from_millis(50);
 
+/// The shortest time that it must rest: with none, the bytes of one moment would be examined before
+/// all of them are read.
+const SETTLE_MIN: Duration = Duration::from_millis(1);
+
 impl Profile {
     /// Compiles a profile.
     pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
@@ -263,7 +267,10 @@ impl Profile {
             command: compile.optional_pattern("command", spec.command.as_deref())?,
             no_turn: compile.optional_pattern("no_turn", spec.no_turn.as_deref())?,
             line: compile.optional_pattern("line", spec.line.as_deref())?,
-            settle: spec.settle_ms.map_or(settle, Duration::from_millis),
+            settle: spec
+                .settle_ms
+                .map_or(settle, Duration::from_millis)
+                .max(SETTLE_MIN),
             interrupt: spec
                 .interrupt
                 .as_ref()

@@ -166,9 +166,19 @@ impl Signals {
             .skip(1)
     }
 
-    /// The reports of the sources without authority.
+    /// The reports of the sources without authority: first those that are known to change, which
+    /// only have to report again, then those that may be stuck.
+    ///
+    /// Worked example: a status has said `working` since the start, and the title has changed
+    /// before. After a submit neither has authority. The title comes first, because the status may
+    /// be stuck.
     pub(super) fn unproven_reports(&self, is_open: bool) -> impl Iterator<Item = SignalReport> {
-        self.reports(move |signal, source| !has_authority(signal, source, is_open))
+        let unproven = move |signal, source: &StateSource| !has_authority(signal, source, is_open);
+        let changing =
+            self.reports(move |signal, source| unproven(signal, source) && source.has_alternated());
+        let perhaps_stuck = self
+            .reports(move |signal, source| unproven(signal, source) && !source.has_alternated());
+        changing.chain(perhaps_stuck)
     }
 
     fn reports(

@@ -190,6 +190,16 @@ pub(super) struct Reflowed {
     pub(super) letters_before: usize,
 }
 
+impl Reflowed {
+    /// The place at the beginning of a row.
+    pub(super) fn at_row(row: usize) -> Self {
+        Self {
+            row,
+            letters_before: 0,
+        }
+    }
+}
+
 /// Finds the first letters of a frame in rows that had another width, from `near` on.
 ///
 /// Worked example, a window narrowed from 30 to 16 columns:
@@ -224,7 +234,7 @@ pub(super) fn find_reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<
 }
 
 /// The letters and digits of rows, which survive any breaking of lines.
-fn letters_of(rows: &[Row]) -> impl Iterator<Item = char> {
+pub(super) fn letters_of(rows: &[Row]) -> impl Iterator<Item = char> {
     rows.iter()
         .flat_map(|row| row.text.chars())
         .filter(|c| c.is_alphanumeric())

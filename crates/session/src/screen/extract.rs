@@ -22,6 +22,9 @@ use super::rules::{CompiledMark, CompiledRules, RowContext};
 /// The longest run of lines that is recognised as a repeat: about what a tall window shows.
 const REPEATED_LINES_MAX: usize = 256;
 
+/// The longest word of the program's own in front of a prompt, in letters.
+const LABEL_LETTERS_MAX: usize = 12;
+
 /// How the turn ended, as far as its text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -34,9 +37,25 @@ pub enum Ending {
 /// The block that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
-    Message { indent: usize },
-    User { shade: Colour },
+    Message {
+        indent: usize,
+    },
+    User {
+        shade: Colour,
+    },
     Chrome,
+    /// Rows below a prompt that no mark claims, in a program whose messages have marks.
+    Unclaimed,
+}
+
+/// What the rows of a turn say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Extracted {
+    /// The messages, separated by one blank line.
+    pub(super) text: String,
+    /// Whether printed rows stand below the prompt that no mark claims: they may be words that the
+    /// rules do not know.
+    pub(super) has_unclaimed_rows: bool,
 }
 
 /// One row of a message.
@@ -60,25 +79,36 @@ struct LineNumber {
 
 type Message = Vec<MessageLine>;
 
-/// The messages in `rows`, separated by one blank line.
+/// Reads the messages in `rows`. `submitted` is the text of the prompt, where it is known: a row of
+/// it may stand below a blank one.
 pub(super) fn extract_text(
     rules: &CompiledRules,
     rows: &[Row],
     context: RowContext,
     ending: Ending,
-) -> String {
+    submitted: &str,
+) -> Extracted {
     let mut reader = BlockReader::new(rules, context);
+    reader.submitted = letters_of(submitted);
     for row in rows {
         reader.read_row(row);
     }
+    let has_unclaimed_rows = reader.has_unclaimed_rows;
     let written = reader
         .messages
         .into_iter()
         .map(|lines| write_message(rules, lines, ending));
     let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
-    messages.join("\n\n")
+    Extracted {
+        text: messages.join("\n\n"),
+        has_unclaimed_rows,
+    }
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the rows so far"
+)]
 struct BlockReader<'a> {
     rules: &'a CompiledRules,
     block: Block,
@@ -92,6 +122,15 @@ struct BlockReader<'a> {
     asked: bool,
     /// Whether the row above is blank.
     above_blank: bool,
+    /// Whether the user's prompt was read.
+    prompt_seen: bool,
+    /// The letters of the submitted text …
+    submitted: String,
+    /// … and those that no row of the prompt has shown yet; `None` where the rows do not show it.
+    prompt_rest: Option<String>,
+    /// The sign in front of the prompt's first row.
+    prompt_border: Option<char>,
+    has_unclaimed_rows: bool,
 }
 
 impl<'a> BlockReader<'a> {
@@ -107,6 +146,11 @@ impl<'a> BlockReader<'a> {
             hidden: None,
             asked: false,
             above_blank,
+            prompt_seen: false,
+            submitted: String::new(),
+            prompt_rest: None,
+            prompt_border: None,
+            has_unclaimed_rows: false,
         }
     }
 
@@ -127,6 +171,10 @@ impl<'a> BlockReader<'a> {
             self.resume_after_gap(row);
         } else if row.is_blank() {
             self.read_blank_row();
+        } else if self.asked && self.continues_prompt(row) {
+            self.block = Block::User {
+                shade: row.lead.background,
+            };
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
@@ -146,7 +194,40 @@ impl<'a> BlockReader<'a> {
         self.start_block(Block::User {
             shade: row.lead.background,
         });
-        self.asked = true;
+        (self.asked, self.prompt_seen) = (true, true);
+        self.prompt_rest = self.rest_below(row);
+        self.prompt_border = border_of(row);
+    }
+
+    /// The letters of the submitted text below the first row of the prompt, which may begin with a
+    /// word of the program's own. `None` where the row shows something else, such as a pasted text
+    /// as one word.
+    fn rest_below(&self, row: &Row) -> Option<String> {
+        let shown = letters_of(row.left_column());
+        let words = shown.char_indices().take(LABEL_LETTERS_MAX + 1);
+        let rest = words.filter_map(|(at, _)| self.submitted.strip_prefix(shown.get(at..)?));
+        rest.map(str::to_owned).next()
+    }
+
+    /// Whether a row shows the next letters of the submitted text.
+    fn continues_prompt(&mut self, row: &Row) -> bool {
+        let shown = letters_of(row.left_column());
+        let rest = self.prompt_rest.as_deref();
+        let Some(rest) = rest
+            .filter(|_| !shown.is_empty())
+            .and_then(|rest| rest.strip_prefix(&shown))
+        else {
+            return false;
+        };
+        self.prompt_rest = Some(rest.to_owned());
+        true
+    }
+
+    /// Whether every letter of the submitted text was shown above this row, and the row does not
+    /// have the border of the prompt.
+    fn is_prompt_over(&self, row: &Row) -> bool {
+        let is_bordered = self.prompt_border.is_some() && border_of(row) == self.prompt_border;
+        self.prompt_rest.as_deref() == Some("") && !is_bordered
     }
 
     fn begin_message(&mut self, mark: &CompiledMark, row: &Row) {
@@ -216,8 +297,10 @@ impl<'a> BlockReader<'a> {
     }
 
     fn continue_block(&mut self, row: &Row) {
-        // A prompt keeps its background, so another background ends it.
-        if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
+        // A prompt keeps its background, so another background ends it. Where messages have no
+        // mark, the answer may also stand right below the last word of the prompt.
+        let is_over = self.rules.message.is_empty() && self.is_prompt_over(row);
+        if matches!(self.block, Block::User { shade } if shade != row.lead.background || is_over) {
             self.start_block(default_block(self.rules));
         }
         let number = self.read_line_number(row);
@@ -227,7 +310,7 @@ impl<'a> BlockReader<'a> {
             == Block::User {
                 shade: Colour::Default,
             };
-        let is_below = self.block == Block::Chrome
+        let is_below = matches!(self.block, Block::Chrome | Block::Unclaimed)
             || (is_flat && row.second_word.foreground != Colour::Default);
         if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
             // An answer that begins with code has no place for its mark.
@@ -235,6 +318,8 @@ impl<'a> BlockReader<'a> {
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
         if let Block::Message { indent } = self.block {
+            // The answer has begun, so nothing of the prompt follows.
+            self.prompt_rest = None;
             // A gutter is cut by its width on the row, so the row must not be rewritten before.
             let text = if number.is_some() {
                 row.text.clone()
@@ -248,6 +333,7 @@ impl<'a> BlockReader<'a> {
                 number,
             });
         }
+        self.has_unclaimed_rows |= self.prompt_seen && self.block == Block::Unclaimed;
     }
 
     fn rewrite_row(&self, row: &Row) -> String {
@@ -302,8 +388,19 @@ fn default_block(rules: &CompiledRules) -> Block {
             indent: rules.indent,
         }
     } else {
-        Block::Chrome
+        Block::Unclaimed
     }
+}
+
+/// The sign in front of a row, if it begins with one.
+fn border_of(row: &Row) -> Option<char> {
+    let first = row.text.trim_start().chars().next();
+    first.filter(|c| !c.is_alphanumeric())
+}
+
+/// The letters and digits of a text, which are the same however its lines are broken.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 fn remove_indent(line: &str, indent: usize) -> &str {

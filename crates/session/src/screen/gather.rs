@@ -20,10 +20,11 @@
 
 mod turn_rows;
 
-use super::extract::{self, Ending};
+use super::extract::{self, Ending, Extracted};
 use super::row::{Colour, Row};
 use super::rules::{Begin, CompiledMark, CompiledRules, RowContext};
 use super::{RulesError, Screen, Size, TextRules};
+use std::collections::HashSet;
 pub use turn_rows::{GATHERED_BYTES_MAX, Submitted};
 use turn_rows::{ProfileQueries, ScreenRows, TurnRows, last_printed, leading_blanks, printed_len};
 
@@ -34,6 +35,9 @@ const RIGHT_MARGIN: usize = 3;
 /// of them again.
 const FORMER_ROWS_KEPT: usize = 1000;
 
+/// How many letters two lines must share to count as the same one.
+const REPEATED_LETTERS: usize = 24;
+
 /// The text that the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered {
@@ -41,8 +45,8 @@ pub struct Gathered {
     pub text: String,
     /// Whether rows are missing.
     pub incomplete: bool,
-    /// Whether the turn was followed from its beginning. If not, an empty text does not mean that
-    /// nothing was said.
+    /// Whether the turn was followed from its beginning, and the rules know what its rows are. If
+    /// not, an empty text does not mean that nothing was said.
     pub followed: bool,
 }
 
@@ -157,6 +161,9 @@ impl Gatherer {
             scrolled: screen.scrolled_total(),
             rows_lost: false,
             bytes_missed: false,
+            began_blank: false,
+            starts_anew: false,
+            was_resized: false,
         });
     }
 
@@ -218,14 +225,19 @@ impl Gatherer {
     fn read_turn(&self, turn: &TurnRows, ending: Ending) -> Gathered {
         let shown = &turn.shown;
         let start = self.turn_start(turn, &shown.rows);
+        let start = self.own_prompt(turn, start).unwrap_or(start);
         let text_from = |from: usize| {
             let rows = shown.rows.get(from..).unwrap_or_default();
-            extract::extract_text(&self.rules, rows, self.row_context(), ending)
+            let submitted = &turn.submitted.text;
+            extract::extract_text(&self.rules, rows, self.row_context(), ending, submitted)
         };
-        let mut text = text_from(start);
+        let Extracted {
+            mut text,
+            has_unclaimed_rows,
+        } = text_from(start);
         // The beginning is a guess: the text below a new prompt is better than none.
         if text.is_empty() && shown.start.is_none() {
-            text = text_from(self.new_prompt(turn).unwrap_or(start));
+            text = text_from(self.new_prompt(turn).unwrap_or(start)).text;
         }
         // The program painted the same rows again in the same place, so it said them again. A
         // command may repaint the screen without saying anything, and so may a turn that was
@@ -233,11 +245,11 @@ impl Gatherer {
         let was_repainted = shown.start.is_some() && shown.lowest_len < start;
         let may_repeat = !turn.submitted.is_command && ending != Ending::Interrupted;
         if text.is_empty() && was_repainted && may_repeat {
-            text = text_from(shown.lowest_len);
+            text = text_from(shown.lowest_len).text;
         }
         // The rows that mark the beginning may be among the missing bytes.
         if text.is_empty() && turn.bytes_missed {
-            text = text_from(0);
+            text = text_from(0).text;
         }
         let has_gap = shown.gaps.iter().any(|at| *at >= start);
         let mut has_unfinished = false;
@@ -246,10 +258,20 @@ impl Gatherer {
             has_unfinished |= self.is_unfinished(row);
             has_prompt |= self.is_prompt(row);
         }
+        let misses_beginning = !text.is_empty() && self.misses_beginning(turn);
+        // Rows of a frame that was half laid out for another width may stand twice.
+        let may_repeat_rows = turn.was_resized && has_line_twice(&text);
         Gathered {
             text,
-            incomplete: turn.rows_lost || has_gap || has_unfinished,
-            followed: !turn.rows_lost && !has_gap && (has_prompt || self.rules.user.is_empty()),
+            incomplete: turn.rows_lost
+                || has_gap
+                || has_unfinished
+                || misses_beginning
+                || may_repeat_rows,
+            followed: !turn.rows_lost
+                && !has_gap
+                && !has_unclaimed_rows
+                && (has_prompt || self.rules.user.is_empty()),
         }
     }
 
@@ -271,12 +293,8 @@ impl Gatherer {
             return None;
         }
         let context = self.row_context();
-        Some(extract::extract_text(
-            &self.rules,
-            rows,
-            context,
-            Ending::Complete,
-        ))
+        let again = extract::extract_text(&self.rules, rows, context, Ending::Complete, asked);
+        Some(again.text)
     }
 
     fn is_unfinished(&self, row: &Row) -> bool {
@@ -303,7 +321,9 @@ impl Gatherer {
         let before = turn.shown.rows.get(..until).unwrap_or_default();
         let start = self.turn_start(&turn, before);
         let rows = before.get(start..).unwrap_or_default();
-        let text = extract::extract_text(&self.rules, rows, self.row_context(), ending);
+        let submitted = &turn.submitted.text;
+        let context = self.row_context();
+        let text = extract::extract_text(&self.rules, rows, context, ending, submitted).text;
         if text.is_empty() {
             self.turn = Some(turn);
             return None;
@@ -473,7 +493,7 @@ impl Gatherer {
     /// there are gone (a panel above the input area) and the prompt of the turn took their place.
     fn turn_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
         let Some(mut start) = turn.shown.start else {
-            return self.find_start(turn, rows);
+            return self.find_start(turn, rows).unwrap_or(0);
         };
         // Earlier rows were painted over: a page of equal rows scrolled by, and the answer took
         // their place.
@@ -493,17 +513,22 @@ impl Gatherer {
         matches_any(&self.rules.user, row, self.row_context())
     }
 
-    /// Whether a row begins a prompt, a message, a tool call or a notice.
+    /// Whether a row begins a prompt, a message, a tool call or a notice. Where messages have no
+    /// mark, a tool call or a notice may stand in the middle of one, so only a prompt counts.
     fn begins_block(&self, row: &Row) -> bool {
         let rules = &self.rules;
+        if rules.message.is_empty() && !rules.user.is_empty() {
+            return self.is_prompt(row);
+        }
         [&rules.user, &rules.message, &rules.chrome, &rules.drop]
             .into_iter()
             .any(|marks| matches_any(marks, row, self.row_context()))
     }
 
     /// Finds the beginning of the turn in rows that were painted anew: below the place where the
-    /// rows from before the turn agree best, read upwards; else at the last prompt.
-    fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> usize {
+    /// rows from before the turn agree best, read upwards; else at the last prompt. `None` where
+    /// neither is among the rows.
+    fn find_start(&self, turn: &TurnRows, rows: &[Row]) -> Option<usize> {
         let mut printed = Vec::new();
         let (mut most_agreeing, mut start) = (0, None);
         for (at, row) in rows.iter().enumerate().filter(|(_, row)| !row.is_blank()) {
@@ -519,7 +544,26 @@ impl Gatherer {
         start
             .filter(|_| most_agreeing >= agreeing_min)
             .or_else(|| self.last_prompt(rows))
-            .unwrap_or(0)
+    }
+
+    /// Whether the rows begin somewhere in the middle of the turn: they were painted anew, and
+    /// nothing among them shows where the turn begins.
+    fn misses_beginning(&self, turn: &TurnRows) -> bool {
+        let rows = &turn.shown.rows;
+        let is_known = turn.shown.start.is_some()
+            || turn.began_blank
+            || self.find_start(turn, rows).is_some()
+            || rows.iter().any(|row| turn.submitted.has_row(row));
+        // Without a mark for prompts, no row could show it.
+        !self.rules.user.is_empty() && !is_known
+    }
+
+    /// The row from `start` on that shows the submitted text. Rows above it are older: a tall draft
+    /// had pushed them off the screen, and they came back when it was submitted.
+    fn own_prompt(&self, turn: &TurnRows, start: usize) -> Option<usize> {
+        let rows = turn.shown.rows.get(start..)?;
+        let is_own = |row: &Row| turn.submitted.begins_with(row) && self.is_prompt(row);
+        rows.iter().position(is_own).map(|at| start + at)
     }
 
     /// The last prompt, if it is not the one from before the turn.
@@ -539,6 +583,19 @@ impl Gatherer {
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
         rows.iter().rposition(|row| self.is_prompt(row))
     }
+}
+
+/// Whether two lines of a text begin with the same letters.
+fn has_line_twice(text: &str) -> bool {
+    let mut seen = HashSet::new();
+    let beginning = |line: &str| -> String {
+        let letters = line.chars().filter(|c| c.is_alphanumeric());
+        letters.take(REPEATED_LETTERS).collect()
+    };
+    text.lines()
+        .map(beginning)
+        .filter(|letters| letters.chars().count() == REPEATED_LETTERS)
+        .any(|letters| !seen.insert(letters))
 }
 
 /// How many texts at the end of both lists are equal.

@@ -7,6 +7,9 @@
 
 use std::borrow::Cow;
 
+/// The blanks that set a column at the right apart.
+const COLUMN_GAP: &str = "   ";
+
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
@@ -84,6 +87,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// The text without a column of its own at the right, such as a clock.
+    pub(super) fn left_column(&self) -> &str {
+        let text = self.text.trim_start();
+        text.split_once(COLUMN_GAP).map_or(text, |(left, _)| left)
+    }
+
     /// Whether nothing is printed on the row.
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()

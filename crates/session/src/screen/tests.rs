@@ -1077,3 +1077,225 @@ fn an_empty_text_is_told_from_one_that_could_not_be_followed() {
         ("", false)
     );
 }
+
+/// Rules of a program whose messages have no mark.
+fn rules_without_messages() -> TextRules {
+    TextRules {
+        message: Vec::new(),
+        indent: 2,
+        ..rules()
+    }
+}
+
+#[test]
+fn a_page_of_the_middle_of_an_answer_is_marked_incomplete() {
+    // Neither the prompt nor a row from before it is on the page, and no mark begins it.
+    let mut program = Program::new(&rules_without_messages());
+    program.paint(&["> old", "  old answer", "=="]);
+    program.begin();
+    program.paint(&["!tool", "", "  row 58", "  row 59", "=="]);
+    assert!(program.text().incomplete, "{:?}", program.text());
+    // The program erases everything and paints only the end of its answer.
+    let mut program = Program::new(&rules_without_messages());
+    program.paint(&["> old", "  old answer", "=="]);
+    program.begin();
+    program.paint(&["> old", "  old answer", "> ask", "  row 1", "=="]);
+    program.write(b"\x1b[3J");
+    program.paint(&["  row 58", "  row 59", "=="]);
+    assert!(program.text().incomplete, "{:?}", program.text());
+}
+
+#[test]
+fn a_repaint_after_a_resize_that_holds_other_rows_is_marked_incomplete() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 40, rows: 12 });
+    program.paint(&["=="]);
+    program.begin();
+    let line = |word: &str| format!("  {word} the harbour master wrote it down.");
+    program.paint(&[
+        "* Tides were written down long ago.",
+        &line("First"),
+        &line("Second"),
+        &line("Third"),
+        "==",
+    ]);
+    program.screen.resize(Size { cols: 30, rows: 12 });
+    let page = [
+        "* Tides were written down long",
+        "  ago.",
+        "  And now for something else,",
+        "  which nobody had asked for,",
+        "  and which says nothing.",
+        "==",
+    ];
+    program.paint(&page);
+    assert!(program.text().incomplete, "{:?}", program.text());
+}
+
+/// The text of a turn of a shipped profile, whose rows are painted below an empty transcript.
+fn text_of_preset(preset: &str, rows: &[&str]) -> String {
+    let mut screen = Screen::new(Size { cols: 60, rows: 20 });
+    let mut gatherer = Gatherer::new(&TextRules::preset(preset).unwrap()).unwrap();
+    gatherer.begin_turn(&screen);
+    screen.feed(rows.join("\r\n").as_bytes(), |screen| {
+        gatherer.apply_frame(screen);
+    });
+    gatherer.text(Ending::Complete).text
+}
+
+#[test]
+fn notices_of_the_programs_are_no_text() {
+    let rule = "─".repeat(60);
+    let prompt = "\x1b[48;5;237m❯ hi\x1b[m";
+    let compaction = format!("{} Compaction {}", "─".repeat(8), "─".repeat(8));
+    let said = "\x1b[37m●\x1b[m Hello.";
+    let claude = [
+        prompt,
+        "",
+        said,
+        &compaction,
+        "  And more.",
+        "",
+        &rule,
+        "❯ ",
+    ];
+    assert_eq!(text_of_preset("claude", &claude), "Hello.\nAnd more.");
+    let floats = "  tmux detected · scroll with PgUp";
+    let claude = [prompt, "", said, "", floats, &rule, "❯ "];
+    assert_eq!(text_of_preset("claude", &claude), "Hello.");
+    let hint = "   Press Ctrl+O to show more lines of the last response";
+    let gemini = [
+        " > hi",
+        "",
+        "✦ Hello.",
+        hint,
+        "  And more.",
+        "",
+        &rule,
+        " >",
+    ];
+    assert_eq!(text_of_preset("gemini", &gemini), "Hello.\nAnd more.");
+    let opencode = [
+        "  ┃  hi",
+        "",
+        "     Hello.",
+        &compaction,
+        "",
+        "  ┃",
+        &format!("  ╹{}", "▀".repeat(50)),
+    ];
+    assert_eq!(text_of_preset("opencode", &opencode), "Hello.");
+}
+
+#[test]
+fn a_blank_row_inside_a_prompt_does_not_end_it() {
+    let mut program = Program::new(&rules_without_messages());
+    program.screen.resize(Size { cols: 20, rows: 12 });
+    program.paint(&["  old", "=="]);
+    program.begin();
+    program.gatherer.set_submitted(Submitted {
+        text: "alpha\n\ngamma and a long line".to_owned(),
+        is_command: false,
+    });
+    let asked = ["  old", "> alpha", "", "  gamma and a", "  long line", ""];
+    program.paint(&[&asked[..], &["  You pasted", "  alpha", "=="]].concat());
+    check(&program, "You pasted\nalpha", false);
+    // The answer may stand right below, and begin like the prompt.
+    program.paint(&[&asked[..5], &["  alpha", "  it is.", "=="]].concat());
+    check(&program, "alpha\nit is.", false);
+}
+
+#[test]
+fn an_erased_scrollback_takes_no_row_from_the_alternate_screen() {
+    let mut program = Program::new(&rules_without_messages());
+    program.paint(&["  old", "=="]);
+    program.begin();
+    program.paint(&["  old", "> ask", "", "  1", "  2", "=="]);
+    program.paint(&["  1", "  2", "  3", "  4", "=="]);
+    program.write(b"\x1b[3J");
+    program.paint(&["  3", "  4", "  5", "  6", "=="]);
+    check(&program, "1\n2\n3\n4\n5\n6", false);
+}
+
+#[test]
+fn rows_that_come_back_when_a_tall_draft_is_submitted_are_older() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 20, rows: 12 });
+    program.paint(&["* old answer", "  of two rows", "==", "one", "two", "three"]);
+    program.begin();
+    program.gatherer.set_submitted(Submitted {
+        text: "one\ntwo\nthree".to_owned(),
+        is_command: false,
+    });
+    let older = [
+        "x",
+        "> old",
+        "* older answer",
+        "> old",
+        "* old answer",
+        "  of two rows",
+    ];
+    program.paint(&[&older[..], &["=="]].concat());
+    // The program shows the time of the prompt beside it.
+    let said = ["> one      12:30", "  two", "  three", "", "* All of them."];
+    program.paint(&[&older[..], &said, &["=="]].concat());
+    check(&program, "All of them.", false);
+}
+
+#[test]
+fn rows_that_left_and_are_shown_again_by_a_wider_window_are_kept_once() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 20, rows: 5 });
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&[
+        "* The master kept a",
+        "  slate by the door",
+        "  and noted",
+        "  the hour.",
+        "==",
+    ]);
+    program.paint(&[
+        "  and noted",
+        "  the hour.",
+        "  - high water",
+        "  - low water",
+        "==",
+    ]);
+    program.screen.resize(Size { cols: 40, rows: 5 });
+    let page = [
+        "  by the door and noted the hour.",
+        "  - high water",
+        "  - low water",
+        "  - wind",
+        "==",
+    ];
+    program.paint(&page);
+    let letters: String = program
+        .text()
+        .text
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .collect();
+    assert_eq!(
+        letters,
+        "Themasterkeptaslatebythedoorandnotedthehourhighwaterlowwaterwind"
+    );
+}
+
+#[test]
+fn a_line_that_stands_twice_after_a_resize_is_marked_incomplete() {
+    let line = "* The harbour master wrote it down.";
+    for (resizes, incomplete) in [(false, false), (true, true)] {
+        let mut program = Program::new(&rules());
+        program.screen.resize(Size { cols: 40, rows: 12 });
+        program.paint(&["=="]);
+        program.begin();
+        program.paint(&[line, "=="]);
+        if resizes {
+            program.screen.resize(Size { cols: 50, rows: 12 });
+        }
+        program.paint(&[line, line, "=="]);
+        assert_eq!(program.text().incomplete, incomplete);
+    }
+}

@@ -1,5 +1,6 @@
 //! Unexpected bytes: no panic and no growth.
 
+use crate::play::{Cut, Play};
 use proptest::prelude::*;
 use std::time::Duration;
 use turnkeep_session::detector::{Detection, Detector, Event, Size, TtyMode, presets};
@@ -133,6 +134,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
             "\x1b]7501;state=done\x07",
             "\x1b]7501;state=working\x07",
             "\x1b]133;B\x07",
+            "\x1b]133;C\x07",
             "\x1b[200~",
             "\x1b[201~",
             "\x1b[9999;9999H",
@@ -155,7 +157,7 @@ enum Act {
     Resize(u16, u16),
     Interrupt,
     Gap,
-    Wait(u64),
+    Wait(Duration),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -166,7 +168,11 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0_u16..200, 0_u16..100).prop_map(|(cols, rows)| Act::Resize(cols, rows)),
         1 => Just(Act::Interrupt),
         1 => Just(Act::Gap),
-        4 => (0_u64..400).prop_map(Act::Wait),
+        2 => (0_u64..400).prop_map(|ms| Act::Wait(Duration::from_millis(ms))),
+        // Inspections are due at whole milliseconds after an event, so output may come just before.
+        2 => (0_u64..400_000).prop_map(|us| Act::Wait(Duration::from_micros(us))),
+        1 => prop::sample::select(vec![500, 49_500, 99_500, 249_500])
+            .prop_map(|us| Act::Wait(Duration::from_micros(us))),
     ]
 }
 
@@ -205,7 +211,7 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Detection> {
             }
             Act::Interrupt => out.extend(detector.feed(now, Event::Interrupt)),
             Act::Gap => out.extend(detector.feed(now, Event::Gap)),
-            Act::Wait(milliseconds) => now += Duration::from_millis(*milliseconds),
+            Act::Wait(time) => now += *time,
         }
         assert!(detector.held_bytes() <= HELD_BYTES_MAX);
     }
@@ -227,12 +233,51 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Detection> {
 fn a_prompt_that_rested_counts_however_the_next_output_is_cut() {
     let acts = [
         Act::Output(b"> ".to_vec()),
-        Act::Wait(100),
+        Act::Wait(Duration::from_millis(100)),
         Act::Output(b"\x1b[?1049h".to_vec()),
     ];
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
     let acts = [Act::Output(b">>> \r\n\x1b[?1049h".to_vec())];
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
+}
+
+/// A source gains its authority in the middle of a moment, half a millisecond before an inspection
+/// is due.
+#[test]
+fn an_inspection_that_is_nearly_due_stays_however_the_output_before_it_is_cut() {
+    let done = "\x1b]7501;state=done\x07";
+    let mut acts = vec![
+        Act::Output(format!("{done}\r\n> ").into_bytes()),
+        Act::Wait(Duration::from_millis(800)),
+        Act::Input(b"x\r".to_vec()),
+        Act::Wait(Duration::from_secs(1)),
+        Act::Output(b"x\r\nans\r\n".to_vec()),
+        Act::Wait(Duration::from_micros(99_500)),
+        Act::Output(format!("q\x1b]7501;state=working\x07{done}").into_bytes()),
+    ];
+    for _ in 0..11 {
+        acts.push(Act::Wait(Duration::from_millis(40)));
+        acts.push(Act::Output(b"y".to_vec()));
+    }
+    let whole = play("generic", &acts, false);
+    let is_turn = |detection: &Detection| matches!(detection, Detection::Turn(_));
+    assert!(whole.iter().any(is_turn), "no turn to compare");
+    assert_eq!(whole, play("generic", &acts, true));
+}
+
+#[test]
+fn without_a_settle_time_a_line_still_waits_for_the_end_of_its_moment() {
+    let mut known = presets();
+    known
+        .add_toml("eager", "line = '^> $'\nsettle_ms = 0")
+        .unwrap();
+    let session = Play::new().print("> ").rest().keys("x\r").wait(20);
+    let session = session.print("x\r\nans\r\n> more\r\n> ").rest();
+    for cut in [Cut::Whole, Cut::Bytes] {
+        let turns = session.turns_of(known.get("eager").unwrap(), cut);
+        let texts: Vec<&str> = turns.iter().map(|turn| turn.text.as_str()).collect();
+        assert_eq!(texts, ["ans\n> more"], "{cut:?}");
+    }
 }
 
 #[test]
@@ -247,12 +292,12 @@ fn a_long_first_frame_is_the_same_however_it_is_cut() {
         let acts = [
             Act::Tty(canonical),
             Act::Output(bytes.clone()),
-            Act::Wait(50),
+            Act::Wait(Duration::from_millis(50)),
             Act::Tty(false),
             Act::Output(b"\x1b[H\x1b[Hx\x1b[H\x1b[23;3H".to_vec()),
-            Act::Wait(2000),
+            Act::Wait(Duration::from_secs(2)),
             Act::Input(b"hello\r".to_vec()),
-            Act::Wait(2000),
+            Act::Wait(Duration::from_secs(2)),
         ];
         assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
     }
@@ -263,7 +308,7 @@ proptest! {
 
     #[test]
     fn random_events_never_panic_and_cutting_their_bytes_changes_nothing(
-        preset in prop::sample::select(vec!["generic", "bash", "python", "claude", "codex", "opencode", "aider"]),
+        preset in prop::sample::select(vec!["generic", "bash", "python", "claude", "codex", "opencode", "aider", "vibe", "qwen", "zsh"]),
         acts in prop::collection::vec(act(), 0..32),
     ) {
         prop_assert_eq!(play(preset, &acts, false), play(preset, &acts, true));

@@ -1,7 +1,9 @@
 //! Screen programs: signals in order of trust, dialogs, interruption by Esc.
 
 use crate::play::Play;
-use turnkeep_session::detector::{Detection, Detector, Event, Signal, Size, State};
+use turnkeep_session::detector::{
+    ContentKind, Detection, Detector, Event, Signal, Size, State, presets,
+};
 
 const BUSY: &str = "\x1b]0;◐ Claude Code\x07";
 const IDLE: &str = "\x1b]0;✳ Claude Code\x07";
@@ -748,6 +750,72 @@ fn a_command_makes_a_turn_only_where_the_assistant_answers() {
     }
 }
 
+/// The commands by which each program shortens its conversation.
+const SHORTENS: [(&str, &str); 10] = [
+    ("claude", "/compact"),
+    ("cn", "/compact"),
+    ("codex", "/compact"),
+    ("copilot", "/compact"),
+    ("gemini", "/compress"),
+    ("kilo", "/compact"),
+    ("opencode", "/compact"),
+    ("pi", "/compact"),
+    ("qwen", "/compress"),
+    ("vibe", "/compact"),
+];
+
+#[test]
+fn every_screen_program_has_commands_that_make_no_turn() {
+    let known = presets();
+    let is_chat = |name: &&str| {
+        let spec = known.spec(name).unwrap();
+        spec.content == ContentKind::Screen && spec.prompt.is_none()
+    };
+    let chats: Vec<&str> = known.names().into_iter().filter(is_chat).collect();
+    assert_eq!(chats, SHORTENS.map(|(name, _)| name));
+    for (name, shortens) in SHORTENS {
+        let spec = known.spec(name).unwrap();
+        let pattern = |text: &Option<String>| regex::Regex::new(text.as_deref().unwrap()).unwrap();
+        let (command, no_turn) = (pattern(&spec.command), pattern(&spec.no_turn));
+        for line in ["!ls", shortens] {
+            assert!(
+                command.is_match(line) && no_turn.is_match(line),
+                "{name}: {line}"
+            );
+        }
+        assert!(
+            command.is_match("/init") && !no_turn.is_match("/init"),
+            "{name}"
+        );
+        assert!(!command.is_match("Say !ls and /compact"), "{name}");
+    }
+}
+
+#[test]
+fn a_shell_command_and_a_shortened_conversation_make_no_turn_of_qwen() {
+    let rule = "─".repeat(80);
+    let page = |said: &str, below: &str| {
+        format!("\x1b[?2026h{HOME}{said}\r\n\r\n{below}\r\n{rule}\r\n> \r\n{rule}\x1b[?2026l")
+    };
+    for (line, turns) in [("!ls", 0), ("/compress", 0), ("hi", 1)] {
+        let works = page(&format!("  > {line}"), "  ⠋ Thinking (3s · esc to cancel)");
+        let rests = page(&format!("  > {line}\r\n\r\n  ✦ Some words."), "");
+        let play = Play::new()
+            .print(&page("", ""))
+            .rest()
+            .keys(line)
+            .keys("\r");
+        let play = play
+            .wait(20)
+            .print(&works)
+            .rest()
+            .print(&rests)
+            .rest()
+            .rest();
+        assert_eq!(play.turns("qwen").len(), turns, "{line}");
+    }
+}
+
 #[test]
 fn a_turn_whose_text_could_not_be_followed_is_kept_and_incomplete() {
     // The page looks as before: the end of a long prompt, and the same answer again.
@@ -762,6 +830,75 @@ fn a_turn_whose_text_could_not_be_followed_is_kept_and_incomplete() {
     let turns = play.print(&page).print(IDLE).rest().rest().turns("claude");
     assert_eq!(turns.len(), 1);
     assert!(turns[0].incomplete, "{:?}", turns[0]);
+}
+
+#[test]
+fn a_turn_whose_words_no_rule_knows_is_kept_and_incomplete() {
+    // A new version of the program puts another sign in front of its messages.
+    let prompt = "\x1b[48;5;237m❯ hi\x1b[m";
+    let unknown = screen(&[prompt, "", "▶ Hello."], RESTS);
+    let turns = working()
+        .print(&unknown)
+        .print(IDLE)
+        .rest()
+        .rest()
+        .turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert!(turns[0].incomplete, "{:?}", turns[0]);
+    // A tool call alone says nothing, and is no turn.
+    let tool = screen(
+        &[prompt, "", "\x1b[32m●\x1b[m Bash(ls)", "  ⎿  a.txt"],
+        RESTS,
+    );
+    let turns = working()
+        .print(&tool)
+        .print(IDLE)
+        .rest()
+        .rest()
+        .turns("claude");
+    assert_eq!(turns, []);
+}
+
+/// A hundred lines come in one piece, and the program says busy only afterwards.
+#[test]
+fn an_answer_that_comes_in_one_piece_before_the_program_says_busy_is_kept() {
+    let lines: Vec<String> = (90..=100).map(|line| format!("  line {line}")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let prompt = "\x1b[48;5;237m❯ old\x1b[m";
+    let claude = Play::new()
+        .print("\x1b[?1049h")
+        .print(&screen(&[prompt, "", HELLO], RESTS))
+        .print(IDLE)
+        .rest()
+        .keys("hi\r")
+        .wait(20);
+    let claude = claude.print(&screen(&lines, RESTS)).print(BUSY).wait(300);
+    let status = |state: &str| format!("\x1b]7501;state={state}:app=codex\x1b\\");
+    let page = |rows: &str| format!("{HOME}{rows}\r\n\r\n› \r\n");
+    let codex = Play::new()
+        .print("\x1b[?1049h")
+        .print(&page("› old\r\n\r\n\x1b[2m•\x1b[m Hello."))
+        .print(&status("idle"))
+        .rest()
+        .keys("hi\r")
+        .wait(20);
+    let codex = codex
+        .print(&page(&lines.join("\r\n")))
+        .print(&status("working"))
+        .wait(300);
+    for (preset, play) in [
+        ("claude", claude.print(IDLE)),
+        ("codex", codex.print(&status("done"))),
+    ] {
+        let turns = play.rest().rest().turns(preset);
+        assert_eq!(turns.len(), 1, "{preset}");
+        assert!(turns[0].incomplete, "{preset}: {:?}", turns[0]);
+        assert!(
+            turns[0].text.ends_with("line 100"),
+            "{preset}: {:?}",
+            turns[0].text
+        );
+    }
 }
 
 #[test]

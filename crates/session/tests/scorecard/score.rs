@@ -94,7 +94,16 @@ impl Score {
         }
         match check_text(expected, turn) {
             Ok(()) => self.texts += 1,
-            Err(fault) => self.faults.push(format!("{}: {fault}", expected.turn)),
+            Err(fault) => {
+                // A text with a fault that is known must at least say that it is not whole.
+                let silently = if turn.incomplete {
+                    ""
+                } else {
+                    ", not marked incomplete"
+                };
+                self.faults
+                    .push(format!("{}: {fault}{silently}", expected.turn));
+            }
         }
     }
 

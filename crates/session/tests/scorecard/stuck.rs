@@ -5,9 +5,11 @@
 //! that everything else stays as the program wrote it.
 
 use crate::score::score;
-use crate::{profile, recording, truth};
+use crate::{card, profile, recording, truth};
 use std::fmt::Write as _;
-use turnkeep_session::detector::{Entry, Profile, ProfileSpec, Recorded, TtyMode, presets, replay};
+use turnkeep_session::detector::{
+    Entry, Profile, ProfileSpec, Recorded, TtyMode, Turn, presets, replay,
+};
 
 /// What is wrong with a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,9 @@ enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
     Status,
+    Marks,
     Title,
+    Rows,
     Tty,
     Paste,
 }
@@ -249,6 +253,162 @@ fn a_signal_that_is_missing_or_stuck_never_silences_another_that_moves() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// A recording with a mark that never changes. No recorded shell prints marks, so they are added.
+fn with_marks(name: &str, fault: Fault) -> Vec<Entry> {
+    let marks: &[u8] = match fault {
+        Fault::Missing => b"",
+        Fault::StuckReady => b"\x1b]133;A\x07\x1b]133;B\x07",
+        Fault::StuckBusy | Fault::StuckBusyLater => b"\x1b]133;B\x07\x1b]133;C\x07",
+    };
+    let mut entries = recording(name);
+    let first = entries.iter_mut().find_map(|entry| match &mut entry.what {
+        Recorded::Output(bytes) => Some(bytes),
+        _ => None,
+    });
+    first.unwrap().splice(0..0, marks.iter().copied());
+    entries
+}
+
+/// The signals that a profile declares.
+fn signals_of(spec: &ProfileSpec) -> Vec<Which> {
+    let prompt = spec.prompt.as_ref();
+    [
+        (Which::Status, spec.status),
+        (Which::Marks, spec.marks),
+        (Which::Title, spec.title.is_some()),
+        (Which::Rows, spec.rows.is_some()),
+        (Which::Tty, prompt.is_some_and(|prompt| prompt.tty)),
+        (Which::Paste, prompt.is_some_and(|prompt| prompt.paste)),
+    ]
+    .into_iter()
+    .filter_map(|(which, declared)| declared.then_some(which))
+    .collect()
+}
+
+/// The recordings on which the signals of each shipped profile are broken.
+const PROFILES: [(&str, &[&str]); 20] = [
+    ("aider", &["aider"]),
+    ("bash", &["bash"]),
+    ("claude", &["claude"]),
+    ("cn", &["cn"]),
+    ("codex", &["codex", "codex-odd-live"]),
+    ("copilot", &["copilot"]),
+    ("fish", &["fish-plain"]),
+    ("gdb", &["gdb-repl"]),
+    ("gemini", &["gemini"]),
+    ("ipython", &["ipython-repl"]),
+    ("kilo", &["kilo"]),
+    ("node", &["node"]),
+    ("opencode", &["opencode"]),
+    ("pi", &["pi"]),
+    ("psql", &["psql", "psql-repl"]),
+    ("python", &["python3.11", "python3.13"]),
+    ("qwen", &["qwen"]),
+    ("sqlite3", &["sqlite3"]),
+    ("vibe", &["vibe", "vibe-live"]),
+    ("zsh", &["zsh-plain"]),
+];
+
+/// Faults that no other signal makes up for: the recording, the signal, what is wrong with it, and
+/// what goes wrong then.
+const NOT_MADE_UP_FOR: [(&str, Which, Fault, &str); 4] = [
+    // vibe reports no status before its first turn, so only the title shows its first prompt.
+    ("vibe-live", Which::Title, Fault::Missing, "brief: missed"),
+    ("vibe-live", Which::Title, Fault::StuckBusy, "brief: missed"),
+    // Without the switch of the paste mode, output that has no line feed looks like the prompt.
+    ("zsh-plain", Which::Paste, Fault::Missing, "nonl: missed"),
+    ("zsh-plain", Which::Paste, Fault::StuckBusy, "nonl: missed"),
+];
+
+fn replay_broken(name: &str, which: Which, fault: Fault) -> Vec<Turn> {
+    match which {
+        Which::Rows => replay(with_rows(name, fault), &recording(name)),
+        Which::Marks => replay(profile(name), &with_marks(name, fault)),
+        _ => replay(profile(name), &weakened(name, which, fault)),
+    }
+}
+
+#[test]
+fn every_signal_of_every_profile_may_be_missing_or_stuck() {
+    let known = presets();
+    let profiles: Vec<&str> = PROFILES.iter().map(|(preset, _)| *preset).collect();
+    let shipped = known.names();
+    let shipped: Vec<&str> = shipped
+        .into_iter()
+        .filter(|name| *name != "generic")
+        .collect();
+    assert_eq!(profiles, shipped, "a profile is not tested");
+    let mut wrong = String::new();
+    for (preset, names) in PROFILES {
+        let signals = signals_of(known.spec(preset).unwrap());
+        for name in names {
+            let whole = card(name).faults;
+            for (which, fault) in signals
+                .iter()
+                .flat_map(|which| FROM_THE_START.map(|fault| (*which, fault)))
+            {
+                let score = score(&truth(name), &replay_broken(name, which, fault));
+                println!("{name:22} {score}  {which:?} {fault:?}");
+                if signals.len() == 1 && which == Which::Rows {
+                    // Nothing else says when the program is ready, so nothing may be found, and
+                    // nothing may be invented.
+                    if score.invented + score.early > 0 {
+                        writeln!(wrong, "{name}, {which:?} {fault:?}: {:?}", score.faults).unwrap();
+                    }
+                    continue;
+                }
+                let expected = |found: &str| {
+                    let allowed = NOT_MADE_UP_FOR.iter();
+                    let mut allowed = allowed
+                        .filter(|(of, by, how, _)| (*of, *by, *how) == (*name, which, fault));
+                    allowed.any(|(_, _, _, what)| *what == found)
+                };
+                for found in &score.faults {
+                    if !whole.contains(found) && !expected(found) {
+                        writeln!(wrong, "{name}, {which:?} {fault:?}: {found}").unwrap();
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Programs without a profile, whose status `generic` believes once it has moved.
+#[test]
+fn a_status_that_is_stuck_does_not_silence_the_screen_of_a_program_without_a_profile() {
+    let generic = presets().get("generic").unwrap();
+    let mut wrong = String::new();
+    for name in ["codex", "vibe-live", "vibe"] {
+        let mut found_without = 0;
+        for fault in FROM_THE_START {
+            let turns = replay(generic.clone(), &weakened(name, Which::Status, fault));
+            let score = score(&truth(name), &turns);
+            println!("{name:22} {score}  generic, status {fault:?}");
+            found_without = found_without.max(score.found);
+            let is_as_good = score.found == found_without && score.found * 2 > score.turns;
+            if score.invented + score.early > 0 || !is_as_good {
+                writeln!(wrong, "{name}, status {fault:?}: {:?}", score.faults).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Line programs without a profile, with marks that never change.
+#[test]
+fn marks_that_are_stuck_do_not_silence_the_lines_of_a_program_without_a_profile() {
+    let generic = presets().get("generic").unwrap();
+    for name in ["bash", "python3.13", "sqlite3"] {
+        let whole = replay(generic.clone(), &recording(name));
+        assert!(!whole.is_empty(), "{name}");
+        for fault in FROM_THE_START {
+            let turns = replay(generic.clone(), &with_marks(name, fault));
+            assert_eq!(turns.len(), whole.len(), "{name}, marks {fault:?}");
+        }
+    }
+}
+
 /// A profile whose rows match nothing any more, or always say the same.
 fn with_rows(name: &str, fault: Fault) -> Profile {
     let known = presets();
@@ -262,7 +422,8 @@ fn with_rows(name: &str, fault: Fault) -> Profile {
         Fault::StuckBusy | Fault::StuckBusyLater => (always, rows.ready.as_str()),
     };
     (rows.busy, rows.ready, rows.edge) = (Some(busy.to_owned()), ready.to_owned(), None);
-    rows.dialog = rows.dialog.take().filter(|_| fault != Fault::Missing);
+    let shows_dialogs = matches!(fault, Fault::StuckBusy | Fault::StuckBusyLater);
+    rows.dialog = rows.dialog.take().filter(|_| shows_dialogs);
     Profile::new(preset, &spec).unwrap()
 }
 

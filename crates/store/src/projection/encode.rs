@@ -4,7 +4,6 @@
 //! bytes: tags ascend, integers take the fewest bytes, map keys are sorted. It fails with the path
 //! of the first value that does not fit.
 
-mod msgpack;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -13,12 +12,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use turnkeep_types::TypeRef;
+use turnkeep_types::msgpack::MsgpackWriter;
 
-use super::msgpack::NESTING_MAX;
+use super::payload_reader::NESTING_MAX;
 use super::resolve::Resolver;
 use super::warning::truncate_path;
 use crate::registry::{Field, Kind, MapShape, Registry, Shape, TypeVersion};
-use msgpack::MsgpackWriter;
 
 /// Why JSON cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

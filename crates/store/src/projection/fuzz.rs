@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use turnkeep_types::TypeRef;
 
-use super::msgpack::NESTING_MAX;
+use super::payload_reader::NESTING_MAX;
 use super::{
     BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Projected, ProjectionError,
     ProjectionOptions, TimeRender, TypeHint, U64Format, project,

@@ -6,15 +6,14 @@
 
 mod encode;
 pub mod fuzz;
-mod msgpack;
 mod options;
+mod payload_reader;
 mod render;
 mod resolve;
 mod sink;
 #[cfg(test)]
 mod tests;
 mod text;
-mod time;
 mod typed_blob;
 mod warning;
 
@@ -23,11 +22,11 @@ use std::sync::Arc;
 use turnkeep_types::TypeRef;
 
 pub use encode::{EncodeError, MissingFields, encode};
-pub use msgpack::DecodeFault;
 pub use options::{
     BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, ProjectionOptions, TimeRender,
     TypeHint, U64Format, UnknownValue,
 };
+pub use payload_reader::DecodeFault;
 pub use warning::Warning;
 
 use crate::registry::{Registry, TypeVersion, push_string};
@@ -120,11 +119,34 @@ pub fn project(
     options: &ProjectionOptions,
     write_error: WriteError,
 ) -> Result<Projected, ProjectionError> {
+    project_within(
+        registry,
+        declared,
+        encoding,
+        payload,
+        options,
+        write_error,
+        usize::MAX,
+    )
+}
+
+/// Does the same, but fails with [`ProjectionError::TooLarge`] once the text and everything beside
+/// it take more than about `memory_bytes_max`: a label can be hundreds of times as long as the
+/// number that stands for it.
+pub fn project_within(
+    registry: &Registry,
+    declared: &TypeRef,
+    encoding: u32,
+    payload: &[u8],
+    options: &ProjectionOptions,
+    write_error: WriteError,
+    memory_bytes_max: usize,
+) -> Result<Projected, ProjectionError> {
     let version = choose_descriptor(registry, declared, &options.hint)?;
     if encoding != ENCODING_MSGPACK {
         return Err(DecodeFault::Encoding(encoding).into());
     }
-    let mut renderer = Renderer::new(registry, options, write_error);
+    let mut renderer = Renderer::new(registry, options, write_error, memory_bytes_max);
     renderer.render_payload(payload, version, 0)?;
     let rendered = renderer.finish();
     Ok(Projected {

@@ -1,8 +1,8 @@
 //! Rendering: msgpack in, JSON text out, in one pass, by a descriptor.
 //!
 //! A value that fits its shape is rendered by the shape. Any other value is rendered without a
-//! shape and adds a warning. The pass fails only if the bytes cannot be decoded or the text would
-//! exceed `RENDER_BYTES_MAX`.
+//! shape and adds a warning. The pass fails only if the bytes cannot be decoded, if the text would
+//! exceed `RENDER_BYTES_MAX`, or if it would take more memory than the caller allows.
 //!
 //! Worked example: the descriptor has tag 1 `role` (u8, enum) and tag 2 `text` (string), and the
 //! payload is `{1: 2, 2: "hi", 9: true}`. The pass reads key 1, writes `"role":` and the label of
@@ -12,12 +12,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::msgpack::{MsgpackReader, Token};
+use turnkeep_types::msgpack::Token;
+use turnkeep_types::rfc3339::format_rfc3339;
+
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
+use super::payload_reader::PayloadReader;
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
-use super::time;
 use super::warning::{Path, Step, Warnings, push_key};
 use super::{ProjectionError, WriteError};
 use crate::registry::{
@@ -27,6 +29,8 @@ use crate::registry::{
 
 /// The longest text of one payload. Long field names can turn a short payload into a long text.
 pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
+/// What one tag in the set of unknown tags takes, about.
+const UNKNOWN_TAG_BYTES: usize = 24;
 
 /// Renders one payload.
 #[derive(Debug)]
@@ -40,6 +44,10 @@ pub(super) struct Renderer<'a> {
     unknown: Option<UnknownSink>,
     pub(super) path: Path<'a>,
     warnings: Warnings,
+    /// Tags in the sets of unknown tags of all open objects.
+    unknown_tags: usize,
+    /// How much memory the texts and everything beside them may take together.
+    memory_bytes_max: usize,
 }
 
 /// Entries without a descriptor, as one JSON object under construction.
@@ -65,6 +73,7 @@ impl<'a> Renderer<'a> {
         registry: &'a Registry,
         options: &'a ProjectionOptions,
         write_error: WriteError,
+        memory_bytes_max: usize,
     ) -> Self {
         let unknown = (options.include_unknown == IncludeUnknown::Yes).then(|| {
             let mut sink = Sink::default();
@@ -80,6 +89,8 @@ impl<'a> Renderer<'a> {
             unknown,
             path,
             warnings,
+            unknown_tags: 0,
+            memory_bytes_max,
         }
     }
 
@@ -90,7 +101,7 @@ impl<'a> Renderer<'a> {
         version: &'a TypeVersion,
         depth: usize,
     ) -> Pass {
-        let mut reader = MsgpackReader::new(bytes);
+        let mut reader = PayloadReader::new(bytes);
         let count = reader.read_payload_header()?;
         // JSON text is mostly a little longer than msgpack. One allocation then suffices.
         self.sink.out.reserve(bytes.len() + bytes.len() / 4);
@@ -115,19 +126,32 @@ impl<'a> Renderer<'a> {
     }
 
     fn check_length(&self) -> Pass {
-        // Checked after each entry, so the text exceeds the limit by one value at most.
+        // Checked after each entry, so the text exceeds a limit by one value at most.
         if self.sink.out.len() > RENDER_BYTES_MAX {
             return Err(ProjectionError::TooLarge {
                 max: RENDER_BYTES_MAX,
             });
         }
+        if self.held_bytes() > self.memory_bytes_max {
+            return Err(ProjectionError::TooLarge {
+                max: self.memory_bytes_max,
+            });
+        }
         Ok(())
+    }
+
+    /// About how much memory the pass holds now.
+    fn held_bytes(&self) -> usize {
+        let unknown = self.unknown.as_ref();
+        self.sink.held_bytes()
+            + unknown.map_or(0, |unknown| unknown.sink.held_bytes())
+            + self.unknown_tags * UNKNOWN_TAG_BYTES
     }
 
     /// Renders an object whose header was just read, inside a container at `depth`.
     fn render_object(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         version: &'a TypeVersion,
         depth: usize,
@@ -145,15 +169,17 @@ impl<'a> Renderer<'a> {
             }
             // Known tags are compared in the sink; unknown ones need a set of their own.
             let again = tag.is_some_and(|tag| !unknown_tags.insert(tag));
+            self.unknown_tags += usize::from(tag.is_some() && !again);
             self.render_unknown_entry(reader, key, again, depth)?;
         }
+        self.unknown_tags -= unknown_tags.len();
         self.sink.close(&object);
         Ok(())
     }
 
     fn render_field(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         object: &mut Object,
         field: &'a Field,
         depth: usize,
@@ -178,7 +204,7 @@ impl<'a> Renderer<'a> {
     /// Renders an entry that no descriptor names into the second sink, or skips it.
     pub(super) fn render_unknown_entry(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         key: Token<'a>,
         again: bool,
         depth: usize,
@@ -196,7 +222,8 @@ impl<'a> Renderer<'a> {
             self.path.0.pop();
         }
         let Some(mut unknown) = self.unknown.take() else {
-            return Ok(reader.skip_value(depth)?);
+            reader.skip_value(depth)?;
+            return self.check_length();
         };
         // All rendering appends to `self.sink`, so the two sinks trade places meanwhile.
         std::mem::swap(&mut self.sink, &mut unknown.sink);
@@ -235,7 +262,7 @@ impl<'a> Renderer<'a> {
 
     fn render_value(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         shape: &'a Shape,
         depth: usize,
     ) -> Pass {
@@ -265,7 +292,7 @@ impl<'a> Renderer<'a> {
 
     pub(super) fn render_mismatch(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         kind: &Kind,
         token: Token<'a>,
         depth: usize,
@@ -288,7 +315,7 @@ impl<'a> Renderer<'a> {
 
     fn render_nested(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         id: &'a Arc<str>,
         depth: usize,
@@ -301,7 +328,7 @@ impl<'a> Renderer<'a> {
 
     fn render_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         items: &'a Shape,
         depth: usize,
@@ -321,7 +348,7 @@ impl<'a> Renderer<'a> {
 
     fn render_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         map: &'a MapShape,
         depth: usize,
@@ -399,7 +426,7 @@ impl<'a> Renderer<'a> {
 
     fn render_time(&mut self, unix_ms: i128) {
         let text = match self.options.time_render {
-            TimeRender::Iso => time::format_rfc3339(unix_ms),
+            TimeRender::Iso => format_rfc3339(unix_ms),
             TimeRender::UnixMs => None,
         };
         match text {
@@ -411,7 +438,7 @@ impl<'a> Renderer<'a> {
     /// Renders a token without a shape.
     pub(super) fn render_plain(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         token: Token<'a>,
         depth: usize,
     ) -> Pass {
@@ -449,7 +476,7 @@ impl<'a> Renderer<'a> {
 
     fn render_plain_array(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {
@@ -461,14 +488,15 @@ impl<'a> Renderer<'a> {
             self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
+            self.check_length()?;
         }
         self.sink.close_with(']');
-        self.check_length()
+        Ok(())
     }
 
     fn render_plain_map(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Pass {
@@ -482,9 +510,10 @@ impl<'a> Renderer<'a> {
             self.render_plain(reader, token, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
+            self.check_length()?;
         }
         self.sink.close(&object);
-        self.check_length()
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@ use std::ops::Range;
 
 /// Up to this many entries are compared one by one. A longer object gets a hash index.
 const SCAN_MAX: usize = 16;
+/// What an entry of an index takes besides its key, about.
+const INDEX_ENTRY_BYTES: usize = 48;
 
 /// JSON text under construction.
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct Sink {
     /// The entries of all open objects, the outermost first.
     entries: Vec<Entry>,
     dead: Vec<Range<usize>>,
+    /// What the indexes of all open objects take, about.
+    index_bytes: usize,
 }
 
 /// An entry of an open object. It ends where the next one of the same object starts.
@@ -35,6 +39,8 @@ pub(crate) struct Object {
     base: usize,
     /// Its keys, once there are many.
     index: HashMap<Box<str>, usize>,
+    /// What the index takes, about.
+    index_bytes: usize,
 }
 
 impl Sink {
@@ -44,7 +50,16 @@ impl Sink {
         Object {
             base: self.entries.len(),
             index: HashMap::new(),
+            index_bytes: 0,
         }
+    }
+
+    /// About how much memory the text and everything beside it takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.out.len()
+            + self.entries.len() * size_of::<Entry>()
+            + self.dead.len() * size_of::<Range<usize>>()
+            + self.index_bytes
     }
 
     /// Ends the key that was written from `start` on. Returns whether the object has it already.
@@ -80,16 +95,21 @@ impl Sink {
             .map(|at| object.base + at)
     }
 
-    fn look_up_in_index(&self, object: &mut Object, start: usize) -> Option<usize> {
+    fn look_up_in_index(&mut self, object: &mut Object, start: usize) -> Option<usize> {
         if object.index.is_empty() {
             let open = self.entries.iter().enumerate().skip(object.base);
             object
                 .index
                 .extend(open.map(|(at, entry)| (self.key(entry).into(), at)));
         }
-        object
-            .index
-            .insert(self.out.get(start..)?.into(), self.entries.len())
+        let key = self.out.get(start..)?;
+        let twin = object.index.insert(key.into(), self.entries.len());
+        if twin.is_none() {
+            let bytes = key.len() + INDEX_ENTRY_BYTES;
+            object.index_bytes += bytes;
+            self.index_bytes += bytes;
+        }
+        twin
     }
 
     /// Ends an entry after its value.
@@ -100,6 +120,7 @@ impl Sink {
     /// Closes an object.
     pub(crate) fn close(&mut self, object: &Object) {
         self.entries.truncate(object.base);
+        self.index_bytes -= object.index_bytes;
         self.close_with('}');
     }
 

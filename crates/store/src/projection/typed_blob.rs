@@ -4,9 +4,10 @@
 //! error, so no half-rendered text remains. Validation does not look into typed blobs inside it.
 
 use turnkeep_types::TypeRef;
+use turnkeep_types::msgpack::Token;
 
 use super::ProjectionError;
-use super::msgpack::{MsgpackReader, Token, validate};
+use super::payload_reader::{PayloadReader, validate};
 use super::render::{Renderer, parse_tag};
 use super::text::{push_bytes, push_int};
 use super::warning::Step;
@@ -24,7 +25,7 @@ impl<'a> Renderer<'a> {
     /// Renders a typed blob whose map's head was just read.
     pub(super) fn render_typed_blob(
         &mut self,
-        reader: &mut MsgpackReader<'a>,
+        reader: &mut PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Result<(), ProjectionError> {
@@ -56,7 +57,7 @@ impl<'a> Renderer<'a> {
     /// Renders entries other than the three parts as unknown.
     fn render_extra_parts(
         &mut self,
-        mut reader: MsgpackReader<'a>,
+        mut reader: PayloadReader<'a>,
         count: u32,
         depth: usize,
     ) -> Result<(), ProjectionError> {
@@ -113,7 +114,7 @@ impl<'a> Renderer<'a> {
 
 /// Reads the map of a typed blob. If a part occurs twice, the last one counts, as in every map.
 fn read_parts<'a>(
-    reader: &mut MsgpackReader<'a>,
+    reader: &mut PayloadReader<'a>,
     count: u32,
     depth: usize,
 ) -> Result<TypedBlobParts<'a>, ProjectionError> {

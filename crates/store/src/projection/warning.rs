@@ -2,7 +2,8 @@
 //!
 //! There are at most `WARNINGS_MAX` warnings with paths of bounded length, however bad the payload.
 
-use super::msgpack::Token;
+use turnkeep_types::msgpack::Token;
+
 use super::options::BytesRender;
 use super::text::{push_bytes_text, push_f64, push_int, push_safe_int};
 use crate::registry::{Field, push_string};

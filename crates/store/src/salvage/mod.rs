@@ -27,7 +27,7 @@ use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 use crate::acknowledged;
 use crate::apply::Applier;
 use crate::checkpoint::{self, LogMinimum};
-use crate::decide::{Decision, Placement, Plan, StateView, decide};
+use crate::decide::{Decision, KeyUse, Placement, Plan, StateView, decide};
 use crate::record::{PartRecord, Record};
 use crate::recovery::{blob_row, build_lost_records, decode_records};
 use crate::state::State;
@@ -62,12 +62,15 @@ pub struct Report {
     pub torn: Option<Damage>,
     /// Everything that was acknowledged and cannot be read, including earlier losses.
     pub missing: Missing,
+    /// Places at which frames are missing, now or when an earlier repair or start found them lost.
+    /// Labels, filesystem roots, types and blobs of such frames leave no trace.
+    pub lost_frames: u64,
 }
 
 impl Report {
     /// Whether everything that was ever acknowledged can be read.
     pub fn is_sound(&self) -> bool {
-        self.is_intact() && self.missing.is_empty()
+        self.is_intact() && self.missing.is_empty() && self.lost_frames == 0
     }
 
     /// Whether the log is as it was written. It may still record an earlier loss.
@@ -286,6 +289,16 @@ impl LogWalk {
         let lost_turns = turns.saturating_sub(before_turns);
         let lost_contexts = contexts.saturating_sub(before_contexts);
         let range = |before: u64, lost: u64| (lost > 0).then(|| before + 1..=before + lost);
+        let mut lost = Salvaged::lost(lost_turns, lost_contexts);
+        if lost.records.is_empty() && !damage.is_empty() {
+            // Without ids the record still tells a later `verify` that something was lost here.
+            lost.records.push(Record::Lost {
+                turns: 0,
+                contexts: 0,
+                in_feed: true,
+            });
+        }
+        self.report.lost_frames += u64::from(!lost.records.is_empty());
         for place in damage {
             self.report.damage.push(FrameDamage {
                 place,
@@ -293,7 +306,6 @@ impl LogWalk {
                 contexts: range(before_contexts, lost_contexts),
             });
         }
-        let lost = Salvaged::lost(lost_turns, lost_contexts);
         self.applier.begin_frame(self.stamp, std::iter::empty());
         for record in &lost.records {
             self.applier.replay(self.stamp, record);
@@ -339,6 +351,7 @@ impl LogWalk {
         for record in decode_records(frame) {
             let record = record?;
             self.report.commands += 1;
+            self.report.lost_frames += u64::from(matches!(record, Record::Lost { .. }));
             if self.decides_as_logged(&record) {
                 self.apply_record(frame, record, &mut kept);
                 continue;
@@ -376,7 +389,8 @@ impl LogWalk {
 
     /// Applies a record and adds it to `kept`, or reports it as dropped if it is rejected.
     fn apply_record(&mut self, frame: &Frame, record: Record, kept: &mut Vec<Record>) {
-        match self.applier.apply(self.stamp, &record) {
+        let key = KeyUse::digest(&record);
+        match self.applier.apply(self.stamp, &record, key) {
             Ok(_) => kept.push(record),
             Err(refusal) => {
                 self.report.dropped.push(format!(
@@ -392,7 +406,7 @@ impl LogWalk {
         let as_logged = |(part, placement): (&PartRecord, &Placement)| {
             part.parent == placement.parent && part.depth == placement.depth
         };
-        match (record, decide(self.state(), record)) {
+        match (record, decide(self.state(), record, KeyUse::digest(record))) {
             (Record::Append { parts, .. }, Decision::Change(Plan::Append { placements, .. })) => {
                 parts.iter().zip(&placements).all(as_logged)
             }

@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{Reason, Refusal, TEXT_BYTES_MAX};
-
-use crate::unpack::{Unpacker, Value};
+use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
 /// The most fields of a message, with a reserve for later versions.
 const FIELDS_MAX: u32 = 256;
@@ -13,6 +12,12 @@ const FIELDS_MAX: u32 = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a message: expected one MessagePack map with text keys, `type` and `id`")]
 pub struct Malformed;
+
+impl From<MsgpackError> for Malformed {
+    fn from(_: MsgpackError) -> Self {
+        Self
+    }
+}
 
 /// A field is missing or invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,20 +47,20 @@ pub(super) struct Fields<'a>(Vec<(&'a str, &'a [u8])>);
 impl<'a> Fields<'a> {
     /// Reads a map that fills all of `bytes`.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let mut unpacker = Unpacker(bytes);
-        let count = match unpacker.read_value() {
-            Some(Value::Map(count)) if count <= FIELDS_MAX => count,
+        let mut reader = MsgpackReader::new(bytes);
+        let count = match reader.read_token()? {
+            Token::Map(count) if count <= FIELDS_MAX => count,
             _ => return Err(Malformed),
         };
         let mut fields = Vec::new();
         for _ in 0..count {
-            let Some(Value::Text(key)) = unpacker.read_value() else {
+            let Token::Str(key) = reader.read_token()? else {
                 return Err(Malformed);
             };
             let key = std::str::from_utf8(key).map_err(|_| Malformed)?;
-            fields.push((key, unpacker.skip_whole().ok_or(Malformed)?));
+            fields.push((key, reader.skip_value()?));
         }
-        if unpacker.0.is_empty() {
+        if reader.unread().is_empty() {
             Ok(Self(fields))
         } else {
             Err(Malformed)
@@ -72,18 +77,17 @@ impl<'a> Fields<'a> {
             .map(|(_, value)| *value)
     }
 
-    fn value(&self, name: &str) -> Option<Value<'a>> {
-        let value = self
-            .find(name)
-            .and_then(|bytes| Unpacker(bytes).read_value());
-        value.filter(|value| *value != Value::Nil)
+    /// A field's value, unless it is absent or nil.
+    fn value(&self, name: &str) -> Option<Token<'a>> {
+        let value = MsgpackReader::new(self.find(name)?).read_token().ok();
+        value.filter(|value| *value != Token::Nil)
     }
 
     /// A text of any length.
     pub(super) fn long_text(&self, name: &'static str) -> Result<Option<&'a str>, BadField> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::Text(text)) => std::str::from_utf8(text)
+            Some(Token::Str(text)) => std::str::from_utf8(text)
                 .map(Some)
                 .map_err(|_| BadField::Wrong(name)),
             Some(_) => Err(BadField::Wrong(name)),
@@ -101,7 +105,9 @@ impl<'a> Fields<'a> {
     pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, BadField> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(number)),
+            Some(Token::Int(number)) => u64::try_from(number)
+                .map(Some)
+                .map_err(|_| BadField::Wrong(name)),
             Some(_) => Err(BadField::Wrong(name)),
         }
     }
@@ -123,7 +129,7 @@ impl<'a> Fields<'a> {
     pub(super) fn flag_or_none(&self, name: &'static str) -> Result<Option<bool>, BadField> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::Flag(flag)) => Ok(Some(flag)),
+            Some(Token::Bool(flag)) => Ok(Some(flag)),
             Some(_) => Err(BadField::Wrong(name)),
         }
     }
@@ -132,7 +138,7 @@ impl<'a> Fields<'a> {
     pub(super) fn binary(&self, name: &'static str) -> Result<Option<Bytes>, BadField> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::Binary(bytes)) => Ok(Some(Bytes::copy_from_slice(bytes))),
+            Some(Token::Bin(bytes)) => Ok(Some(Bytes::copy_from_slice(bytes))),
             Some(_) => Err(BadField::Wrong(name)),
         }
     }
@@ -146,13 +152,13 @@ impl<'a> Fields<'a> {
         let Some(bytes) = self.find(name) else {
             return Ok(None);
         };
-        let mut unpacker = Unpacker(bytes);
-        let Some(Value::Array(count)) = unpacker.read_value() else {
+        let mut reader = MsgpackReader::new(bytes);
+        let Ok(Token::Array(count)) = reader.read_token() else {
             return Err(BadField::Wrong(name));
         };
         let mut items = Vec::new();
         for _ in 0..count {
-            let item = unpacker.skip_whole().ok_or(BadField::Wrong(name))?;
+            let item = reader.skip_value().map_err(|_| BadField::Wrong(name))?;
             let fields = Fields::read(item).map_err(|_| BadField::Wrong(name))?;
             items.push(each(&fields)?);
         }

@@ -5,6 +5,7 @@ use turnkeep_types::broker::{
     AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint,
     Paste, Reason, Refusal, Register, Request, Role, Shown, StateChange, TurnForm,
 };
+use turnkeep_types::msgpack::MsgpackWriter;
 
 use super::fields::{BadField, Fields, Malformed, required};
 use super::frame::{HEADER_BYTES, MessageTooLong, seal};
@@ -210,7 +211,7 @@ fn decode_deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
 
 /// Writes a request as a frame.
 pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, MessageTooLong> {
-    let mut frame = vec![0; HEADER_BYTES];
+    let mut frame = MsgpackWriter::append_to(vec![0; HEADER_BYTES]);
     let mut map = MapWriter::begin(&mut frame);
     map.text("type", type_name(request)).number("id", id.into());
     match request {
@@ -249,7 +250,7 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, MessageTooLon
         }
         Request::Deliver(deliver) => put_deliver(deliver, &mut map),
     }
-    seal(frame)
+    seal(frame.into_bytes())
 }
 
 fn type_name(request: &Request) -> &'static str {

@@ -8,6 +8,7 @@ use turnkeep_types::broker::{
     AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, Stored,
     TurnInfo,
 };
+use turnkeep_types::msgpack::MsgpackWriter;
 use turnkeep_types::{ContextId, TurnId};
 
 use super::fields::{BadField, Fields, Malformed, required};
@@ -17,7 +18,7 @@ use super::request::{decode_shown, put_shown};
 
 /// Writes a message as a frame.
 pub fn encode_message(message: &ServerMessage) -> Result<Bytes, MessageTooLong> {
-    let mut frame = vec![0; HEADER_BYTES];
+    let mut frame = MsgpackWriter::append_to(vec![0; HEADER_BYTES]);
     let mut map = MapWriter::begin(&mut frame);
     match message {
         ServerMessage::HelloAck(outcome) => {
@@ -49,7 +50,7 @@ pub fn encode_message(message: &ServerMessage) -> Result<Bytes, MessageTooLong> 
             map.text("session", session).text("reason", reason.word());
         }
     }
-    seal(frame)
+    seal(frame.into_bytes())
 }
 
 fn put_status(refusal: Option<&Refusal>, map: &mut MapWriter<'_>) {

@@ -5,14 +5,11 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
+use turnkeep_types::rfc3339::{LAST_MS, write_rfc3339};
 use turnkeep_types::{BlobHash, Timestamp};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-
-const DAY_MS: u64 = 86_400_000;
-/// The last millisecond of the year 9999: RFC 3339 has no later year.
-const LAST_MS: u64 = 253_402_300_799_999;
 
 /// A blob's hash as 64 lower-case hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,34 +51,9 @@ pub struct Time(pub Timestamp);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = self.0.0.min(LAST_MS);
-        let (year, month, day) = civil_date(ms / DAY_MS);
-        let (second, ms) = (ms % DAY_MS / 1000, ms % 1000);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
-        )
+        let unix_ms = i64::try_from(self.0.0).unwrap_or(LAST_MS);
+        write_rfc3339(f, unix_ms)
     }
-}
-
-/// The year, month and day that lie `days` after 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Counts in eras of 400 years whose years begin on 1 March, so that the leap day comes last.
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 impl Serialize for Time {
@@ -121,7 +93,7 @@ mod tests {
         check(951_868_800_000, "2000-03-01T00:00:00.000Z");
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
         check(1_766_174_400_123, "2025-12-19T20:00:00.123Z");
-        check(LAST_MS, "9999-12-31T23:59:59.999Z");
+        check(LAST_MS.cast_unsigned(), "9999-12-31T23:59:59.999Z");
         check(u64::MAX, "9999-12-31T23:59:59.999Z");
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{Cast, entries, path, print_entry};
+use crate::ledger::{Cast, OPERATOR, entries, path, print_entry};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
@@ -128,6 +128,7 @@ fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut 
 }
 
 pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> Result<()> {
+    let cast = Cast::of(http, &args.world).await?;
     let mut cursor: Option<String> = None;
     loop {
         let mut call = Call::get(path(&args.world, "/audit/lines"));
@@ -136,7 +137,7 @@ pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> R
         }
         let page = http.json(call).await?;
         for line in entries(&page, "/lines") {
-            print_line(line, app)?;
+            print_line(line, &cast, app)?;
         }
         cursor = page
             .get("next_cursor")
@@ -148,21 +149,41 @@ pub(super) async fn audit(http: &mut Http, args: &AuditArgs, app: &mut App) -> R
     }
 }
 
-fn print_line(line: &Value, app: &mut App) -> Result<()> {
+/// How the audit names the owner, who is the operator.
+const OWNER_PRINCIPAL: &str = "owner";
+
+fn print_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(line);
     }
     let when = app.out.paint(Style::Faint, &date_text(text_of(line, "at")));
     let what = app.out.paint(Style::Name, text_of(line, "what"));
-    let details = line
-        .get("details")
-        .map(Value::to_string)
-        .unwrap_or_default();
+    let who = match text_of(line, "principal") {
+        OWNER_PRINCIPAL => cast.name(OPERATOR),
+        principal => principal,
+    };
+    let mut details = line.get("details").cloned().unwrap_or_default();
+    name_operator(&mut details, cast);
     app.out.line(format!(
         "{when} {} {what} {}",
-        text_of(line, "principal"),
-        printable(&details)
+        printable(who),
+        printable(&details.to_string())
     ))
+}
+
+/// Replaces the operator's id by the label, also as a part of a path such as `/views/GEORGE`.
+fn name_operator(details: &mut Value, cast: &Cast) {
+    match details {
+        Value::String(text) => {
+            let parts: Vec<&str> = text.split('/').map(|part| cast.name(part)).collect();
+            *text = parts.join("/");
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| name_operator(item, cast)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| name_operator(field, cast)),
+        _ => {}
+    }
 }
 
 pub(super) async fn export(http: &mut Http, args: &ExportArgs, app: &mut App) -> Result<()> {

@@ -18,6 +18,7 @@ use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
 use crate::ledger::LedgerAnswer;
+use crate::mcp::check_not_of_another_agent;
 use crate::shared::Shared;
 
 /// Says that a request that only reads brought words or a time, which had no effect.
@@ -41,6 +42,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
+    check_request_id(&seat, &body.document, "request_id")?;
     Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
@@ -59,6 +61,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
+    check_request_id(&seat, &body.document, "request_id")?;
     Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
 }
 
@@ -83,6 +86,7 @@ pub(crate) async fn beat(
         bundle,
         expected_cursor,
     } = brought(&mut body)?;
+    check_request_id(&seat, &envelope, "envelope.request_id")?;
     let allowance = seat.token.map(|token| shared.write_allowance(token));
     let beat = seat
         .handle
@@ -99,6 +103,7 @@ pub(crate) async fn beat(
         (status = 422, description = "It would be rejected", body = wire::ledger::CheckAnswer),
     ))]
 pub(crate) async fn check(
+    State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
     seat: Seat,
     mut body: Json,
@@ -108,11 +113,18 @@ pub(crate) async fn check(
         bundle,
         expected_cursor,
     } = brought(&mut body)?;
-    Ok(respond(
-        seat.handle
-            .check_beat(&seat.who, envelope, bundle, expected_cursor)
-            .await?,
-    ))
+    check_request_id(&seat, &envelope, "envelope.request_id")?;
+    let allowance = seat.token.map(|token| shared.write_allowance(token));
+    let checked = seat
+        .handle
+        .check_beat(&seat.who, envelope, bundle, expected_cursor, allowance);
+    Ok(respond(checked.await?))
+}
+
+/// Rejects the id of an agent's request, unless the agent writes for the caller.
+fn check_request_id(seat: &Seat, envelope: &Value, path: &str) -> Result<(), Fault> {
+    let id = envelope.get("request_id").and_then(Value::as_str);
+    id.map_or(Ok(()), |id| check_not_of_another_agent(&seat.who, id, path))
 }
 
 /// What a beat brings.

@@ -9,14 +9,12 @@ use axum::extract::{FromRequest, Request};
 use serde_json::Value;
 use turnkeep_ledger::{Code, json};
 
-use super::super::extract::body_within;
-use crate::convert;
+use super::super::extract::{body_within, permit_for_values};
 use crate::error::ApiError;
-use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
-use crate::nesting::parsed_bytes;
+use crate::memory::MemoryPermit;
 use crate::shared::Shared;
 
-/// A request's JSON, and the permit of a large one.
+/// A request's JSON, and the permit of one with much text or many values.
 pub(crate) struct Json {
     pub(crate) document: Value,
     _permit: Option<MemoryPermit>,
@@ -27,19 +25,12 @@ impl FromRequest<Arc<Shared>> for Json {
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let bytes = body_within(request, shared, usize::MAX).await?;
-        if bytes.len() < LARGE_FROM_BYTES {
+        let Some(permit) = permit_for_values(shared, &bytes, 0).await? else {
             return Ok(Self {
                 document: json::parse(&bytes)?,
                 _permit: None,
             });
-        }
-        let parsed = parsed_bytes(&bytes);
-        convert::within(
-            "memory for the values of the body",
-            shared.memory.total_bytes(),
-            parsed as u64,
-        )?;
-        let permit = shared.memory.acquire_beside(bytes.len(), parsed).await?;
+        };
         let document = shared
             .work_on_large(move || json::parse(&bytes).map_err(ApiError::from))
             .await?;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
+use turnkeep_ledger::known_persons::{is_in_use, known_persons};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
 use turnkeep_wire::{ErrorCode, ErrorReason, json as wire};
 
@@ -58,7 +59,12 @@ impl FromRequestParts<Arc<Shared>> for Seat {
             .find(name)?
             .ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
-        let seat = take(caller, handle, &query)?;
+        let names = if is_read(parts) {
+            AllowedNames::Known
+        } else {
+            AllowedNames::New
+        };
+        let seat = take(caller, handle, &query, names)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
         let taken = taken.map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
@@ -67,6 +73,20 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         }
         Ok(seat)
     }
+}
+
+/// Whose seat the owner may take.
+#[derive(Debug, Clone, Copy)]
+enum AllowedNames {
+    /// Only of somebody whom the world knows. A new name in a read is probably misspelt.
+    Known,
+    /// In an open world, also of a new person, whom a write introduces.
+    New,
+}
+
+/// Whether a request only reads. Tools read too, although they are asked with POST.
+fn is_read(parts: &Parts) -> bool {
+    parts.method.is_safe() || parts.uri.path().ends_with("/tools")
 }
 
 /// As whom the caller is in a world: what a token is good for.
@@ -103,7 +123,12 @@ impl FromRequestParts<Arc<Shared>> for Named {
     }
 }
 
-fn take(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<Seat, ApiError> {
+fn take(
+    caller: Caller,
+    handle: Arc<WorldHandle>,
+    query: &SeatQuery,
+    names: AllowedNames,
+) -> Result<Seat, ApiError> {
     let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
     match (caller, &query.as_person, query.audit) {
         (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
@@ -120,7 +145,10 @@ fn take(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<S
             Err(ApiError::bad_request("`as` and `audit` exclude each other"))
         }
         (Caller::Owner, Some(person), false) => {
-            let id = person_named(&handle, person)?;
+            let id = match names {
+                AllowedNames::Known => known_person(&handle, person)?,
+                AllowedNames::New => person_named(&handle, person)?,
+            };
             Ok(Seat {
                 handle,
                 who: Principal::Person { id, write: true },
@@ -140,34 +168,43 @@ fn take(caller: Caller, handle: Arc<WorldHandle>, query: &SeatQuery) -> Result<S
 /// A person of the world, or, in an open one, whoever may be one.
 pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
     let found = handle.read(|world| world.people.resolve(id, world.config.registry));
-    found.map_err(|_| {
-        let message = format!(
-            "there is no person `{id}` in {}{}",
-            handle.name(),
-            people_in_words(handle)
-        );
-        ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
-    })
+    found.map_err(|_| no_person(handle, id))
 }
 
-/// Who there is instead; the first of many.
-fn people_in_words(handle: &WorldHandle) -> String {
-    let (names, count) = handle.read(|world| {
-        let names = world
-            .people
-            .iter()
-            .take(NAMED_MAX)
-            .map(|person| person.id.to_string());
-        (
-            names.collect::<Vec<_>>().join(", "),
-            world.people.iter().count(),
-        )
-    });
-    match count {
-        0 => ": nobody was added yet".to_owned(),
-        1..=NAMED_MAX => format!("; there are: {names}"),
-        _ => format!("; there are: {names} and {} more", count - NAMED_MAX),
+/// A person whom the world knows, with whose eyes something is read. A new name is rejected in an
+/// open world too.
+pub(crate) fn known_person(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
+    let name = person_named(handle, id)?;
+    if handle.read(|world| is_in_use(world, &name)) {
+        Ok(name)
+    } else {
+        Err(no_person(handle, id))
     }
+}
+
+fn no_person(handle: &WorldHandle, id: &str) -> ApiError {
+    let message = format!(
+        "there is no person `{id}` in {}; there are: {}",
+        handle.name(),
+        people_in_words(handle)
+    );
+    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
+}
+
+/// Lists the persons whom the operator knows, and the operator by label: the first of many.
+fn people_in_words(handle: &WorldHandle) -> String {
+    handle.read(|world| {
+        let known = known_persons(&world.view(Viewer::operator()));
+        let persons = known.iter().filter(|person| person.id != Name::operator());
+        let mut names: Vec<String> = persons.map(|person| person.id.to_string()).collect();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names.push(format!("{} (the operator)", world.config.operator_label));
+        names.join(", ")
+    })
 }
 
 /// So many people are named to whoever named nobody.

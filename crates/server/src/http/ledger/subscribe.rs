@@ -144,6 +144,7 @@ impl Feed {
     }
 
     async fn make_page(&self, key: PageKey) -> Result<SharedPage, ApiError> {
+        self.shared.metrics.count_stream_page();
         let handle = Arc::clone(&self.seat.handle);
         let read = move || {
             handle

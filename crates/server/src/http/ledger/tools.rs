@@ -16,7 +16,7 @@ use turnkeep_wire::{ErrorCode, json as wire};
 use super::super::extract::Query;
 use super::super::query::{ActingQuery, ReadingQuery};
 use super::body;
-use super::seat::{Named, Seat, person_named};
+use super::seat::{Named, Seat, known_person};
 use crate::error::ApiError;
 use crate::ledger::WorldHandle;
 use crate::shared::Shared;
@@ -61,7 +61,7 @@ pub(crate) async fn capsule(
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let who = if seat.audit {
         Principal::Person {
-            id: person_named(&seat.handle, person)?,
+            id: known_person(&seat.handle, person)?,
             write: false,
         }
     } else {

@@ -11,7 +11,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::ViewsQuery;
-use super::seat::{Named, Seat, person_named};
+use super::seat::{Named, Seat, known_person};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -65,7 +65,7 @@ fn viewer(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
-    person_named(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
+    known_person(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
 fn compare(

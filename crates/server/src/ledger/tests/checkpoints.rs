@@ -31,11 +31,12 @@ async fn flood(handle: &Arc<WorldHandle>, beat: usize) {
         .unwrap();
 }
 
-/// All that a world's index holds, to the byte.
+/// The evidence of a world and its index, to the byte.
 fn index_of(house: &House) -> Vec<u8> {
     let handle = house.worlds.get("payments").unwrap();
     handle
-        .read(|world| checkpoint::encode(world, house.store.id()))
+        .read_with_log(|world, log| checkpoint::encode(world, log, &house.store))
+        .flatten()
         .unwrap()
 }
 

@@ -221,7 +221,7 @@ async fn a_large_beat_is_answered_like_a_small_one() {
             let entry = brought["entries"][0].clone();
             brought["entries"] = json!([entry, entry]);
             let check = handle
-                .check_beat(&person(who), envelope(&id, ""), brought.clone(), None)
+                .check_beat(&person(who), envelope(&id, ""), brought.clone(), None, None)
                 .await
                 .unwrap();
             let beat = handle

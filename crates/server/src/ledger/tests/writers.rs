@@ -1,5 +1,8 @@
 //! The attached writer, as real programs: whatever it does, the operator's words are there.
 
+use std::time::Duration;
+
+use super::stopped_time::StoppedTime;
 use super::*;
 
 /// A world whose writer is this shell script.
@@ -95,6 +98,8 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
 
 #[tokio::test]
 async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_said() {
+    // A busy machine may be slow to say how a program ended, so no time passes meanwhile.
+    let _time = StoppedTime::begin();
     for (script, expect) in [
         (
             "/nonexistent/program",
@@ -106,10 +111,6 @@ async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_sa
         ),
         ("exit 3", "it ended with exit status 3"),
         ("kill -s TERM $$", "it was ended by signal 15"),
-        (
-            "exec 1>&-; while read -r line; do :; done",
-            "it closed its pipes",
-        ),
         (
             "read -r line; echo garbage",
             "it printed a line that is no tool request, proposal or no_write",
@@ -128,15 +129,49 @@ async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_sa
     }
 }
 
+/// Waits until a script has made a file. The clock may be stopped.
+async fn until_made(file: &std::path::Path) {
+    while !file.exists() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_closes_its_pipes_and_goes_on_is_a_failure() {
+    let time = StoppedTime::begin();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("closed");
+    let house = House::open(MemoryStorage::new());
+    let script = format!(
+        "exec 1>&-; : > {}; while read -r line; do :; done",
+        file.display()
+    );
+    let handle = attached(&house, &script, json!({ "writer_seconds": 3600 })).await;
+    let mut answer = std::pin::pin!(say(&handle, "r-1", "I knock."));
+    tokio::select! {
+        early = &mut answer => panic!("{:?}", early.map(|answer| answer.writer_failed)),
+        () = until_made(&file) => {}
+    }
+    let answer = time.advance_until(Duration::from_millis(100), answer).await;
+    assert_eq!(
+        answer.unwrap().writer_failed.as_deref(),
+        Some("it closed its pipes")
+    );
+}
+
 #[tokio::test]
 async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
+    let time = StoppedTime::begin();
     for (name, script) in [
         ("hangs", "cat >/dev/null"),
         ("floods", "exec yes | tr -d '\\n'"),
     ] {
         let house = House::open(MemoryStorage::new());
         let handle = attached(&house, script, json!({ "writer_seconds": 1 })).await;
-        say(&handle, "r-1", "I knock.").await.unwrap();
+        let answer = say(&handle, "r-1", "I knock.");
+        time.advance_until(Duration::from_secs(1), answer)
+            .await
+            .unwrap();
         assert_eq!(all(&handle), ["I knock."], "{name}");
     }
 }
@@ -372,25 +407,26 @@ pub(super) fn runs(pid: &str) -> bool {
 
 #[tokio::test]
 async fn a_writer_takes_what_it_started_with_it_also_when_it_has_ended_first() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("started");
+    let time = StoppedTime::begin();
     for end in ["exit 3", "cat >/dev/null"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("started");
         let house = House::open(MemoryStorage::new());
         let script = format!(
-            "sleep 1000 </dev/null >/dev/null & echo $! > {}; {end}",
+            "sleep 1000 </dev/null >/dev/null & echo $! > {0}.new; mv {0}.new {0}; {end}",
             file.display()
         );
         let handle = attached(&house, &script, json!({ "writer_seconds": 1 })).await;
-        say(&handle, "r-1", "I knock.").await.unwrap();
-        let pid = std::fs::read_to_string(&file).unwrap();
-        let gone = async {
-            while runs(&pid) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
+        let mut answer = std::pin::pin!(say(&handle, "r-1", "I knock."));
+        let answer = tokio::select! {
+            answer = &mut answer => answer,
+            () = until_made(&file) => time.advance_until(Duration::from_secs(1), answer).await,
         };
-        tokio::time::timeout(std::time::Duration::from_secs(20), gone)
-            .await
-            .expect(end);
+        answer.unwrap();
+        let pid = std::fs::read_to_string(&file).unwrap();
+        while runs(&pid) {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

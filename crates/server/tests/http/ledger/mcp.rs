@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Kind, Team, envelope, refused};
 use crate::client::{Reply, within};
 
-async fn ask(team: &Team, kind: Kind, method: &str, params: Value) -> Value {
+pub(super) async fn ask(team: &Team, kind: Kind, method: &str, params: Value) -> Value {
     let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
     let reply = team.post(kind, "/mcp", &message).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
@@ -31,7 +31,7 @@ async fn tools(team: &Team, kind: Kind) -> Vec<(String, Vec<String>)> {
 }
 
 /// What a tool answers, and whether it failed.
-async fn call(team: &Team, kind: Kind, tool: &str, arguments: Value) -> (Value, bool) {
+pub(super) async fn call(team: &Team, kind: Kind, tool: &str, arguments: Value) -> (Value, bool) {
     let answer = ask(
         team,
         kind,
@@ -233,7 +233,7 @@ async fn n33_nobody_speaks_as_the_operator_through_mcp() {
     .await;
     assert_eq!(
         answer["error"]["message"],
-        "view is not an argument: this tool takes none"
+        "view is not an argument here; these are: max_bytes"
     );
     for (kind, tool) in [
         (Kind::Reader, "ledger_write"),
@@ -333,9 +333,27 @@ async fn a_tool_that_fails_says_why_in_its_answer() {
         assert_eq!(answer["error"]["details"]["path"], path, "{tool}: {answer}");
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(
-            !message.contains("tool.") && (message.contains(path) || tool == "ledger_write"),
+            !message.contains("tool.") && message.contains(path),
             "{message}"
         );
+    }
+    for (arguments, sentence) in [
+        (
+            json!({ "text": "  " }),
+            "nothing was written: the text holds nothing but white space (TEXT_EMPTY: text)",
+        ),
+        (
+            json!({ "entries": [{ "text": "a" }, { "text": "b", "visible_to": [] }] }),
+            "nothing was written: the audience names somebody who is not a person of this world, or does not fit \
+             the scope (VISIBILITY_INVALID: entries[1].visible_to)",
+        ),
+        (
+            json!({ "text": "x", "calendar": [{ "title": "x", "time": "soon" }] }),
+            "nothing was written: a calendar item or a message does not fit its entry (POCKET_INVALID: calendar[0].time)",
+        ),
+    ] {
+        let (answer, _) = call(&team, Kind::Writer, "ledger_write", arguments).await;
+        assert_eq!(answer["error"]["message"], sentence);
     }
     let same = json!({ "text": "once", "request_id": "k" });
     let first = call(&team, Kind::Writer, "ledger_write", same.clone())
@@ -353,14 +371,15 @@ async fn a_tool_that_fails_says_why_in_its_answer() {
 async fn the_owner_reads_the_store_and_leaves_a_line_where_it_is_a_world_s() {
     let team = Team::start().await;
     team.say("r-1", "hello").await;
-    let (page, failed) = call(
-        &team,
-        Kind::Owner,
-        "store_contexts",
-        json!({ "label": "turnkeep.ledger.world=team" }),
-    )
-    .await;
-    assert!(!failed, "{page}");
+    let label = "turnkeep.ledger.world=team";
+    let listed = async |arguments| {
+        let (page, failed) = call(&team, Kind::Owner, "store_contexts", arguments).await;
+        assert!(!failed, "{page}");
+        page
+    };
+    let page = listed(json!({ "label": label })).await;
+    assert_eq!(page["contexts"], json!([]), "a world's are left out");
+    let page = listed(json!({ "label": label, "worlds": true })).await;
     let context = page["contexts"][0]["context_id"].clone();
     let (page, failed) = call(
         &team,
@@ -440,7 +459,7 @@ async fn the_protocol_is_spoken_as_its_revisions_say() {
 }
 
 /// A world with labels, and what BOB and the operator said in it.
-async fn labelled() -> Team {
+pub(super) async fn labelled() -> Team {
     let team = Team::start().await;
     for person in [
         json!({ "person_id": "CAROL", "display_label": "Carol the reviewer", "aliases": ["Caz"] }),
@@ -456,7 +475,7 @@ async fn labelled() -> Team {
     team
 }
 
-async fn write(team: &Team, arguments: Value) -> Value {
+pub(super) async fn write(team: &Team, arguments: Value) -> Value {
     let (answer, failed) = call(team, Kind::Writer, "ledger_write", arguments).await;
     assert!(!failed, "{answer}");
     answer
@@ -617,75 +636,87 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
 }
 
 #[tokio::test]
-async fn an_answer_keeps_within_its_budget_and_every_byte_is_reached() {
-    let team = labelled().await;
-    let long = "0123456789\"\n\u{1}é🦀".repeat(5000);
-    let written = write(&team, json!({ "text": long })).await;
-    let id = written["entries"][0]["entry_id"].clone();
-    for number in 0..60 {
+async fn an_agent_says_how_many_results_may_only_stand_beside_a_match() {
+    let team = Team::start().await;
+    for (number, text) in ["Good morning.", "I take the rounding test.", "Thank you."]
+        .into_iter()
+        .enumerate()
+    {
         write(
             &team,
-            json!({ "text": format!("{number} {}", "y".repeat(1500)) }),
+            json!({ "text": text, "request_id": number.to_string() }),
         )
         .await;
     }
-    for max_bytes in [4096, 32 << 10, 100_000] {
-        let (mut cursor, mut read, mut answers) = (Value::Null, 0, 0);
-        loop {
-            let mut arguments = json!({ "max_bytes": max_bytes });
-            arguments["cursor"] = cursor;
-            let (page, _) = call(&team, Kind::Reader, "ledger_read", arguments).await;
-            assert!(
-                page.to_string().len() <= max_bytes,
-                "{} > {max_bytes}",
-                page.to_string().len()
-            );
-            read += page["stream"]["entries"].as_array().unwrap().len();
-            answers += 1;
-            cursor = page["stream"]["cursor_after"].clone();
-            if page["stream"]["more"] == false {
-                break;
-            }
-        }
-        assert!(
-            read == 62 && answers > 1,
-            "{read} entries in {answers} answers"
-        );
-        let (mut whole, mut offset) = (String::new(), Some(0));
-        while let Some(from) = offset {
-            let arguments = json!({ "ids": [id], "offset": from, "max_bytes": max_bytes });
-            let (pack, failed) = call(&team, Kind::Reader, "ledger_get", arguments).await;
-            assert!(!failed && pack.to_string().len() <= max_bytes, "{pack}");
-            let piece = &pack["results"][0];
-            assert_eq!(piece["range"][0], from);
-            whole.push_str(piece["verbatim_excerpt"].as_str().unwrap());
-            offset = piece["next_offset"].as_u64();
-        }
-        assert!(whole == long, "{} of {} bytes", whole.len(), long.len());
-    }
-    let (page, _) = call(&team, Kind::Reader, "ledger_read", json!({})).await;
-    assert!(page.to_string().len() <= 32 << 10 && page["stream"]["more"] == true);
-    assert_eq!(page.get("pocket"), None);
-    let (newest, _) = call(&team, Kind::Reader, "ledger_read", json!({ "newest": 3 })).await;
-    let entries = newest["stream"]["entries"].as_array().unwrap();
-    let first_words: Vec<_> = entries
-        .iter()
-        .map(|e| e["text"].as_str().unwrap().split(' ').next().unwrap())
-        .collect();
-    assert_eq!(
-        (first_words, &newest["stream"]["older"]),
-        (vec!["57", "58", "59"], &json!(59))
-    );
-    let (behind, failed) = call(
+    let found = async |context: Value| {
+        let arguments = json!({ "query": "rounding", "context": context });
+        let (pack, failed) = call(&team, Kind::Reader, "ledger_search", arguments).await;
+        assert!(!failed, "{pack}");
+        let results = pack["results"].as_array().unwrap().clone();
+        let beside = results.iter().filter(|result| result["context"] == true);
+        (results.len(), beside.count())
+    };
+    assert_eq!(found(json!(0)).await, (1, 0));
+    assert_eq!(found(json!(1)).await, (2, 1));
+    assert_eq!(found(Value::Null).await, (3, 2));
+    let (answer, failed) = call(
         &team,
         Kind::Reader,
-        "ledger_get",
-        json!({ "ids": [id], "offset": long.len() + 1 }),
+        "ledger_search",
+        json!({ "query": "rounding", "context": 201 }),
     )
     .await;
     assert!(
-        failed && behind["error"]["details"]["path"] == "offset",
-        "{behind}"
+        failed && answer["error"]["details"]["path"] == "context",
+        "{answer}"
+    );
+    let listed = ask(&team, Kind::Reader, "tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let search = tools.iter().find(|tool| tool["name"] == "ledger_search");
+    let description = search.unwrap()["description"].as_str().unwrap();
+    assert!(description.contains("`context: true`"), "{description}");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn the_operator_has_one_name_in_every_answer() {
+    let team = Team::start().await;
+    let change = json!({ "operator_label": "Dana" });
+    let changed = team.call(Kind::Owner, "PATCH", "/v1/worlds/team");
+    let changed = changed.json(&change).send().await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    team.say("r-1", "Ship the refund fix today.").await;
+    let (page, _) = call(&team, Kind::Reader, "ledger_read", json!({})).await;
+    let entry = &page["stream"]["entries"][0];
+    let ids = json!({ "ids": [entry["entry_id"]] });
+    let (got, _) = call(&team, Kind::Reader, "ledger_get", ids).await;
+    let query = json!({ "query": "refund" });
+    let (found, _) = call(&team, Kind::Reader, "ledger_search", query).await;
+    let operator = json!({ "person_id": "Dana" });
+    let (capsule, _) = call(&team, Kind::Reader, "capsule_get", operator).await;
+    let (scene, _) = call(&team, Kind::Reader, "scene_pack_build", json!({})).await;
+    for shown in [
+        entry,
+        &got["results"][0],
+        &found["results"][0],
+        &capsule["sources"][0],
+        &scene["sources"][0],
+    ] {
+        assert_eq!(
+            (&shown["author_id"], &shown["author_label"]),
+            (&json!("GEORGE"), &json!("Dana")),
+            "{shown}"
+        );
+    }
+    let (own, _) = call(&team, Kind::Reader, "whoami", json!({})).await;
+    assert_eq!(own["persons"][0]["label"], "Dana");
+    let unknown = team
+        .get(Kind::Owner, "/v1/worlds/team/stream?as=EVE")
+        .await
+        .text();
+    assert!(
+        unknown.contains("there are: ANN, BOB, Dana (the operator)"),
+        "{unknown}"
     );
     team.stop().await;
 }
@@ -937,6 +968,90 @@ async fn two_agents_may_use_the_same_request_id() {
         (&one["bundle_id"], &again["replayed"]),
         (&again["bundle_id"], &json!(true))
     );
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_else_takes_the_request_id_of_an_agent() {
+    let team = Team::start().await;
+    let minted = team
+        .post(
+            Kind::Owner,
+            "/v1/worlds/team/tokens",
+            &json!({ "person_id": "ANN", "write": true }),
+        )
+        .await;
+    let ann = format!("Bearer {}", minted.json()["token"].as_str().unwrap());
+    let ids = ["BOB:task-1", "mcp:BOB:task-1", "mcp:", "mcp:ANNA:x"];
+    for route in ["beats", "proposals/check"] {
+        for id in ids {
+            let path = format!("/v1/worlds/team/{route}");
+            let call = team.call(Kind::Nobody, "POST", &path);
+            let call = call.header("authorization", &ann);
+            let beat = super::beat(id, "ANN", "mine", None);
+            let reply = call.json(&beat).send().await;
+            if id.starts_with("mcp:") {
+                refused(&reply, 400, "REQUEST_ID_INVALID", id);
+            } else {
+                assert_eq!(reply.status, 200, "{id}: {}", reply.text());
+            }
+        }
+    }
+    let spoken = envelope("mcp:BOB:task-1", "Mine.");
+    for path in ["/v1/worlds/team/invocations", "/invocations"] {
+        let reply = team.post(Kind::Owner, path, &spoken).await;
+        refused(&reply, 400, "REQUEST_ID_INVALID", path);
+    }
+    let written = write(&team, json!({ "text": "Mine.", "request_id": "task-1" })).await;
+    assert_eq!(written["replayed"], false);
+    // One's own id is the same request over HTTP.
+    let same = super::beat("mcp:BOB:task-1", "BOB", "Something else.", None);
+    let reply = team
+        .post(Kind::Writer, "/v1/worlds/team/beats", &same)
+        .await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_counts_as_a_write_of_its_token_and_not_of_the_world() {
+    let team = Team::start_with(|config| {
+        config.limits.token_writes_per_minute = 2;
+        config.limits.world_writes_per_minute = 1;
+    })
+    .await;
+    let check = async |request: &str| {
+        let beat = super::beat(request, "BOB", "x", None);
+        team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &beat)
+            .await
+    };
+    assert_eq!(check("r-1").await.status, 200);
+    write(&team, json!({ "text": "The world has room for one." })).await;
+    let refused = check("r-2").await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    assert!(refused.text().contains("this token"), "{}", refused.text());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn every_tool_says_first_when_to_use_it() {
+    let team = Team::start().await;
+    for kind in [Kind::Writer, Kind::Owner] {
+        let listed = ask(&team, kind, "tools/list", json!({})).await;
+        for tool in listed["result"]["tools"].as_array().unwrap() {
+            let description = tool["description"].as_str().unwrap();
+            let begins = [
+                "Use it to ",
+                "Use it before ",
+                "Use it when ",
+                "Use it first ",
+            ]
+            .iter()
+            .any(|begin| description.starts_with(begin));
+            assert!(begins, "{}: {description}", tool["name"]);
+        }
+    }
     team.stop().await;
 }
 
@@ -1360,4 +1475,56 @@ async fn n22_what_is_hidden_changes_no_byte_of_what_an_agent_is_answered() {
         );
         assert!(!with.concat().contains("ZED"));
     }
+}
+
+/// A message with many values, of which the method needs none.
+fn message_of_values(count: usize) -> String {
+    let values = "0,".repeat(count);
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"more":[{values}0]}}}}"#)
+}
+
+#[tokio::test]
+async fn the_values_of_a_message_count_in_the_memory_budget() {
+    let team = Team::start_with(|config| config.memory_budget_bytes = 16 << 20).await;
+    let send = async |count| {
+        let call = team.call(Kind::Reader, "POST", "/mcp");
+        call.body(message_of_values(count)).send().await
+    };
+    assert_eq!(send(1000).await.status, 200);
+    // Less than half a megabyte of text becomes dozens of megabytes of values.
+    for count in [250_000, 900_000] {
+        send(count).await.error(413, "TooLarge");
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_of_the_store_is_shown_within_the_limit_of_an_answer() {
+    let team = Team::start().await;
+    let made = team.post(Kind::Owner, "/v1/contexts", &json!({})).await;
+    let context = made.json()["context_id"].clone();
+    let path = format!("/v1/contexts/{}/turns", context.as_str().unwrap());
+    let long = "A".repeat(400 << 10);
+    for payload in [&long[..], &long, &long, &"A".repeat(4 << 20)] {
+        let body = json!({ "payload_b64": payload, "type_id": "x", "type_version": 1 });
+        let appended = team.post(Kind::Owner, &path, &body).await;
+        assert_eq!(appended.status, 201, "{}", appended.text());
+    }
+    let arguments = json!({ "context_id": context });
+    let (page, failed) = call(&team, Kind::Owner, "store_turns", arguments).await;
+    assert!(!failed, "{page}");
+    let turns = page["turns"].as_array().unwrap();
+    // The newest turn does not fit at all: it is shown without its bytes.
+    let newest = turns.last().unwrap();
+    assert!(newest["error"].is_object() && newest["bytes_b64"].is_null());
+    assert_eq!(
+        turns.len(),
+        3,
+        "what does not fit is left for the next page"
+    );
+    let before = page["next_before_turn_id"].clone();
+    let arguments = json!({ "context_id": context, "before_turn_id": before });
+    let (page, _) = call(&team, Kind::Owner, "store_turns", arguments).await;
+    assert_eq!(page["turns"].as_array().unwrap().len(), 1);
+    team.stop().await;
 }

@@ -4,6 +4,7 @@ mod audit;
 mod binary;
 mod damaged;
 mod mcp;
+mod mcp_budget;
 mod payments;
 mod principals;
 mod raw;

@@ -150,6 +150,41 @@ async fn subscribers_with_the_same_eyes_get_the_same_events_and_others_their_own
     team.stop().await;
 }
 
+/// How many pages the server made for subscribers so far.
+async fn pages_made(team: &Team) -> usize {
+    let text = team.get(Kind::Owner, "/metrics").await.text();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("turnkeep_stream_pages_total "));
+    line.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_page_is_made_once_for_each_view() {
+    let team = Team::start().await;
+    team.say("r-0", "before").await;
+    let mut streams = Vec::new();
+    for kind in [Kind::Reader, Kind::Writer] {
+        for _ in 0..10 {
+            streams.push(team.follow(kind, "/v1/worlds/team/subscribe").await);
+        }
+    }
+    let mut before = 0;
+    for (round, text) in ["before", "one", "two"].into_iter().enumerate() {
+        if round > 0 {
+            team.say(&format!("r-{round}"), text).await;
+        }
+        for stream in &mut streams {
+            let (_, page) = parsed(&within(stream.event()).await.unwrap());
+            assert_eq!(page["stream"]["entries"][0]["text"], text);
+        }
+        let made = pages_made(&team).await;
+        assert_eq!(made - before, 2, "one for ANN and one for BOB, not 20");
+        before = made;
+    }
+    team.stop().await;
+}
+
 #[tokio::test]
 async fn a_subscription_ends_when_its_token_is_revoked() {
     let team = Team::start().await;

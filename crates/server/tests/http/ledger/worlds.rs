@@ -330,7 +330,7 @@ async fn an_unknown_person_is_refused_with_the_list() {
             .unwrap()
             .to_owned();
         assert!(
-            message.ends_with("in team; there are: ANN, BOB"),
+            message.ends_with("in team; there are: ANN, BOB, Operator (the operator)"),
             "{message}"
         );
     }
@@ -783,5 +783,57 @@ async fn nobody_is_added_in_another_spelling_than_is_in_use() {
         assert_eq!(add(same).await.status, 201, "{same}");
     }
     assert_eq!(write("r-4", "zed", None).await.status, 200, "and writes on");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_reads_as_a_person_whom_an_open_world_does_not_know() {
+    let team = Team::start().await;
+    let made = json!({ "world_id": "open", "profile": "NARRATIVE" });
+    let made = team.post(Kind::Owner, "/v1/worlds", &made).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let reads = async |person: &str| {
+        let mut replies = Vec::new();
+        for path in [
+            format!("stream?as={person}"),
+            format!("seat?as={person}"),
+            format!("views/{person}?audit=1"),
+            format!("persons/{person}/capsule?audit=1"),
+        ] {
+            let path = format!("/v1/worlds/open/{path}");
+            replies.push(team.get(Kind::Owner, &path).await);
+        }
+        let search = super::search(person, person, "hi");
+        let path = format!("/v1/worlds/open/tools?as={person}");
+        replies.push(team.post(Kind::Owner, &path, &search).await);
+        replies
+    };
+    for reply in reads("Eve").await {
+        refused(&reply, 404, "NOT_FOUND", "Eve");
+        assert!(
+            reply.text().contains("there are: Operator (the operator)"),
+            "{}",
+            reply.text()
+        );
+    }
+    let hello = beat("r-1", "Eve", "hi", Some(&["Dora"]));
+    let path = "/v1/worlds/open/beats?as=Eve";
+    let written = team.post(Kind::Owner, path, &hello).await;
+    assert_eq!(
+        written.status,
+        200,
+        "writing introduces her: {}",
+        written.text()
+    );
+    for known in ["Eve", "Dora"] {
+        for reply in reads(known).await {
+            assert_eq!(reply.status, 200, "{known}: {}", reply.text());
+        }
+    }
+    // The list names only those whom the operator may know.
+    for reply in reads("eve").await {
+        refused(&reply, 404, "NOT_FOUND", "eve");
+        assert!(!reply.text().contains("Dora"), "{}", reply.text());
+    }
     team.stop().await;
 }

@@ -165,29 +165,11 @@ fn only_the_next_capture_replaces_the_relay_buffer() {
 fn each_sink_gets_the_content_and_the_turn() {
     let mut bench = with_capture("body");
     let path = Some("/tmp/x".to_owned());
-    let (run, node) = (Some("r".to_owned()), Some("n".to_owned()));
-    for deliver in [
-        to("clipboard"),
-        Deliver { path, ..to("file") },
-        to("store"),
-        Deliver {
-            run,
-            node,
-            ..to("node")
-        },
-    ] {
+    for deliver in [to("clipboard"), Deliver { path, ..to("file") }, to("store")] {
         let delivery = match bench.effect(Request::Deliver(deliver)).unwrap() {
             Effect::Clipboard(delivery) | Effect::Store(delivery) => delivery,
             Effect::File { path, delivery } => {
                 assert_eq!(path, std::path::Path::new("/tmp/x"));
-                delivery
-            }
-            Effect::Node {
-                run,
-                node,
-                delivery,
-            } => {
-                assert_eq!((run, node), ("r".to_owned(), "n".to_owned()));
                 delivery
             }
             Effect::Inject { .. } => panic!("not asked for"),
@@ -197,6 +179,17 @@ fn each_sink_gets_the_content_and_the_turn() {
             ("body".into(), "s:1".to_owned())
         );
     }
+}
+
+#[test]
+fn no_turn_goes_to_a_node_without_a_runtime() {
+    let mut bench = with_capture("body");
+    let node = Deliver {
+        run: Some("r".to_owned()),
+        node: Some("n".to_owned()),
+        ..to("node")
+    };
+    assert_eq!(bench.effect(Request::Deliver(node)), Err(Reason::NoRuntime));
 }
 
 #[test]

@@ -20,6 +20,9 @@ const LINES_MAX: usize = 64;
 /// The characters that may precede the prompt, or a line of it, in the transcript.
 const LEAD: &str = r"^[^\p{L}\p{N}]{0,8}";
 
+/// The word that may precede the prompt, such as `you: `.
+const LABEL: &str = r"(?:\p{L}{1,12}: ?)?";
+
 /// The signs that programs put in front of an answer.
 const BULLETS: [char; 9] = ['●', '•', '◆', '✦', '⏺', '◇', '✧', '○', '▪'];
 
@@ -45,7 +48,8 @@ pub(super) fn rules_for_turn(asked: Option<&str>, first_row: &str) -> TextRules 
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty());
-    let user = lines.next().map(prompt_mark);
+    let labelled = |line: &str| row_mark(format!("{LEAD}{LABEL}{}", escape(&line_head(line))));
+    let user = lines.next().map(labelled);
     // A short line of a prompt could also be a line of the answer.
     let rest = lines
         .filter(|line| line.chars().count() >= LINE_CHARS_MIN)
@@ -60,7 +64,7 @@ pub(super) fn rules_for_turn(asked: Option<&str>, first_row: &str) -> TextRules 
     }
 }
 
-/// A mark for the row that shows a line of the prompt.
+/// A mark for the row that shows a further line of the prompt.
 fn prompt_mark(line: &str) -> Mark {
     row_mark(format!("{LEAD}{}", escape(&line_head(line))))
 }

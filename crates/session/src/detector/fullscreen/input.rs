@@ -1,9 +1,11 @@
 //! Reads the input of a full-screen program: keys become submits and interruptions.
 //!
-//! Enter submits only where an input area is known and holds a draft. Enter in a dialog answers it.
+//! Enter submits only where an input area is known and holds a draft, or where the program reports
+//! its state and text was typed. Enter in a dialog answers it.
 
 use super::super::event::{Detection, Signal, State};
 use super::super::keys::Key;
+use super::super::signals::ReportedState;
 use super::area::InputArea;
 use super::footer::{AreaRows, Footer};
 use super::output::transcript_end;
@@ -11,7 +13,7 @@ use super::{
     Draft, ERASED_HOLD, FullScreen, OpenTurn, Phase, ProgramKind, REST, REST_BEFORE_DRAFT,
     STICKY_ROWS_MAX, answer, mask_digits,
 };
-use crate::screen::{Gatherer, Row};
+use crate::screen::{Gatherer, Row, Submitted};
 
 impl FullScreen {
     pub(super) fn handle_input(&mut self, bytes: &[u8]) {
@@ -137,8 +139,12 @@ impl FullScreen {
             // Before the program has taken the text, or after an empty answer, Enter submits again.
             Phase::Open(open) => open.silent || (!open.taken && !open.reported),
         };
-        let knows_area = self.area.is_some() && self.kind == ProgramKind::FullScreen;
+        // A program that reports its state shows by that whether the Enter was a submit.
+        let reports_ready = self.report.state == Some(ReportedState::Ready);
+        let is_watched = self.area.is_some() || reports_ready;
+        let knows_area = is_watched && self.kind == ProgramKind::FullScreen;
         if has_text && may_submit && knows_area && self.state != State::Blocked {
+            self.stop_waiting();
             self.open_turn(&draft);
         }
     }
@@ -152,7 +158,11 @@ impl FullScreen {
             .known_bytes()
             .map(|typed| String::from_utf8_lossy(typed).into_owned());
         let rows = self.screen.rows();
-        let end = self.found_area.as_ref().map_or(rows.len(), |area| area.top);
+        let end = match (&self.found_area, &self.area) {
+            (Some(area), _) => area.top,
+            (None, Some(_)) => rows.len(),
+            (None, None) => usize::from(self.screen.cursor().row),
+        };
         self.begin_gathering(asked.as_deref(), &rows, end);
         let above = rows
             .iter()
@@ -165,6 +175,8 @@ impl FullScreen {
             echoed: draft.echoed,
             above: above.map(|row| mask_digits(&row.text)).collect(),
             asked,
+            marked: self.report.signal == Some(Signal::Marks)
+                && self.report.state == Some(ReportedState::Ready),
             ..OpenTurn::default()
         });
         if let Some(raw) = &mut self.raw {
@@ -185,6 +197,10 @@ impl FullScreen {
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.set_end(Some(transcript_end(rows, end, &self.sticky, &self.motion)));
             gatherer.begin_turn(&self.screen);
+            gatherer.set_submitted(Submitted {
+                text: asked.unwrap_or_default().to_owned(),
+                is_command: false,
+            });
         }
     }
 

@@ -1,7 +1,7 @@
 //! Inspects the screen: decides what the program does now, and completes its turn.
 //!
-//! A turn without words is not returned; the inspection waits for words up to [`WORDS_WAIT_MAX`]
-//! and then drops it.
+//! The inspection waits for the words of a turn up to [`WORDS_WAIT_MAX`]. A turn without words is
+//! then dropped, unless its words may have been missed: that one is kept, empty and incomplete.
 
 use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
@@ -14,6 +14,9 @@ use super::{
 use crate::screen::{Ending, Gathered};
 use std::time::Duration;
 
+/// The commands by which programs shorten a conversation.
+const SHORTENING_COMMANDS: [&str; 3] = ["/compact", "/compress", "/summarize"];
+
 /// What the program is doing.
 enum Activity {
     /// The program works; inspect again at this time.
@@ -23,6 +26,13 @@ enum Activity {
     /// Something else has replaced the input area.
     Asks,
     Ready(Signal),
+}
+
+/// Whether the end of a turn may wait for words that are not painted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordsWait {
+    Allowed,
+    Over,
 }
 
 impl FullScreen {
@@ -44,7 +54,8 @@ impl FullScreen {
         }
     }
 
-    /// Detects the first prompt: the program is ready when the cursor rests in an input area.
+    /// Detects the first prompt: the program is ready when the cursor rests in an input area, or
+    /// when the program reports it.
     fn inspect_idle(&mut self) {
         let rests_at = self.motion.changed_at.max(self.output_at) + REST_AFTER_SPINNER;
         if self.now < rests_at && matches!(self.phase, Phase::Starting) {
@@ -52,8 +63,9 @@ impl FullScreen {
             return;
         }
         let rows = self.screen.rows();
-        if matches!(self.phase, Phase::Starting) && InputArea::learn(&self.screen, &rows).is_some()
-        {
+        let is_ready = self.report.state == Some(ReportedState::Ready)
+            || InputArea::learn(&self.screen, &rows).is_some();
+        if matches!(self.phase, Phase::Starting) && is_ready {
             self.phase = Phase::Idle;
             self.out.push(Detection::Ready);
             self.enter_state(State::Ready);
@@ -75,6 +87,10 @@ impl FullScreen {
         let Phase::Open(open) = &self.phase else {
             return Activity::Works { again: None };
         };
+        // Without an area only reports show what the program does.
+        if self.area.is_none() {
+            return Activity::Works { again: None };
+        }
         // Something replaced the input area; if it stays, it is a dialog.
         if self.found_area.is_none() {
             let due = self.area_lost_at.max(self.motion.changed_at) + DIALOG_HOLD;
@@ -109,7 +125,7 @@ impl FullScreen {
                 if self.now < due {
                     Activity::Works { again: Some(due) }
                 } else {
-                    Activity::Ready(Signal::Status)
+                    Activity::Ready(self.report.signal.unwrap_or(Signal::Status))
                 }
             }
             Some(ReportedState::Blocked) => Activity::Asks,
@@ -140,7 +156,23 @@ impl FullScreen {
         if is_over { REST_AFTER_SPINNER } else { REST }
     }
 
+    /// Completes the turn, or waits for its words where there are none yet.
     pub(super) fn complete_turn(&mut self, signal: Signal) {
+        self.end_turn(signal, WordsWait::Allowed);
+    }
+
+    /// Ends a turn that only waits for its words, because the user submits the next prompt.
+    pub(super) fn stop_waiting(&mut self) {
+        if let Phase::Open(OpenTurn {
+            ready_by: Some(signal),
+            ..
+        }) = self.phase
+        {
+            self.end_turn(signal, WordsWait::Over);
+        }
+    }
+
+    fn end_turn(&mut self, signal: Signal, wait: WordsWait) {
         let Phase::Open(mut open) = std::mem::replace(&mut self.phase, Phase::Idle) else {
             return;
         };
@@ -148,17 +180,28 @@ impl FullScreen {
             || open
                 .escaped_at
                 .is_some_and(|at| self.was_stopped(at, signal));
-        let gathered = self.gathered_text(interrupted);
+        let mut gathered = self.gathered_text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
+        let makes_no_turn = open.asked.as_deref().is_some_and(makes_no_turn);
         let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
             && !(interrupted && answer::is_stop_notice(&gathered.text));
+        let has_worked = self.motion.spinner_seen || open.reported;
+        // The program worked and its words could not be followed, so it may have said something.
+        let is_lost = !has_answer
+            && (open.incomplete || gathered.incomplete)
+            && has_worked
+            && !interrupted
+            && !is_command;
+        gathered.incomplete |= is_lost;
         // A command of the program's own prints words without asking the model, so it needs a sign
         // of work.
-        let counts = has_answer && (!is_command || self.motion.spinner_seen || open.reported);
+        let is_answered = has_answer && (!is_command || has_worked);
+        let counts = !makes_no_turn && (is_lost || is_answered);
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         // The answer may be painted after the screen has rested: wait before the turn is dropped.
-        if !has_answer && !interrupted && self.now < words_due {
-            open.silent = true;
+        let may_wait = wait == WordsWait::Allowed && self.now < words_due;
+        if !has_answer && !interrupted && may_wait {
+            (open.silent, open.ready_by) = (true, Some(signal));
             self.phase = Phase::Open(open);
             self.inspect_by(words_due);
             return;
@@ -229,4 +272,12 @@ impl FullScreen {
 /// program works on it.
 fn is_command(asked: &str) -> bool {
     asked.trim_start().starts_with(['/', '!', ':'])
+}
+
+/// Whether a prompt is a command that the model never answers, although the program works on it: a
+/// line for the shell, or one that shortens the conversation.
+fn makes_no_turn(asked: &str) -> bool {
+    let asked = asked.trim_start();
+    let word = asked.split_whitespace().next().unwrap_or_default();
+    asked.starts_with('!') || SHORTENING_COMMANDS.contains(&word)
 }

@@ -22,9 +22,10 @@
 //! ```
 //!
 //! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A
-//! dialog that replaces the area, or a draft that stays in it, completes nothing. The status of a
-//! program that reports OSC 7501 is used instead of its screen. No bytes make this fail, and
-//! everything kept has a limit.
+//! dialog that replaces the area, or a draft that stays in it, completes nothing. A program that
+//! reports its state (OSC 7501, or the marks B and C of OSC 133) is believed instead of its screen.
+//! It needs no input area that can be learned: the transcript then ends above the cursor. No bytes
+//! make this fail, and everything kept has a limit.
 
 mod answer;
 mod area;
@@ -120,8 +121,13 @@ struct OpenTurn {
     echoed: bool,
     /// The input area was empty after the submit, so the program took the text.
     taken: bool,
-    /// The program reported by OSC 7501 that it works.
+    /// The program reported that it works …
+    said_working: bool,
+    /// … and its reports are known to change, so they count more than its screen.
     reported: bool,
+    /// A mark of OSC 133 showed the prompt at the submit. Some programs mark each row of their
+    /// transcript instead, which shows nothing about their state.
+    marked: bool,
     interrupted: bool,
     escaped_at: Option<Duration>,
     incomplete: bool,
@@ -131,6 +137,8 @@ struct OpenTurn {
     sorted: bool,
     /// The screen rests, and nothing was said.
     silent: bool,
+    /// The signal by which the program was ready, while the turn waits for its words.
+    ready_by: Option<Signal>,
 }
 
 /// The text that the user is typing.
@@ -142,12 +150,16 @@ struct Draft {
     key_at: Duration,
 }
 
-/// The last state that the program reported by OSC 7501.
+/// The last state that the program reported, by OSC 7501 or by the marks of OSC 133.
 #[derive(Debug, Default)]
 struct StatusReport {
     state: Option<ReportedState>,
+    /// The source of the report; `None` before the first one.
+    signal: Option<Signal>,
     /// The program reported `idle`, not `done`: it was stopped.
     stopped: bool,
+    /// The source has reported ready once. One that has not may be stuck.
+    was_ready: bool,
     at: Duration,
 }
 

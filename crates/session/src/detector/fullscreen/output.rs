@@ -4,6 +4,7 @@
 //! Bytes are painted when time moves on, so that a frame never depends on how they were cut. Until
 //! the tty leaves canonical mode, an undecided program is not painted at all.
 
+use super::super::event::Signal;
 use super::super::sequence::{Token, is_alternate_screen};
 use super::super::signals::{ReportedState, Status, parse_status};
 use super::answer::HEAD_CHARS;
@@ -97,7 +98,11 @@ impl FullScreen {
         let command = self.tokens.osc();
         if let Some(fields) = command.strip_prefix(b"7501;") {
             if let Some(status) = parse_status(&String::from_utf8_lossy(fields)) {
-                self.note_status(status);
+                self.note_status(Signal::Status, status);
+            }
+        } else if let Some(mark) = command.strip_prefix(b"133;") {
+            if let Some(status) = self.mark_status(mark.first().copied()) {
+                self.note_status(Signal::Marks, status);
             }
         } else if (command.starts_with(b"0;") || command.starts_with(b"2;"))
             && self.title != command
@@ -107,22 +112,45 @@ impl FullScreen {
         }
     }
 
-    fn note_status(&mut self, Status { state, is_idle }: Status) {
+    /// The state that a mark of OSC 133 shows. A program without the mark of the prompt's end (B)
+    /// would never become ready, so the mark of the output (C) alone shows nothing. The status is
+    /// the better source where there are both.
+    fn mark_status(&self, mark: Option<u8>) -> Option<Status> {
+        let state = match (mark?, self.report.signal) {
+            (_, Some(Signal::Status)) => return None,
+            (b'B', _) => ReportedState::Ready,
+            (b'C', Some(Signal::Marks)) => ReportedState::Working,
+            _ => return None,
+        };
+        Some(Status {
+            state: Some(state),
+            is_idle: false,
+        })
+    }
+
+    fn note_status(&mut self, signal: Signal, Status { state, is_idle }: Status) {
+        let was_ready = self.report.was_ready || state == Some(ReportedState::Ready);
         // A repeated report must not restart the hold time.
-        if self.report.state != state {
+        if self.report.state != state || self.report.signal != Some(signal) {
             self.report = StatusReport {
                 state,
+                signal: Some(signal),
                 stopped: is_idle,
+                was_ready,
                 at: self.now,
             };
         }
         if let Phase::Open(open) = &mut self.phase {
             match state {
-                Some(ReportedState::Working) => open.reported = true,
+                Some(ReportedState::Working) => {
+                    open.said_working |= signal == Signal::Status || open.marked;
+                }
                 // After an error, say, the program may report nothing more: the screen counts again.
-                None => open.reported = false,
+                None => open.said_working = false,
                 Some(ReportedState::Blocked | ReportedState::Ready) => {}
             }
+            // A source that never said ready may be stuck, so the screen counts.
+            open.reported = open.said_working && was_ready;
         }
     }
 
@@ -137,12 +165,16 @@ impl FullScreen {
         let (area, sticky, motion) = (&self.area, &self.sticky, &self.motion);
         let gatherer = &mut self.gatherer;
         self.screen.feed(&pending, |screen| {
-            let Some((gatherer, area)) = gatherer.as_mut().zip(area.as_ref()) else {
+            let Some(gatherer) = gatherer.as_mut() else {
                 return;
             };
             let rows = screen.rows();
-            if let Some(area) = area.find(screen, &rows, &typed) {
-                gatherer.set_end(Some(transcript_end(&rows, area.top, sticky, motion)));
+            let top = match area {
+                Some(area) => area.find(screen, &rows, &typed).map(|area| area.top),
+                None => Some(usize::from(screen.cursor().row)),
+            };
+            if let Some(top) = top {
+                gatherer.set_end(Some(transcript_end(&rows, top, sticky, motion)));
                 gatherer.apply_frame(screen);
             }
         });

@@ -156,6 +156,7 @@ fn a_dialog_in_the_place_of_the_input_area_ends_nothing() {
 #[test]
 fn a_program_that_reports_its_state_is_believed() {
     let mut play = started();
+    play.print("\x1b]7501;state=idle\x1b\\");
     play.ask(&["Welcome"], "Name a colour.")
         .print("\x1b]7501;state=working\x1b\\");
     play.frame(&["Welcome", "> Name a colour.", "", "● Re"], "", "")
@@ -170,6 +171,7 @@ fn a_program_that_reports_its_state_is_believed() {
 #[test]
 fn a_report_of_a_background_task_does_not_count() {
     let mut play = started();
+    play.print("\x1b]7501;state=idle\x1b\\");
     play.ask(&["Welcome"], "Name a colour.")
         .print("\x1b]7501;state=working\x1b\\")
         .print("\x1b]7501;state=done:id=a1\x1b\\");
@@ -285,4 +287,126 @@ fn marks_of_a_shell_tell_the_turns_of_a_generic_session() {
         .print(prompt)
         .wait(500);
     assert_eq!(play.texts(), ["hi"]);
+}
+
+#[test]
+fn a_turn_whose_words_were_lost_is_kept_and_incomplete() {
+    let lost = || {
+        let mut play = started();
+        play.ask(&["Welcome"], "Name a colour.");
+        for status in SPINNER.iter().chain(&SPINNER) {
+            play.frame(&["Welcome", "> Name a colour."], status, "")
+                .wait(80);
+        }
+        play.feed(Event::Gap);
+        play.frame(&[], "", "");
+        play
+    };
+    let mut play = lost();
+    play.wait(6000);
+    assert_eq!(play.texts(), [""]);
+    assert!(play.turns[0].incomplete);
+    // The next prompt ends the wait for the words.
+    let mut play = lost();
+    play.wait(2000).ask(&[], "And another?");
+    assert_eq!(play.texts(), [""]);
+}
+
+/// Paints rows from the top; the cursor stays behind the last one.
+fn rows(rows: &[&str]) -> String {
+    format!("\x1b[H\x1b[2J{}", rows.join("\r\n"))
+}
+
+#[test]
+fn a_program_that_reports_its_state_needs_no_input_area_that_can_be_learned() {
+    let (working, done) = ("\x1b]7501;state=working\x07", "\x1b]7501;state=done\x07");
+    let mut play = Play::new();
+    play.print(&format!("\x1b[?1049h{done}{}", rows(&["Welcome", "ask: "])))
+        .wait(1000);
+    assert_eq!(play.detector.state(), State::Ready);
+    play.handle_input("hello").print("hello").handle_input("\r");
+    play.print(&format!(
+        "{working}{}",
+        rows(&["you: hello", "working", "ask: "])
+    ))
+    .wait(5000);
+    assert!(play.turns.is_empty(), "it says that it works");
+    let said = ["you: hello", "tool: the answer", "ask: "];
+    play.print(&format!("{}{done}", rows(&said))).wait(1000);
+    assert_eq!(play.texts(), ["tool: the answer"]);
+    play.handle_input("again").print("again").handle_input("\r");
+    let said = [&said[..2], &["you: again", "tool: second", "ask: "]].concat();
+    play.print(working).wait(500);
+    play.print(&format!("{}{done}", rows(&said))).wait(1000);
+    assert_eq!(play.texts(), ["tool: the answer", "tool: second"]);
+}
+
+#[test]
+fn marks_tell_the_turns_of_a_program_on_the_alternate_screen() {
+    let prompt = "\x1b]133;A\x07ask: \x1b]133;B\x07";
+    let mut play = Play::new();
+    play.print(&format!("\x1b[?1049h{}", rows(&["Welcome", prompt])))
+        .wait(1000);
+    play.handle_input("hello").print("hello").handle_input("\r");
+    play.print("\r\n\x1b]133;C\x07the answer\r\n").wait(5000);
+    assert!(play.turns.is_empty(), "the command is not done");
+    play.print(&format!("\x1b]133;D;0\x07{prompt}")).wait(1000);
+    assert_eq!(play.texts(), ["the answer"]);
+    assert_eq!(play.turns[0].signal, super::Signal::Marks);
+    // Enter that submits nothing, in a menu say, makes no turn.
+    play.handle_input("x").handle_input("\r").wait(9000);
+    assert_eq!(play.turns.len(), 1);
+}
+
+#[test]
+fn a_shell_command_and_a_shortened_conversation_make_no_turn_although_a_spinner_turned() {
+    for (command, turns) in [
+        ("!ls", 0),
+        ("/compact now", 0),
+        ("/compress", 0),
+        ("/init", 1),
+    ] {
+        let mut play = started();
+        play.ask(&["Welcome"], command);
+        let shown = format!("> {command}");
+        for status in SPINNER {
+            play.frame(&["Welcome", &shown], status, "").wait(80);
+        }
+        play.frame(&["Welcome", &shown, "", "● Some words."], "", "")
+            .wait(6000);
+        assert_eq!(play.turns.len(), turns, "{command}");
+    }
+}
+
+#[test]
+fn marks_in_front_of_the_rows_of_a_transcript_do_not_tell_a_state() {
+    let mut play = started();
+    play.ask(&["Welcome"], "Name a colour.");
+    let rows = [
+        "> Name a colour.",
+        "\x1b]133;A\x07",
+        "\x1b]133;B\x07\x1b]133;C\x07● Red.",
+    ];
+    play.frame(&[&["Welcome"][..], &rows].concat(), "", "")
+        .wait(3000);
+    assert_eq!(play.texts(), ["Red."]);
+}
+
+#[test]
+fn a_report_that_never_said_ready_does_not_silence_the_screen() {
+    let mut play = started();
+    play.ask(&["Welcome"], "Name a colour.")
+        .print("\x1b]7501;state=working\x1b\\");
+    let said = ["Welcome", "> Name a colour.", "", "● Red."];
+    play.frame(&said, "", "").wait(3000);
+    assert_eq!(play.texts(), ["Red."]);
+    // Once it has said ready, it is believed.
+    play.print("\x1b]7501;state=done\x1b\\")
+        .ask(&said, "And another?")
+        .print("\x1b]7501;state=working\x1b\\");
+    let more = [&said[..], &["> And another?", "● Blue."]].concat();
+    play.frame(&more, "", "").wait(3000);
+    assert_eq!(play.texts(), ["Red."]);
+    play.print("\x1b]7501;state=done\x1b\\").wait(300);
+    assert_eq!(play.turns.len(), 2);
 }

@@ -37,6 +37,13 @@ use turns::Phase;
 /// than zero, so that all bytes of one moment are read first.
 const INSPECT_DELAY: Duration = Duration::from_millis(1);
 
+/// The inspection that was scheduled when a moment began.
+#[derive(Debug, Clone, Copy)]
+struct ScheduledBefore {
+    moment: Duration,
+    inspect_at: Option<Duration>,
+}
+
 /// The time since which the program has been ready, and the signal that says so.
 #[derive(Debug, Clone, Copy)]
 struct ReadySince {
@@ -64,6 +71,9 @@ pub struct Detector {
     tty_at: Duration,
     resized_at: Option<Duration>,
     inspect_at: Option<Duration>,
+    /// The inspection from before the last moment with output, so that the pieces of a moment
+    /// schedule the same one together as each alone.
+    scheduled_before: Option<ScheduledBefore>,
     line: OutputLine,
     prompt: String,
     screen: Option<ProfileScreen>,
@@ -105,6 +115,7 @@ impl Detector {
             tty_at: Duration::ZERO,
             resized_at: None,
             inspect_at: None,
+            scheduled_before: None,
             line: OutputLine::default(),
             prompt: String::new(),
             screen,
@@ -337,13 +348,21 @@ impl Detector {
     /// Schedules an inspection for when the output has settled.
     fn inspect_soon(&mut self) {
         let at = self.now + INSPECT_DELAY;
+        let before = self
+            .scheduled_before
+            .filter(|before| before.moment == self.now)
+            .unwrap_or(ScheduledBefore {
+                moment: self.now,
+                inspect_at: self.inspect_at,
+            });
+        self.scheduled_before = Some(before);
         // Without a reporting signal, each output postpones the inspection: only a line at rest is
         // a prompt. Otherwise the earliest inspection wins, since a spinner would postpone it
         // forever.
         self.inspect_at = Some(if self.waits_for_rest() {
             self.now + self.profile.settle
         } else {
-            self.inspect_at.map_or(at, |earlier| earlier.min(at))
+            before.inspect_at.map_or(at, |earlier| earlier.min(at))
         });
     }
 

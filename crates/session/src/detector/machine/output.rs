@@ -145,7 +145,7 @@ impl OutputLine {
         if let Some(paste) = self.paste.filter(|paste| *paste >= since) {
             return paste;
         }
-        let known = !prompt.is_empty() && self.bytes.ends_with(prompt.as_bytes());
+        let known = !prompt.is_empty() && self.bytes().ends_with(prompt.as_bytes());
         if known {
             self.offset - prompt.len() as u64
         } else {

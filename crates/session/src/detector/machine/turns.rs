@@ -1,7 +1,8 @@
 //! Opens turns at a submit and completes them at a prompt.
 //!
 //! [`Phase`] is the one place that knows whether a turn is open. A turn that says nothing visible
-//! is dropped, not returned, unless bytes are missing from which it could have been read.
+//! is dropped, not returned, unless its words may have been missed: bytes are missing, or rows
+//! below its prompt are none that the rules know.
 
 use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;

@@ -18,7 +18,7 @@
 //! ```
 
 use super::super::Screen;
-use super::super::align::{Reflowed, align, find_reflowed, is_inside};
+use super::super::align::{Reflowed, align, find_reflowed, is_inside, letters_of};
 use super::super::row::Row;
 
 /// How many bytes of rows a turn may gather; later rows are left out and the turn is marked
@@ -30,6 +30,16 @@ const ROWS_BEFORE_MAX: usize = 12;
 
 /// How many frames after a resize the program may take to paint everything anew.
 const REPAINT_FRAMES: u8 = 32;
+
+/// How many letters at the end of a frame may differ from the rows before a resize: its last row
+/// may be half written, or say what the program does now.
+const CHANGED_LETTERS_MAX: usize = 60;
+
+/// How many letters at its beginning must be the same.
+const SAME_LETTERS_MIN: usize = 10;
+
+/// How many letters a row must show to be recognised as the beginning of the submitted text.
+const BEGINNING_LETTERS_MIN: usize = 3;
 
 /// The text of the row that stands for missing rows.
 const GAP: &str = "[…]";
@@ -64,6 +74,12 @@ pub(super) struct TurnRows {
     pub(super) rows_lost: bool,
     /// Whether bytes are missing, perhaps with the rows that mark the beginning of the turn.
     pub(super) bytes_missed: bool,
+    /// Whether the screen was empty before the first rows of the turn, so that these begin it.
+    pub(super) began_blank: bool,
+    /// Whether the alternate screen started anew, and its first frame is still to come.
+    pub(super) starts_anew: bool,
+    /// Whether the window changed its size in the turn.
+    pub(super) was_resized: bool,
 }
 
 /// The input that the user submitted.
@@ -77,9 +93,17 @@ pub struct Submitted {
 
 impl Submitted {
     /// Whether a row may be one of its lines, or a piece of one that the program broke.
-    fn has_row(&self, row: &Row) -> bool {
+    pub(super) fn has_row(&self, row: &Row) -> bool {
         let shown = row.text.trim();
         !shown.is_empty() && self.text.lines().any(|line| line.contains(shown))
+    }
+
+    /// Whether a row shows the beginning of the text.
+    pub(super) fn begins_with(&self, row: &Row) -> bool {
+        let shown = row.left_column().chars().filter(|c| c.is_alphanumeric());
+        let text = self.text.chars().filter(|c| c.is_alphanumeric());
+        let count = shown.clone().count();
+        count >= BEGINNING_LETTERS_MIN && text.take(count).eq(shown)
     }
 }
 
@@ -97,6 +121,8 @@ pub(super) struct ProfileQueries<'a> {
 #[derive(Debug)]
 pub(super) struct BeforeResize {
     pub(super) rows: ScreenRows,
+    /// Whether rows were lost before the resize.
+    pub(super) rows_lost: bool,
     pub(super) frames: u8,
 }
 
@@ -153,6 +179,7 @@ impl TurnRows {
         queries: &ProfileQueries<'_>,
     ) {
         let resized = screen.resizes() != self.resizes;
+        self.was_resized |= resized;
         self.resizes = screen.resizes();
         self.take_back_scrolled(screen.scrolled_low());
         self.switch_screen(screen);
@@ -172,6 +199,7 @@ impl TurnRows {
         let resized = resized || before.is_some();
         if let Some(before) = before {
             self.shown = before.rows;
+            self.rows_lost = before.rows_lost;
         }
         if screen.is_alternate() {
             self.replace_by_comparison(visible, resized, queries);
@@ -194,6 +222,7 @@ impl TurnRows {
             None if resized => {
                 self.before_resize = Some(BeforeResize {
                     rows: self.shown.clone(),
+                    rows_lost: self.rows_lost,
                     frames: REPAINT_FRAMES,
                 });
             }
@@ -272,8 +301,14 @@ impl TurnRows {
         }
         if screen.epoch() != self.shown.epoch {
             self.before_resize = None;
-            self.shown.restart();
             self.shown.epoch = screen.epoch();
+            // The alternate screen has no scrollback that could be erased: its next frame may go on
+            // where the last one ended. Where bytes are missing, the last one is not known.
+            if self.alternate && !self.bytes_missed {
+                self.starts_anew = true;
+            } else {
+                self.shown.restart();
+            }
         }
         if !self.alternate {
             self.scrolled = self.scrolled.max(screen.epoch_scrolled());
@@ -298,6 +333,8 @@ impl TurnRows {
             return;
         }
         let top = self.shown.top;
+        let starts_anew = std::mem::take(&mut self.starts_anew);
+        let may_be_rebroken = resized || (starts_anew && self.was_resized);
         match align(&self.shown.rows, &visible, top)
             .or_else(|| self.shown.align_with_rows_below(&visible))
         {
@@ -306,7 +343,14 @@ impl TurnRows {
                 self.shown.update_styles(at, &visible);
                 return;
             }
+            // The lines were broken anew, so rows agree by luck where their letters do not.
+            Some(at)
+                if may_be_rebroken && !self.shown.continues_at(Reflowed::at_row(at), &visible) =>
+            {
+                self.reflow_near(at, &visible);
+            }
             Some(at) => self.shown.move_top(at),
+            None if starts_anew => self.shown.restart(),
             // Checked before `resized`: where nothing was said yet, nothing can be lost. The result
             // is cached in `has_words`, because reading the text is expensive.
             None if !self.shown.has_words && (queries.is_silent)(self) => {
@@ -333,6 +377,7 @@ impl TurnRows {
         queries: &ProfileQueries<'_>,
     ) {
         let was_blank = self.shown.rows.iter().all(Row::is_blank);
+        self.began_blank |= was_blank;
         self.shown.restart();
         if resized {
             return;
@@ -355,8 +400,24 @@ impl TurnRows {
     /// Rows that scrolled away meanwhile are found by their letters; the rest is missing.
     fn reflow(&mut self, visible: &[Row]) {
         match find_reflowed(&self.shown.rows, visible, self.shown.top) {
-            Some(place) => self.shown.cut_at_reflow(place, visible),
+            Some(place) => {
+                self.rows_lost |= !self.shown.continues_at(place, visible);
+                self.shown.cut_at_reflow(place, visible);
+            }
             None => self.rows_lost |= self.shown.rows.len() > self.shown.top,
+        }
+    }
+
+    /// Applies a frame of another width whose rows agree at an index although its letters do not.
+    /// If the letters are found elsewhere, that is its place.
+    fn reflow_near(&mut self, at: usize, visible: &[Row]) {
+        let place = find_reflowed(&self.shown.rows, visible, self.shown.top)
+            .filter(|place| self.shown.continues_at(*place, visible));
+        if let Some(place) = place {
+            self.shown.cut_at_reflow(place, visible);
+        } else {
+            self.rows_lost = true;
+            self.shown.move_top(at);
         }
     }
 }
@@ -441,6 +502,17 @@ impl ScreenRows {
             self.rows.push(row);
         }
         Some(at)
+    }
+
+    /// Whether the rows from a place on and a frame are the same text, as far as both go.
+    fn continues_at(&self, place: Reflowed, frame: &[Row]) -> bool {
+        let known = self.rows.get(place.row..).unwrap_or_default();
+        let known: Vec<char> = letters_of(known).skip(place.letters_before).collect();
+        let shown: Vec<char> = letters_of(frame).collect();
+        let pairs = known.iter().zip(&shown);
+        let same = pairs.take_while(|(known, shown)| known == shown).count();
+        let both = known.len().min(shown.len());
+        same >= both.min(SAME_LETTERS_MIN) && same + CHANGED_LETTERS_MAX >= both
     }
 
     /// Keeps the rows before a place, and the head of the row that holds it; the frame follows.
@@ -531,10 +603,7 @@ impl ScreenRows {
 
 /// How many letters and digits the rows hold. Breaking lines for another width does not change it.
 fn count_letters(rows: &[Row]) -> usize {
-    rows.iter()
-        .flat_map(|row| row.text.chars())
-        .filter(|c| c.is_alphanumeric())
-        .count()
+    letters_of(rows).count()
 }
 
 /// The beginning of a text that holds its first `count` letters.

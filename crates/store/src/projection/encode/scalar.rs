@@ -5,10 +5,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
+use turnkeep_types::msgpack::MsgpackWriter;
+use turnkeep_types::rfc3339::parse_rfc3339;
 
 use super::super::render::kind_name;
-use super::super::time;
-use super::msgpack::MsgpackWriter;
 use super::{EncodeError, Encoded, Encoder};
 use crate::registry::{IntKind, Kind, Semantic, Shape, canonical_number};
 
@@ -112,8 +112,8 @@ impl<'r> Encoder<'r> {
             .and_then(|id| self.names.enum_table(id));
         let label = table.and_then(|table| table.number(text));
         let time = || match shape.semantic {
-            Some(Semantic::UnixMs) => time::parse_rfc3339(text).map(i128::from),
-            Some(Semantic::UnixS) => time::parse_rfc3339(text)
+            Some(Semantic::UnixMs) => parse_rfc3339(text).map(i128::from),
+            Some(Semantic::UnixS) => parse_rfc3339(text)
                 // A time between two seconds would be rounded silently.
                 .filter(|ms| ms % 1000 == 0)
                 .map(|ms| i128::from(ms / 1000)),

@@ -386,7 +386,7 @@ impl Chooser {
             ),
             9 => (
                 "at_ms",
-                super::super::time::format_rfc3339((self.wide() >> 20).into())
+                turnkeep_types::rfc3339::format_rfc3339((self.wide() >> 20).into())
                     .unwrap()
                     .into(),
             ),

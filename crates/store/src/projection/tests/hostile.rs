@@ -1,7 +1,7 @@
 //! Bytes that no honest writer sends.
 
 use super::super::fuzz::project_any;
-use super::super::msgpack::NESTING_MAX;
+use super::super::payload_reader::NESTING_MAX;
 use super::*;
 
 #[track_caller]
@@ -165,6 +165,38 @@ fn long_names_cannot_make_endless_text_of_few_bytes() {
     );
     let max = super::super::render::RENDER_BYTES_MAX;
     assert_eq!(shown, Err(ProjectionError::TooLarge { max }));
+}
+
+#[test]
+fn what_is_held_beside_the_text_counts_as_memory() {
+    let within = |payload: &[u8], memory_bytes_max| {
+        let options = ProjectionOptions::default();
+        let declared = sample_type();
+        project_within(
+            sample_registry(),
+            &declared,
+            1,
+            payload,
+            &options,
+            write_message,
+            memory_bytes_max,
+        )
+    };
+    // Keys are indexed so that the last value of each wins.
+    let keys: Vec<_> = (0..5000)
+        .map(|n: i32| (text(&n.to_string()), int(0)))
+        .collect();
+    let keys = tagged(&[(99, &map(&keys)), (20, &map(&keys))]);
+    // Unknown tags have no text at all, but are remembered to warn of those that come twice.
+    let tags: Vec<_> = (1000..6000_u64).map(|tag| (tag, int(0))).collect();
+    let tags: Vec<_> = tags.iter().map(|(tag, zero)| (*tag, &zero[..])).collect();
+    for payload in [keys, tagged(&tags)] {
+        let needed = 100_000;
+        let refused = within(&payload, needed).unwrap_err();
+        assert_eq!(refused, ProjectionError::TooLarge { max: needed });
+        let shown = within(&payload, 10 * needed).unwrap();
+        assert!(shown.data.len() < needed, "{}", shown.data.len());
+    }
 }
 
 #[test]

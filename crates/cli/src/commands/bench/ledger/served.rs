@@ -37,8 +37,11 @@ pub(super) struct Load {
 /// Measures a data directory that holds the made-up world.
 pub(super) fn measure(team: &TeamWorld, data: &Path, load: Load) -> Result<Vec<Row>> {
     progress("starting a server on it: from the log, then from what that start left");
-    let (first, _) = start(data)?;
+    let (first, from_log) = start(data)?;
+    let memory_from_log = from_log.anonymous_bytes()?;
+    drop(from_log);
     let (second, server) = start(data)?;
+    let memory_from_checkpoint = server.anonymous_bytes()?;
     let mut client = Client::connect(&server)?;
     progress("search over HTTP");
     let questions = team.questions.iter().map(|question| question.text.as_str());
@@ -55,11 +58,27 @@ pub(super) fn measure(team: &TeamWorld, data: &Path, load: Load) -> Result<Vec<R
             second.as_secs_f64(),
         )
         .at_most(1.0),
+        Row::megabytes(
+            "memory (RssAnon) after a start from the log",
+            number_of_megabytes(memory_from_log),
+        ),
+        Row::megabytes(
+            "memory (RssAnon) after a start with a checkpoint",
+            number_of_megabytes(memory_from_checkpoint),
+        ),
         Row::millis("LEDGER_SEARCH over HTTP, p99", search.p99_ms).at_most(20.0),
     ];
     rows.extend(beats(&mut client, data, load.beats)?);
     rows.push(many(&server, load.time)?);
     Ok(rows)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a figure for a table needs no more than 52 bits"
+)]
+fn number_of_megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 /// Starts a server and waits until it answers for the world.

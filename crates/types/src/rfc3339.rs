@@ -3,30 +3,42 @@
 //! The calendar is that of RFC 3339: the proleptic Gregorian years 0000 to 9999, in UTC. Times
 //! outside it have no text. Text that is not a valid time is `None`.
 
+use std::fmt;
+
 /// 0000-01-01T00:00:00.000Z.
 const FIRST_MS: i64 = -62_167_219_200_000;
 /// 9999-12-31T23:59:59.999Z.
-const LAST_MS: i64 = 253_402_300_799_999;
+pub const LAST_MS: i64 = 253_402_300_799_999;
 const DAY_MS: i64 = 86_400_000;
 
 /// The RFC 3339 text with milliseconds; `None` outside the calendar.
-pub(crate) fn format_rfc3339(unix_ms: i128) -> Option<String> {
-    let ms = i64::try_from(unix_ms)
+pub fn format_rfc3339(unix_ms: i128) -> Option<String> {
+    let unix_ms = i64::try_from(unix_ms)
         .ok()
         .filter(|ms| (FIRST_MS..=LAST_MS).contains(ms))?;
+    let mut text = String::with_capacity("0000-00-00T00:00:00.000Z".len());
+    write_rfc3339(&mut text, unix_ms).ok()?;
+    Some(text)
+}
+
+/// Writes a time as RFC 3339 with milliseconds. Times outside the calendar are written as its first
+/// or its last millisecond.
+pub fn write_rfc3339(out: &mut impl fmt::Write, unix_ms: i64) -> fmt::Result {
+    let ms = unix_ms.clamp(FIRST_MS, LAST_MS);
     let CivilDate { year, month, day } = CivilDate::from_days(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
     let hour = of_day / 3_600_000;
     let minute = of_day / 60_000 % 60;
     let second = of_day / 1000 % 60;
     let milli = of_day % 1000;
-    Some(format!(
+    write!(
+        out,
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
-    ))
+    )
 }
 
 /// Parses RFC 3339 text. A time between two milliseconds is rejected, not rounded.
-pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
     let year = parse_digits(date, 0..4)?;
     let month = parse_digits(date, 5..7)?;

@@ -1,0 +1,170 @@
+//! Captured turns over one connection: what is asked once, what is sent again, and in which order.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod fake;
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use fake::{Act, Asked, connect, context, error, serve};
+use turnkeep_client::capture::CaptureConnection;
+use turnkeep_client::message::{ContextHead, TurnAck};
+use turnkeep_client::{Error, ErrorCode};
+use turnkeep_types::TurnId;
+use turnkeep_types::broker::{FoundTurn, TurnInfo};
+use turnkeep_wire::{Request, Response};
+
+/// What a fake store was asked, one word per request, in order.
+type Requests = Arc<Mutex<Vec<String>>>;
+
+/// A store that answers everything, but first asks `refuse` for another answer.
+async fn start_store(
+    mut refuse: impl FnMut(&str) -> Option<Vec<ActKind>> + Send + 'static,
+) -> (String, Requests) {
+    let requests = Requests::default();
+    let seen = Arc::clone(&requests);
+    let addr = serve(move |Asked { id, request, .. }| {
+        let (word, answer) = answer(request);
+        let acts = match refuse(&word) {
+            Some(kinds) => kinds.into_iter().map(|kind| kind.act(id)).collect(),
+            None => vec![Act::Send(id, answer)],
+        };
+        seen.lock().unwrap().push(word);
+        acts
+    })
+    .await;
+    (addr, requests)
+}
+
+/// An answer that is not the usual one.
+enum ActKind {
+    Busy,
+    Hangup,
+}
+
+impl ActKind {
+    fn act(self, id: u64) -> Act {
+        match self {
+            Self::Busy => Act::Send(id, error(ErrorCode::TooManyRequests)),
+            Self::Hangup => Act::Hangup,
+        }
+    }
+}
+
+fn answer(request: Request) -> (String, Response) {
+    let head = |turn| ContextHead {
+        context: context(7),
+        head: TurnId::new(turn),
+        depth: 0,
+    };
+    match request {
+        Request::PutBundle(_) => ("bundle".to_owned(), Response::BundlePut { status: 201 }),
+        Request::CreateContext(create) => {
+            let key = create.key.unwrap();
+            let word = format!("create {}", String::from_utf8_lossy(&key));
+            (word, Response::ContextCreated(head(0)))
+        }
+        Request::GetHead(_) => ("head".to_owned(), Response::Head(head(0))),
+        Request::AppendTurn(append) => {
+            let ack = TurnAck {
+                context: append.context,
+                turn: TurnId::new(1).unwrap(),
+                depth: 0,
+                hash: append.turn.hash,
+            };
+            let word = String::from_utf8_lossy(&append.key).into_owned();
+            (word, Response::TurnAppended(ack))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn turns(numbers: impl IntoIterator<Item = u32>) -> Vec<FoundTurn> {
+    let turn = |number| FoundTurn {
+        info: TurnInfo {
+            turn_id: format!("s:{number}"),
+            ..TurnInfo::default()
+        },
+        session: "s".to_owned(),
+        content: Bytes::from_static(b"said"),
+        ..FoundTurn::default()
+    };
+    numbers.into_iter().map(turn).collect()
+}
+
+async fn open(addr: &str) -> CaptureConnection {
+    CaptureConnection::open(connect(addr).await).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_publishes_once_and_looks_a_session_up_once() {
+    let (addr, requests) = start_store(|_| None).await;
+    let connection = open(&addr).await;
+    assert!(connection.find_context("s").await.unwrap().is_new);
+    assert!(!connection.find_context("s").await.unwrap().is_new);
+    for kept in connection.keep(&turns(1..=2)).await {
+        assert_eq!(kept.unwrap().context, context(7));
+    }
+    assert!(connection.keep(&turns(3..=3)).await.pop().unwrap().is_ok());
+    assert_eq!(
+        *requests.lock().unwrap(),
+        [
+            "bundle",
+            "create turnkeep.capture:s",
+            "head",
+            "s:1",
+            "s:2",
+            "s:3"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn turns_are_sent_before_the_first_is_answered() {
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let addr = serve(move |Asked { id, request, .. }| {
+        let is_append = matches!(request, Request::AppendTurn(_));
+        let act = Act::Send(id, answer(request).1);
+        if !is_append {
+            return vec![act];
+        }
+        let mut held = held.lock().unwrap();
+        held.push(act);
+        // Nothing is answered before the third append has arrived.
+        if held.len() < 3 {
+            return Vec::new();
+        }
+        std::mem::take(&mut *held)
+    })
+    .await;
+    let kept = open(&addr).await.keep(&turns(1..=3)).await;
+    assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+}
+
+#[tokio::test]
+async fn a_turn_that_a_busy_server_refuses_is_sent_again() {
+    let mut refused = false;
+    let refuse_once = move |word: &str| {
+        let refuses = word == "s:2" && !refused;
+        refused |= refuses;
+        refuses.then(|| vec![ActKind::Busy])
+    };
+    let (addr, requests) = start_store(refuse_once).await;
+    let kept = open(&addr).await.keep(&turns(1..=3)).await;
+    assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+    assert_eq!(requests.lock().unwrap()[3..], ["s:1", "s:2", "s:3", "s:2"]);
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_not_dialled_again() {
+    let hang_up = |word: &str| (word == "s:2").then(|| vec![ActKind::Hangup]);
+    let (addr, requests) = start_store(hang_up).await;
+    let connection = open(&addr).await;
+    let kept = connection.keep(&turns(1..=2)).await;
+    assert!(kept[0].is_ok() && connection.is_lost(), "{kept:?}");
+    assert!(matches!(kept[1], Err(Error::Lost(_))), "{kept:?}");
+    let again = connection.keep(&turns(2..=2)).await.pop().unwrap();
+    assert!(matches!(again, Err(Error::Lost(_))), "{again:?}");
+    assert_eq!(requests.lock().unwrap()[3..], ["s:1", "s:2"]);
+}

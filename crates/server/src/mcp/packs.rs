@@ -1,0 +1,330 @@
+//! Fits capsules and scenes into the bytes of an answer.
+//!
+//! A pack quotes entries. The answer adds `sources`: the author, audience and time of every entry
+//! that it quotes. Quotations that do not fit together with their sources are left out, the oldest
+//! first, and `notes` says so. The id of a pack stays that of the whole pack.
+
+use serde_json::{Value, json};
+use turnkeep_ledger::View;
+use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::quotation::QUOTATION_BYTES_MAX;
+
+use super::budget::Budget;
+use super::shown::source_json;
+
+/// A verbatim piece of an entry, as a pack quotes it.
+struct Quoted<'a> {
+    entry: &'a Entry,
+    text: &'a str,
+    /// The byte range, for packs that give it.
+    excerpt: Option<Value>,
+}
+
+/// The lists of a pack, in ledger order.
+#[derive(Default)]
+struct Lists {
+    texts: Vec<String>,
+    ids: Vec<Value>,
+    excerpts: Vec<Value>,
+    sources: Vec<Value>,
+}
+
+impl Lists {
+    /// Takes quotations, the newest first, as long as they fit with their sources. The first one
+    /// is shortened if necessary.
+    fn take_newest(view: &View<'_>, quoted: &[Quoted<'_>], budget: &mut Budget) -> Self {
+        let mut lists = Self::default();
+        for quotation in quoted.iter().rev() {
+            let mut value = json!({
+                "text": quotation.text,
+                "id": quotation.entry.id.to_string(),
+                "excerpt": quotation.excerpt,
+                "source": source_json(view, quotation.entry),
+            });
+            if !budget.try_take(&value) {
+                if !lists.ids.is_empty() {
+                    break;
+                }
+                shorten_quotation(&mut value, *budget);
+                budget.try_take(&value);
+            }
+            lists.push(&mut value);
+        }
+        lists.texts.reverse();
+        lists.ids.reverse();
+        lists.excerpts.reverse();
+        lists.sources.reverse();
+        lists
+    }
+
+    fn push(&mut self, value: &mut Value) {
+        let text = value["text"].as_str().unwrap_or_default();
+        self.texts.push(text.to_owned());
+        self.ids.push(value["id"].take());
+        self.excerpts.push(value["excerpt"].take());
+        self.sources.push(value["source"].take());
+    }
+}
+
+fn shorten_quotation(value: &mut Value, budget: Budget) {
+    budget.shorten_texts(value, &["text"]);
+    let bytes = value["text"].as_str().map_or(0, str::len);
+    if let Some(start) = value["excerpt"]["start"].as_u64() {
+        value["excerpt"]["end"] = (start + bytes as u64).into();
+    }
+}
+
+/// Says what was left out.
+fn left_out_note(kept: usize, all: usize) -> Option<String> {
+    (kept < all).then(|| {
+        format!("the newest {kept} of {all} quotations fit: a larger max_bytes shows more")
+    })
+}
+
+/// Fits a capsule into a budget, and adds the sources of what it quotes.
+pub(super) fn fit_capsule(view: &View<'_>, mut pack: Value, mut budget: Budget) -> Value {
+    let mut sections = take_list(&mut pack, "/sections").into_iter();
+    let mut evidence = sections.next().unwrap_or_default();
+    let excerpts = take_list(&mut evidence, "/excerpts");
+    evidence["text"] = "".into();
+    evidence["provenance"]["used_entry_ids"] = json!([]);
+    // The frame with its longest note.
+    pack["notes"] = left_out_note(0, usize::MAX).into();
+    budget.try_take(&pack);
+    budget.try_take(&evidence);
+    // A note may be long. It gets at most half, so that evidence is always shown.
+    let note = sections.next();
+    let note = note.filter(|note| budget.half().try_take(note) && budget.try_take(note));
+    let quoted: Vec<Quoted<'_>> = excerpts
+        .into_iter()
+        .filter_map(|excerpt| quoted_excerpt(view, excerpt))
+        .collect();
+    let mut lists = Lists::take_newest(view, &quoted, &mut budget);
+    pack["notes"] = left_out_note(lists.ids.len(), quoted.len()).into();
+    let cited = note.iter().flat_map(used_entry_ids);
+    add_sources(view, cited, &mut lists.sources, &mut budget);
+    evidence["text"] = lists.texts.join("\n").into();
+    evidence["provenance"]["used_entry_ids"] = lists.ids.into();
+    evidence["excerpts"] = lists.excerpts.into();
+    pack["sections"] = std::iter::once(evidence).chain(note).collect();
+    pack["sources"] = lists.sources.into();
+    pack
+}
+
+fn quoted_excerpt<'a>(view: &View<'a>, excerpt: Value) -> Option<Quoted<'a>> {
+    let entry = view.entry(excerpt.get("entry_id")?.as_str()?.parse().ok()?)?;
+    let bound = |name: &str| usize::try_from(excerpt.get(name)?.as_u64()?).ok();
+    let text = entry.text.get(bound("start")?..bound("end")?)?;
+    Some(Quoted {
+        entry,
+        text,
+        excerpt: Some(excerpt),
+    })
+}
+
+/// Fits a scene into a budget, and adds its sources.
+pub(super) fn fit_scene(view: &View<'_>, mut pack: Value, mut budget: Budget) -> Value {
+    let text = match pack["text"].take() {
+        Value::String(text) => text,
+        _ => String::new(),
+    };
+    let ids = take_list(&mut pack, "/provenance/used_entry_ids");
+    pack["text"] = "".into();
+    pack["notes"] = left_out_note(0, usize::MAX).into();
+    budget.try_take(&pack);
+    match quoted_beginnings(view, &text, &ids) {
+        Some(quoted) => {
+            let lists = Lists::take_newest(view, &quoted, &mut budget);
+            pack["text"] = lists.texts.join("\n").into();
+            pack["notes"] = left_out_note(lists.ids.len(), quoted.len()).into();
+            pack["provenance"]["used_entry_ids"] = lists.ids.into();
+            pack["sources"] = lists.sources.into();
+        }
+        None => fit_set_scene(view, &mut pack, SetScene { text, ids }, budget),
+    }
+    pack
+}
+
+/// A scene that a writer set in its own words.
+struct SetScene {
+    text: String,
+    ids: Vec<Value>,
+}
+
+/// The words come first, then as many of the cited entries as fit, the newest first.
+fn fit_set_scene(view: &View<'_>, pack: &mut Value, scene: SetScene, mut budget: Budget) {
+    let SetScene { text, ids } = scene;
+    let end = budget.text_bytes_beside(&text, &json!(""));
+    let shown = text.get(..end).unwrap_or_default();
+    budget.try_take(&json!(shown));
+    let mut sources = Vec::new();
+    let cited = ids.iter().rev().filter_map(Value::as_str);
+    add_sources(view, cited, &mut sources, &mut budget);
+    sources.reverse();
+    let kept = sources.iter().map(|source| source["entry_id"].clone());
+    pack["provenance"]["used_entry_ids"] = kept.collect();
+    pack["notes"] = (end < text.len() || sources.len() < ids.len())
+        .then(|| {
+            format!(
+                "{end} of {} bytes and {} of {} sources fit: a larger max_bytes shows more",
+                text.len(),
+                sources.len(),
+                ids.len()
+            )
+        })
+        .into();
+    pack["text"] = shown.into();
+    pack["sources"] = sources.into();
+}
+
+/// The quotations of a scene that is made of the beginnings of entries. `None` if a writer set the
+/// scene in other words.
+fn quoted_beginnings<'a>(view: &View<'a>, text: &str, ids: &[Value]) -> Option<Vec<Quoted<'a>>> {
+    let mut rest = Some(text);
+    let mut quoted = Vec::new();
+    for id in ids {
+        let entry = view.entry(id.as_str()?.parse().ok()?)?;
+        // A single quotation may be shorter than usual; several are all as long as usual.
+        let most = entry.text.floor_char_boundary(QUOTATION_BYTES_MAX);
+        let bytes = if ids.len() == 1 { text.len() } else { most };
+        let piece = entry.text.get(..bytes)?;
+        rest = match rest?.strip_prefix(piece)? {
+            "" => None,
+            more => Some(more.strip_prefix('\n')?),
+        };
+        quoted.push(Quoted {
+            entry,
+            text: piece,
+            excerpt: None,
+        });
+    }
+    (rest.is_none() || text.is_empty()).then_some(quoted)
+}
+
+/// Adds the sources that fit and are not listed yet.
+fn add_sources<'i>(
+    view: &View<'_>,
+    ids: impl Iterator<Item = &'i str>,
+    sources: &mut Vec<Value>,
+    budget: &mut Budget,
+) {
+    for id in ids {
+        if sources.iter().any(|source| source["entry_id"] == id) {
+            continue;
+        }
+        let Some(entry) = id.parse().ok().and_then(|id| view.entry(id)) else {
+            continue;
+        };
+        let source = source_json(view, entry);
+        // A pack lists the id as well.
+        if !budget.try_take(&json!([id, source])) {
+            break;
+        }
+        sources.push(source);
+    }
+}
+
+fn used_entry_ids(section: &Value) -> impl Iterator<Item = &str> {
+    let ids = section.pointer("/provenance/used_entry_ids");
+    ids.and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+/// Takes a list out of a value, and leaves an empty one.
+fn take_list(value: &mut Value, pointer: &str) -> Vec<Value> {
+    match value.pointer_mut(pointer) {
+        Some(Value::Array(list)) => std::mem::take(list),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_ledger::anchor::Anchor;
+    use turnkeep_ledger::config::Profile;
+    use turnkeep_ledger::entry::{Author, AuthorClass, Channel};
+    use turnkeep_ledger::fact::{Fact, Scene};
+    use turnkeep_ledger::ids::{BundleId, EntryId, Name};
+    use turnkeep_ledger::time::WorldTime;
+    use turnkeep_ledger::{Config, Viewer, World};
+    use turnkeep_types::Timestamp;
+
+    use super::*;
+
+    fn entry(number: u128, text: &str) -> Entry {
+        Entry {
+            id: EntryId(number),
+            bundle: BundleId(1),
+            request: "r".into(),
+            time: WorldTime::from_timestamp(Timestamp(1)),
+            author: Author {
+                class: AuthorClass::Person,
+                id: Name::new("ANN").unwrap(),
+            },
+            label: "Ann".into(),
+            visible_to: None,
+            channel: Channel::People,
+            text: text.into(),
+            reply_to: None,
+        }
+    }
+
+    fn world(texts: &[&str]) -> World {
+        let name = Name::new("w").unwrap();
+        let start = WorldTime::from_timestamp(Timestamp(1));
+        let mut world = World::new(Config::new(name, Profile::Workspace, start));
+        for (number, text) in (1..).zip(texts) {
+            world.apply(Fact::Entry(entry(number, text)));
+        }
+        world
+    }
+
+    fn scene(world: &World, bytes: usize) -> Value {
+        let view = world.view(Viewer::Reader(Name::new("ANN").unwrap()));
+        let pack = Anchor::build(&view).pack("r");
+        fit_scene(&view, pack, Budget::of(bytes))
+    }
+
+    /// The scene within the smallest budget that has room for so many sources.
+    fn scene_with_sources(world: &World, count: usize) -> Value {
+        let mut scenes = (2_000..32_000).step_by(50).map(|bytes| scene(world, bytes));
+        let has_room = |scene: &Value| scene["sources"].as_array().unwrap().len() == count;
+        scenes.find(has_room).unwrap()
+    }
+
+    #[test]
+    fn a_scene_in_a_writer_s_words_keeps_its_beginning_and_its_newest_sources() {
+        let mut world = world(&["one", "two", "three"]);
+        world.apply(Fact::Scene(Scene {
+            position: 3,
+            text: "It rains. ".repeat(400),
+            cited: vec![EntryId(1), EntryId(2), EntryId(3)],
+        }));
+        let whole = scene(&world, 32 << 10);
+        assert_eq!(whole["text"], "It rains. ".repeat(400));
+        assert_eq!(whole["sources"].as_array().unwrap().len(), 3);
+        assert_eq!(whole["notes"], Value::Null);
+        let cut = scene_with_sources(&world, 1);
+        assert_eq!(cut["text"], "It rains. ".repeat(400));
+        let id = EntryId(3).to_string();
+        assert_eq!(cut["provenance"]["used_entry_ids"], json!([id]));
+        assert_eq!(cut["sources"][0]["entry_id"], id);
+        let short = scene(&world, 4000);
+        assert!(short["text"].as_str().unwrap().starts_with("It rains. It"));
+        assert_eq!(short["sources"], json!([]));
+        let note = short["notes"].as_str().unwrap();
+        assert!(note.contains("of 4000 bytes and 0 of 3 sources"), "{note}");
+    }
+
+    #[test]
+    fn a_scene_of_entries_keeps_the_newest() {
+        let world = world(&["one\ntwo", "two\n", "three"]);
+        let whole = scene(&world, 32 << 10);
+        assert_eq!(whole["text"], "one\ntwo\ntwo\n\nthree");
+        assert_eq!(whole["sources"].as_array().unwrap().len(), 3);
+        let cut = scene_with_sources(&world, 2);
+        assert_eq!(cut["text"], "two\n\nthree");
+    }
+}

@@ -1,0 +1,240 @@
+//! `./x test` as a person runs it, with stubs instead of the programs that it calls.
+//!
+//! Each test copies the script into a directory of its own. Its `PATH` has the system's small tools
+//! and the stubs, so nothing is installed and nothing is built.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the script may use of the system.
+const SMALL_TOOLS: &[&str] = &[
+    "awk", "bash", "cat", "dirname", "env", "head", "mkdir", "sed", "sort", "tee", "touch",
+];
+/// The programs that tests of the Rust part run beside the product.
+const TEST_PROGRAMS: &[&str] = &[
+    "tmux", "Xvfb", "xclip", "xdotool", "xterm", "sway", "wl-copy",
+];
+
+/// A machine on which the script runs.
+struct Machine {
+    dir: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Held by the one test that runs. A child of another test could hold a stub open that is being
+/// written, and the system does not execute such a file.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// How a run of the script ended.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Machine {
+    /// A machine with a compiler and cargo, on which nothing is missing and nobody is root.
+    fn new(test: &str) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("x-script-{test}"));
+        // A run before this one may have left it.
+        drop(fs::remove_dir_all(&dir));
+        for folder in ["bin", "target/tools/go/bin", "clients/go", "clients/ts"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../x");
+        fs::copy(script, dir.join("x")).unwrap();
+        let machine = Self { dir, _alone: alone };
+        for tool in SMALL_TOOLS {
+            symlink(system_path(tool), machine.dir.join("bin").join(tool)).unwrap();
+        }
+        for program in ["cc", "cargo", "gofmt"].iter().chain(TEST_PROGRAMS) {
+            machine.stub(program, "");
+        }
+        machine.stub("id", "echo 1000");
+        machine.stub("python3", "");
+        // It says how long it would let the program run.
+        machine.stub("timeout", "echo \"limit $2\" >&2; shift 2; exec \"$@\"");
+        machine.go("echo go1.24.0");
+        machine
+    }
+
+    fn stub(&self, program: &str, script: &str) {
+        self.write(&format!("bin/{program}"), script);
+    }
+
+    /// The machine's Go, with what it says when it is asked for its version.
+    fn go(&self, version: &str) {
+        let script = format!(
+            "case $1 in env) {version} ;; test) echo '--- PASS: A'; echo '--- PASS: B' ;; esac"
+        );
+        self.write("target/tools/go/bin/go", &script);
+    }
+
+    fn write(&self, path: &str, script: &str) {
+        let path = self.dir.join(path);
+        fs::write(&path, format!("#!/usr/bin/env bash\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn without(self, programs: &[&str]) -> Self {
+        for program in programs {
+            fs::remove_file(self.dir.join("bin").join(program)).unwrap();
+        }
+        self
+    }
+
+    /// Makes the user root. The package manager says what it was asked for, and ends with this code.
+    fn with_root(self, apt_get_code: u8) -> Self {
+        self.stub("id", "echo 0");
+        self.stub(
+            "apt-get",
+            &format!("echo \"apt-get $*\" >&2; exit {apt_get_code}"),
+        );
+        self
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        self.run_with(args, &[])
+    }
+
+    fn run_with(&self, args: &[&str], environment: &[(&str, &str)]) -> Run {
+        let output = Command::new(self.dir.join("x"))
+            .args(args)
+            .env_clear()
+            .env("PATH", self.dir.join("bin"))
+            .env("HOME", &self.dir)
+            .envs(environment.iter().copied())
+            .output()
+            .unwrap();
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn system_path(tool: &str) -> PathBuf {
+    ["/usr/bin", "/bin"]
+        .iter()
+        .map(|dir| Path::new(dir).join(tool))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| panic!("{tool} is missing"))
+}
+
+impl Run {
+    /// What the script says that it installs, which must come before it does anything.
+    #[track_caller]
+    fn announced(&self) -> &str {
+        let first = self.stderr.lines().next().unwrap_or_default();
+        first
+            .strip_prefix("== this run installs: ")
+            .unwrap_or_else(|| panic!("not announced first: {}", self.stderr))
+    }
+
+    #[track_caller]
+    fn ends_with(&self, totals: &str, code: i32) {
+        assert_eq!(
+            (self.stdout.lines().last(), self.code),
+            (Some(totals), Some(code)),
+            "{}{}",
+            self.stdout,
+            self.stderr
+        );
+    }
+}
+
+#[test]
+fn the_totals_of_the_tests_are_the_last_line() {
+    let machine = Machine::new("totals");
+    let run = machine.run(&["test", "go"]);
+    assert_eq!(run.announced(), "nothing");
+    run.ends_with("2 passed, 0 failed", 0);
+    machine.stub(
+        "cargo",
+        "[ $1 != test ] || { echo 'test result: FAILED. 7 passed; 2 failed; 0 ignored'; exit 101; }",
+    );
+    machine
+        .run(&["test", "rust"])
+        .ends_with("7 passed, 2 failed", 1);
+    machine.stub("cargo", "[ $1 != test ] || exit 101");
+    let run = machine.run(&["test", "rust"]);
+    run.ends_with("0 passed, 1 failed", 1);
+}
+
+#[test]
+fn what_a_part_installs_is_said_first_and_other_parts_needs_are_not() {
+    let machine = Machine::new("announces").with_root(0);
+    let machine = machine.without(&["cc", "tmux", "sway"]);
+    machine.go("echo go1.20");
+    machine.stub("python3", "exit 1");
+    let announced = |part: &str| machine.run(&["test", part]).announced().to_owned();
+    assert_eq!(
+        announced("rust"),
+        "Debian packages, system-wide: gcc libc6-dev tmux sway"
+    );
+    assert_eq!(
+        announced("go"),
+        "Debian packages, system-wide: gcc libc6-dev python3-venv; \
+         Go, from the Python package index, into target/tools/go"
+    );
+    assert_eq!(
+        announced("ts"),
+        "Debian packages, system-wide: gcc libc6-dev; \
+         npm packages of the TypeScript client, into clients/ts/node_modules"
+    );
+    assert_eq!(
+        announced("mcp"),
+        "Debian packages, system-wide: gcc libc6-dev python3-venv; \
+         the Python SDKs of MCP, from the Python package index, into target/tools"
+    );
+    let run = machine.run(&["test", "rust"]);
+    let asked: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("apt-get install"))
+        .map(|line| line.rsplit("recommends ").next().unwrap())
+        .collect();
+    assert_eq!(asked, ["gcc libc6-dev", "tmux sway"], "{}", run.stderr);
+}
+
+#[test]
+fn a_run_that_cannot_install_what_it_needs_has_its_totals_too() {
+    let check = |machine: &Machine, part: &str, expect: &str| {
+        let run = machine.run(&["test", part]);
+        assert!(run.stderr.contains(expect), "{}", run.stderr);
+        run.ends_with("0 passed, 1 failed", 1);
+    };
+    let machine = Machine::new("no-installs").without(&["tmux"]);
+    check(&machine, "rust", "run: sudo apt-get install tmux");
+    check(&machine, "ts", "npm is missing");
+    let machine = machine.with_root(100);
+    check(&machine, "rust", "failed with exit code 100");
+    let machine = machine.without(&["cc"]);
+    check(&machine, "go", "failed with exit code 100");
+    drop(machine);
+    let machine = Machine::new("no-cargo").without(&["cargo"]);
+    check(&machine, "rust", "cargo is missing");
+}
+
+#[test]
+fn only_ci_limits_the_time_of_a_step() {
+    let machine = Machine::new("limits");
+    let limits = |environment: &[(&str, &str)]| -> Vec<u64> {
+        let run = machine.run_with(&["test", "go"], environment);
+        let limits = run
+            .stderr
+            .lines()
+            .filter_map(|line| line.strip_prefix("limit "));
+        limits.map(|limit| limit.parse().unwrap()).collect()
+    };
+    assert_eq!(limits(&[]), [0, 0, 0]);
+    let in_ci = limits(&[("X_TIME_LIMITS", "1")]);
+    assert!(in_ci.iter().all(|limit| *limit > 0), "{in_ci:?}");
+}
