@@ -15,7 +15,7 @@ use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 use turnkeep_types::TurnId;
-use turnkeep_wire::percent_encode;
+use turnkeep_wire::{ErrorReason, percent_encode};
 
 use crate::failure::Failure;
 pub(crate) use connect::Target;
@@ -336,6 +336,9 @@ fn name_option(message: String, details: Option<&Value>) -> String {
     }
 }
 
+/// What a person may do with a token.
+const PERSON_TOKEN_HINT: &str = "a person's token opens what is that person's, and nothing else";
+
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -402,6 +405,7 @@ impl HttpRefusal {
 
     /// What the person can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
+        let reason = self.reason();
         let hint = match self.code.as_str() {
             "Unauthorized" if self.by_person_token => {
                 "it may have ended or been revoked: whoever gave it to you can mint another"
@@ -409,7 +413,7 @@ impl HttpRefusal {
             "Unauthorized" => {
                 "give the server's token with --token, or the server's data directory with --data"
             }
-            "Forbidden" if self.message.contains("--allow-host") => {
+            "Forbidden" if reason == Some(ErrorReason::HostNotAllowed) => {
                 "the server does not accept this host: start it with --allow-host, or use its own address"
             }
             "FailedDependency" => {
@@ -417,7 +421,7 @@ impl HttpRefusal {
             }
             "PreconditionFailed" => "publish the type first: turnkeep registry put BUNDLE.json",
             "TooManyRequests" => "the server is busy: try again in a moment",
-            "Unavailable" if self.message.contains("world cannot be read") => {
+            "Unavailable" if reason == Some(ErrorReason::WorldUnreadable) => {
                 "`turnkeep doctor` checks what else may be wrong"
             }
             "Unavailable" => "restart the server; `turnkeep doctor` checks what may be wrong",
@@ -426,21 +430,20 @@ impl HttpRefusal {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
             // A hint could reveal what the person may not know: that something exists.
-            "NOT_FOUND" if self.by_person_token => return None,
-            "NOT_FOUND" if self.message.contains("no world") => {
+            "NotFound" if self.by_person_token => return None,
+            "NotFound" if reason == Some(ErrorReason::WorldUnknown) => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
             }
-            "NOT_FOUND" if self.message.contains("no person") => {
+            "NotFound" if reason == Some(ErrorReason::PersonUnknown) => {
                 "`turnkeep world person WORLD list` lists those who were added, `… add` adds one"
             }
             "NAME_TAKEN" => "choose another name",
             // The store refuses writes to the contexts of a world.
-            "FORBIDDEN" if self.details.get("world_id").is_some() => {
+            "Forbidden" if self.details.get("world_id").is_some() => {
                 "`turnkeep world write` and `turnkeep invoke` write to a world"
             }
-            "FORBIDDEN" | "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => {
-                "a person's token opens what is that person's, and nothing else"
-            }
+            "Forbidden" if self.by_person_token => PERSON_TOKEN_HINT,
+            "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => PERSON_TOKEN_HINT,
             "REQUEST_ID_REUSED" => "a key stands for one request: take a new one for another",
             "IN_PROGRESS" => "the same request still runs: ask again in a moment",
             "BAD_CURSOR" => {
@@ -451,10 +454,10 @@ impl HttpRefusal {
             }
             "NotFound" => self.missing_hint(),
             "Conflict" => return self.conflict_hint(),
-            "Unprocessable" if self.message.contains(" does not mark it optional") => {
+            "Unprocessable" if reason == Some(ErrorReason::FieldMissing) => {
                 "`turnkeep registry types TYPE@VERSION` lists the fields; --allow-missing appends without this one"
             }
-            "Unprocessable" if self.message.contains(" is not a field of ") => {
+            "Unprocessable" if reason == Some(ErrorReason::FieldUnknown) => {
                 "`turnkeep registry types TYPE@VERSION` lists the fields"
             }
             "DecodeError" if self.status.is_server_error() => {
@@ -465,6 +468,10 @@ impl HttpRefusal {
         Some(hint.to_owned())
     }
 
+    fn reason(&self) -> Option<ErrorReason> {
+        ErrorReason::from_details(self.details.as_object()?)
+    }
+
     fn missing_hint(&self) -> &'static str {
         let is_about = |name: &str| self.details.get(name).is_some();
         if is_about("context_id") {
@@ -473,7 +480,7 @@ impl HttpRefusal {
             "`turnkeep log CONTEXT` lists the turns of a context"
         } else if is_about("hash") {
             "`turnkeep blob put FILE` keeps one and prints its hash"
-        } else if self.message.starts_with("bundle ") || self.message.starts_with("type ") {
+        } else if is_about("bundle_id") || is_about("type_id") {
             "`turnkeep registry types` lists the types; `turnkeep registry put FILE` publishes a bundle"
         } else {
             "check that the server is of the same version as this command"
@@ -487,7 +494,7 @@ impl HttpRefusal {
                 "somebody appended first: look with `turnkeep ctx show {context}`, then try again with --expected-head {head}"
             ));
         }
-        let key_reused = self.message.contains("idempotency key");
+        let key_reused = self.reason() == Some(ErrorReason::KeyReused);
         key_reused.then(|| "a key stands for one request: take a new one for another".to_owned())
     }
 }

@@ -1,6 +1,8 @@
-//! Connections, as they come to either port: accepted, counted, encrypted where that is configured,
-//! and handed to the port as a task of their own. Of those without a token only so many stay.
-//! Connections outlive the loop as tracked tasks.
+//! The accept loop of both ports. It accepts connections, counts them, runs the TLS handshake where
+//! TLS is configured, and gives each connection to its port in a task of its own.
+//!
+//! Only so many connections may stay open without showing a token. Connections outlive the loop;
+//! the server's task tracker waits for them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,16 +15,16 @@ use tokio_rustls::TlsAcceptor;
 use crate::shared::Shared;
 use crate::unauthenticated::{Newcomer, Unauthenticated};
 
-/// How long to wait after an accept that failed, as it does when files run out.
+/// How long to wait after an accept that failed, for example because no file descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a port does with its connections.
 pub(crate) trait Port: Clone + Send + Sync + 'static {
-    /// What a connection hears when the server is full.
+    /// The bytes that a connection gets when the server is full.
     fn refusal(&self) -> Vec<u8>;
 
     /// Serves a connection that arrived at the address `local`, until it ends.
-    /// A connection that shows a token tells `newcomer`.
+    /// The port marks `newcomer` as authenticated when the connection shows a token.
     fn exchange<S>(
         self,
         stream: S,
@@ -89,7 +91,7 @@ async fn serve<P: Port>(
     }
     let local = stream
         .local_addr()
-        .map_or(shared.http_addr.ip(), |addr| addr.ip());
+        .map_or(shared.addrs.http.ip(), |addr| addr.ip());
     let Some(acceptor) = tls else {
         return port.exchange(stream, local, newcomer).await;
     };
@@ -100,8 +102,8 @@ async fn serve<P: Port>(
     }
 }
 
-/// Says that the server is full. A client that expects TLS is not told: the handshake would cost
-/// what is short.
+/// Answers that the server is full. A client that expects TLS gets no answer: the handshake would
+/// cost the resources that have run out.
 async fn refuse(stream: &mut TcpStream, tls: bool, words: &[u8]) {
     if !tls && let Err(error) = stream.write_all(words).await {
         tracing::debug!(%error, "a refused connection");

@@ -1,9 +1,11 @@
 //! Who may talk to the server: the token, and the rules about Host, Origin and cookies.
 //!
-//! [`Gate::decide`] is a pure function of the request's head. Its invariant: a page of a foreign
-//! origin gets nothing, whatever the browser attaches to its requests, and a name that somebody
-//! else's DNS points at us is no name of ours. Ports are not compared in Host: rebinding forges
-//! names, and a forwarded port is still the same server. Origin is compared whole.
+//! [`Gate::decide`] is a pure function of the request's head. Its invariant has two parts. A page
+//! of a foreign origin gets nothing, whatever the browser attaches to its requests. A host name that
+//! foreign DNS points at this server (DNS rebinding) is rejected.
+//!
+//! The port in Host is not compared: rebinding forges names, and a forwarded port is still the same
+//! server. Origin is compared completely.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,15 +15,16 @@ use crate::config::ServerConfig;
 /// Who may talk to the server.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// Whoever comes without a token is the owner. A token that is sent still counts: the owner's,
-    /// if it is given here, or a person's. For development and tests on loopback.
+    /// A request without a token is the owner's. A token that is sent is still checked: against
+    /// the owner's, if it is given here, and against the persons'. For development and tests on
+    /// loopback.
     Off(Option<Token>),
-    /// Whoever knows the owner's token, and persons by theirs.
+    /// Every request needs the owner's token or a person's.
     Token(Token),
 }
 
 impl Auth {
-    /// Whether nobody needs a token.
+    /// Whether requests need no token.
     pub fn is_off(&self) -> bool {
         matches!(self, Self::Off(_))
     }
@@ -81,50 +84,50 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What a request asks for, as far as the rules tell apart.
+/// The kinds of request that the rules distinguish.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// To read: GET and HEAD.
+    /// Reads: GET and HEAD.
     #[default]
     Read,
-    /// To change something: every other method.
+    /// Changes something: every other method.
     Change,
-    /// To go on in another protocol, such as WebSocket.
+    /// Switches to another protocol, such as WebSocket.
     Upgrade,
-    /// A browser's question before a cross-origin request.
+    /// The request that a browser sends before a cross-origin request.
     Preflight,
 }
 
-/// What of a request's head decides about it.
+/// The parts of a request that decide whether it is served.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Facts<'a> {
-    /// Whether the route is open to everyone who names the right host.
+    /// Whether the route needs no token.
     pub(crate) open: bool,
     pub(crate) ask: Ask,
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
     pub(crate) bearer: Option<&'a str>,
-    /// Whether the bearer token is a person's that counts.
+    /// Whether the bearer token is a valid token of a person.
     pub(crate) person: bool,
     pub(crate) cookie: Option<&'a str>,
 }
 
-/// What becomes of a request that is not refused.
+/// How an admitted request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// It is answered.
+    /// The handler answers it.
     Serve(Badge),
-    /// Its origin is told what it may send.
+    /// The gate answers it: with what its origin may send.
     Preflight,
 }
 
-/// What a request has shown of who it is from.
+/// The credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Badge {
-    /// Nothing: the route is open.
+    /// The route needs none.
     Nobody,
-    /// The owner's token or cookie, or nothing where nothing is asked for.
+    /// The owner's token or cookie, or nothing where no token is needed.
     Owner,
     /// A person's token.
     Person,
@@ -161,7 +164,7 @@ impl Denied {
     }
 }
 
-/// The rules, resolved once at start.
+/// The rules of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     auth: Auth,
@@ -195,7 +198,7 @@ impl Gate {
         &self.cookie_name
     }
 
-    /// The cookie that `token` buys, none if it is wrong or nothing is to be bought.
+    /// The cookie for a caller with the owner's token; none if the token is wrong or not needed.
     pub(crate) fn cookie_for(&self, token: &str) -> Option<String> {
         let Auth::Token(owner) = &self.auth else {
             return None;
@@ -213,7 +216,7 @@ impl Gate {
         })
     }
 
-    /// Whether anyone may come in without a token.
+    /// Whether requests need no token.
     pub(crate) fn is_off(&self) -> bool {
         self.auth.is_off()
     }
@@ -242,6 +245,7 @@ impl Gate {
         match (facts.bearer, &self.auth) {
             (Some(bearer), auth) if auth.is_owner(bearer.as_bytes()) => Ok(Badge::Owner),
             (Some(_), _) if facts.person => Ok(Badge::Person),
+            // A wrong token is refused even where none is needed: its sender expects a check.
             (Some(_), _) => Err(Denied::WrongCredentials),
             (None, Auth::Off(_)) => same_site(facts).map(|()| Badge::Owner),
             (None, Auth::Token(owner)) => by_cookie(owner, facts).map(|()| Badge::Owner),
@@ -279,7 +283,7 @@ impl Gate {
     }
 }
 
-/// Without a token to ask for, a request must not come from a page of another site.
+/// Where no token is needed, a request must not come from a page of another site.
 fn same_site(facts: &Facts<'_>) -> Result<(), Denied> {
     match facts.fetch_site {
         Some(site) if facts.origin.is_none() && !matches!(site, "same-origin" | "none") => {

@@ -1,4 +1,4 @@
-//! What the server is told at start: plain values, resolved by the caller.
+//! The server's configuration: plain values that the caller has resolved.
 //!
 //! Invariant: a configuration that passed [`ServerConfig::check`] never exposes the store on an
 //! address that other machines reach without both TLS and a token.
@@ -12,7 +12,7 @@ use turnkeep_types::Limits;
 use crate::auth::Auth;
 use crate::unauthenticated::UNAUTHENTICATED_MAX;
 
-/// Everything that the server is told at start.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     /// Where the binary protocol listens; port 0 takes a free one.
@@ -30,13 +30,13 @@ pub struct ServerConfig {
     pub tls: Option<TlsFiles>,
     /// Refuse types that the registry does not know.
     pub strict_types: bool,
-    /// What is checked before the log.
+    /// The limits of requests.
     pub limits: Limits,
     /// Commands that may wait for the writer; not more than the store was opened with.
     pub queue_commands_max: usize,
-    /// How long the server waits for others.
+    /// How long the server waits for peers.
     pub timeouts: Timeouts,
-    /// Connections on both ports together; none takes what the file limit leaves room for.
+    /// Connections on both ports together; by default as many as the file limit allows.
     pub connections_max: Option<usize>,
     /// Connections of each port that have not shown a token.
     pub unauthenticated_max: usize,
@@ -76,7 +76,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// How long the server waits for others before it gives up on them.
+/// How long the server waits before it gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
     /// Binary: until the first frame is whole.
@@ -141,7 +141,7 @@ pub enum ConfigError {
 }
 
 impl ServerConfig {
-    /// Refuses what must not be served.
+    /// Rejects a configuration that must not be served.
     pub fn check(&self) -> Result<(), ConfigError> {
         for addr in [self.tcp_addr, self.http_addr] {
             if addr.ip().to_canonical().is_loopback() {

@@ -1,19 +1,19 @@
 //! How many connections both ports may hold together.
 //!
-//! The process raises its file limit to the hard one and keeps some files back for the log, so that
-//! a flood of connections is refused in words instead of failing an append.
+//! The process raises its file limit to the hard limit and reserves some files for the log. So a
+//! flood of connections gets refusals and cannot make an append fail.
 
 use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Files that connections leave to the log, the index and the listeners.
+/// Files that are reserved for the log, the index and the listeners.
 const FILES_KEPT_BACK: u64 = 128;
 /// More connections than this are never of use.
 const CONNECTIONS_MAX: u64 = 1 << 20;
 
-/// Room for connections, shared by both ports.
+/// Counts connections against a maximum. Both ports share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
     room: Arc<Semaphore>,
@@ -21,7 +21,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Room for `max` connections.
+    /// Allows `max` connections.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             room: Arc::new(Semaphore::new(max)),
@@ -29,7 +29,7 @@ impl Connections {
         }
     }
 
-    /// Takes one place for as long as the permit lives; none when the server is full.
+    /// A slot for one connection, held until the permit is dropped; none if the server is full.
     pub(crate) fn enter(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.room).try_acquire_owned().ok()
     }
@@ -40,8 +40,7 @@ impl Connections {
     }
 }
 
-/// Raises the process's file limit to the hard one and says how many connections it leaves room
-/// for.
+/// Raises the process's file limit to the hard limit. Returns how many connections it allows.
 pub(crate) fn file_limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

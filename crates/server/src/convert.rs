@@ -1,8 +1,8 @@
-//! Requests become commands here: the one place where what a caller sent is held against the
-//! limits.
+//! Turns requests into commands, and checks them against the limits.
 //!
-//! Both surfaces use these functions, so a limit or a rule cannot differ between them. Verifying a
-//! payload hashes it, so the caller decides on which thread this runs.
+//! Both ports use these functions, so no limit or rule differs between them. An append over HTTP
+//! arrives as JSON; `http::append` builds its command with the checks of this module. Verifying a
+//! payload hashes it, so the caller chooses the thread.
 
 use bytes::Bytes;
 use turnkeep_store::blob::SentBlob;
@@ -13,12 +13,12 @@ use turnkeep_wire::{ErrorCode, message as wire};
 use crate::error::ApiError;
 use crate::nesting::{NESTING_MAX, nesting};
 
-/// What this server lets in.
+/// The rules for requests.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Its limits.
+    /// The limits.
     pub limits: Limits,
-    /// Refuses turns whose type the registry does not know.
+    /// Whether the store rejects turns whose type the registry does not know.
     pub strict_types: bool,
 }
 
@@ -152,7 +152,7 @@ pub fn put_bundle(policy: &Policy, id: String, json: Bytes) -> Result<Command, A
     Ok(Command::PutBundle { id, json })
 }
 
-/// An idempotency key as sent; no bytes mean no key.
+/// Checks an idempotency key. No bytes mean no key.
 pub fn key(policy: &Policy, bytes: Bytes) -> Result<Option<Key>, ApiError> {
     within(
         "idempotency key bytes",
@@ -165,7 +165,7 @@ pub fn key(policy: &Policy, bytes: Bytes) -> Result<Option<Key>, ApiError> {
     Ok(Key::new(bytes))
 }
 
-/// A declared type as sent; an empty id declares none.
+/// Checks a declared type. An empty id declares none.
 pub fn declared_type(policy: &Policy, id: &str, version: u32) -> Result<TypeRef, ApiError> {
     within(
         "type id bytes",
@@ -175,7 +175,8 @@ pub fn declared_type(policy: &Policy, id: &str, version: u32) -> Result<TypeRef,
     Ok(TypeRef::new(id, version))
 }
 
-/// What the keys and labels of the ledger's own contexts begin with.
+/// The prefix of the keys and labels of the ledger's own contexts. A caller who could use it could
+/// make a context that passes for a world's.
 const RESERVED: &str = "turnkeep.ledger";
 
 fn reserved(what: &str) -> ApiError {
@@ -183,7 +184,7 @@ fn reserved(what: &str) -> ApiError {
     ApiError::new(ErrorCode::Forbidden, message)
 }
 
-/// Labels as sent.
+/// Checks labels.
 pub fn labels(policy: &Policy, labels: Labels) -> Result<Labels, ApiError> {
     within("labels", policy.limits.labels_max, labels.len() as u64)?;
     if labels.keys().any(|key| key.starts_with(RESERVED)) {
@@ -198,7 +199,7 @@ pub fn labels(policy: &Policy, labels: Labels) -> Result<Labels, ApiError> {
     Ok(labels)
 }
 
-/// Refuses what is over a limit.
+/// Rejects a value over a limit.
 pub fn within(what: &str, limit: usize, actual: u64) -> Result<(), ApiError> {
     let limit = limit as u64;
     if actual <= limit {

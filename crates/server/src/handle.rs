@@ -1,14 +1,16 @@
-//! The asynchronous face of the store: submit and await; reads go straight through.
+//! The store for asynchronous tasks: a task submits a command and awaits its outcome. Reads go to
+//! the store directly.
 //!
-//! Permits bound what waits for the writer, so the writer's queue never fills and whoever submits
-//! waits without blocking a thread. A permit is given back when the command is answered.
+//! Permits bound the commands that wait for the writer. So the writer's queue never fills, and a
+//! task that submits waits without blocking a thread. A permit is free again when its command is
+//! answered.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use turnkeep_store::{Command, Outcome, Refusal, Store};
 
-/// A submitted command's answer, which comes when the command is durable or refused.
+/// The outcome of a submitted command. It is ready when the command is durable or refused.
 #[derive(Debug)]
 pub struct Answer(oneshot::Receiver<Result<Outcome, Refusal>>);
 
@@ -38,8 +40,8 @@ pub struct StoreHandle {
 }
 
 impl StoreHandle {
-    /// Wraps a store whose queue holds `queue_commands_max`. Takes the store's commit hook, so a
-    /// process makes one handle and clones it.
+    /// Wraps a store whose queue holds `queue_commands_max`. The handle uses the store's only commit
+    /// hook, so a process makes one handle and clones it.
     pub fn new(store: Store, queue_commands_max: usize) -> Self {
         let (sender, position) = watch::channel(store.last_position());
         store.on_commit(move |last| {
@@ -59,7 +61,7 @@ impl StoreHandle {
         &self.store
     }
 
-    /// The last event's position, and word of every later one.
+    /// Watches the position of the newest event.
     pub fn position(&self) -> watch::Receiver<u64> {
         self.position.clone()
     }
@@ -70,7 +72,7 @@ impl StoreHandle {
             .saturating_sub(self.permits.available_permits())
     }
 
-    /// A permit if there is one now.
+    /// A permit, if one is free now.
     pub fn try_permit(&self) -> Option<SubmitPermit> {
         Arc::clone(&self.permits)
             .try_acquire_owned()
@@ -78,18 +80,18 @@ impl StoreHandle {
             .map(SubmitPermit)
     }
 
-    /// A permit as soon as there is one.
+    /// Waits for a permit.
     pub async fn permit(&self) -> Result<SubmitPermit, Refusal> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         permit.map(SubmitPermit).map_err(|_| Refusal::Closed)
     }
 
-    /// Queues a command. It keeps its place in the order of submission.
+    /// Queues a command. The writer keeps the order of submission.
     pub fn submit_with(&self, permit: SubmitPermit, command: Command) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let submitted = self.store.submit(command, move |answer| {
             drop(permit.0);
-            // Nobody waits any more if the connection is gone; the command is done all the same.
+            // The receiver is gone if the connection ended. The command still took effect.
             drop(sender.send(answer));
         });
         if let Err(error) = submitted {

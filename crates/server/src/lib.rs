@@ -1,12 +1,13 @@
 //! The network shell: the binary protocol and the HTTP gateway in front of one store.
 //!
-//! [`serve`] is the composition root. What arrives is held against the limits in `convert`, runs in
-//! the store, and what comes back is encoded for its surface; errors have the same words on both.
-//! Nothing here decides what the store means. Nothing that a peer sends may panic; what a
-//! connection holds is bounded, and so is what all of them hold together (`memory`). Work that
-//! takes long leaves the runtime's thread, so that a peer waits for others only where they share
-//! the log, the disk or the room for large requests, and for that room only so long as
-//! `Timeouts::room` says.
+//! [`serve`] is the composition root. `convert` checks requests against the limits and turns them
+//! into commands. `guarded_store` is the handlers' way to the store and protects the contexts of
+//! worlds. `error` gives every failure its code, the same on both ports.
+//!
+//! Bytes from a peer never panic the server. The memory of one connection is bounded, and so is the
+//! memory of all connections together (`memory`). Long work runs on worker threads, so a connection
+//! waits for others only where they share the log, the disk or the memory budget. It waits for the
+//! memory budget no longer than `Timeouts::memory`.
 
 mod accept;
 pub mod auth;
@@ -16,6 +17,7 @@ pub mod config;
 mod connections;
 pub mod convert;
 pub mod error;
+mod guarded_store;
 pub mod handle;
 pub mod http;
 mod ledger;
@@ -25,13 +27,13 @@ mod metrics;
 mod nesting;
 mod principal;
 mod publish;
-mod raw_reads;
 pub mod run;
 mod shared;
 mod tcp;
 pub mod tls;
 mod tool_rate;
 mod unauthenticated;
+mod workers;
 mod world_caller;
 mod write_rate;
 

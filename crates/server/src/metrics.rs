@@ -1,7 +1,8 @@
 //! Counters for `/metrics`, in the `OpenMetrics` text format.
 //!
-//! What the store counts is read when it is asked for; what the server counts is counted as it
-//! happens. Labels are routes, methods and statuses of the route table, never what a caller wrote.
+//! The store's counters are read at each scrape. The server's own counters are updated as requests
+//! are answered. Labels are routes, methods and statuses, never text of a caller: each new label
+//! takes memory.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who a request is from. Identity comes from the token and from nothing else.
+//! The caller of a request. Only the token decides who that is.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use turnkeep_ledger::ids::TokenId;
 
 use crate::ledger::WorldHandle;
 
-/// Who a request is from.
+/// The caller of a request.
 #[derive(Clone)]
 pub(crate) enum Caller {
     /// The holder of the owner's token, who may use every world.
@@ -21,9 +21,9 @@ pub(crate) enum Caller {
 pub(crate) struct PersonCaller {
     /// The world.
     pub(crate) handle: Arc<WorldHandle>,
-    /// Who, and whether it may write.
+    /// The person, and whether it may write.
     pub(crate) who: Principal,
-    /// By which token.
+    /// The token of the request.
     pub(crate) token: TokenId,
 }
 

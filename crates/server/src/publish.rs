@@ -1,17 +1,19 @@
-//! Publishing a bundle of types, on both ports.
+//! Publishing a bundle of types, for both ports.
 //!
-//! The registry is kept in memory for good, so all bundles together have a limit. Reading a bundle
-//! takes many times its bytes; a large one is read under a permit of the memory budget.
+//! The registry stays in memory, so all bundles together have a limit. Parsing a bundle takes many
+//! times its bytes, so a large one needs a permit of the memory budget.
 
 use bytes::Bytes;
 use turnkeep_store::{Command, Outcome};
 
 use crate::convert::{self, within};
 use crate::error::ApiError;
+use crate::guarded_store::WriteGrant;
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
-/// What reading a bundle takes for each of its bytes, about: many small types cost most.
+/// About how many bytes of memory it takes to parse one byte of a bundle. Many small types cost
+/// most.
 const READ_PER_BYTE: usize = 16;
 
 impl Shared {
@@ -24,7 +26,7 @@ impl Shared {
         } else {
             None
         };
-        let outcome = self.store.run(command).await;
+        let outcome = self.store.run(WriteGrant::NEW_OBJECT, command).await;
         drop(permit);
         match outcome? {
             Outcome::BundlePut { was_new } => Ok(was_new),
@@ -32,10 +34,10 @@ impl Shared {
         }
     }
 
-    /// The command that publishes a bundle, if the registry has room for it.
+    /// The command that publishes a bundle, if the registry stays within its limit.
     pub(crate) fn bundle_command(&self, id: String, json: Bytes) -> Result<Command, ApiError> {
-        let registry = self.store.store().registry();
-        // A bundle that is there already adds nothing, so it is answered however full it is.
+        let registry = self.store.registry();
+        // Publishing a known bundle again adds nothing, so a full registry accepts it.
         if registry.bundle(&id).is_none() {
             let bytes = registry.bundle_bytes() + json.len() as u64;
             within(

@@ -1,8 +1,10 @@
-//! The composition root: binds both listeners, starts every task, and joins them at shutdown.
+//! The composition root: binds both ports, builds what the connections share, and starts the two
+//! accept loops.
 //!
-//! The caller owns the runtime and the store: it opens the store before and closes it after.
-//! Nothing is served before both ports are bound, and [`Running::shutdown`] returns when no task is
-//! left.
+//! The accept loops, the connections and the worlds start their tasks in one tracker.
+//! [`Running::shutdown`] waits until that tracker is empty. The caller owns the runtime and the
+//! store: it opens the store before [`serve`] and closes it after the shutdown. The server answers
+//! nothing before both ports are bound.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use crate::broker::{StoreKeeper, Terminals, TurnKeeper};
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
+use crate::guarded_store::GuardedStore;
 use crate::handle::StoreHandle;
 use crate::http;
 use crate::ledger::Worlds;
@@ -30,15 +33,11 @@ use crate::shared::Shared;
 use crate::tcp;
 use crate::tls::{self, TlsError};
 use crate::tool_rate::ToolRate;
+use crate::workers::Workers;
 use crate::write_rate::WriteRate;
 
 /// Connections that may wait to be accepted, as far as the system allows.
 const BACKLOG_CONNECTIONS_MAX: u32 = 1024;
-
-/// Large requests that are worked on at once: per core, at least and at most.
-const LARGE_WORK_PER_CORE: usize = 2;
-const LARGE_WORK_MIN: usize = 4;
-const LARGE_WORK_MAX: usize = 32;
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -62,41 +61,61 @@ pub enum ServeError {
     },
 }
 
-/// A server at work. Dropping it lets the server run on; [`Running::shutdown`] ends it.
+/// The addresses of the two ports after they were bound.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BoundAddrs {
+    /// The binary protocol's address.
+    pub(crate) tcp: SocketAddr,
+    /// The address of HTTP.
+    pub(crate) http: SocketAddr,
+}
+
+/// A server that runs. Dropping this does not stop it; [`Running::shutdown`] does.
 pub struct Running {
     shared: Arc<Shared>,
 }
 
-/// Starts serving `store` as `config` says, on the caller's runtime.
+/// Starts serving `store` with `config`, on the caller's runtime.
 pub async fn serve(
     config: ServerConfig,
     store: Store,
     clock: Arc<dyn Clock>,
 ) -> Result<Running, ServeError> {
     config.check()?;
-    let tcp_tls = config
-        .tls
-        .as_ref()
-        .map(|files| tls::acceptor(files, false))
-        .transpose()?;
-    let http_tls = config
-        .tls
-        .as_ref()
-        .map(|files| tls::acceptor(files, true))
-        .transpose()?;
-    let (tcp, tcp_addr) = bind(config.tcp_addr)?;
-    let (http, http_addr) = bind(config.http_addr)?;
-    let shared = share(config, store, clock, (tcp_addr, http_addr))?;
-    shared.spawn(tcp::serve_tcp(tcp, tcp_tls, Arc::clone(&shared)));
-    shared.spawn(http::serve_http(http, http_tls, Arc::clone(&shared)));
+    let tls_acceptor = |http| {
+        let files = config.tls.as_ref();
+        files.map(|files| tls::acceptor(files, http)).transpose()
+    };
+    let (tcp_tls, http_tls) = (tls_acceptor(false)?, tls_acceptor(true)?);
+    let tcp = BoundListener::bind(config.tcp_addr)?;
+    let http = BoundListener::bind(config.http_addr)?;
+    let addrs = BoundAddrs {
+        tcp: tcp.addr,
+        http: http.addr,
+    };
+    let shared = build_shared(config, store, clock, addrs)?;
+    shared.spawn(tcp::serve_tcp(tcp.listener, tcp_tls, Arc::clone(&shared)));
+    shared.spawn(http::serve_http(
+        http.listener,
+        http_tls,
+        Arc::clone(&shared),
+    ));
     Ok(Running { shared })
 }
 
-fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let refuse = |source| ServeError::Bind { addr, source };
-    let listener = listen(addr).map_err(refuse)?;
-    let bound = listener.local_addr().map_err(refuse)?;
-    Ok((listener, bound))
+/// A listener and its address, which has a real port where the configured one has port 0.
+struct BoundListener {
+    listener: TcpListener,
+    addr: SocketAddr,
+}
+
+impl BoundListener {
+    fn bind(addr: SocketAddr) -> Result<Self, ServeError> {
+        let bind_error = |source| ServeError::Bind { addr, source };
+        let listener = listen(addr).map_err(bind_error)?;
+        let addr = listener.local_addr().map_err(bind_error)?;
+        Ok(Self { listener, addr })
+    }
 }
 
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
@@ -105,22 +124,28 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()
     }?;
-    // A server that was just stopped leaves connections behind that would keep the address.
+    // Connections of a server that just stopped stay in TIME_WAIT and would block the address.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG_CONNECTIONS_MAX)
 }
 
-/// What the connections of a server share.
-pub(crate) fn share(
+/// Builds what the connections of a server share.
+pub(crate) fn build_shared(
     config: ServerConfig,
     store: Store,
     clock: Arc<dyn Clock>,
-    (tcp_addr, http_addr): (SocketAddr, SocketAddr),
+    addrs: BoundAddrs,
 ) -> Result<Arc<Shared>, ServeError> {
     let store = StoreHandle::new(store, config.queue_commands_max);
-    let room = connections::file_limit();
-    let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
+    // The file limit also bounds a configured maximum: more connections could not be accepted.
+    let files_allow = connections::file_limit();
+    let connections = Connections::new(
+        config
+            .connections_max
+            .unwrap_or(usize::MAX)
+            .min(files_allow),
+    );
     let memory = MemoryBudget::new(config.memory_budget_bytes, config.timeouts.memory);
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
@@ -130,6 +155,7 @@ pub(crate) fn share(
         (tasks.clone(), stopping.clone()),
         &random_seed()?,
     );
+    let workers = Workers::new(tasks.clone());
     let metrics = Metrics::new(
         store.clone(),
         connections.clone(),
@@ -137,6 +163,7 @@ pub(crate) fn share(
         worlds.rehydrations(),
     );
     Ok(Arc::new(Shared {
+        store: GuardedStore::new(store, Arc::clone(&worlds), memory.clone(), workers.clone()),
         worlds,
         tool_rate: ToolRate::default(),
         write_rate: Arc::new(WriteRate::new(&config.limits)),
@@ -144,30 +171,22 @@ pub(crate) fn share(
             limits: config.limits.clone(),
             strict_types: config.strict_types,
         },
-        gate: Gate::new(&config, http_addr.port()),
+        gate: Gate::new(&config, addrs.http.port()),
         metrics,
-        store,
         config,
         connections,
         memory,
-        large_work: Arc::new(Semaphore::new(large_work_slots())),
+        workers,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         terminals: OnceLock::new(),
         tasks,
         stopping,
         abandoned: CancellationToken::new(),
-        tcp_addr,
-        http_addr,
+        addrs,
     }))
 }
 
-/// How many large requests are worked on at once: some may wait for the disk while others compute.
-fn large_work_slots() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (LARGE_WORK_PER_CORE * cores).clamp(LARGE_WORK_MIN, LARGE_WORK_MAX)
-}
-
-/// Random bytes from the system, from which ids and secrets are drawn.
+/// Reads the random bytes from which the server derives ids and secrets.
 fn random_seed() -> Result<[u8; 32], ServeError> {
     let mut seed = [0; 32];
     let filled = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
@@ -181,12 +200,12 @@ fn random_seed() -> Result<[u8; 32], ServeError> {
 impl Running {
     /// Where the binary protocol listens.
     pub fn tcp_addr(&self) -> SocketAddr {
-        self.shared.tcp_addr
+        self.shared.addrs.tcp
     }
 
     /// Where HTTP listens.
     pub fn http_addr(&self) -> SocketAddr {
-        self.shared.http_addr
+        self.shared.addrs.http
     }
 
     /// The address of the status page, with the token that opens it.
@@ -201,7 +220,7 @@ impl Running {
             Auth::Off(_) => String::new(),
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
-        format!("{scheme}://{}/{token}", self.shared.http_addr)
+        format!("{scheme}://{}/{token}", self.shared.addrs.http)
     }
 
     /// The memory that large requests and answers share, for a broker in the same process.
@@ -209,11 +228,11 @@ impl Running {
         self.shared.memory.clone()
     }
 
-    /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones
-    /// stay.
+    /// Lets the owner watch these terminals over HTTP, if HTTP listens on loopback. A second call
+    /// has no effect.
     pub fn show_terminals(&self, terminals: Terminals) {
         if self.shared.terminals.set(terminals).is_err() {
-            tracing::warn!("the terminals of another broker are shown already");
+            tracing::warn!("the server already shows the terminals of another broker");
         }
     }
 
@@ -222,8 +241,8 @@ impl Running {
         Arc::new(StoreKeeper::new(Arc::clone(&self.shared)))
     }
 
-    /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons
-    /// them.
+    /// Stops the server. It accepts nothing more, lets requests under way finish within the grace
+    /// period, and then abandons them.
     pub async fn shutdown(self) {
         let Shared {
             tasks,
@@ -238,10 +257,14 @@ impl Running {
             .await
             .is_err()
         {
-            tracing::warn!(tasks = tasks.len(), "requests under way are abandoned");
+            tracing::warn!(
+                tasks = tasks.len(),
+                "the server abandons requests under way"
+            );
             abandoned.cancel();
             tasks.wait().await;
         }
+        // No task writes to a world any more, so the checkpoints are complete.
         self.shared.worlds.write_checkpoints();
     }
 }

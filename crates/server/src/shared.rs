@@ -1,6 +1,8 @@
-//! What every connection of both surfaces sees: the store, the rules and the counters.
+//! What every connection of both ports uses: the store, the worlds, the limits and the counters.
+//!
+//! The composition root makes one [`Shared`]. Tasks start through it, so that shutdown can wait for
+//! them.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
@@ -14,51 +16,46 @@ use crate::config::ServerConfig;
 use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
-use crate::handle::StoreHandle;
+use crate::guarded_store::GuardedStore;
 use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::run::BoundAddrs;
 use crate::tool_rate::ToolRate;
+use crate::workers::Workers;
 use crate::write_rate::{WriteAllowance, WriteRate};
 
-/// What every connection sees. Made once, by the composition root.
+/// What every connection uses.
 pub(crate) struct Shared {
-    /// The store.
-    pub(crate) store: StoreHandle,
-    /// The worlds.
+    pub(crate) store: GuardedStore,
     pub(crate) worlds: Arc<Worlds>,
-    /// How often persons ask.
+    /// Counts the calls of each person's token.
     pub(crate) tool_rate: ToolRate,
-    /// How much persons write.
+    /// Counts what persons write.
     pub(crate) write_rate: Arc<WriteRate>,
-    /// As the server was told at start.
     pub(crate) config: ServerConfig,
-    /// What is held against requests before they become commands.
+    /// The limits that a request must meet before it becomes a command.
     pub(crate) policy: Policy,
-    /// Who may come in over HTTP.
+    /// Decides which HTTP requests are served.
     pub(crate) gate: Gate,
-    /// Counters.
     pub(crate) metrics: Metrics,
-    /// Room for connections.
+    /// Counts open connections.
     pub(crate) connections: Connections,
-    /// What large requests and answers may hold.
+    /// The memory of large requests and answers.
     pub(crate) memory: MemoryBudget,
-    /// Slots for work on large bytes.
-    pub(crate) large_work: Arc<Semaphore>,
-    /// Places for exports.
+    /// Threads for long work.
+    pub(crate) workers: Workers,
+    /// Permits for exports.
     pub(crate) exports: Arc<Semaphore>,
-    /// The terminals of the broker beside, once there is one.
+    /// The terminals of the broker in this process, if there is one.
     pub(crate) terminals: OnceLock<Terminals>,
-    /// Every task that serves a connection or feeds a response; joined at shutdown.
+    /// Every task that serves a connection or feeds a response. Shutdown waits for them.
     pub(crate) tasks: TaskTracker,
-    /// Cancelled when the server is to stop: finish what is under way, begin nothing.
+    /// Cancelled when the server stops: requests under way may finish, none may begin.
     pub(crate) stopping: CancellationToken,
-    /// Cancelled when the grace is over: end now.
+    /// Cancelled at the end of the grace period: tasks end at once.
     pub(crate) abandoned: CancellationToken,
-    /// Where the binary protocol listens.
-    pub(crate) tcp_addr: SocketAddr,
-    /// Where HTTP listens.
-    pub(crate) http_addr: SocketAddr,
+    pub(crate) addrs: BoundAddrs,
 }
 
 impl Shared {
@@ -70,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Starts a task that is joined at shutdown, and abandoned if it does not end within the grace.
+    /// Starts a task. Shutdown waits for it during the grace period and then abandons it.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let abandoned = self.abandoned.clone();
         self.tasks.spawn(async move {
@@ -81,32 +78,19 @@ impl Shared {
         });
     }
 
-    /// Runs work that takes long on a thread of its own.
+    /// Runs work that takes long on a worker thread.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.tasks
-            .spawn_blocking(work)
-            .await
-            .map_err(ApiError::internal)?
+        self.workers.run_blocking(work).await
     }
 
-    /// The same for work on large bytes, of which only so much runs at once: more threads would not
-    /// be faster, and each takes memory of its own that no budget counts.
+    /// Runs work on large bytes on a worker thread, when a slot is free.
     pub(crate) async fn work_on_large<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let slot = Arc::clone(&self.large_work)
-            .acquire_owned()
-            .await
-            .map_err(ApiError::internal)?;
-        let work = move || {
-            let done = work();
-            drop(slot);
-            done
-        };
-        self.blocking(work).await
+        self.workers.run_large(work).await
     }
 }

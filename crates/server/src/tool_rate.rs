@@ -1,5 +1,4 @@
-//! How often a person's token may ask: so many calls in a minute, counted per token, on every
-//! surface together.
+//! Limits how many calls a person's token may make per minute, over HTTP and MCP together.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +11,10 @@ use crate::write_rate::{WINDOW, retry_later};
 
 /// Calls that one token may make in a window.
 const CALLS_MAX: u32 = 600;
-/// Tokens that are remembered; those whose window is over are forgotten first.
+/// Tokens that are remembered. The server forgets those first whose window has ended.
 const TOKENS_MAX: usize = 10_000;
 
-/// The calls of the present minute.
+/// The calls of each token in its current window.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRate(Mutex<HashMap<TokenId, Window>>);
 
@@ -62,7 +61,7 @@ impl ToolRate {
 
 #[cfg(test)]
 mod tests {
-    use turnkeep_ledger::Code;
+    use turnkeep_wire::ErrorCode;
 
     use super::*;
     use crate::write_rate::RETRY_AFTER_SECONDS;
@@ -76,8 +75,8 @@ mod tests {
         tokio::time::advance(WINDOW / 4).await;
         let refused = rate.admit(TokenId(1)).unwrap_err();
         assert_eq!(
-            (refused.word, &refused.details[RETRY_AFTER_SECONDS]),
-            (Some(Code::TooManyRequests), &45.into())
+            (refused.code, &refused.details[RETRY_AFTER_SECONDS]),
+            (ErrorCode::TooManyRequests, &45.into())
         );
         rate.admit(TokenId(2)).unwrap();
         tokio::time::advance(WINDOW).await;

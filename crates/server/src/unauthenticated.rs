@@ -1,10 +1,10 @@
-//! Connections that have not shown a token yet, of one port.
+//! The connections of one port that have not shown a token yet.
 //!
-//! Anybody who reaches a port can open connections and say nothing. They cost files and memory, so
-//! only
-//! [`UNAUTHENTICATED_MAX`] of them may be open at a time. When another one comes, the one that was heard
-//! least recently is closed, so that a flood of silent connections neither keeps an honest client
-//! out nor ends one that asks without a token, such as a health check. A connection leaves the list when it has shown a token, and when it ends.
+//! Anyone who reaches a port can open connections and send nothing. They cost files and memory, so
+//! only [`UNAUTHENTICATED_MAX`] of them may be open at a time. For each further one the server closes
+//! the connection that it heard least recently. So a flood of silent connections neither keeps an
+//! honest client out nor ends one that sends requests without a token, such as a health check. A
+//! connection leaves the list when it shows a token, and when it ends.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,11 +25,11 @@ pub(crate) struct Unauthenticated {
 #[derive(Debug, Default)]
 struct List {
     last_number: u64,
-    /// By the order in which they came or were last heard of.
+    /// In the order in which they were accepted.
     silent: BTreeMap<u64, CancellationToken>,
 }
 
-/// One connection's place in the list.
+/// A connection in the list.
 #[derive(Debug, Clone)]
 pub(crate) struct Newcomer(Arc<Place>);
 
@@ -49,8 +49,7 @@ impl Unauthenticated {
         }
     }
 
-    /// Takes up a connection. If there are too many, the one that was heard least recently is told
-    /// to go.
+    /// Adds a connection. If there are too many, this evicts the least recently heard one.
     pub(crate) fn enter(&self) -> Newcomer {
         let evicted = CancellationToken::new();
         let mut list = lock(&self.list);
@@ -94,7 +93,7 @@ impl Newcomer {
         self.0.leave();
     }
 
-    /// Waits until the connection has to make place for another one; forever if it need not.
+    /// Waits until the connection is evicted; forever if it never is.
     pub(crate) async fn evicted(&self) {
         self.0.evicted.cancelled().await;
     }

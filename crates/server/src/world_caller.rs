@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use turnkeep_ledger::ids::TokenId;
 use turnkeep_ledger::{Fault, Principal, View};
-use turnkeep_wire::ErrorCode;
+use turnkeep_wire::{ErrorCode, ErrorReason};
 
 use crate::error::ApiError;
 use crate::ledger::WorldHandle;
@@ -87,5 +87,5 @@ impl WorldCaller {
 /// The answer about a world that does not exist, or not for this caller.
 pub(crate) fn no_world(name: &str) -> ApiError {
     let message = format!("there is no world `{name}`");
-    ApiError::new(ErrorCode::NotFound, message).word(turnkeep_ledger::Code::NotFound)
+    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::WorldUnknown)
 }

@@ -1,5 +1,5 @@
-//! How much persons may write: so many requests and so many bytes of text in a minute, for each
-//! token and for each world.
+//! Limits how much persons may write per minute: requests and bytes of text, for each token and for
+//! each world.
 //!
 //! The server counts a request when it begins to carry it out: one that the caller may not make, and
 //! one that was answered before, are never counted. A token pays for every request, a world only for
@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use turnkeep_ledger::Code;
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_types::Limits;
 use turnkeep_wire::ErrorCode;
@@ -223,7 +222,6 @@ pub(crate) fn retry_later(message: &str, wait: Duration) -> ApiError {
         ErrorCode::TooManyRequests,
         format!("{message}: try again in {seconds} seconds"),
     )
-    .word(Code::TooManyRequests)
     .with(RETRY_AFTER_SECONDS, seconds)
 }
 
@@ -257,7 +255,7 @@ mod tests {
             }
             Err(over) => {
                 let refused = ApiError::from(over);
-                assert_eq!(refused.word, Some(Code::TooManyRequests));
+                assert_eq!(refused.code, ErrorCode::TooManyRequests);
                 refused.details[RETRY_AFTER_SECONDS].as_u64()
             }
         }

@@ -18,7 +18,7 @@ mod reader;
 pub mod roundtrip;
 mod text;
 
-pub use error::{ErrorBody, ErrorCode};
+pub use error::{ErrorBody, ErrorCode, ErrorReason};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};
 pub use message::{Request, Response};
 pub use percent::percent_encode;

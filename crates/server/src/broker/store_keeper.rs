@@ -21,6 +21,7 @@ use turnkeep_wire::capture;
 use super::sinks::TurnKeeper;
 use crate::convert;
 use crate::error::ApiError;
+use crate::guarded_store::{WriteGrant, WriteTarget};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
@@ -49,8 +50,12 @@ impl StoreKeeper {
     async fn keep_turn(&self, turn: &FoundTurn) -> Result<Stored, ApiError> {
         self.published.get_or_try_init(|| self.publish()).await?;
         let context = self.find_context(turn).await?;
+        let grant = self
+            .shared
+            .store
+            .grant_write(WriteTarget::Context(context))?;
         let command = self.append_command(context, turn).await?;
-        let Outcome::Appended(appended) = self.shared.store.run(command).await? else {
+        let Outcome::Appended(appended) = self.shared.store.run(grant, command).await? else {
             return Err(ApiError::internal("an append had another outcome"));
         };
         let stored = appended.turns.first();
@@ -78,7 +83,8 @@ impl StoreKeeper {
             key: convert::key(&self.shared.policy, capture::context_key(&turn.session))?,
             ..CreateContext::default()
         };
-        let created = self.shared.store.run(Command::CreateContext(create)).await;
+        let create = Command::CreateContext(create);
+        let created = self.shared.store.run(WriteGrant::NEW_OBJECT, create).await;
         let Outcome::Created(created) = created? else {
             return Err(ApiError::internal("a creation had another outcome"));
         };
@@ -99,12 +105,14 @@ impl StoreKeeper {
     /// Labels a context that has no turn yet. From the first turn on, the labels belong to the
     /// user, who may have changed or removed them.
     async fn label_empty(&self, context: ContextId, turn: &FoundTurn) -> Result<(), ApiError> {
-        if self.shared.store.store().context(context)?.head.is_some() {
+        let store = &self.shared.store;
+        if store.context(context)?.head.is_some() {
             return Ok(());
         }
         let labels = convert::labels(&self.shared.policy, capture::context_labels(turn))?;
         let command = Command::SetLabels { context, labels };
-        self.shared.store.run(command).await?;
+        let grant = store.grant_write(WriteTarget::Context(context))?;
+        store.run(grant, command).await?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Appending one turn: from field names or from bytes.
+//! Appending one turn, given as typed JSON or as bytes in base64.
 
 use std::sync::Arc;
 
@@ -19,10 +19,11 @@ use super::extract::{At, Query, Raw, parse_json, permit_for_values};
 use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
+use crate::guarded_store::WriteTarget;
 use crate::shared::Shared;
 
-/// What a large body takes besides its values, per byte: the text of its strings, and the payload
-/// as it is made, compressed and kept.
+/// How many bytes of memory each byte of a large body takes besides its parsed values: the text of
+/// its strings, and the payload as it is made, compressed and kept.
 const PAYLOAD_PER_BYTE: usize = 3;
 
 /// Standard base64, with or without its padding.
@@ -64,7 +65,8 @@ async fn append_turn(
     context: ContextId,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    shared.refuse_world(context)?;
+    // The check comes before the body is parsed, so a refused request costs nothing more.
+    let grant = shared.store.grant_write(WriteTarget::Context(context))?;
     let payload_bytes = body.len() * PAYLOAD_PER_BYTE;
     let command = match permit_for_values(&shared, &body, payload_bytes).await? {
         None => command(&shared, context, &body)?,
@@ -75,7 +77,7 @@ async fn append_turn(
                 .await?
         }
     };
-    let outcome = shared.store.run(command).await?;
+    let outcome = shared.store.run(grant, command).await?;
     let Outcome::Appended(appended) = outcome else {
         return Err(ApiError::internal("an append had another outcome"));
     };
@@ -137,7 +139,7 @@ fn payload(
                 MissingFields::Refuse
             };
             Ok(projection::encode(
-                &shared.store.store().registry(),
+                &shared.store.registry(),
                 declared,
                 data,
                 missing,

@@ -1,4 +1,4 @@
-//! Blobs by name: their bytes never change, so they may be kept for ever.
+//! Blobs by hash. Their bytes never change, so clients may cache them for ever.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use super::extract::{At, Query, Raw};
 use super::query::{BlobsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
+use crate::guarded_store::{ContentReader, WriteGrant};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
-/// What the bytes of a blob are: nobody said.
+/// The media type of a blob: the store does not know what the bytes mean.
 pub(crate) const BYTES: &str = "application/octet-stream";
 
-/// Blobs that one answer names: enough to say that a beginning is not unique, and of what.
+/// Blobs that one answer lists: enough to show that a prefix is not unique.
 const NAMED_BLOBS_MAX: usize = 16;
 
 /// The blobs whose hashes begin with some digits, at most 16. Looks at all blobs.
@@ -43,7 +44,6 @@ pub(crate) async fn named(
 fn names(shared: &Shared, query: &BlobsQuery) -> json::BlobNames {
     let mut found = shared
         .store
-        .store()
         .blobs_with_prefix(&query.prefix, NAMED_BLOBS_MAX + 1);
     let truncated = found.len() > NAMED_BLOBS_MAX;
     found.truncate(NAMED_BLOBS_MAX);
@@ -66,12 +66,12 @@ pub(crate) async fn get(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let len = length(&shared, hash)?;
+    let len = shared.store.blob_len(hash)?;
     if let Some(response) = content::not_modified(&headers, &etag(hash), IMMUTABLE) {
         return Ok(response);
     }
-    shared.note_blob_read(hash).await?;
-    let bytes = read_of(&shared, hash, len).await?;
+    let content = shared.store.open_blob(hash).await?;
+    let bytes = read_blob(&shared, content, hash, len).await?;
     Ok(Content {
         etag: etag(hash),
         media_type: BYTES,
@@ -93,7 +93,7 @@ pub(crate) async fn head(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let len = length(&shared, hash)?;
+    let len = shared.store.blob_len(hash)?;
     Ok(content::head(&headers, &etag(hash), BYTES, len.into()))
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn put(
 ) -> Result<Response, ApiError> {
     let len = u32::try_from(bytes.len()).map_err(ApiError::internal)?;
     let command = verify(&shared, message::PutBlob { hash, bytes }).await?;
-    let outcome = shared.store.run(command).await?;
+    let outcome = shared.store.run(WriteGrant::NEW_OBJECT, command).await?;
     let Outcome::BlobPut { was_new } = outcome else {
         return Err(ApiError::internal("a put had another outcome"));
     };
@@ -142,44 +142,44 @@ async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, 
         .await
 }
 
-/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their
+/// Reads a blob of `len` bytes. A large one is read on another thread, and its bytes keep their
 /// permit until they have been sent.
-async fn read_of(shared: &Arc<Shared>, hash: BlobHash, len: u32) -> Result<Bytes, ApiError> {
+async fn read_blob(
+    shared: &Shared,
+    content: ContentReader,
+    hash: BlobHash,
+    len: u32,
+) -> Result<Bytes, ApiError> {
     if (len as usize) < LARGE_FROM_BYTES {
-        return read(shared, hash);
+        return uncompressed(&content, hash);
     }
     let permit = shared.memory.acquire(len as usize).await?;
-    let reader = Arc::clone(shared);
-    Ok(permit.hold(shared.work_on_large(move || read(&reader, hash)).await?))
+    let read = move || uncompressed(&content, hash);
+    Ok(permit.hold(shared.work_on_large(read).await?))
 }
 
-fn length(shared: &Shared, hash: BlobHash) -> Result<u32, ApiError> {
-    Ok(shared.store.store().blob_len(hash)?)
-}
-
-/// The entity tag of a blob: its name.
+/// The entity tag of a blob: its hash.
 pub(crate) fn etag(hash: BlobHash) -> String {
     format!("\"{hash}\"")
 }
 
-/// A blob's uncompressed bytes, for a thread that may not wait: many of them are refused where
-/// there is no memory for them now.
-pub(crate) fn read_now(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
-    match shared
-        .store
-        .store()
-        .has_blob(hash)
-        .map_or(0, |len| len as usize)
-    {
-        len if len >= LARGE_FROM_BYTES => {
-            Ok(shared.memory.acquire_now(len)?.hold(read(shared, hash)?))
-        }
-        _ => read(shared, hash),
+/// Reads a blob's uncompressed bytes on a thread that may not wait. A large blob is refused if
+/// there is no memory for it now.
+pub(crate) fn read_blob_now(
+    shared: &Shared,
+    content: &ContentReader,
+    hash: BlobHash,
+) -> Result<Bytes, ApiError> {
+    let len = shared.store.blob_len(hash)? as usize;
+    if len < LARGE_FROM_BYTES {
+        return uncompressed(content, hash);
     }
+    let permit = shared.memory.acquire_now(len)?;
+    Ok(permit.hold(uncompressed(content, hash)?))
 }
 
-/// A blob's uncompressed bytes, without a copy where they are kept as they are. The caller holds a
-/// permit for many of them.
-pub(crate) fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
-    Ok(shared.store.store().blob(hash)?.into_raw_bytes()?)
+/// A blob's uncompressed bytes. A blob that is stored uncompressed is not copied. The caller holds a
+/// permit for a large blob.
+pub(crate) fn uncompressed(content: &ContentReader, hash: BlobHash) -> Result<Bytes, ApiError> {
+    Ok(content.blob(hash)?.into_raw_bytes()?)
 }

@@ -1,5 +1,5 @@
-//! Bodies: requests read within bounds of size and patience, responses streamed from a bounded
-//! channel.
+//! Bodies. A request's body is read within limits of size and time. A response's body may be
+//! streamed from a bounded channel.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,7 +17,7 @@ use crate::convert;
 use crate::error::ApiError;
 use crate::memory::{ArrivingBytes, LARGE_FROM_BYTES, MemoryBudget};
 
-/// How patient and how generous to be with a request's body.
+/// The limits of a request's body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyBounds {
     /// Bytes.
@@ -28,9 +28,9 @@ pub(crate) struct BodyBounds {
     pub(crate) whole: Duration,
 }
 
-/// Reads a body whole. A large one takes a memory permit as it arrives and keeps it as long as its
-/// bytes live. One that announces too much is refused before any of it is asked for, and none is
-/// read on once it is refused.
+/// Reads a whole body. A large one takes a memory permit as it arrives, and its bytes keep the permit
+/// as long as they live. A body that declares too many bytes is refused before any of it is read. The
+/// server reads no more of a body that it has refused.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -56,12 +56,12 @@ pub(crate) async fn read(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// A body on its way.
+/// A body that is arriving.
 struct Arriving {
     body: Body,
     bounds: BodyBounds,
     bytes: BytesMut,
-    /// The bytes, once they are many.
+    /// The bytes, once the body is large.
     large: Option<ArrivingBytes>,
 }
 
@@ -94,8 +94,8 @@ impl Arriving {
         convert::within("body bytes", self.bounds.bytes_max, len)
     }
 
-    /// Appends to the large bytes, when there is a permit for it. What came before moves there
-    /// first.
+    /// Waits for a permit and appends to the large bytes. The small bytes that came before move
+    /// there first.
     async fn append_large(
         &mut self,
         declared: Option<u64>,
@@ -139,18 +139,19 @@ async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, A
             Ok(Some(Err(_))) => return Err(ApiError::bad_request("the body was cut short")),
             Ok(Some(Ok(frame))) => frame,
         };
+        // Trailers carry nothing that a route uses.
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
     }
 }
 
-/// A response's body that somebody else writes; it ends when the sender is dropped.
+/// A response's body that another task writes. It ends when the sender is dropped.
 #[derive(Debug)]
 pub(crate) struct ChannelBody(mpsc::Receiver<std::io::Result<Bytes>>);
 
 impl ChannelBody {
-    /// A body and its writing end, which waits when `chunks` are not yet taken.
+    /// A body and its sender, which waits while `chunks` are unread.
     pub(crate) fn new(chunks: usize) -> (mpsc::Sender<std::io::Result<Bytes>>, Self) {
         let (sender, receiver) = mpsc::channel(chunks);
         (sender, Self(receiver))

@@ -1,7 +1,7 @@
-//! Bytes with a name that never changes: entity tags, conditional requests and single ranges.
+//! Responses with an entity tag: conditional requests and single ranges.
 //!
-//! Several ranges in one request are answered with the whole, as a server may. A range that cannot
-//! be understood is no range.
+//! A request for several ranges gets all bytes, which HTTP allows. A malformed range is ignored, as
+//! HTTP requires.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -15,27 +15,26 @@ use turnkeep_wire::ErrorCode;
 
 use crate::error::ApiError;
 
-/// For what can never change under its name.
+/// For bytes that never change under their name.
 pub(crate) const IMMUTABLE: &str = "private, max-age=31536000, immutable";
-/// For what may change: ask again, and be told that it did not.
+/// For bytes that may change: the client asks each time whether they did.
 pub(crate) const REVALIDATE: &str = "private, no-cache";
 
-/// What is to be sent, before conditions and ranges.
+/// The bytes to send, before conditions and ranges.
 #[derive(Debug)]
 pub(crate) struct Content {
     /// The entity tag, quoted.
     pub(crate) etag: String,
     /// The media type.
     pub(crate) media_type: &'static str,
-    /// How long it may be kept.
+    /// The value of Cache-Control.
     pub(crate) cache: &'static str,
-    /// The whole of it.
+    /// All bytes.
     pub(crate) bytes: Bytes,
 }
 
 impl Content {
-    /// The response to a GET with these headers: the whole, a part, or the news that nothing
-    /// changed.
+    /// The response to a GET with these headers: all bytes, a range, or 304.
     pub(crate) fn respond(self, request: &HeaderMap) -> Response {
         if let Some(response) = not_modified(request, &self.etag, self.cache) {
             return response;
@@ -53,7 +52,7 @@ impl Content {
         response
     }
 
-    /// The response to a GET for what has no parts: the whole, or the news that nothing changed.
+    /// The response to a GET that supports no ranges: all bytes, or 304.
     pub(crate) fn respond_whole(self, request: &HeaderMap) -> Response {
         if let Some(response) = not_modified(request, &self.etag, self.cache) {
             return response;
@@ -80,7 +79,7 @@ pub(crate) fn head(
     response
 }
 
-/// The 304, if the request says that it holds this entity already.
+/// The 304, if the request names this entity tag.
 pub(crate) fn not_modified(
     request: &HeaderMap,
     etag: &str,
@@ -174,6 +173,7 @@ fn range(header: Option<&str>, len: u64) -> Range {
         return Range::Whole;
     };
     let bounds = match (number(first), number(last)) {
+        // HTTP calls this range invalid, not unsatisfiable, so it is ignored.
         (Some(start), Some(last)) if last < start => return Range::Whole,
         (Some(start), Some(last)) => (start, last.saturating_add(1).min(len)),
         (Some(start), None) if last.is_empty() => (start, len),
@@ -186,7 +186,7 @@ fn range(header: Option<&str>, len: u64) -> Range {
     }
 }
 
-/// A whole number; one that is too large to hold is larger than anything we hold.
+/// A whole number. One beyond `u64` counts as the largest: no blob is that long.
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))

@@ -14,16 +14,17 @@ use super::extract::{At, Query, Small, parse_json};
 use super::query::{ContextQuery, ContextsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
+use crate::guarded_store::{WriteGrant, WriteTarget};
 use crate::shared::Shared;
 
 /// Contexts that one page may hold.
 const PAGE_CONTEXTS_MAX: usize = 1000;
-/// Contexts that one request may look at before it answers with what it found so far.
+/// Contexts that one request may examine before it answers with what it has found.
 const SCAN_CONTEXTS_MAX: usize = 100_000;
-/// A page is cut behind the context with which its labels reach this.
+/// A page ends with the context whose labels bring it to this size.
 const PAGE_LABEL_BYTES_MAX: usize = 512 << 10;
 
-/// Says that the answer is the first request's.
+/// The header of an answer that repeats the first request's answer.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Creates a context, empty or from a base turn.
@@ -63,7 +64,7 @@ pub(crate) async fn fork(
     create_context(&shared, request.into()).await
 }
 
-/// An empty body asks for an empty context.
+/// Reads the request. An empty body creates an empty context.
 fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContextBody, ApiError> {
     if body.is_empty() {
         Ok(json::CreateContextBody::default())
@@ -83,7 +84,9 @@ async fn create_context(
         key: convert::key(policy, request.idempotency_key.unwrap_or_default().into())?,
         labels: labels.clone(),
     };
-    let Outcome::Created(created) = shared.store.run(Command::CreateContext(create)).await? else {
+    let command = Command::CreateContext(create);
+    let outcome = shared.store.run(WriteGrant::NEW_OBJECT, command).await?;
+    let Outcome::Created(created) = outcome else {
         return Err(ApiError::internal("a creation had another outcome"));
     };
     let context = json::Context {
@@ -120,7 +123,7 @@ pub(crate) async fn show(
     At(id): At<ContextId>,
     Query(ContextQuery): Query<ContextQuery>,
 ) -> Result<Json<json::Context>, ApiError> {
-    Ok(Json(shape(shared.store.store().context(id)?)))
+    Ok(Json(shape(shared.store.context(id)?)))
 }
 
 /// Replaces a context's labels.
@@ -133,17 +136,15 @@ pub(crate) async fn patch(
     Query(NoQuery): Query<NoQuery>,
     Small(body): Small,
 ) -> Result<Json<json::Context>, ApiError> {
-    shared.refuse_world(id)?;
+    let grant = shared.store.grant_write(WriteTarget::Context(id))?;
     let patch: json::PatchContext = parse_json(&body, &shared.policy.limits)?;
     let labels = convert::labels(&shared.policy, patch.labels)?;
-    shared
-        .store
-        .run(Command::SetLabels {
-            context: id,
-            labels,
-        })
-        .await?;
-    Ok(Json(shape(shared.store.store().context(id)?)))
+    let command = Command::SetLabels {
+        context: id,
+        labels,
+    };
+    shared.store.run(grant, command).await?;
+    Ok(Json(shape(shared.store.context(id)?)))
 }
 
 /// Lists contexts, newest created first. A page may be short although more follow: go on until
@@ -170,6 +171,7 @@ pub(crate) async fn read_page(
     shared: &Arc<Shared>,
     query: ContextsQuery,
 ) -> Result<json::ContextPage, ApiError> {
+    // Without a filter every context that is examined is listed, so the page is short work.
     if query.labels.is_empty() && query.worlds {
         return Ok(page(shared, &query));
     }
@@ -182,7 +184,7 @@ pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage 
     let limit = query.limit.min(PAGE_CONTEXTS_MAX);
     let (mut contexts, mut label_bytes) = (Vec::new(), 0);
     let mut last = query.before;
-    for (looked_at, context) in shared.store.store().contexts(query.before).enumerate() {
+    for (looked_at, context) in shared.store.contexts(query.before).enumerate() {
         let is_full = contexts.len() == limit || label_bytes >= PAGE_LABEL_BYTES_MAX;
         if is_full || looked_at == SCAN_CONTEXTS_MAX {
             let next_cursor = last.map(|id| id.to_string());
@@ -192,7 +194,7 @@ pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage 
             };
         }
         last = Some(context.id);
-        let is_listed = query.worlds || !shared.worlds.owns_context(context.id);
+        let is_listed = query.worlds || !shared.store.is_owned_by_world(context.id);
         if is_listed && has_labels(&context.labels, &query.labels) {
             label_bytes += context
                 .labels

@@ -1,7 +1,8 @@
-//! The feed as server-sent events: replay from a position, then follow.
+//! The event feed as server-sent events: the server replays from a position and then follows.
 //!
-//! The feed of all contexts also carries notices: something changed that is not the store's, look
-//! again. They have no number and are never replayed; who was away looks again anyway.
+//! The feed of all contexts also carries notices about worlds. A notice tells the client to read a
+//! world again. Notices have no id and are never replayed, because a client that was away reads
+//! everything again.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use turnkeep_ledger::ids::Name;
-use turnkeep_store::{Event, EventKind, Store};
+use turnkeep_store::{Event, EventKind};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::{ErrorCode, json};
 
@@ -17,12 +18,13 @@ use super::extract::{At, Query};
 use super::query::{EventsQuery, parse_position};
 use super::sse::{self, Sender};
 use crate::error::ApiError;
+use crate::guarded_store::ContentReader;
 use crate::ledger::WorldChanges;
 use crate::shared::Shared;
 
 /// A chunk is sent when it is this long.
 const CHUNK_BYTES: usize = 16 << 10;
-/// Events that are looked at before other tasks get a turn.
+/// Events that the feed examines before it lets other tasks run.
 const SCAN_EVENTS_MAX: usize = 1024;
 
 /// All events of the store.
@@ -38,8 +40,8 @@ pub(crate) async fn all(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    shared.note_subscription(None).await?;
-    stream(&shared, None, query, &headers)
+    let content = shared.store.open_feed(None).await?;
+    stream(&shared, content, None, start_position(query, &headers)?)
 }
 
 /// The events of one context: what happened to it and was appended to it, not what it inherited.
@@ -57,19 +59,20 @@ pub(crate) async fn of_context(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    shared.store.store().context(context)?;
-    shared.note_subscription(Some(context)).await?;
-    stream(&shared, Some(context), query, &headers)
+    shared.store.context(context)?;
+    let content = shared.store.open_feed(Some(context)).await?;
+    let after = start_position(query, &headers)?;
+    stream(&shared, content, Some(context), after)
 }
 
 fn stream(
     shared: &Arc<Shared>,
+    content: ContentReader,
     context: Option<ContextId>,
-    query: EventsQuery,
-    headers: &HeaderMap,
+    after: Option<u64>,
 ) -> Result<Response, ApiError> {
-    let last = shared.store.store().last_position();
-    let after = start(query, headers)?.unwrap_or(last);
+    let last = content.last_position();
+    let after = after.unwrap_or(last);
     if after > last {
         let message = format!("position {after} is beyond the end of the feed, which is {last}");
         return Err(
@@ -80,6 +83,7 @@ fn stream(
     let feed = |sender| {
         Feed {
             shared: Arc::clone(shared),
+            content,
             context,
             position: after,
             news,
@@ -90,9 +94,9 @@ fn stream(
     Ok(sse::respond(shared, feed))
 }
 
-/// Where to start. A browser that reconnects asks for the same address again and adds what it saw
-/// last.
-fn start(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+/// The position to start after. A browser that reconnects requests the same address and adds the
+/// id that it saw last, so that id wins.
+fn start_position(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(seen) = sse::last_event_id(headers) else {
         return Ok(query.after);
     };
@@ -104,10 +108,11 @@ fn start(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiErro
 
 struct Feed {
     shared: Arc<Shared>,
+    content: ContentReader,
     context: Option<ContextId>,
-    /// The last event that was looked at.
+    /// The last event that the feed examined.
     position: u64,
-    /// Word of worlds, for the feed of all.
+    /// Changes of worlds, for the feed of all contexts.
     news: Option<WorldChanges>,
     sender: Sender,
 }
@@ -115,7 +120,7 @@ struct Feed {
 impl Feed {
     /// Sends events until the reader is gone.
     async fn follow(mut self) {
-        let mut positions = self.shared.store.position();
+        let mut positions = self.shared.store.watch_position();
         let period = self.shared.config.timeouts.sse_ping;
         let mut chunk = String::from(sse::OPEN);
         loop {
@@ -143,7 +148,7 @@ impl Feed {
         }
     }
 
-    /// Adds word of a world, or, where some was missed, of all.
+    /// Adds a notice about a world. `None` means that changes were missed, so all worlds get one.
     fn push_worlds(&self, chunk: &mut String, world: Option<&Name>) {
         match world {
             Some(world) => push_world(chunk, world),
@@ -156,24 +161,24 @@ impl Feed {
         }
     }
 
-    /// Adds events to a chunk; says whether there are no more for now.
+    /// Adds events to a chunk. Returns whether there are no more for now.
     fn fill(&mut self, chunk: &mut String) -> bool {
-        let store = self.shared.store.store();
+        let content = &self.content;
         for _ in 0..SCAN_EVENTS_MAX {
             if chunk.len() >= CHUNK_BYTES {
                 return false;
             }
-            let Some(event) = store.event(self.position + 1) else {
+            let Some(event) = content.event(self.position + 1) else {
                 return true;
             };
             self.position = event.position;
-            push_event(chunk, store, &event, self.context);
+            push_event(chunk, content, &event, self.context);
         }
         false
     }
 }
 
-/// The next word of a world; never, where nobody listens.
+/// Waits for the next change of a world; forever if the feed does not follow worlds.
 async fn next_of(news: Option<&mut WorldChanges>) -> Option<Name> {
     match news {
         Some(news) => news.next().await,
@@ -190,9 +195,9 @@ fn push_world(out: &mut String, world: &Name) {
     }
 }
 
-/// Adds an event if it is of the context. Of a turn that was lost to damage nobody knows the
-/// context, so every reader is told of the loss.
-fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<ContextId>) {
+/// Adds an event if it belongs to the context. The context of a turn that was lost to damage is
+/// unknown, so every reader gets that event.
+fn push_event(out: &mut String, store: &ContentReader, event: &Event, context: Option<ContextId>) {
     let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
     let (kind, data) = match &event.kind {
         EventKind::TurnAppended(id) if store.turn(*id).is_err() => ("turn.lost", turn_lost(*id)),
@@ -212,7 +217,11 @@ fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<Co
     }
 }
 
-fn turn_appended(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
+fn turn_appended(
+    store: &ContentReader,
+    id: TurnId,
+    wanted: impl Fn(ContextId) -> bool,
+) -> Option<String> {
     let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
     let event = json::TurnAppended {
         context_id: turn.context.into(),
@@ -236,7 +245,7 @@ fn turn_lost(id: TurnId) -> Option<String> {
     serde_json::to_string(&json::TurnLost { turn_id: id.into() }).ok()
 }
 
-fn is_creation_lost(store: &Store, id: ContextId) -> bool {
+fn is_creation_lost(store: &ContentReader, id: ContextId) -> bool {
     store.context(id).is_ok_and(|context| context.creation_lost)
 }
 
@@ -247,7 +256,7 @@ fn context_lost(id: ContextId) -> Option<String> {
     .ok()
 }
 
-fn context_created(store: &Store, id: ContextId) -> Option<String> {
+fn context_created(store: &ContentReader, id: ContextId) -> Option<String> {
     let created_at = json::Time(store.context(id).ok()?.created_at);
     serde_json::to_string(&json::ContextCreated {
         context_id: id.into(),
@@ -256,7 +265,11 @@ fn context_created(store: &Store, id: ContextId) -> Option<String> {
     .ok()
 }
 
-fn fs_attached(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
+fn fs_attached(
+    store: &ContentReader,
+    id: TurnId,
+    wanted: impl Fn(ContextId) -> bool,
+) -> Option<String> {
     let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
     let fs_root_hash = json::Hash(turn.fs_root?);
     serde_json::to_string(&json::FsAttached {

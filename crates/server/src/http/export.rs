@@ -1,7 +1,7 @@
-//! The whole log as one portable file, while the server goes on.
+//! Export of the whole log as one portable file, while the server keeps serving.
 //!
-//! A thread of its own reads the log and waits at a short channel for the network. An export that
-//! fails on the way ends without its end mark and its connection is cut, so a reader cannot take a
+//! A worker thread reads the log and waits for the network at a short channel. If an export fails,
+//! it ends without its end mark and the server closes the connection, so a reader cannot mistake a
 //! part for the whole.
 
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::sync::mpsc::Sender;
-use turnkeep_store::archive;
 use turnkeep_wire::ErrorCode;
 
 use super::body::ChannelBody;
 use super::extract::Query;
 use super::query::NoQuery;
 use crate::error::ApiError;
+use crate::guarded_store::ContentReader;
 use crate::shared::Shared;
 
 /// Chunks that may wait for the network.
@@ -27,7 +27,7 @@ const CHUNKS_MAX: usize = 4;
 /// A chunk is sent when it is this long.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Exports at once; each of them keeps a thread.
+/// Exports that run at once. Each of them occupies a thread.
 pub(crate) const EXPORTS_MAX: usize = 4;
 
 /// Everything that the store holds, as one stream.
@@ -40,12 +40,11 @@ pub(crate) async fn export(
     let place = Arc::clone(&shared.exports)
         .try_acquire_owned()
         .map_err(|_| too_many())?;
-    shared.note_raw_read_of_all("export").await?;
+    let content = shared.store.open_everything("export").await?;
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
-    let reader = Arc::clone(&shared);
     shared.tasks.spawn_blocking(move || {
         produce(
-            &reader,
+            &content,
             ChunkWriter {
                 sender,
                 chunk: Vec::new(),
@@ -69,16 +68,16 @@ fn too_many() -> ApiError {
     ApiError::new(ErrorCode::TooManyRequests, message)
 }
 
-fn produce(shared: &Shared, mut out: ChunkWriter) {
-    let written = archive::export(shared.store.store(), &mut out, |_, _| ());
+fn produce(content: &ContentReader, mut out: ChunkWriter) {
+    let written = content.export(&mut out);
     if let Err(error) = written.and_then(|()| out.flush()) {
         tracing::warn!(%error, "an export ended early");
-        // The reader is gone, or hears by this that the file is not whole.
+        // The error ends the body early, so a reader that is still there sees an incomplete file.
         drop(out.sender.blocking_send(Err(error)));
     }
 }
 
-/// Collects what is written into chunks and hands them to the network, waiting for it.
+/// Collects written bytes into chunks and waits for the network to take them.
 struct ChunkWriter {
     sender: Sender<io::Result<Bytes>>,
     chunk: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What handlers take: path segments, queries and bodies, refused in the one error form.
+//! Extractors: path segments, queries and bodies. Each rejects bad input with an [`ApiError`].
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct At<T>(pub(crate) T);
 
 /// A value that a path segment can name.
 pub(crate) trait Segment: Sized {
-    /// The value, or why there is none.
+    /// Parses the segment.
     fn parse(text: &str) -> Result<Self, ApiError>;
 }
 
@@ -55,7 +55,7 @@ impl Segment for String {
     }
 }
 
-/// Nothing is ever called 0, so that is a name of nothing and not a mistake in writing.
+/// Parses an id. No object has the id 0, so 0 is not found rather than malformed.
 pub(crate) fn parse_id<T: FromStr<Err: std::fmt::Display>>(
     text: &str,
     what: &str,
@@ -100,7 +100,7 @@ impl FromRequestParts<Arc<Shared>> for AtType {
     }
 }
 
-/// Refuses a path with a `%` that escapes nothing.
+/// Rejects a path with a `%` that is not followed by two hex digits.
 pub(crate) fn check_escapes(parts: &Parts) -> Result<(), ApiError> {
     let path = parts.uri.path();
     if path.contains('%') && percent_decode(path, false).is_none() {
@@ -145,7 +145,7 @@ impl FromRequest<Arc<Shared>> for Raw {
 #[derive(Debug)]
 pub(crate) struct Small(pub(crate) Bytes);
 
-/// What a small body may have.
+/// The longest small body.
 const SMALL_BYTES_MAX: usize = 256 << 10;
 
 impl FromRequest<Arc<Shared>> for Small {
@@ -175,9 +175,9 @@ pub(crate) async fn body_within(
     body::read(&parts.headers, body, bounds, &shared.memory).await
 }
 
-/// Waits for memory for what a body of JSON becomes: its values, and `more_bytes` that are made of
-/// them. None if that is little. Short values take far more memory than text, so their number
-/// counts, not the length of the body.
+/// Waits for memory for the parsed values of a JSON body and for `more_bytes` that are made of them.
+/// Returns none if both are small. Short values take far more memory than their text, so the number
+/// of values counts, not the length of the body.
 pub(crate) async fn permit_for_values(
     shared: &Shared,
     body: &[u8],
@@ -199,7 +199,7 @@ pub(crate) async fn permit_for_values(
     permit.await.map(Some)
 }
 
-/// Refuses a body that would have to be unpacked first.
+/// Rejects a compressed body: it could unpack to far more than the limit.
 fn check_coding(parts: &Parts) -> Result<(), ApiError> {
     match parts
         .headers
@@ -214,11 +214,11 @@ fn check_coding(parts: &Parts) -> Result<(), ApiError> {
     }
 }
 
-/// How deep the JSON reader goes by itself.
+/// The depth at which the JSON parser stops by itself.
 const UNCHECKED_NESTING: usize = 127;
 
-/// Reads a request's JSON, whose values may nest as deep as `limits` say; the request itself is one
-/// level more.
+/// Parses a request's JSON. Its values may nest as deep as `limits` allow; the request's object is
+/// one level more.
 pub(crate) fn parse_json<T: DeserializeOwned>(
     bytes: &[u8],
     limits: &Limits,
@@ -227,6 +227,8 @@ pub(crate) fn parse_json<T: DeserializeOwned>(
         return Err(ApiError::bad_request("the body is not a JSON object"));
     }
     let limit = limits.nesting_max.min(NESTING_MAX) + 1;
+    // A limit below the parser's own is checked first. A higher one is checked only when the parser
+    // stops, because the check scans all bytes.
     if limit < UNCHECKED_NESTING {
         check_nesting(bytes, limit)?;
     }

@@ -1,11 +1,11 @@
-//! The filesystem of a turn, by path: directories as listings, files as bytes, links as they are.
+//! The filesystem of a turn, by path: a directory as a listing, a file as bytes, a link as its target.
 //!
 //! A turn without a root of its own shows that of its nearest ancestor, and the answer names that
 //! ancestor (`inherited_from`, or the header `Inherited-From` beside bytes). Such an answer may
 //! change when a root is attached nearer, so only an answer from the turn's own root is immutable.
 //!
-//! A tree is what its writer says, so a walk is bounded by the path and reads one directory per
-//! segment. Links are never followed.
+//! A writer may send any tree, also one with cycles. The path therefore bounds the walk: it reads one
+//! directory per segment and never follows a link.
 
 use std::sync::Arc;
 
@@ -17,23 +17,25 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use turnkeep_store::FsRoot;
-use turnkeep_types::{BlobHash, TurnId};
-use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, TreeError, decode_tree, find_entry};
+use turnkeep_types::TurnId;
+use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, decode_tree, find_entry};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::blobs::{self, BYTES};
 use super::content::{Content, IMMUTABLE, REVALIDATE};
 use super::extract::{Query, parse_id};
 use super::query::{FsFormat, FsPathQuery, FsRootQuery, percent_decode};
-use crate::error::ApiError;
+use crate::error::{ApiError, bad_tree};
+use crate::guarded_store::ContentReader;
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::shared::Shared;
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 256;
 
-/// What listing a byte of a directory's tree takes, about: the entry as it is read and as it is
-/// shown, and its JSON as it grows. Control characters of a name become six characters each.
+/// About how many bytes of memory it takes to list one byte of a directory's tree: the entry as it
+/// is read and as it is shown, and its JSON as it grows. A control character of a name becomes six
+/// characters.
 const LISTING_PER_BYTE: usize = 16;
 
 /// Names the ancestor whose filesystem the bytes are from.
@@ -105,7 +107,7 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
         .await?;
     // The audit line comes before the content is read: both need memory, and a request that held
     // the content while it waited for more would wait for itself.
-    shared.note_blob_read(entry.hash).await?;
+    let content = shared.store.open_blob(entry.hash).await?;
     let permit = permit_for_listing(&shared, &entry).await?;
     let is_large = permit.is_some();
     let reader = Arc::clone(&shared);
@@ -116,8 +118,8 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
             entry: &entry,
         };
         match permit {
-            Some(permit) => found.large_directory(&reader, permit),
-            None => found.respond(&reader, &wanted),
+            Some(permit) => found.list_large_directory(&content, permit),
+            None => found.respond(&reader, &content, &wanted),
         }
     };
     if is_large {
@@ -127,20 +129,24 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
     }
 }
 
-/// Waits for memory to list a directory with much in it; none for anything else.
+/// Waits for memory to list a large directory. Everything else needs no permit here.
 async fn permit_for_listing(
     shared: &Shared,
     entry: &TreeEntry,
 ) -> Result<Option<MemoryPermit>, ApiError> {
-    let tree = shared.store.store().has_blob(entry.hash);
-    let bytes = LISTING_PER_BYTE * tree.map_or(0, |len| len as usize);
-    if entry.kind != TreeEntryKind::Directory || bytes < LARGE_FROM_BYTES {
+    if entry.kind != TreeEntryKind::Directory {
+        return Ok(None);
+    }
+    // A directory whose blob is missing needs no memory. Reading it reports the error.
+    let tree_bytes = shared.store.blob_len(entry.hash).unwrap_or(0);
+    let bytes = LISTING_PER_BYTE * tree_bytes as usize;
+    if bytes < LARGE_FROM_BYTES {
         return Ok(None);
     }
     shared.memory.acquire(bytes).await.map(Some)
 }
 
-/// How the caller wants what is at the path.
+/// The form in which the caller wants the object at the path.
 struct Wanted {
     format: FsFormat,
     headers: HeaderMap,
@@ -202,7 +208,7 @@ impl Place {
     }
 
     fn root(&self, shared: &Shared) -> Result<FsRoot, ApiError> {
-        shared.store.store().fs_root(self.turn)?.ok_or_else(|| {
+        shared.store.fs_root(self.turn)?.ok_or_else(|| {
             let message = format!(
                 "neither turn {} nor a turn before it has a filesystem",
                 self.turn
@@ -211,7 +217,7 @@ impl Place {
         })
     }
 
-    /// The entry at the path; the root directory has one of its own making.
+    /// Finds the entry at the path. The root directory has none, so this makes one up.
     fn find(&self, shared: &Shared, root: FsRoot) -> Result<TreeEntry, ApiError> {
         let kind = TreeEntryKind::Directory;
         let mut at = TreeEntry {
@@ -221,11 +227,12 @@ impl Place {
             size: 0,
             hash: root.hash,
         };
+        let directories = shared.store.open_directories();
         for segment in &self.segments {
             if at.kind != TreeEntryKind::Directory {
                 return Err(self.not_found());
             }
-            let tree = blobs::read_now(shared, at.hash)?;
+            let tree = blobs::read_blob_now(shared, &directories, at.hash)?;
             let found = find_entry(&tree, segment).map_err(|error| bad_tree(&error, at.hash))?;
             at = found.ok_or_else(|| self.not_found())?;
         }
@@ -257,13 +264,18 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The turn that has the root, if it is not the one that was asked for.
+    /// The ancestor that has the root, if the requested turn has none.
     fn inherited_from(&self) -> Option<TurnId> {
         Some(self.root.turn).filter(|turn| *turn != self.place.turn)
     }
 
-    fn respond(&self, shared: &Shared, wanted: &Wanted) -> Result<Response, ApiError> {
-        let bytes = blobs::read_now(shared, self.entry.hash)?;
+    fn respond(
+        &self,
+        shared: &Shared,
+        content: &ContentReader,
+        wanted: &Wanted,
+    ) -> Result<Response, ApiError> {
+        let bytes = blobs::read_blob_now(shared, content, self.entry.hash)?;
         Ok(match self.entry.kind {
             TreeEntryKind::File if wanted.format == FsFormat::Json => {
                 self.file_json(shared, &bytes)?
@@ -279,10 +291,14 @@ impl Found<'_> {
         })
     }
 
-    /// A directory with much in it, made under its permit. The answer keeps its part of the permit
-    /// until it has been sent.
-    fn large_directory(&self, shared: &Shared, permit: MemoryPermit) -> Result<Response, ApiError> {
-        let tree = blobs::read(shared, self.entry.hash)?;
+    /// Lists a large directory under its permit. The response keeps its part of the permit until it
+    /// has been sent.
+    fn list_large_directory(
+        &self,
+        content: &ContentReader,
+        permit: MemoryPermit,
+    ) -> Result<Response, ApiError> {
+        let tree = blobs::uncompressed(content, self.entry.hash)?;
         let listing = json::FsNode::Directory(self.listing(&tree)?);
         let text = serde_json::to_vec(&listing).map_err(ApiError::internal)?;
         drop((tree, listing));
@@ -318,7 +334,7 @@ impl Found<'_> {
     /// A file as JSON; a large one keeps its memory permit until it has been sent.
     fn file_json(&self, shared: &Shared, content: &[u8]) -> Result<Response, ApiError> {
         let text_bytes = content.len().div_ceil(3) * 4;
-        // The base64 text and the JSON made of it are there at the same time.
+        // The base64 text and the JSON around it are in memory at the same time.
         let permit = match 2 * text_bytes {
             bytes if bytes >= LARGE_FROM_BYTES => {
                 Some(shared.memory.acquire_now_beside(content.len(), bytes)?)
@@ -369,23 +385,12 @@ impl Found<'_> {
     }
 }
 
-/// Says that the form of the answer was chosen by what the caller accepts.
+/// Tells caches that the form of the answer depends on the request's Accept.
 fn vary(mut response: Response) -> Response {
     response
         .headers_mut()
         .append(VARY, HeaderValue::from_static("Accept"));
     response
-}
-
-fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
-    let code = match error {
-        TreeError::TooMany { .. } => ErrorCode::TooLarge,
-        TreeError::NotMsgpack | TreeError::Missing(_) | TreeError::Bad(_) | TreeError::LeftOver => {
-            ErrorCode::Corrupt
-        }
-    };
-    ApiError::new(code, format!("blob {hash} is not a directory: {error}"))
-        .with("hash", hash.to_string())
 }
 
 fn shape(entry: &TreeEntry) -> json::FsEntry {

@@ -66,7 +66,7 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
     let local = request
         .extensions()
         .get::<ArrivedAt>()
-        .map_or(shared.http_addr.ip(), |arrived| arrived.0);
+        .map_or(shared.addrs.http.ip(), |arrived| arrived.0);
     let (pass, person) = {
         let facts = facts(request, shared.gate.cookie_name())
             .map_err(|error| Box::new((error.into_response(), false)))?;
@@ -81,11 +81,12 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
             ..facts
         };
         let refused = |denied: Denied| {
+            let may_read = denied.is_for_known_origin();
             let response = match (&denied, closed) {
                 (Denied::WrongCredentials, Some(closed)) => closed.into_response(),
-                _ => refuse(&denied, request),
+                _ => refuse(denied, request),
             };
-            Box::new((response, denied.is_for_known_origin()))
+            Box::new((response, may_read))
         };
         (shared.gate.decide(&facts, local).map_err(refused)?, person)
     };
@@ -182,18 +183,13 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-fn refuse(denied: &Denied, request: &Request) -> Response {
-    let code = match denied {
-        Denied::NoHost => ErrorCode::BadRequest,
-        Denied::Host(_) | Denied::Origin(_) | Denied::CrossSite(_) | Denied::CookieAlone => {
-            ErrorCode::Forbidden
-        }
-        Denied::NoCredentials | Denied::WrongCredentials => ErrorCode::Unauthorized,
-    };
-    if code == ErrorCode::Unauthorized && request.uri().path() == "/" {
+fn refuse(denied: Denied, request: &Request) -> Response {
+    let error = ApiError::from(denied);
+    // A person who opens the page without the token gets a page that says where the token is.
+    if error.code == ErrorCode::Unauthorized && request.uri().path() == "/" {
         return status_page::locked();
     }
-    ApiError::new(code, denied.to_string()).into_response()
+    error.into_response()
 }
 
 fn preflight() -> Response {

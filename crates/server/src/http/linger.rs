@@ -1,8 +1,8 @@
-//! A stream that ends in a way that lets the peer hear why.
+//! A stream that closes slowly enough for the peer to read the last answer.
 //!
-//! A socket that is closed while bytes of the peer are unread may take back what was sent on it. So
-//! when a request was refused before its body was read, the stream reads on for a moment after it
-//! said that nothing more comes, and throws away what it reads: bounded in bytes and in time.
+//! If a socket is closed while bytes of the peer are unread, the system sends a reset, and the peer
+//! may lose the answer. So when a request was refused before its body was read, the stream first
+//! shuts down its sending side. It then reads and discards for a moment, bounded in bytes and time.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// How long a peer that is hung up on may go on.
+/// How long a peer may go on sending.
 const LINGER: Duration = Duration::from_secs(1);
-/// What it may send meanwhile.
+/// How many bytes it may send meanwhile.
 const LINGER_BYTES_MAX: usize = 8 << 20;
 
-/// Whether the peer may still be sending what nobody reads.
+/// Whether the peer may still be sending a body that no handler reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unread(Arc<AtomicBool>);
 
 impl Unread {
-    /// Says so.
+    /// Sets it.
     pub(crate) fn set(&self, unread: bool) {
         self.0.store(unread, Ordering::Relaxed);
     }
@@ -34,7 +34,7 @@ impl Unread {
     }
 }
 
-/// A stream whose end waits for its peer if there is something unread.
+/// A stream that waits for its peer at the end if there is an unread body.
 #[derive(Debug)]
 pub(crate) struct Lingering<S> {
     stream: S,
@@ -42,7 +42,7 @@ pub(crate) struct Lingering<S> {
     ending: Option<Ending>,
 }
 
-/// The time after our last word.
+/// The phase after the sending side was shut down.
 #[derive(Debug)]
 struct Ending {
     bytes_left: usize,
@@ -61,7 +61,7 @@ impl<S> Lingering<S> {
 }
 
 impl<S: AsyncRead + Unpin> Lingering<S> {
-    /// Throws away what comes; ready when the peer has ended too, or has used up its time or bytes.
+    /// Discards bytes. Ready when the peer has ended too, or has used up its time or bytes.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(ending) = &mut self.ending else {
             return Poll::Ready(());

@@ -1,17 +1,18 @@
-//! The HTTP gateway. This file is the route table; a file per resource has the handlers.
+//! The HTTP gateway. This file is the route table; each resource has a file with its handlers.
 //!
-//! Routes are registered together with their description, so the OpenAPI document is made of what
-//! is served. Every request passes the gate first, and every error has the one form.
+//! A route is registered together with its description, so the OpenAPI document always matches the
+//! routes. Two routes have no description: `/ws`, and the filesystem route with a trailing slash.
+//! Every request passes the gate first, and every error is an `ErrorReply`.
 
 mod append;
 mod blobs;
 mod body;
 mod content;
 pub(crate) mod contexts;
+mod error_response;
 mod events;
 mod export;
 pub(crate) mod extract;
-mod failure;
 mod fs;
 mod gate;
 mod health;
@@ -79,8 +80,8 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
 /// The whole gateway.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::from(routes())
-        .fallback(failure::unknown_route)
-        .method_not_allowed_fallback(failure::unknown_method)
+        .fallback(error_response::unknown_route)
+        .method_not_allowed_fallback(error_response::unknown_method)
         .layer(from_fn_with_state(Arc::clone(&shared), gate::guard))
         .with_state(shared)
 }

@@ -1,4 +1,5 @@
-//! The OpenAPI document: made of the route table, served, and checked in as `docs/openapi.json`.
+//! The OpenAPI document. It is generated from the route table, served, and checked in as
+//! `docs/openapi.json`.
 
 use std::sync::LazyLock;
 
@@ -54,7 +55,7 @@ pub(crate) fn preamble() -> utoipa::openapi::OpenApi {
 /// The parameters that say how to show turns.
 pub(crate) struct ViewParams;
 
-/// A parameter, what it is for, and its legal values if there is a list of them.
+/// A parameter, its description, and its legal values; none if any text is legal.
 type Row = (&'static str, &'static str, &'static [&'static str]);
 
 const VIEW_PARAMS: [Row; 11] = [
@@ -155,8 +156,8 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     format!("{document:#}\n")
 });
 
-/// Corrects what the derives cannot say: our integers are unsigned, so the formats of signed ones
-/// are wrong, and bytes are no list of numbers.
+/// Corrects what the derives get wrong. Our integers are unsigned, but get the formats of signed ones.
+/// Bytes are described as a list of numbers.
 fn correct(part: &mut Value) {
     match part {
         Value::Object(map) => {
@@ -187,8 +188,8 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, head, post, put, patch, delete].into_iter().flatten()
 }
 
-/// What holds for every operation: errors have one form, ids are unique, and all but the two routes
-/// of health need the token.
+/// Adds what every operation has: the form of errors, a unique id, and, except for the two health
+/// routes, the token.
 fn complete(operation: &mut Operation, path: &str) {
     let body = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name("ErrorReply")))

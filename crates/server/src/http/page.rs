@@ -1,13 +1,13 @@
 //! Turns as JSON text, written straight into the response.
 //!
-//! A page is bounded twice: by the payloads' bytes that it reads and by the text that it writes. A
-//! page that is cut keeps the turns nearest to where it starts, always at least one; so turns are
-//! written from the newest to the oldest and put in order at the end. One turn that cannot be shown
-//! never hides the others: it says why, beside its raw view.
+//! A page has two limits: the bytes of payload that it reads and the text that it writes. A page that
+//! reaches a limit keeps the newest turns, and always at least one. So turns are rendered from the
+//! newest to the oldest, and put in order at the end. A turn that cannot be shown never hides the
+//! others: it has an `error` beside its raw view.
 //!
 //! The text of a payload may be far longer than the payload. So a text is written within a
-//! [`TextLimit`]; the caller holds the memory for it, and tries again with more if it does not
-//! suffice.
+//! [`TextLimit`]. The caller holds the memory for it, and tries again with more if that is not
+//! enough.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use turnkeep_store::projection::{self, BytesRender, ProjectionError, TypeHint};
-use turnkeep_store::{Context, Payload, Registry, Store, Turn};
+use turnkeep_store::{Context, Payload, Registry, Turn};
 use turnkeep_types::{Compression, TurnId, TypeRef};
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::json::Time;
 
 use super::query::ViewOptions;
 use crate::error::ApiError;
+use crate::guarded_store::ContentReader;
 use crate::shared::Shared;
 
 /// How much memory a text may take while it is written.
@@ -59,19 +60,21 @@ enum TooLong {
 }
 
 /// A page to be written.
-pub(crate) struct Page {
+pub(crate) struct JsonPage {
     /// The context as the page's `meta` shows it.
     pub(crate) context: Context,
     /// The turns, oldest first.
     pub(crate) turns: Vec<Turn>,
     /// How to show them.
     pub(crate) options: ViewOptions,
+    /// Reads the payloads.
+    pub(crate) content: ContentReader,
 }
 
-impl Page {
+impl JsonPage {
     /// The page as JSON.
     pub(crate) fn render(&self, shared: &Shared, limit: TextLimit) -> Result<String, RenderError> {
-        let renderer = Renderer::new(shared, &self.options, limit)?;
+        let renderer = Renderer::new(shared, &self.content, &self.options, limit)?;
         let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max)?;
         let oldest = self.turns.iter().rev().nth(ranges.len().wrapping_sub(1));
         let mut out = String::with_capacity(text.len() + 512);
@@ -90,7 +93,8 @@ impl Page {
         Ok(out)
     }
 
-    /// Every turn's text from the newest on, as far as the bounds allow.
+    /// Renders turns from the newest on, within the limits. Returns the text and each turn's part
+    /// of it.
     fn newest_first(
         &self,
         renderer: &Renderer<'_>,
@@ -111,7 +115,7 @@ impl Page {
                 TooLong::LeaveOut
             };
             match renderer.write(&mut text, turn, too_long) {
-                // The fault is in the text; on a page it is nobody's status.
+                // The error is in the turn's text. The page as a whole is still a success.
                 Ok(_) => {}
                 Err(RenderError::NeedsMemory) if renderer.limit.is_last => break,
                 Err(error) => return Err(error),
@@ -149,20 +153,22 @@ impl Page {
 
 /// Writes turns with one set of options and one state of the registry.
 pub(crate) struct Renderer<'a> {
-    store: &'a Store,
+    content: &'a ContentReader,
     registry: Arc<Registry>,
     options: &'a ViewOptions,
     limit: TextLimit,
 }
 
 impl<'a> Renderer<'a> {
-    /// A renderer; refuses an explicit type that nobody published, whatever the turns are.
+    /// Makes a renderer. Fails if the reader names a type that is not published, even if no turn
+    /// needs it.
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &Shared,
+        content: &'a ContentReader,
         options: &'a ViewOptions,
         limit: TextLimit,
     ) -> Result<Self, ApiError> {
-        let registry = shared.store.store().registry();
+        let registry = shared.store.registry();
         if let TypeHint::Explicit(wanted) = &options.projection.hint
             && options.view.is_typed()
             && !registry.knows(wanted)
@@ -175,15 +181,15 @@ impl<'a> Renderer<'a> {
             .with("type_version", wanted.version));
         }
         Ok(Self {
-            store: shared.store.store(),
+            content,
             registry,
             options,
             limit,
         })
     }
 
-    /// One turn as JSON, or its fault.
-    pub(crate) fn one(&self, turn: &Turn) -> Result<String, RenderError> {
+    /// One turn as JSON, or why it cannot be shown.
+    pub(crate) fn render_turn(&self, turn: &Turn) -> Result<String, RenderError> {
         let too_long = if self.limit.is_last {
             TooLong::ShowError
         } else {
@@ -196,8 +202,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Writes a turn whole and returns what was wrong with it. After an error, the text ends in the
-    /// middle of the turn.
+    /// Writes a complete turn. Returns why it could not be shown as requested. After an error, the
+    /// text ends in the middle of the turn.
     fn write(
         &self,
         out: &mut String,
@@ -205,7 +211,7 @@ impl<'a> Renderer<'a> {
         too_long: TooLong,
     ) -> Result<Option<ApiError>, RenderError> {
         write_head(out, turn);
-        let payload = self.store.payload(turn);
+        let payload = self.content.payload(turn);
         let bytes = payload
             .as_ref()
             .map_err(Clone::clone)
@@ -234,7 +240,8 @@ impl<'a> Renderer<'a> {
             }
         }
         if let Some(fault) = &fault {
-            write_fault(out, fault);
+            out.push_str(",\"error\":");
+            write_error(out, fault);
         }
         out.push('}');
         if too_long == TooLong::LeaveOut && out.len() > self.limit.bytes_max {
@@ -256,6 +263,7 @@ impl<'a> Renderer<'a> {
             turn.encoding,
             payload,
             projection,
+            write_inner_error,
             self.limit.bytes_max.saturating_sub(out.len()),
         )?;
         out.push(',');
@@ -327,18 +335,20 @@ fn write_head(out: &mut String, turn: &Turn) {
     put_type(out, &turn.declared);
 }
 
-fn write_fault(out: &mut String, fault: &ApiError) {
+/// Writes an error as the object `{code, status, message}`.
+fn write_error(out: &mut String, error: &ApiError) {
+    let (word, status) = (error.code.word(), error.code.status());
     put(
         out,
-        format_args!(
-            ",\"error\":{{\"code\":\"{}\",\"status\":{}",
-            fault.code.word(),
-            fault.code.status()
-        ),
+        format_args!("{{\"code\":\"{word}\",\"status\":{status},\"message\":"),
     );
-    out.push_str(",\"message\":");
-    put_str(out, &fault.message);
+    put_str(out, &error.message);
     out.push('}');
+}
+
+/// Writes why a payload inside a payload cannot be shown.
+fn write_inner_error(out: &mut String, error: &ProjectionError) {
+    write_error(out, &ApiError::from(error.clone()));
 }
 
 fn put_type(out: &mut String, name: &TypeRef) {

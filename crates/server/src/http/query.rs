@@ -1,8 +1,8 @@
-//! Queries: every name and value is known, or the request is refused with the legal ones.
+//! Queries, parsed strictly. An unknown or repeated name, an illegal value and a broken escape are
+//! errors that list the legal values.
 //!
-//! Parsing is a pure function of the query string, so that a table and a fuzz target can run it.
-//! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an
-//! escape that is none are each an error that says what would have been right.
+//! Parsing is a pure function of the query string, so that a table of cases and a fuzz target can
+//! run it.
 
 mod fs;
 mod ledger;
@@ -53,13 +53,13 @@ pub enum QueryError {
         /// What it should be.
         expected: &'static str,
     },
-    /// A limit of the ledger's that is none.
+    /// A limit of a ledger's page that is not a positive number.
     #[error("`{0}` is not a value of `limit`: expected a whole number from 1 on")]
     Limit(String),
     /// A percent sign without two hex digits, or bytes that are not UTF-8.
     #[error("`{0}` is not percent-encoded UTF-8")]
     Encoding(String),
-    /// A type hint that is none.
+    /// A type hint that is incomplete or unknown.
     #[error(transparent)]
     Hint(#[from] HintError),
 }
@@ -90,7 +90,7 @@ impl Pairs {
         Self(pairs)
     }
 
-    /// Refuses names that are not in the list.
+    /// Rejects names that are not in the list.
     fn only(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
         match self
             .0
@@ -105,7 +105,7 @@ impl Pairs {
         }
     }
 
-    /// The one value of a parameter, under its name or its alias.
+    /// The value of a parameter, under its name or its alias.
     fn one(
         &self,
         name: &'static str,
@@ -155,7 +155,7 @@ impl Pairs {
         self.flag(PROVENANCE, false).map(drop)
     }
 
-    /// A number of things. One that is too large to count is as good as the largest.
+    /// A count. One beyond `usize` means the largest, because every route clamps it.
     fn count(&self, name: &'static str, default: usize) -> Result<usize, QueryError> {
         match self.one(name, None)? {
             None => Ok(default),
@@ -194,7 +194,7 @@ fn decode(text: &str) -> Result<String, QueryError> {
     bytes.ok_or_else(|| QueryError::Encoding(text.to_owned()))
 }
 
-/// The bytes behind percent escapes, once; none if an escape is broken.
+/// Decodes percent escapes once; none if an escape is broken.
 pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

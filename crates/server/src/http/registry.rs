@@ -1,5 +1,5 @@
-//! The type registry: bundles go in and come back as they were, types are read one version at a
-//! time.
+//! The type registry. A bundle comes back byte for byte as it was published. A type is read one
+//! version at a time.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(crate) async fn get_bundle(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let registry = shared.store.store().registry();
+    let registry = shared.store.registry();
     let bundle = registry.bundle(&id).ok_or_else(|| {
         ApiError::new(ErrorCode::NotFound, format!("bundle `{id}` does not exist"))
             .with("bundle_id", id.as_str())
@@ -78,7 +78,7 @@ pub(crate) async fn types(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Response {
-    tagged(&shared.store.store().registry().types_json(), &headers)
+    tagged(&shared.store.registry().types_json(), &headers)
 }
 
 /// A type at one version.
@@ -94,7 +94,7 @@ pub(crate) async fn type_version(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let registry = shared.store.store().registry();
+    let registry = shared.store.registry();
     let Some(descriptor) = registry.descriptor(&id, version) else {
         let name = TypeRef::new(id, version);
         return Err(ApiError::new(

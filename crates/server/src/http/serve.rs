@@ -1,4 +1,4 @@
-//! HTTP connections: one task per connection until it ends or the server stops.
+//! HTTP connections. Each has one task, until it ends or the server stops.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -21,13 +21,14 @@ use crate::accept::{Port, accept};
 use crate::shared::Shared;
 use crate::unauthenticated::Newcomer;
 
-/// What a connection hears when the server is full.
+/// The answer to a connection when the server is full. It is a constant, because a full server has
+/// no memory to spare.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
     content-type: application/json\r\ncontent-length: 87\r\n\r\n\
     {\"error\":{\"code\":\"Unavailable\",\"message\":\"too many connections are open\",\"details\":{}}}";
 
-/// How much of a request is read before its head must be complete. Callers that have shown no token
-/// can make each of their connections hold so much.
+/// The longest head of a request. A caller without a token can make each of its connections hold
+/// this much.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// Serves HTTP on `listener` until the server stops.
@@ -74,6 +75,7 @@ impl Port for Gateway {
             let answer = router.call(request);
             async move {
                 let response = answer.await?;
+                // A handler that failed may have left a part of the body unread.
                 unread.set(has_body && response.status().as_u16() >= 400);
                 Ok::<_, Infallible>(response)
             }

@@ -1,8 +1,8 @@
-//! Server-sent events: the form of an event, and the frame in which a feed runs.
+//! Server-sent events: the format of an event, and the response that a feed writes to.
 //!
-//! A task per stream writes to a short channel, so a reader who is slow is waited for and never
-//! buffered; one who takes nothing is cut off with his connection and resumes behind the last `id:`
-//! that he saw. Streams end when the server stops.
+//! Each stream has a task that writes to a short channel. So the task waits for a slow reader and
+//! buffers almost nothing for it. The server disconnects a reader that takes nothing; the reader
+//! resumes after the last `id:` that it saw. Streams end when the server stops.
 
 use std::fmt::{Display, Write};
 
@@ -18,9 +18,9 @@ use crate::shared::Shared;
 
 /// Chunks that may wait for a reader.
 const CHUNKS_MAX: usize = 4;
-/// Says that the stream is open.
+/// A comment at the start of a stream, so that the client sees it open.
 pub(crate) const OPEN: &str = ": open\n\n";
-/// Says that it is still there.
+/// A comment that keeps a quiet stream alive.
 pub(crate) const PING: &str = ": ping\n\n";
 
 /// The writing end of a stream.
@@ -46,8 +46,8 @@ where
     (headers, Body::new(body)).into_response()
 }
 
-/// A stream that a feed writes until it ends by itself or the reader is gone. When the server
-/// stops, the feed is told by `stopping` and has the grace to say its last word.
+/// A stream that a feed writes until it ends by itself or the reader is gone. When the server stops,
+/// the feed itself watches `stopping` and may send a last event within the grace period.
 pub(crate) fn respond_to_the_end<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
@@ -72,7 +72,7 @@ pub(crate) fn push_notice(out: &mut String, kind: &str, data: impl Display) {
     write!(out, "event: {kind}\ndata: {data}\n\n").expect("memory takes what is written");
 }
 
-/// What a browser that reconnects says that it saw last; none where it says nothing.
+/// The id of the last event that a reconnecting browser saw.
 pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<&[u8]> {
     headers.get("last-event-id").map(HeaderValue::as_bytes)
 }

@@ -1,7 +1,7 @@
-//! A stream that gives up on a peer who takes nothing.
+//! A stream that disconnects a peer that reads nothing.
 //!
-//! Whoever reads slowly is served slowly; whoever reads nothing for the given time is cut off, so
-//! that neither a response nor an event stream is held for him for ever.
+//! A slow reader is served slowly. A write that makes no progress for the given time fails, so no
+//! response and no event stream is held for ever.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -34,6 +34,7 @@ impl<S> StallGuard<S> {
         context: &mut Context<'_>,
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        // Any progress starts the time again: only a peer that takes no byte at all is stalled.
         if progress.is_ready() {
             self.alarm = None;
             return progress;

@@ -1,4 +1,4 @@
-//! Counters: as JSON for people and tools, as `OpenMetrics` for scrapers.
+//! Counters: as JSON for people and programs, as `OpenMetrics` for scrapers.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ pub(crate) async fn stats(
 
 /// The counters now.
 pub(crate) fn read(shared: &Shared) -> json::Stats {
-    let stats = shared.store.store().stats();
+    let stats = shared.store.stats();
     json::Stats {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        tcp_addr: shared.tcp_addr.to_string(),
+        tcp_addr: shared.addrs.tcp.to_string(),
         turns: stats.turns,
         contexts: stats.contexts,
         world_contexts: shared.worlds.context_count(),

@@ -1,8 +1,7 @@
-//! The page at `/`: what this server is and holds, in plain HTML that loads nothing else.
+//! The status page at `/`: plain HTML that loads nothing else.
 //!
-//! Everything that is not ours is escaped, and the page's policy forbids scripts and requests, so
-//! that even a hole in the escaping would stay without effect. The link `/?token=…` buys the
-//! cookie.
+//! All text of callers is escaped. The page's policy also forbids scripts and requests, so a mistake
+//! in the escaping would have no effect. The link `/?token=…` sets the cookie.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -54,7 +53,7 @@ pub(crate) async fn page(
     }
 }
 
-/// What someone without the token sees.
+/// The page for a browser without the token.
 pub(crate) fn locked() -> Response {
     let body = "<main><h1>Turnkeep</h1><p class=lead>This page needs the token. Open the link that \
         <code>turnkeep up</code> printed when it started.</p></main>";
@@ -168,8 +167,8 @@ fn places(shared: &Shared) -> String {
     };
     let rows = [
         ("Data directory", absolute(&config.data_dir)),
-        ("Binary protocol", format!("{}{tls}", shared.tcp_addr)),
-        ("HTTP", format!("{}{tls}", shared.http_addr)),
+        ("Binary protocol", format!("{}{tls}", shared.addrs.tcp)),
+        ("HTTP", format!("{}{tls}", shared.addrs.http)),
         ("Access", auth.to_owned()),
         ("Appends", strict.to_owned()),
     ];
@@ -240,7 +239,7 @@ fn row(context: &json::Context) -> String {
     )
 }
 
-/// Text with everything escaped that HTML could take for its own.
+/// Text in which every character with a meaning in HTML is escaped.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -269,7 +268,7 @@ impl Display for Grouped {
     }
 }
 
-/// A number of bytes in the largest unit that leaves something before the point.
+/// A number of bytes in the largest unit in which it is at least 1.
 struct Size(u64);
 
 impl Display for Size {

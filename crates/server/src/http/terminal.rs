@@ -1,11 +1,11 @@
 //! `GET /ws?session=S`: a shared terminal over a WebSocket, for the owner, on a loopback listener
 //! only.
 //!
-//! A text message `{"type":"screen","cols":C,"rows":R,"repaint":B}` says the terminal's size, and
-//! whether the binary message after it paints the whole screen; it comes before each repaint and
-//! each change of size. Binary messages are the terminal's bytes. What the peer sends is read and
-//! ignored. A session that cannot be watched, or has gone, closes the socket with a code and the
-//! broker's word for it.
+//! Binary messages are the terminal's bytes. Before each repaint and each change of size comes a text
+//! message `{"type":"screen","cols":C,"rows":R,"repaint":B}`: the terminal's size, and whether the
+//! next binary message paints the whole screen. The server reads and ignores what the peer sends. If
+//! the session cannot be watched or has ended, the server closes the socket with a code and the
+//! broker's word for the reason.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use crate::broker::{Seen, Terminals, Watch};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
-/// What a peer may send at once, though nobody wants it.
+/// The longest message that a peer may send. Its content is ignored.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// How long a peer may take to answer a close.
 const CLOSE_PAUSE: Duration = Duration::from_secs(1);
-/// Close codes of ours, after the HTTP status that says the same.
+/// Our own close codes: 4000 plus the HTTP status with the same meaning.
 const CLOSE_NOT_SHARED: u16 = 4403;
 const CLOSE_NOT_FOUND: u16 = 4404;
 const CLOSE_GONE: u16 = 4410;
@@ -67,7 +67,7 @@ pub(crate) async fn watch(
 }
 
 fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
-    within_the_machine(shared.http_addr)?;
+    within_the_machine(shared.addrs.http)?;
     let none = || {
         ApiError::new(
             ErrorCode::NotFound,
@@ -77,8 +77,8 @@ fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
     shared.terminals.get().cloned().ok_or_else(none)
 }
 
-/// Refuses a listener that others can reach, whatever they may show: a terminal is for who sits
-/// before it.
+/// Refuses a listener that other machines can reach, whatever token they have: a terminal shows
+/// more than the owner means to share.
 fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
     if listener.ip().to_canonical().is_loopback() {
         return Ok(());
@@ -93,7 +93,7 @@ fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
 struct Show {
     socket: WebSocket,
     shared: Arc<Shared>,
-    /// The size that the peer was told.
+    /// The size that the peer knows.
     size: Option<(u16, u16)>,
 }
 
@@ -109,7 +109,7 @@ impl Show {
         self.close(code, reason).await;
     }
 
-    /// Shows until something ends it; says how to close, if there is still a peer to hear it.
+    /// Shows the terminal until something ends it. Returns how to close; none if the peer is gone.
     async fn follow(&mut self, watch: &Watch) -> Option<(u16, &'static str)> {
         let stopping = self.shared.stopping.clone();
         let period = self.shared.config.timeouts.sse_ping;
@@ -157,7 +157,7 @@ impl Show {
         Ok(())
     }
 
-    /// Says why, and waits a moment for the peer to hear it.
+    /// Sends the reason and waits a moment for the peer's answer.
     async fn close(mut self, code: u16, reason: &'static str) {
         let frame = CloseFrame {
             code,
@@ -168,7 +168,7 @@ impl Show {
         }
     }
 
-    /// Reads until both sides have closed: the answer to a peer's close goes out meanwhile.
+    /// Reads until both sides have closed. Reading also sends the answer to a peer's close.
     async fn part(&mut self) {
         let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         if timeout(CLOSE_PAUSE, answered).await.is_err() {

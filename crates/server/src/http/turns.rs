@@ -1,4 +1,6 @@
-//! Turns: a page of them, and one.
+//! Turns: a page of a context's turns, and a single turn.
+//!
+//! A long answer is rendered on a worker thread, under a permit for about the memory that it takes.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
 use super::extract::{At, Query};
-use super::page::{Page, RenderError, Renderer, TextLimit};
+use super::page::{JsonPage, RenderError, Renderer, TextLimit};
 use super::query::{TurnQuery, TurnsQuery};
 use crate::error::ApiError;
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
@@ -20,9 +22,10 @@ use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
-/// What making a byte of text takes, about: the text of a turn and of the page, each as it grows.
+/// About how many bytes of memory it takes to write one byte of text: the text of a turn and of the
+/// page, each as it grows.
 const MEMORY_PER_TEXT_BYTE: usize = 4;
-/// What a turn's text has besides its payload, about.
+/// About how long the text of a turn is besides its payload.
 const TURN_TEXT_BYTES: usize = 512;
 /// How much more memory a text gets when it needs more: each time it is written from the start.
 const NEXT_LIMIT_FACTOR: usize = 4;
@@ -42,7 +45,7 @@ pub(crate) async fn page(
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
     let text = page_json(&shared, context, query, usize::MAX).await?;
-    Ok(reply(text))
+    Ok(json_response(text))
 }
 
 /// A page of turns as JSON text of at most about `text_bytes_max`. The text is the only form of a
@@ -53,20 +56,21 @@ pub(crate) async fn page_json(
     query: TurnsQuery,
     text_bytes_max: usize,
 ) -> Result<Bytes, ApiError> {
-    let store = shared.store.store();
+    let store = &shared.store;
     let context = store.context(context)?;
     let limit = query.limit.min(shared.config.limits.page_turns_max);
     let turns = match query.before {
-        Some(turn) => store.before(turn, limit)?,
+        Some(turn) => store.turns_before(turn, limit)?,
         None => head_turns(shared, &context, limit)?,
     };
-    let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
-    shared.note_raw_read(&worlds, "turns").await?;
+    let written_in = turns.iter().map(|turn| turn.context);
+    let content = store.open_turns(written_in, "turns").await?;
     let size = TextSize::of(&turns, text_bytes_max);
-    let page = Page {
+    let page = JsonPage {
         context,
         turns,
         options: query.options,
+        content,
     };
     render_text(shared, size, move |shared, limit| {
         page.render(shared, limit)
@@ -74,8 +78,7 @@ pub(crate) async fn page_json(
     .await
 }
 
-/// The turns that end at the head as the page's `meta` shows it, though the head may have moved
-/// since.
+/// The turns up to the head that the page's `meta` shows. The head may have moved since then.
 fn head_turns(
     shared: &Shared,
     context: &turnkeep_store::Context,
@@ -85,7 +88,7 @@ fn head_turns(
     let Some(head) = context.head else {
         return Ok(Vec::new());
     };
-    Ok(shared.store.store().up_to(head, limit)?)
+    Ok(shared.store.turns_up_to(head, limit)?)
 }
 
 /// How long a text will be.
@@ -189,7 +192,7 @@ pub(crate) async fn show(
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
     let text = turn_json(&shared, id, query, usize::MAX).await?;
-    Ok(reply(text))
+    Ok(json_response(text))
 }
 
 /// One turn as JSON text of at most about `text_bytes_max`.
@@ -199,17 +202,16 @@ pub(crate) async fn turn_json(
     query: TurnQuery,
     text_bytes_max: usize,
 ) -> Result<Bytes, ApiError> {
-    let turn = shared.store.store().turn(id)?;
-    shared
-        .note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn")
-        .await?;
+    let turn = shared.store.turn(id)?;
+    let written_in = [turn.context].into_iter();
+    let content = shared.store.open_turns(written_in, "turn").await?;
     let size = TextSize::of(std::slice::from_ref(&turn), text_bytes_max);
     render_text(shared, size, move |shared, limit| {
-        Renderer::new(shared, &query.options, limit)?.one(&turn)
+        Renderer::new(shared, &content, &query.options, limit)?.render_turn(&turn)
     })
     .await
 }
 
-fn reply(json: impl Into<Body>) -> Response {
+fn json_response(json: impl Into<Body>) -> Response {
     ([(CONTENT_TYPE, "application/json")], json.into()).into_response()
 }

@@ -19,10 +19,9 @@ use turnkeep_ledger::json::Node;
 use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Fault, Principal, View, World};
-use turnkeep_wire::ErrorCode;
 
 use super::arguments::Arguments;
-use crate::error::ApiError;
+use crate::error::{ApiError, ledger_error_code};
 use crate::ledger::WorldHandle;
 use crate::principal::Caller;
 use crate::shared::Shared;
@@ -260,9 +259,7 @@ impl Draft {
         let path = self.argument_path(path);
         let why = explain_rejection(&format!("{word}: {path}"));
         let message = format!("nothing was written: {why}");
-        ApiError::new(ErrorCode::Unprocessable, message)
-            .word(code)
-            .with("path", path)
+        ApiError::new(ledger_error_code(code), message).with("path", path)
     }
 
     /// Translates a path of the bundle: `entries[0].visibility.visible_to` is the argument

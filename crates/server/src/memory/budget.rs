@@ -64,7 +64,7 @@ impl MemoryBudget {
         self.try_acquire_beside(0, bytes)
     }
 
-    /// The same for a request that holds `held_bytes` of the budget already.
+    /// Like [`Self::try_acquire`], for a request that already holds `held_bytes` of the budget.
     pub(crate) fn try_acquire_beside(
         &self,
         held_bytes: usize,
@@ -77,12 +77,12 @@ impl MemoryBudget {
             .map(MemoryPermit)
     }
 
-    /// The same, with the error for the caller when there is none.
+    /// Like [`Self::try_acquire`], with the error for the caller.
     pub(crate) fn acquire_now(&self, bytes: usize) -> Result<MemoryPermit, ApiError> {
         self.acquire_now_beside(0, bytes)
     }
 
-    /// The same for a request that holds `held_bytes` of the budget already.
+    /// Like [`Self::acquire_now`], for a request that already holds `held_bytes` of the budget.
     pub(crate) fn acquire_now_beside(
         &self,
         held_bytes: usize,
@@ -100,8 +100,8 @@ impl MemoryBudget {
         self.acquire_beside(0, bytes)
     }
 
-    /// The same for a request that holds `held_bytes` of the budget already, which it cannot wait
-    /// for.
+    /// Like [`Self::acquire`], for a request that already holds `held_bytes` of the budget. It must
+    /// not wait for these bytes, because only itself could free them.
     pub(crate) fn acquire_beside(
         &self,
         held_bytes: usize,

@@ -1,12 +1,15 @@
-//! What large requests and answers of all connections, on both ports, may hold in memory together.
+//! The memory budget: how much memory the large requests and answers of all connections may use
+//! together.
 //!
-//! Whatever is smaller than [`LARGE_FROM_BYTES`] is bounded by its connection. Whatever is larger
-//! holds a
-//! [`MemoryPermit`] for as long as its bytes live, and keeps its bytes in a
-//! [`LargeBuffer`](turnkeep_store::LargeBuffer), so that the memory goes back to the system together with
-//! the permit. A request takes the permit before it unpacks, copies or reads anything, for bytes
-//! that are there or are about to be made, never for what a peer declares. A request that gets no
-//! permit in time is answered by 429, so a slow holder stops others for no longer than that.
+//! Each connection bounds what is smaller than [`LARGE_FROM_BYTES`]. Larger bytes need a
+//! [`MemoryPermit`] as long as they live. They are kept in a
+//! [`LargeBuffer`](turnkeep_store::LargeBuffer), so the memory goes back to the system together
+//! with the permit.
+//!
+//! A request takes the permit before it unpacks, copies or reads anything. The permit is for bytes
+//! that have arrived or are about to be made, never for a length that a peer declares. A request
+//! that gets no permit in time is answered with 429, so a slow holder delays others no longer than
+//! that.
 
 mod arriving;
 mod budget;

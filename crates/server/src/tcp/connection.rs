@@ -1,9 +1,9 @@
-//! One connection: bytes in, frames, requests, answers, bytes out, as one task.
+//! One connection as one task: bytes in, frames, requests, answers, bytes out.
 //!
-//! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests
-//! and bytes that are owed to it and by the bytes that it has not read; beyond that it is not read
-//! from, and TCP does the rest. A large frame waits for a memory permit, and is refused when none
-//! comes.
+//! The loop matches a closed [`Event`]. Three limits bound a connection: the requests that it has not
+//! answered, their bytes, and the answers that the peer has not read. At a limit the server stops
+//! reading, and TCP slows the peer down. A large frame waits for a memory permit, and is refused if it
+//! gets none.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,15 +18,16 @@ use turnkeep_wire::message::{Hello, Subscribe, encode_failure};
 use turnkeep_wire::{ErrorCode, Frame, FrameTooLong, Header, MsgType, Request, Response};
 
 use super::Tcp;
-use super::dispatch::{Slow, Step, settle};
+use super::dispatch::{Dispatched, PendingAnswer, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
 use super::inbox::Inbox;
 use super::large_frame::LargeFrame;
 use super::outbox::{Outbox, UNREAD_BYTES_MAX};
 use super::replies::{Owed, Replies, Settled, Ticket};
-use super::subscription::{Chunk, Subscriptions};
+use super::subscription::{AcceptedSubscription, Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
 use crate::error::ApiError;
+use crate::guarded_store::ContentAccess;
 use crate::memory::{MemoryPermit, WantedPermit};
 use crate::unauthenticated::Newcomer;
 
@@ -34,16 +35,16 @@ use crate::unauthenticated::Newcomer;
 const IN_FLIGHT_REQUESTS_MAX: usize = 1024;
 /// Bytes of requests and answers that may wait in a connection's queue.
 const IN_FLIGHT_BYTES_MAX: usize = 4 << 20;
-/// As many of them need no memory permit.
+/// So many of these bytes need no memory permit.
 const IN_FLIGHT_BYTES_FREE: usize = 512 << 10;
-/// How long a peer that has hung up may take to let us do so too.
+/// How long closing may take after the peer has closed.
 const ENDED_LINGER: Duration = Duration::from_secs(1);
-/// How long a peer that we hang up on may take to read why.
+/// How long a peer that we disconnect may take to read the reason.
 const REFUSED_LINGER: Duration = Duration::from_secs(1);
 /// How long a peer may take to read its last answers when the server stops.
 const STOPPED_LINGER: Duration = Duration::from_millis(100);
 
-/// What can happen to a connection.
+/// The events of a connection.
 enum Event {
     Settled(Ticket, Settled),
     Finished(Ticket, Owed),
@@ -55,16 +56,16 @@ enum Event {
     Late(Late),
 }
 
-/// How far a connection has come.
+/// The phases of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The first frame must be a HELLO with the token.
     Greeting,
-    /// Requests are taken.
+    /// The connection takes requests.
     Open,
-    /// The server stops: what is owed is answered, everything else is refused.
+    /// The server stops: it answers the requests it has taken and refuses all others.
     Stopping,
-    /// Nothing more is taken: what is owed leaves, then the connection ends.
+    /// The connection takes nothing more, sends its last answers and ends.
     Closing,
 }
 
@@ -80,17 +81,17 @@ pub(super) struct Connection<S> {
     pub(super) session_id: u64,
     stream: S,
     phase: Phase,
-    /// Until a token was shown.
+    /// Set until the peer has shown a token.
     newcomer: Option<Newcomer>,
-    /// Set when we end the connection, not the peer: how long it may take to read our last words.
+    /// Set when the server ends the connection: how long the peer may take to read the last answer.
     linger: Option<Duration>,
     inbox: Inbox,
     outbox: Outbox,
     replies: Replies,
-    slow: Option<Slow>,
+    slow: Option<PendingAnswer>,
     subscriptions: Subscriptions,
     permit_wait: Option<PermitWait>,
-    /// The permit for many requests and answers, each of them small, that wait in this connection.
+    /// The permit for many small requests and answers that wait in this connection.
     in_flight_permit: Option<MemoryPermit>,
     watchdog: Watchdog,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -147,6 +148,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.close().await
     }
 
+    /// Own work and writing come before reading, so a connection answers what it has before it
+    /// takes more.
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         if let Poll::Ready(event) = self.poll_own_work(context) {
             return Poll::Ready(event);
@@ -164,7 +167,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             .map(Event::Late)
     }
 
-    /// Everything but the socket and the clock.
+    /// Polls everything but the socket and the clock.
     fn poll_own_work(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         if matches!(self.phase, Phase::Greeting | Phase::Open)
             && self.stopping.as_mut().poll(context).is_ready()
@@ -210,8 +213,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.replies.bytes() + self.outbox.unread_bytes()
     }
 
-    /// Takes or gives back the permit for much that waits. Nothing waits for this permit: without
-    /// it the connection takes no more requests until the ones that it has are answered.
+    /// Acquires or releases the permit for many small requests. The connection does not wait for
+    /// the permit: without it, it takes no more requests until it has answered some.
     fn cover_in_flight(&mut self) {
         if self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE {
             self.in_flight_permit = None;
@@ -280,8 +283,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// A large frame is read on only under a permit.
+    /// Requests the permit that a large frame needs before more of it is read.
     fn seek_permit(&mut self) {
+        // No more bytes are read now, so the frame cannot become complete.
         if self.phase == Phase::Stopping {
             return;
         }
@@ -321,10 +325,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             header,
             payload: bytes::Bytes::new(),
         };
-        self.owe(Ticket::of(&frame), Owed::Settled(Settled::Failure(error)));
+        self.owe(
+            Ticket::from_frame(&frame),
+            Owed::Settled(Settled::Failure(error)),
+        );
     }
 
     fn refuse_frame(&mut self, too_long: FrameTooLong) {
+        // Without a token the peer learns nothing about the limits.
         let error = if self.phase == Phase::Greeting {
             greeting::no_token()
         } else {
@@ -335,7 +343,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn on_frame(&mut self, frame: Frame) {
-        let ticket = Ticket::of(&frame);
+        let ticket = Ticket::from_frame(&frame);
         if self.phase == Phase::Stopping {
             return self.take_step(settle(ticket, Err(ApiError::shutting_down())));
         }
@@ -353,7 +361,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Answers a HELLO, the first or another: a wrong token ends the connection at any time.
-    pub(super) fn greet(&mut self, ticket: Ticket, hello: Option<&Hello>) -> Step {
+    pub(super) fn greet(&mut self, ticket: Ticket, hello: Option<&Hello>) -> Dispatched {
         match greeting::welcome(&self.tcp.shared.config.auth, self.session_id, hello) {
             Ok(welcome) => {
                 self.phase = Phase::Open;
@@ -367,15 +375,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    fn hang_up(&mut self, ticket: Ticket, error: ApiError) -> Step {
+    fn hang_up(&mut self, ticket: Ticket, error: ApiError) -> Dispatched {
         self.end();
         settle(ticket, Err(error))
     }
 
-    fn take_step(&mut self, step: Step) {
+    fn take_step(&mut self, step: Dispatched) {
         match step {
-            Step::Owe(ticket, owed) => self.owe(ticket, owed),
-            Step::Await(slow) => self.slow = Some(slow),
+            Dispatched::Owe(ticket, owed) => self.owe(ticket, owed),
+            Dispatched::Await(slow) => self.slow = Some(slow),
         }
     }
 
@@ -384,7 +392,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.owe(ticket, owed);
     }
 
-    /// Puts an answer in its place, which may be right at the front.
+    /// Queues an answer behind the earlier ones. With none before it, it leaves at once.
     fn owe(&mut self, ticket: Ticket, owed: Owed) {
         match owed {
             Owed::Settled(settled) if self.replies.is_empty() => self.emit(ticket, settled),
@@ -413,12 +421,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     &error.details,
                 );
             }
-            Settled::Subscribed(opening) => {
-                let accepted = Response::Subscribed {
-                    caught_up: opening.caught_up,
+            Settled::Subscribed(accepted) => {
+                let response = Response::Subscribed {
+                    caught_up: accepted.opening.caught_up,
                 };
-                accepted.encode(opening.req_id, self.outbox.buffer());
-                self.subscriptions.begin(&opening, &self.tcp);
+                response.encode(ticket.req_id, self.outbox.buffer());
+                self.subscriptions.begin(accepted, &self.tcp);
             }
         }
         self.outbox.keep(ticket.permit, None);
@@ -428,7 +436,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             .tcp(message_name(ticket.msg_type), status);
     }
 
-    /// A subscription that had not begun when the server stopped never does.
+    /// A subscription that was accepted when the server began to stop does not begin.
     fn subject_to_stop(&self, settled: Settled) -> Settled {
         match settled {
             Settled::Subscribed(_) if self.phase == Phase::Stopping => {
@@ -453,25 +461,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.outbox.keep(chunk.permit, chunk.place);
     }
 
-    pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
-        match self
-            .subscriptions
-            .open(self.tcp.shared.store.store(), ticket.req_id, ask)
-        {
-            Ok(opening) if opening.caught_up && !self.tcp.shared.reaches_worlds(ask.context) => {
-                Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening)))
+    pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Dispatched {
+        let store = self.tcp.store();
+        let opening = match self.subscriptions.open(store, ticket.req_id, ask) {
+            Ok(opening) => opening,
+            Err(error) => return settle(ticket, Err(error)),
+        };
+        match store.access_feed(ask.context) {
+            ContentAccess::Open(content) if opening.caught_up => {
+                let accepted = AcceptedSubscription { opening, content };
+                Dispatched::Owe(ticket, Owed::Settled(Settled::Subscribed(accepted)))
             }
-            Ok(opening) => {
-                let (tcp, context) = (Arc::clone(&self.tcp), ask.context);
-                Step::Await(Box::pin(async move {
-                    let settled = match tcp.shared.note_subscription(context).await {
-                        Ok(()) => Settled::Subscribed(opening.looked_ahead(tcp.store()).await),
+            access => {
+                let tcp = Arc::clone(&self.tcp);
+                Dispatched::Await(Box::pin(async move {
+                    let settled = match tcp.store().open_content(access).await {
+                        Ok(content) => Settled::Subscribed(opening.accept(content).await),
                         Err(error) => Settled::Failure(error),
                     };
                     (ticket, Owed::Settled(settled))
                 }))
             }
-            Err(error) => settle(ticket, Err(error)),
         }
     }
 
@@ -495,8 +505,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.subscriptions = Subscriptions::default();
     }
 
-    /// Ends the connection in a way that lets the peer read the last answers: a socket that is
-    /// closed while bytes of the peer are unread may take back what was sent on it.
+    /// Closes the stream so that the peer can read the last answers. If a socket is closed while
+    /// bytes of the peer are unread, the system sends a reset and the peer may lose them.
     async fn close(mut self) -> io::Result<()> {
         let part = async {
             self.stream.shutdown().await?;
@@ -516,7 +526,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 }
 
-/// A name for counters; one for all messages that do not exist.
+/// The label of a counter. All unknown messages share one.
 fn message_name(msg_type: u16) -> &'static str {
     MsgType::from_wire(msg_type).map_or("UNKNOWN", MsgType::name)
 }

@@ -1,90 +1,96 @@
-//! What becomes of a request: one line per message, then the few ways in which it can be answered.
+//! Dispatch of binary requests: one line per message, then the three ways to answer one.
+//!
+//! A request is answered at once, is submitted to the writer and answered later in its turn, or
+//! becomes a future that the connection awaits before it takes the next request. Large requests and
+//! reads of worlds are futures: they wait for memory, for another thread or for an audit line.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use turnkeep_store::blob::verifying_bytes;
-use turnkeep_store::{Command, Outcome, ReadError, Store};
+use turnkeep_store::{Command, Outcome, ReadError};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
-use turnkeep_wire::message::{AppendBatch, AppendTurn, AttachFs, ContextHead, PutBundle, SentTurn};
+use turnkeep_wire::message::{
+    AppendBatch, AppendTurn, AttachFs, ContextHead, PutBlob, PutBundle, SentTurn,
+};
 use turnkeep_wire::{Request, Response};
 
 use super::Tcp;
 use super::connection::Connection;
 use super::large_frame::LargeFrame;
-use super::page::{Page, encode_large_blob, encode_whole_blob};
-use super::replies::{Ack, Owed, Settled, Ticket, tell};
+use super::page::{FramePage, encode_large_blob, encode_whole_blob};
+use super::replies::{Ack, Owed, Settled, Ticket, settle_outcome};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
-use crate::ledger::WorldHandle;
+use crate::guarded_store::{ContentAccess, GuardedStore, UnrecordedRead, WriteGrant, WriteTarget};
+use crate::handle::Answer;
 use crate::memory::LARGE_FROM_BYTES;
 
-/// What a connection has to do for a request.
+/// What a connection has to do next for a request.
 #[expect(
     clippy::large_enum_variant,
     reason = "made and taken apart once per request; a box would cost more"
 )]
-pub(super) enum Step {
-    /// The answer is owed, or is there.
+pub(super) enum Dispatched {
+    /// The answer is ready, or comes from the writer.
     Owe(Ticket, Owed),
-    /// Something has to be awaited first; no other request is taken until then.
-    Await(Slow),
+    /// The connection awaits this before it takes another request.
+    Await(PendingAnswer),
 }
 
-/// Work that leaves the task, and the answer that it ends in.
-pub(super) type Slow = Pin<Box<dyn Future<Output = (Ticket, Owed)> + Send>>;
+/// Work outside the connection's task that ends in an answer.
+pub(super) type PendingAnswer = Pin<Box<dyn Future<Output = (Ticket, Owed)> + Send>>;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    pub(super) fn dispatch(&mut self, ticket: Ticket, request: Request) -> Step {
+    pub(super) fn dispatch(&mut self, ticket: Ticket, request: Request) -> Dispatched {
         let tcp = &self.tcp;
         match request {
             Request::Hello(hello) => self.greet(ticket, hello.as_ref()),
             Request::CreateContext(r) => {
-                tcp.write(ticket, Ack::Created, Cost::default(), |policy| {
+                tcp.write(ticket, Write::new_object(Ack::Created), |policy| {
                     convert::create_context(policy, r)
                 })
             }
-            Request::ForkContext(r) => tcp.write(ticket, Ack::Forked, Cost::default(), |policy| {
-                convert::create_context(policy, r)
-            }),
-            Request::GetHead(context) => {
-                settle(ticket, head(tcp.store(), context).map(Response::Head))
-            }
-            Request::AppendTurn(r) => tcp.append(ticket, r),
-            Request::GetLast(r) => tcp.page(ticket, |store, limits| Page::last(store, limits, &r)),
-            Request::GetBefore(r) => {
-                tcp.page(ticket, |store, limits| Page::before(store, limits, &r))
-            }
-            Request::GetRange(r) => {
-                tcp.page(ticket, |store, limits| Page::range(store, limits, &r))
-            }
-            Request::GetBlob(hash) => tcp.blob(ticket, hash),
-            Request::AttachFs(r) => tcp.attach(ticket, r),
-            Request::PutBlob(r) => {
-                let cost = Cost::of_raw(r.bytes.len());
-                tcp.write(ticket, Ack::BlobPut(r.hash), cost, |policy| {
-                    convert::put_blob(policy, r)
+            Request::ForkContext(r) => {
+                tcp.write(ticket, Write::new_object(Ack::Forked), |policy| {
+                    convert::create_context(policy, r)
                 })
             }
+            Request::GetHead(context) => {
+                settle(ticket, read_head(tcp.store(), context).map(Response::Head))
+            }
+            Request::AppendTurn(r) => tcp.append_turn(ticket, r),
+            Request::GetLast(r) => {
+                tcp.read_page(ticket, |store, limits| FramePage::last(store, limits, &r))
+            }
+            Request::GetBefore(r) => {
+                tcp.read_page(ticket, |store, limits| FramePage::before(store, limits, &r))
+            }
+            Request::GetRange(r) => {
+                tcp.read_page(ticket, |store, limits| FramePage::range(store, limits, &r))
+            }
+            Request::GetBlob(hash) => tcp.read_blob(ticket, hash),
+            Request::AttachFs(r) => tcp.attach_fs(ticket, r),
+            Request::PutBlob(r) => tcp.put_blob(ticket, r),
             Request::PutBundle(r) => tcp.put_bundle(ticket, r),
             Request::AppendBatch(r) => tcp.append_batch(ticket, r),
             Request::Subscribe(r) => self.subscribe(ticket, &r),
             Request::Cancel(req_id) => settle(ticket, self.cancel(req_id)),
-            Request::HasBlobs(hashes) => settle(ticket, Ok(presence(tcp.store(), &hashes))),
+            Request::HasBlobs(hashes) => settle(ticket, Ok(blob_presence(tcp.store(), &hashes))),
         }
     }
 }
 
-pub(super) fn settle(ticket: Ticket, result: Result<Response, ApiError>) -> Step {
+pub(super) fn settle(ticket: Ticket, result: Result<Response, ApiError>) -> Dispatched {
     let settled = match result {
         Ok(response) => Settled::Response(response),
         Err(error) => Settled::Failure(error),
     };
-    Step::Owe(ticket, Owed::Settled(settled))
+    Dispatched::Owe(ticket, Owed::Settled(settled))
 }
 
-fn head(store: &Store, context: ContextId) -> Result<ContextHead, ApiError> {
+fn read_head(store: &GuardedStore, context: ContextId) -> Result<ContextHead, ApiError> {
     let context = store.context(context)?;
     context.check_head()?;
     Ok(ContextHead {
@@ -94,13 +100,47 @@ fn head(store: &Store, context: ContextId) -> Result<ContextHead, ApiError> {
     })
 }
 
-fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
-    Response::HasBlobs(
-        hashes
-            .iter()
-            .map(|hash| store.has_blob(*hash).is_some())
-            .collect(),
-    )
+fn blob_presence(store: &GuardedStore, hashes: &[BlobHash]) -> Response {
+    Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash)).collect())
+}
+
+/// A request to write: what it changes, how its outcome is answered, and what it costs to verify.
+struct Write {
+    /// None if the command makes something new.
+    target: Option<WriteTarget>,
+    ack: Ack,
+    cost: Cost,
+}
+
+impl Write {
+    fn new_object(ack: Ack) -> Self {
+        Self {
+            target: None,
+            ack,
+            cost: Cost::default(),
+        }
+    }
+}
+
+/// A write that has its grant.
+struct Submission {
+    ticket: Ticket,
+    ack: Ack,
+    grant: WriteGrant,
+}
+
+impl Submission {
+    /// The answer that the connection owes for the write.
+    fn owe(self, answer: Result<Answer, ApiError>) -> (Ticket, Owed) {
+        let owed = match answer {
+            Ok(answer) => Owed::Waiting {
+                ack: self.ack,
+                answer,
+            },
+            Err(error) => Owed::Settled(Settled::Failure(error)),
+        };
+        (self.ticket, owed)
+    }
 }
 
 /// What it costs to verify the payloads of a request, by the lengths that their sender declares.
@@ -151,95 +191,109 @@ impl Cost {
 }
 
 impl Tcp {
-    fn attach(self: &Arc<Self>, ticket: Ticket, attach: AttachFs) -> Step {
-        if let Err(error) = self.shared.refuse_world_of(attach.turn) {
-            return settle(ticket, Err(error));
-        }
-        self.write(
-            ticket,
-            Ack::FsAttached(attach),
-            Cost::default(),
-            move |_| Ok(convert::attach_fs(attach)),
-        )
+    fn attach_fs(self: &Arc<Self>, ticket: Ticket, attach: AttachFs) -> Dispatched {
+        let write = Write {
+            target: Some(WriteTarget::Turn(attach.turn)),
+            ack: Ack::FsAttached(attach),
+            cost: Cost::default(),
+        };
+        self.write(ticket, write, move |_| Ok(convert::attach_fs(attach)))
     }
 
-    fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
-        if let Err(error) = self.shared.refuse_world(append.context) {
-            return settle(ticket, Err(error));
-        }
-        let cost = Cost::of_turns([&append.turn], self.shared.policy.limits.blob_bytes_max);
-        self.write(ticket, Ack::Turn, cost, |policy| {
-            convert::append_turn(policy, append)
-        })
+    fn append_turn(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Dispatched {
+        let write = Write {
+            target: Some(WriteTarget::Context(append.context)),
+            ack: Ack::Turn,
+            cost: Cost::of_turns([&append.turn], self.shared.policy.limits.blob_bytes_max),
+        };
+        self.write(ticket, write, |policy| convert::append_turn(policy, append))
     }
 
-    fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Step {
-        if let Err(error) = self.shared.refuse_world(batch.context) {
-            return settle(ticket, Err(error));
-        }
-        let cost = Cost::of_turns(&batch.turns, self.shared.policy.limits.blob_bytes_max);
-        let ack = Ack::Batch(batch.context);
-        self.write(ticket, ack, cost, |policy| {
-            convert::append_batch(policy, batch)
-        })
+    fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Dispatched {
+        let write = Write {
+            target: Some(WriteTarget::Context(batch.context)),
+            ack: Ack::Batch(batch.context),
+            cost: Cost::of_turns(&batch.turns, self.shared.policy.limits.blob_bytes_max),
+        };
+        self.write(ticket, write, |policy| convert::append_batch(policy, batch))
     }
 
-    fn put_bundle(self: &Arc<Self>, ticket: Ticket, put: PutBundle) -> Step {
+    fn put_blob(self: &Arc<Self>, ticket: Ticket, put: PutBlob) -> Dispatched {
+        let write = Write {
+            target: None,
+            ack: Ack::BlobPut(put.hash),
+            cost: Cost::of_raw(put.bytes.len()),
+        };
+        self.write(ticket, write, |policy| convert::put_blob(policy, put))
+    }
+
+    fn put_bundle(self: &Arc<Self>, ticket: Ticket, put: PutBundle) -> Dispatched {
         let id = put.id.as_str().to_owned();
+        let tcp = Arc::clone(self);
         if put.json.len() >= LARGE_FROM_BYTES {
-            let tcp = Arc::clone(self);
-            return Step::Await(Box::pin(async move {
+            return Dispatched::Await(Box::pin(async move {
                 let outcome = tcp.shared.publish_bundle(id, put.json).await;
                 let outcome = outcome.map(|was_new| Outcome::BundlePut { was_new });
-                (ticket, Owed::Settled(tell(Ack::BundlePut, outcome)))
+                (
+                    ticket,
+                    Owed::Settled(settle_outcome(Ack::BundlePut, outcome)),
+                )
             }));
         }
-        let tcp = Arc::clone(self);
-        self.write(ticket, Ack::BundlePut, Cost::default(), move |_| {
+        self.write(ticket, Write::new_object(Ack::BundlePut), move |_| {
             tcp.shared.bundle_command(id, put.json)
         })
     }
 
     /// Makes a command and submits it. A command that costs much is made on another thread.
-    fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, cost: Cost, make: F) -> Step
+    fn write<F>(self: &Arc<Self>, ticket: Ticket, write: Write, make: F) -> Dispatched
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
+        let Write { target, ack, cost } = write;
+        // The grant comes first: a request that a world refuses costs no other work.
+        let grant = match target {
+            Some(target) => self.store().grant_write(target),
+            None => Ok(WriteGrant::NEW_OBJECT),
+        };
+        let grant = match grant {
+            Ok(grant) => grant,
+            Err(error) => return settle(ticket, Err(error)),
+        };
+        let submission = Submission { ticket, ack, grant };
         if cost.is_large() {
-            let memory_bytes = cost.memory_bytes;
-            return Step::Await(Box::pin(Arc::clone(self).write_large(
-                ticket,
-                ack,
-                memory_bytes,
+            let tcp = Arc::clone(self);
+            return Dispatched::Await(Box::pin(tcp.write_large(
+                submission,
+                cost.memory_bytes,
                 make,
             )));
         }
         let command = match make(&self.shared.policy) {
             Ok(command) => command,
-            Err(error) => return settle(ticket, Err(error)),
+            Err(error) => return settle(submission.ticket, Err(error)),
         };
-        match self.shared.store.try_permit() {
-            Some(permit) => {
-                let answer = self.shared.store.submit_with(permit, command);
-                Step::Owe(ticket, Owed::Waiting { ack, answer })
-            }
-            None => Step::Await(Box::pin(Arc::clone(self).submit(ticket, ack, command))),
-        }
+        let Some(permit) = self.store().try_permit() else {
+            return Dispatched::Await(Box::pin(Arc::clone(self).submit(submission, command)));
+        };
+        let answer = self.store().submit_with(permit, grant, command);
+        let (ticket, owed) = submission.owe(answer);
+        Dispatched::Owe(ticket, owed)
     }
 
     async fn write_large<F>(
         self: Arc<Self>,
-        ticket: Ticket,
-        ack: Ack,
-        bytes: usize,
+        submission: Submission,
+        memory_bytes: usize,
         make: F,
     ) -> (Ticket, Owed)
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        match self.make_large(ticket.held_bytes(), bytes, make).await {
-            Ok(command) => self.submit(ticket, ack, command).await,
-            Err(error) => (ticket, Owed::Settled(Settled::Failure(error))),
+        let frame_bytes = submission.ticket.held_bytes();
+        match self.make_large(frame_bytes, memory_bytes, make).await {
+            Ok(command) => self.submit(submission, command).await,
+            Err(error) => submission.owe(Err(error)),
         }
     }
 
@@ -249,7 +303,7 @@ impl Tcp {
     async fn make_large<F>(
         self: &Arc<Self>,
         frame_bytes: usize,
-        bytes: usize,
+        memory_bytes: usize,
         make: F,
     ) -> Result<Command, ApiError>
     where
@@ -258,7 +312,7 @@ impl Tcp {
         let permit = self
             .shared
             .memory
-            .acquire_beside(frame_bytes, bytes)
+            .acquire_beside(frame_bytes, memory_bytes)
             .await?;
         let tcp = Arc::clone(self);
         self.shared
@@ -266,103 +320,107 @@ impl Tcp {
             .await
     }
 
-    async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {
-        match self.shared.store.submit(command).await {
-            Ok(answer) => (ticket, Owed::Waiting { ack, answer }),
-            Err(refusal) => (ticket, Owed::Settled(Settled::Failure(refusal.into()))),
-        }
+    async fn submit(self: Arc<Self>, submission: Submission, command: Command) -> (Ticket, Owed) {
+        let answer = self.store().submit(submission.grant, command).await;
+        submission.owe(answer)
     }
 
-    fn page<F>(self: &Arc<Self>, ticket: Ticket, find: F) -> Step
+    fn read_page<F>(self: &Arc<Self>, ticket: Ticket, find: F) -> Dispatched
     where
-        F: FnOnce(&Store, &Limits) -> Result<Page, ReadError>,
+        F: FnOnce(&GuardedStore, &Limits) -> Result<FramePage, ReadError>,
     {
         let (store, limits) = (self.store(), &self.shared.policy.limits);
         let page = match find(store, limits) {
             Ok(page) => page,
             Err(error) => return settle(ticket, Err(error.into())),
         };
-        let worlds = self.shared.worlds_of(page.contexts_shown());
-        if !worlds.is_empty() {
-            return Step::Await(Box::pin(
-                Arc::clone(self).page_of_worlds(ticket, page, worlds),
-            ));
-        }
+        let content = match store.access_turns(page.contexts_shown(), "turns") {
+            ContentAccess::Open(content) => content,
+            ContentAccess::NeedsRecord(read) => {
+                let tcp = Arc::clone(self);
+                return Dispatched::Await(Box::pin(tcp.read_page_of_worlds(ticket, page, read)));
+            }
+        };
         let bytes = page_bytes(&page, limits);
         let req_id = ticket.req_id;
         if bytes < LARGE_FROM_BYTES {
-            return encoded(ticket, page.encode(store, limits, req_id));
+            return settle_frame(ticket, page.encode(&content, limits, req_id));
         }
         let tcp = Arc::clone(self);
-        let encode = move || page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id);
+        let encode = move || page.encode_large(&content, &tcp.shared.policy.limits, req_id);
         self.read_large(ticket, bytes, encode)
     }
 
-    /// A page with payloads of worlds: read past their ledgers, which leaves a line in each.
-    async fn page_of_worlds(
+    /// Sends a page with payloads of worlds, after their audits have recorded the read.
+    async fn read_page_of_worlds(
         self: Arc<Self>,
         mut ticket: Ticket,
-        page: Page,
-        worlds: Vec<Arc<WorldHandle>>,
+        page: FramePage,
+        read: UnrecordedRead,
     ) -> (Ticket, Owed) {
         let made = async {
-            self.shared.note_raw_read(&worlds, "turns").await?;
+            let content = self.store().record_read(read).await?;
             let bytes = page_bytes(&page, &self.shared.policy.limits);
             ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
             let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
             let encode =
-                move || Ok(page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id)?);
+                move || Ok(page.encode_large(&content, &tcp.shared.policy.limits, req_id)?);
             self.shared.work_on_large(encode).await
         };
         let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
         (ticket, Owed::Settled(settled))
     }
 
-    fn blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Step {
+    fn read_blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Dispatched {
         let req_id = ticket.req_id;
-        match self.store().blob_len(hash) {
-            Err(error) => settle(ticket, Err(error.into())),
-            Ok(raw_len) if self.shared.may_be_a_record(hash, raw_len) => Step::Await(Box::pin(
-                Arc::clone(self).blob_of_worlds(ticket, hash, raw_len),
-            )),
-            Ok(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
-                encoded(ticket, encode_whole_blob(self.store(), hash, req_id))
-            }
-            Ok(raw_len) => {
+        let bytes = match self.store().blob_len(hash) {
+            Ok(len) => len as usize,
+            Err(error) => return settle(ticket, Err(error.into())),
+        };
+        let content = match self.store().access_blob(hash) {
+            ContentAccess::Open(content) => content,
+            ContentAccess::NeedsRecord(read) => {
                 let tcp = Arc::clone(self);
-                let encode = move || encode_large_blob(tcp.store(), hash, req_id);
-                self.read_large(ticket, raw_len as usize, encode)
+                return Dispatched::Await(Box::pin(
+                    tcp.read_blob_of_worlds(ticket, hash, bytes, read),
+                ));
             }
+        };
+        if bytes < LARGE_FROM_BYTES {
+            return settle_frame(ticket, encode_whole_blob(&content, hash, req_id));
         }
+        let encode = move || encode_large_blob(&content, hash, req_id);
+        self.read_large(ticket, bytes, encode)
     }
 
-    /// A blob that may be a world's record: if it is, reading it leaves a line there.
-    async fn blob_of_worlds(
+    /// Sends a blob that may be a world's record. If it is, the world's audit records the read
+    /// first.
+    async fn read_blob_of_worlds(
         self: Arc<Self>,
         mut ticket: Ticket,
         hash: BlobHash,
-        len: u32,
+        bytes: usize,
+        read: UnrecordedRead,
     ) -> (Ticket, Owed) {
         let made = async {
-            self.shared.note_blob_read(hash).await?;
-            ticket.permit = Some(self.shared.memory.acquire(len as usize).await?);
-            let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            self.shared
-                .work_on_large(move || Ok(encode_large_blob(tcp.store(), hash, req_id)?))
-                .await
+            let content = self.store().record_read(read).await?;
+            ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
+            let req_id = ticket.req_id;
+            let encode = move || Ok(encode_large_blob(&content, hash, req_id)?);
+            self.shared.work_on_large(encode).await
         };
         let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
         (ticket, Owed::Settled(settled))
     }
 
     /// Acquires a permit for an answer and makes it on another thread.
-    fn read_large<F>(&self, mut ticket: Ticket, bytes: usize, encode: F) -> Step
+    fn read_large<F>(&self, mut ticket: Ticket, bytes: usize, encode: F) -> Dispatched
     where
         F: FnOnce() -> Result<LargeFrame, ReadError> + Send + 'static,
     {
         let permit = self.shared.memory.acquire(bytes);
         let shared = Arc::clone(&self.shared);
-        Step::Await(Box::pin(async move {
+        Dispatched::Await(Box::pin(async move {
             let made = async {
                 ticket.permit = Some(permit.await?);
                 shared
@@ -377,17 +435,17 @@ impl Tcp {
 
 /// About how many bytes a page will have. It is cut to the limit, but a single turn is never cut
 /// away.
-fn page_bytes(page: &Page, limits: &Limits) -> usize {
+fn page_bytes(page: &FramePage, limits: &Limits) -> usize {
     page.bytes()
         .min(limits.page_bytes_max.max(limits.blob_bytes_max))
 }
 
-fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {
+fn settle_frame(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Dispatched {
     let settled = match frame {
         Ok(frame) => Settled::Encoded(frame),
         Err(error) => Settled::Failure(error.into()),
     };
-    Step::Owe(ticket, Owed::Settled(settled))
+    Dispatched::Owe(ticket, Owed::Settled(settled))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! HELLO: the token, and which version both sides speak.
+//! HELLO: the token and the protocol version.
 
 use serde_json::{Map, Value};
 use turnkeep_wire::ErrorCode;
@@ -9,14 +9,14 @@ use crate::error::ApiError;
 
 /// The version that this server speaks.
 const VERSION: u16 = 1;
-/// A first frame is at most this long where a token is needed: nobody has shown one yet.
+/// The longest first frame where a token is needed: its sender is not authenticated yet.
 pub(super) const GREETING_BYTES_MAX: usize = 64 << 10;
 
-/// A token that is sent counts, also where none is needed.
+/// The refusal of a token that is sent and wrong, also where none is needed.
 const NOT_THE_OWNERS: &str =
     "the token is not the owner's: persons reach their world over HTTP and /mcp";
 
-/// Answers a HELLO, if it may come in.
+/// Answers a HELLO, or refuses its token.
 pub(super) fn welcome(
     auth: &Auth,
     session_id: u64,
@@ -37,7 +37,7 @@ pub(super) fn welcome(
     })
 }
 
-/// Why a first frame that is no HELLO is refused where a token is needed.
+/// The refusal of a first frame without a token where one is needed.
 pub(super) fn no_token() -> ApiError {
     let message =
         "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";

@@ -1,10 +1,10 @@
-//! Bytes on their way in: read, held until a frame is whole, and given back.
+//! Incoming bytes: the server reads them and keeps them until a frame is complete.
 //!
-//! A declared length takes no memory: the buffer grows with what has come. When enough of a large
-//! frame has come, it moves to [`ArrivingBytes`], which take memory only as far as the frame's
-//! permit allows. A large frame is read to its end and no further, so that it takes all of its
-//! memory with it; a frame that gets no permit is skipped. Between frames a connection keeps at
-//! most [`BUFFER_BYTES_KEPT`].
+//! A declared length takes no memory: the buffer grows with the bytes that arrive. When enough of a
+//! large frame has arrived, it moves to [`ArrivingBytes`], which take memory only as far as the
+//! frame's permit allows. A large frame is read to its end and no further, so it leaves with all of
+//! its memory. A frame that gets no permit is skipped. Between frames a connection keeps at most
+//! [`BUFFER_BYTES_KEPT`].
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -17,20 +17,20 @@ use turnkeep_wire::{Frame, FrameTooLong, HEADER_BYTES, Header};
 use crate::error::ApiError;
 use crate::memory::{ArrivingBytes, LARGE_FROM_BYTES, MemoryPermit, WantedPermit};
 
-/// What is read at once, at first and at most; it doubles whenever a read fills it.
+/// How much one read asks for, at first and at most. It doubles whenever a read fills the buffer.
 const READ_BYTES_MIN: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
-/// A larger buffer is given back when its frames have been taken.
+/// A larger buffer is freed when its frames have been taken.
 const BUFFER_BYTES_KEPT: usize = 2 * READ_BYTES_MAX;
-/// So much of a large frame must have come before it gets memory of its own.
+/// How much of a large frame must arrive before the frame gets memory of its own.
 const LARGE_BYTES_FIRST: usize = LARGE_FROM_BYTES / 2;
 
-/// What has come and is not yet taken.
+/// Bytes that have arrived and belong to no taken frame.
 #[derive(Debug)]
 pub(super) struct Inbox {
     buffer: BytesMut,
     read_bytes: usize,
-    /// What the buffer took when it last grew; frames that were taken may still share it.
+    /// The buffer's size when it last grew. Frames that were taken may still share its memory.
     allocated: usize,
     /// The large frame that is arriving. Its first bytes are in the buffer until it has a permit.
     large: Option<ArrivingBytes>,
@@ -70,6 +70,8 @@ impl Inbox {
             self.buffer.reserve(more);
             self.allocated = self.buffer.capacity();
         }
+        // Of a large frame only the first part is read into the small buffer. The rest needs the
+        // permit.
         let most = match self.frame_bytes() {
             Some(frame) if frame >= LARGE_FROM_BYTES => {
                 LARGE_BYTES_FIRST.saturating_sub(self.buffer.len())
@@ -84,8 +86,8 @@ impl Inbox {
         Poll::Ready(Ok(received))
     }
 
-    /// How much the buffer has to grow before it takes more: at most by as much as has come
-    /// already.
+    /// How much the buffer has to grow before the next read: at most by as much as has arrived, so
+    /// that a peer must send bytes to make us allocate.
     fn growth(&self) -> Option<usize> {
         let (have, free) = (
             self.buffer.len(),
@@ -98,7 +100,7 @@ impl Inbox {
         (free < want / 4).then_some(want)
     }
 
-    /// The frame that is arriving, header included, as far as it is known.
+    /// The length of the arriving frame with its header, if the header has arrived.
     fn frame_bytes(&self) -> Option<usize> {
         Header::peek(&self.buffer).map(|header| HEADER_BYTES + header.len as usize)
     }
@@ -119,7 +121,7 @@ impl Inbox {
         Ok(large.wanted(self.buffer.len().max(1)))
     }
 
-    /// Takes the permit that was wanted.
+    /// Adds the permit that was wanted.
     pub(super) fn cover(&mut self, wanted: WantedPermit, permit: MemoryPermit) {
         let Some(large) = &mut self.large else { return };
         large.cover(wanted, permit);
@@ -148,7 +150,7 @@ impl Inbox {
         Some(Frame { header, payload })
     }
 
-    /// Gives up on the frame that is arriving: what has come of it is dropped, the rest will be.
+    /// Gives up on the arriving frame: drops its bytes now, and the rest when they arrive.
     pub(super) fn skip_frame(&mut self) -> Option<Header> {
         let large = self.large.take();
         let come = large.as_ref().map_or(&[][..], ArrivingBytes::filled);
@@ -160,7 +162,7 @@ impl Inbox {
         Some(header)
     }
 
-    /// Gives back memory that only frames which were taken still need.
+    /// Frees memory that only frames already taken still use.
     pub(super) fn shed(&mut self) {
         if self.allocated > BUFFER_BYTES_KEPT {
             self.buffer = BytesMut::from(&self.buffer[..]);
@@ -169,8 +171,8 @@ impl Inbox {
     }
 }
 
-/// Reads into a large frame. Without space it waits: reading nothing would look like the stream's
-/// end.
+/// Reads into a large frame. Without free space it waits, because a read of 0 bytes would look like
+/// the end of the stream.
 fn poll_read_large<S>(
     large: &mut ArrivingBytes,
     stream: &mut S,

@@ -1,11 +1,8 @@
-//! One large answer or delivery as a frame in pieces, so that no payload is copied together with
-//! others.
+//! A large answer or delivery as a frame in pieces, so that large payloads are not copied.
 //!
-//! A large payload that the store keeps uncompressed is a piece of the mapped log. One that it
-//! keeps compressed is unpacked into memory of its own. Everything else is gathered in pieces of
-//! about
-//! [`PIECE_BYTES`]. All pieces give their memory back to the system when they have been written, also
-//! though they were made on another thread.
+//! A large payload that the store keeps uncompressed is a slice of the mapped log. A compressed one is
+//! unpacked into memory of its own. Everything else is gathered in pieces of about [`PIECE_BYTES`].
+//! Each piece frees its memory when it has been written, although another thread made it.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_store::{LargeBuffer, ReadError};
@@ -15,7 +12,7 @@ use crate::memory::LARGE_FROM_BYTES;
 
 /// Small parts are gathered until they are this long.
 const PIECE_BYTES: usize = 1 << 20;
-/// Where a header has the frame's length.
+/// The position of the frame's length in its header.
 const LEN_AT: std::ops::Range<usize> = 0..4;
 
 /// A whole frame: its head, and what follows.
@@ -35,7 +32,7 @@ impl LargeFrame {
 /// Writes a [`LargeFrame`].
 pub(super) struct LargeFrameWriter {
     frame: LargeFrame,
-    /// What is gathered of the next piece.
+    /// The small parts of the next piece.
     gathered: BytesMut,
 }
 
@@ -88,7 +85,8 @@ impl LargeFrameWriter {
         Ok(self.frame)
     }
 
-    /// Copies what was gathered, so that its buffer is used again and freed on this thread.
+    /// Ends a piece. It copies the gathered bytes, so that their buffer is reused and freed on this
+    /// thread.
     fn close_piece(&mut self) -> Result<(), ReadError> {
         if self.gathered.is_empty() {
             return Ok(());

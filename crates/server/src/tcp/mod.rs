@@ -1,8 +1,8 @@
-//! The binary protocol's port: one task per connection until it ends.
+//! The port of the binary protocol. Each connection is one task that reads, dispatches and writes.
 //!
-//! A connection is one task that reads, dispatches and writes; appends hop to the writer's thread
-//! and back, everything else is answered where it was read. Answers leave in the order of their
-//! requests; only what a subscription delivers comes between them.
+//! The store's writer thread runs the commands of writes. Small reads are answered in the
+//! connection's task, large ones on a worker thread. Answers leave in the order of their requests;
+//! only the deliveries of subscriptions come between them.
 
 mod connection;
 mod dispatch;
@@ -23,17 +23,17 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use turnkeep_store::Store;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::encode_failure;
 
 use crate::accept::{Port, accept};
 use crate::error::ApiError;
+use crate::guarded_store::GuardedStore;
 use crate::shared::Shared;
 use crate::unauthenticated::Newcomer;
 use connection::Connection;
 
-/// What the connections of this port share.
+/// The state that all connections of this port share.
 struct Tcp {
     shared: Arc<Shared>,
     last_session: AtomicU64,
@@ -47,8 +47,8 @@ impl Tcp {
         }
     }
 
-    fn store(&self) -> &Store {
-        self.shared.store.store()
+    fn store(&self) -> &GuardedStore {
+        &self.shared.store
     }
 
     fn next_session(&self) -> u64 {

@@ -1,7 +1,7 @@
-//! Bytes on their way out: answers and deliveries, until the peer has taken them.
+//! Outgoing bytes: answers and deliveries that the peer has not taken yet.
 //!
-//! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in
-//! a queue before that buffer, and each goes back to the system when it has been written.
+//! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in a
+//! queue before that buffer, and each is freed when it has been written.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,24 +15,24 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::large_frame::LargeFrame;
 use crate::memory::MemoryPermit;
 
-/// Bytes that may wait for the peer before it is asked for nothing more.
+/// Bytes that may wait for the peer before the server reads no more requests from it.
 pub(super) const UNREAD_BYTES_MAX: usize = 1 << 20;
-/// A larger buffer is given back when it is empty.
+/// A larger buffer is freed when it is empty.
 const BUFFER_BYTES_KEPT: usize = 16 << 10;
 
-/// What the peer has not taken yet.
+/// Bytes that the peer has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// What leaves before the buffer.
+    /// Pieces that leave before the buffer.
     pieces: VecDeque<Bytes>,
     buffer: BytesMut,
-    /// What the buffer took at most since it was last given back.
+    /// The largest size of the buffer since it was last freed.
     allocated: usize,
     /// Whether the stream may hold bytes back that were written to it, as TLS does.
     unflushed: bool,
     /// Permits of large answers that are being written.
     permits: Vec<MemoryPermit>,
-    /// The place of a large delivery that is being written.
+    /// The slot of a large delivery that is being written.
     place: Option<OwnedSemaphorePermit>,
 }
 
@@ -66,7 +66,7 @@ impl Outbox {
         !self.permits.is_empty()
     }
 
-    /// Adds whole frames, without a copy where nothing else waits.
+    /// Adds whole frames. They are not copied if nothing else waits.
     pub(super) fn append(&mut self, frames: BytesMut) {
         if self.buffer.is_empty() {
             self.buffer = frames;
@@ -83,7 +83,7 @@ impl Outbox {
         self.pieces.extend(frame.pieces);
     }
 
-    /// Keeps a permit, and a large delivery's place, until everything has been written.
+    /// Holds a permit, and the slot of a large delivery, until everything has been written.
     pub(super) fn keep(
         &mut self,
         permit: Option<MemoryPermit>,

@@ -1,10 +1,10 @@
-//! Pages of turns and blobs, written straight into the bytes that leave.
+//! Pages of turns, and blobs, encoded directly into the bytes that are sent.
 //!
-//! A page that would be too large keeps the turns nearest to where it starts, and always one. Its
-//! bytes are counted whole, so that a page is a frame which every client accepts.
+//! A page that would be too large keeps the turns nearest to its start, and always one. The limit
+//! counts all bytes of the page, so every client accepts the frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use turnkeep_store::{Payload, ReadError, Store, Turn};
+use turnkeep_store::{Payload, ReadError, Turn};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
 use turnkeep_wire::MsgType;
 use turnkeep_wire::message::{
@@ -12,25 +12,30 @@ use turnkeep_wire::message::{
 };
 
 use super::large_frame::{LargeFrame, LargeFrameWriter};
+use crate::guarded_store::{ContentReader, GuardedStore};
 
-/// Which end of a page stays when it is cut.
+/// Which end of a page is kept when it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     Newest,
     Oldest,
 }
 
-/// Turns that were asked for, and what of them.
-pub(super) struct Page {
+/// The turns of a page, and how to send them.
+pub(super) struct FramePage {
     msg_type: MsgType,
     turns: Vec<Turn>,
     options: ReadOptions,
     keep: Keep,
 }
 
-impl Page {
-    pub(super) fn last(store: &Store, limits: &Limits, get: &GetLast) -> Result<Self, ReadError> {
-        let turns = store.last(get.context, clamp(get.limit, limits))?;
+impl FramePage {
+    pub(super) fn last(
+        store: &GuardedStore,
+        limits: &Limits,
+        get: &GetLast,
+    ) -> Result<Self, ReadError> {
+        let turns = store.last_turns(get.context, clamp_turns(get.limit, limits))?;
         Ok(Self {
             msg_type: MsgType::GetLast,
             turns,
@@ -40,16 +45,16 @@ impl Page {
     }
 
     pub(super) fn before(
-        store: &Store,
+        store: &GuardedStore,
         limits: &Limits,
         get: &GetBefore,
     ) -> Result<Self, ReadError> {
-        let limit = clamp(get.limit, limits);
+        let limit = clamp_turns(get.limit, limits);
         let turns = match get.before {
-            None => store.last(get.context, limit)?,
+            None => store.last_turns(get.context, limit)?,
             Some(turn) => {
                 store.context(get.context)?;
-                store.before(turn, limit)?
+                store.turns_before(turn, limit)?
             }
         };
         Ok(Self {
@@ -60,8 +65,13 @@ impl Page {
         })
     }
 
-    pub(super) fn range(store: &Store, limits: &Limits, get: &GetRange) -> Result<Self, ReadError> {
-        let turns = store.range(get.context, get.start_depth, clamp(get.limit, limits))?;
+    pub(super) fn range(
+        store: &GuardedStore,
+        limits: &Limits,
+        get: &GetRange,
+    ) -> Result<Self, ReadError> {
+        let turns =
+            store.turns_from_depth(get.context, get.start_depth, clamp_turns(get.limit, limits))?;
         Ok(Self {
             msg_type: MsgType::GetRangeByDepth,
             turns,
@@ -70,9 +80,9 @@ impl Page {
         })
     }
 
-    /// The contexts whose content it shows: where its turns were written. Without payloads it shows
-    /// the structure of history only (ids, parents, depths, types, hashes), and the content of
-    /// none.
+    /// The contexts whose content the page shows: those in which its turns were written. A page
+    /// without payloads shows structure only (ids, parents, depths, types, hashes), and the content
+    /// of no context.
     pub(super) fn contexts_shown(&self) -> impl Iterator<Item = ContextId> + '_ {
         self.turns
             .iter()
@@ -91,7 +101,7 @@ impl Page {
     /// Cuts the page to the limit, reads the payloads and writes the frame.
     pub(super) fn encode(
         mut self,
-        store: &Store,
+        content: &ContentReader,
         limits: &Limits,
         req_id: u64,
     ) -> Result<BytesMut, ReadError> {
@@ -101,16 +111,16 @@ impl Page {
         let mut out = BytesMut::with_capacity(self.bytes() + 32);
         let mut page = PageWriter::begin(&mut out, self.msg_type, req_id);
         for turn in &self.turns {
-            with_item(store, turn, self.options, |item| page.push(item))?;
+            with_item(content, turn, self.options, |item| page.push(item))?;
         }
         page.finish();
         Ok(out)
     }
 
-    /// The same for a large page.
+    /// Like [`Self::encode`], for a large page: as a frame in pieces.
     pub(super) fn encode_large(
         mut self,
-        store: &Store,
+        content: &ContentReader,
         limits: &Limits,
         req_id: u64,
     ) -> Result<LargeFrame, ReadError> {
@@ -122,17 +132,18 @@ impl Page {
             .gather()
             .put_u32_le(u32::try_from(self.turns.len()).expect("a page is bounded"));
         for turn in &self.turns {
-            push_item(&mut frame, store, turn, self.options)?;
+            push_item(&mut frame, content, turn, self.options)?;
         }
         frame.finish()
     }
 }
 
-fn clamp(limit: u32, limits: &Limits) -> usize {
+fn clamp_turns(limit: u32, limits: &Limits) -> usize {
     (limit as usize).min(limits.page_turns_max)
 }
 
-/// An upper bound: what is sent of a payload is never longer than its uncompressed length.
+/// An upper bound of an item's length: a payload is never sent in a form that is longer than its
+/// uncompressed bytes.
 fn item_bytes(turn: &Turn, options: ReadOptions) -> usize {
     let payload = if options.include_payload {
         turn.raw_len as usize
@@ -182,7 +193,7 @@ fn bare_item(turn: &Turn, options: ReadOptions) -> ItemRef<'_> {
 
 /// Hands out a turn as an item, with its payload if it was asked for.
 pub(super) fn with_item<T>(
-    store: &Store,
+    content: &ContentReader,
     turn: &Turn,
     options: ReadOptions,
     write: impl FnOnce(&ItemRef<'_>) -> T,
@@ -191,7 +202,7 @@ pub(super) fn with_item<T>(
     if !options.include_payload {
         return Ok(write(&item));
     }
-    let payload = store.payload(turn)?;
+    let payload = content.payload(turn)?;
     if options.stored_form && stays_stored(&payload) {
         return Ok(write(&ItemRef {
             compression: payload.form,
@@ -208,14 +219,14 @@ pub(super) fn with_item<T>(
 /// Adds a turn to a large frame, with its payload if it was asked for.
 pub(super) fn push_item(
     frame: &mut LargeFrameWriter,
-    store: &Store,
+    content: &ContentReader,
     turn: &Turn,
     options: ReadOptions,
 ) -> Result<(), ReadError> {
     let mut item = bare_item(turn, options);
     let mut bytes = Bytes::new();
     if options.include_payload {
-        let payload = store.payload(turn)?;
+        let payload = content.payload(turn)?;
         if options.stored_form && stays_stored(&payload) {
             item.compression = payload.form;
             bytes = payload.into_stored_bytes();
@@ -229,31 +240,31 @@ pub(super) fn push_item(
     Ok(())
 }
 
-/// A writer may have sent a frame that is longer than what it holds; nobody is served by passing it
-/// on.
+/// Whether a payload is sent as it is stored. A writer may have sent a compressed form that is longer
+/// than the payload; then the uncompressed bytes are sent.
 fn stays_stored(payload: &Payload) -> bool {
     payload.stored().len() <= payload.raw_len as usize
 }
 
 /// Reads a blob and writes the frame.
 pub(super) fn encode_whole_blob(
-    store: &Store,
+    content: &ContentReader,
     hash: BlobHash,
     req_id: u64,
 ) -> Result<BytesMut, ReadError> {
-    let payload = store.blob(hash)?;
+    let payload = content.blob(hash)?;
     let mut out = BytesMut::with_capacity(payload.raw_len as usize + 32);
     encode_blob(&mut out, req_id, &payload.raw()?);
     Ok(out)
 }
 
-/// The same for a large blob.
+/// Reads a large blob and writes the frame in pieces.
 pub(super) fn encode_large_blob(
-    store: &Store,
+    content: &ContentReader,
     hash: BlobHash,
     req_id: u64,
 ) -> Result<LargeFrame, ReadError> {
-    let bytes = store.blob(hash)?.into_raw_bytes()?;
+    let bytes = content.blob(hash)?.into_raw_bytes()?;
     let mut frame = LargeFrameWriter::begin(MsgType::GetBlob, 0, req_id);
     frame
         .gather()

@@ -1,7 +1,7 @@
-//! The answers that a connection owes, in the order of its requests.
+//! The answers that a connection still has to send, in the order of its requests.
 //!
-//! The store answers a group in reverse, so that a connection's oldest answer comes last: when it
-//! wakes the task, all the younger ones are there, and they leave in one write.
+//! The store answers the commands of a commit group in reverse order. So a connection's oldest answer
+//! comes last. When it wakes the task, all later answers are ready, and they leave in one write.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,12 +14,12 @@ use turnkeep_wire::message::{AttachFs, BatchAck, BatchAckTurn, ContextHead, Turn
 use turnkeep_wire::{Frame, Response};
 
 use super::large_frame::LargeFrame;
-use super::subscription::Opening;
+use super::subscription::AcceptedSubscription;
 use crate::error::ApiError;
 use crate::handle::Answer;
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
-/// What a request is known by until it is answered.
+/// Identifies a request until it is answered.
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) req_id: u64,
@@ -30,7 +30,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn of(frame: &Frame) -> Self {
+    pub(super) fn from_frame(frame: &Frame) -> Self {
         let header = frame.header;
         Self {
             req_id: header.req_id,
@@ -40,7 +40,7 @@ impl Ticket {
         }
     }
 
-    /// What the request's frame holds of the memory budget.
+    /// How much of the memory budget the request's frame holds.
     pub(super) fn held_bytes(&self) -> usize {
         if self.bytes >= LARGE_FROM_BYTES {
             self.bytes
@@ -50,7 +50,8 @@ impl Ticket {
     }
 }
 
-/// How a command's outcome is told: which request asked, and what its answer repeats.
+/// The form of the answer to a command: the kind of request, and the values that the answer
+/// repeats.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ack {
     Created,
@@ -62,25 +63,25 @@ pub(super) enum Ack {
     BundlePut,
 }
 
-/// An answer that can leave.
+/// An answer that is ready to be sent.
 pub(super) enum Settled {
     Response(Response),
     /// A response that was written as a whole frame.
     Encoded(BytesMut),
-    /// The same in pieces.
+    /// A whole frame in pieces.
     Large(LargeFrame),
     Failure(ApiError),
     /// A subscription that begins when its acceptance has been written.
-    Subscribed(Opening),
+    Subscribed(AcceptedSubscription),
 }
 
-/// An answer that is owed.
+/// An answer that is ready, or that waits for the writer.
 pub(super) enum Owed {
     Settled(Settled),
     Waiting { ack: Ack, answer: Answer },
 }
 
-/// All answers that a connection owes.
+/// The queue of a connection's answers.
 #[derive(Default)]
 pub(super) struct Replies {
     queue: VecDeque<(Ticket, Owed)>,
@@ -106,14 +107,14 @@ impl Replies {
         self.queue.push_back((ticket, owed));
     }
 
-    /// The oldest answer, when it is there.
+    /// Polls for the oldest answer.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(Ticket, Settled)> {
         let Some((ticket, owed)) = self.queue.front_mut() else {
             return Poll::Pending;
         };
         if let Owed::Waiting { ack, answer } = owed {
             let outcome = ready!(Pin::new(answer).poll(context));
-            let settled = tell(*ack, outcome.map_err(ApiError::from));
+            let settled = settle_outcome(*ack, outcome.map_err(ApiError::from));
             self.bytes -= ticket.bytes;
             ticket.bytes = 0;
             *owed = Owed::Settled(settled);
@@ -143,17 +144,19 @@ fn settled_weight(ticket: &Ticket, settled: &Settled) -> usize {
     }
 }
 
-pub(super) fn tell(ack: Ack, outcome: Result<Outcome, ApiError>) -> Settled {
-    match outcome.and_then(|outcome| response(ack, outcome)) {
+pub(super) fn settle_outcome(ack: Ack, outcome: Result<Outcome, ApiError>) -> Settled {
+    match outcome.and_then(|outcome| response_to(ack, outcome)) {
         Ok(response) => Settled::Response(response),
         Err(error) => Settled::Failure(error),
     }
 }
 
-fn response(ack: Ack, outcome: Outcome) -> Result<Response, ApiError> {
+fn response_to(ack: Ack, outcome: Outcome) -> Result<Response, ApiError> {
     match (ack, outcome) {
-        (Ack::Created, Outcome::Created(created)) => Ok(Response::ContextCreated(head(&created))),
-        (Ack::Forked, Outcome::Created(created)) => Ok(Response::ContextForked(head(&created))),
+        (Ack::Created, Outcome::Created(created)) => {
+            Ok(Response::ContextCreated(head_of(&created)))
+        }
+        (Ack::Forked, Outcome::Created(created)) => Ok(Response::ContextForked(head_of(&created))),
         (Ack::Turn, Outcome::Appended(appended)) => turn_ack(&appended),
         (Ack::Batch(context), Outcome::Appended(appended)) => Ok(batch_ack(context, &appended)),
         (Ack::FsAttached(attached), Outcome::FsAttached) => Ok(Response::FsAttached(attached)),
@@ -169,7 +172,7 @@ fn response(ack: Ack, outcome: Outcome) -> Result<Response, ApiError> {
     }
 }
 
-fn head(created: &Created) -> ContextHead {
+fn head_of(created: &Created) -> ContextHead {
     ContextHead {
         context: created.context,
         head: created.head,

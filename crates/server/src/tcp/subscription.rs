@@ -1,10 +1,9 @@
-//! Subscriptions: a task per subscription reads the store's feed and hands frames to its
-//! connection.
+//! Subscriptions. Each has a task that reads the store's feed and passes frames to its connection.
 //!
-//! Nothing is buffered for a slow reader but a few chunks: the feed is read from the log as the
-//! reader takes it. A reader that had caught up and then falls too far behind is cut off with the
-//! position to resume after; one that is still catching up may take its time. No frame of a
-//! subscription leaves before its acceptance or after its end.
+//! The server buffers only a few chunks for a slow reader: it reads the feed as fast as the reader
+//! takes it. A reader that had caught up and then falls too far behind is cut off with the position to
+//! resume after. A reader that is still catching up may take its time. No frame of a subscription
+//! leaves before its acceptance or after its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use turnkeep_store::{EventKind, Store, Turn};
+use turnkeep_store::{EventKind, Turn};
 use turnkeep_types::ContextId;
 use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
 use turnkeep_wire::{ErrorCode, MsgType};
@@ -22,30 +21,37 @@ use super::Tcp;
 use super::large_frame::{LargeFrame, LargeFrameWriter};
 use super::page::{push_item, with_item};
 use crate::error::ApiError;
+use crate::guarded_store::{ContentReader, GuardedStore};
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
 /// Events by which a reader that had caught up may fall behind.
 const LAG_EVENTS_MAX: u64 = 16_384;
-/// Lost turns that a subscriber is told of at a time.
+/// Lost turns that one error covers.
 const LOST_RUN_EVENTS_MAX: u64 = 1 << 20;
-/// A chunk is handed over when it would grow beyond this.
+/// A chunk is sent when it would grow beyond this.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the connection.
 const CHUNKS_MAX: usize = 4;
-/// Where a frame's flags are.
+/// The position of the flags in a frame.
 const FLAGS_AT: usize = 6;
 
-/// A subscription that was accepted and has not begun.
+/// A subscription that was checked and whose feed is not open yet.
 #[derive(Debug)]
 pub(super) struct Opening {
-    pub(super) req_id: u64,
+    req_id: u64,
     serial: u64,
     context: Option<ContextId>,
     after: u64,
     options: ReadOptions,
     pub(super) caught_up: bool,
+}
+
+/// A subscription whose feed is open. It begins when its acceptance has been written.
+pub(super) struct AcceptedSubscription {
+    pub(super) opening: Opening,
+    pub(super) content: ContentReader,
 }
 
 /// Frames of one subscription on their way to the connection.
@@ -74,7 +80,7 @@ pub(super) struct Subscriptions {
 struct Line {
     sender: mpsc::Sender<Chunk>,
     receiver: mpsc::Receiver<Chunk>,
-    /// A place for one large delivery at a time, whichever subscription it is of.
+    /// The slot for one large delivery at a time, of all subscriptions together.
     large: Arc<Semaphore>,
 }
 
@@ -110,35 +116,47 @@ impl Live {
 }
 
 impl Opening {
-    /// Looks for something to replay before the acceptance is written; without it, the reader has
-    /// caught up although the feed has gone on.
-    pub(super) async fn looked_ahead(mut self, store: &Store) -> Self {
+    /// Accepts the subscription, after looking for something to replay. If there is nothing, the
+    /// reader has caught up although the feed has gone on.
+    pub(super) async fn accept(mut self, content: ContentReader) -> AcceptedSubscription {
         loop {
-            let last = store.last_position();
+            let last = content.last_position();
             if self.after >= last {
                 self.caught_up = true;
-                return self;
+                break;
             }
-            // The newest first: most of those who resume have missed something.
-            for position in (self.after + 1..=last).rev() {
-                if concerns(store, position, self.context) {
-                    return self;
-                }
-                tokio::task::consume_budget().await;
+            if self.has_missed_appends(&content, last).await {
+                break;
             }
             self.after = last;
         }
+        AcceptedSubscription {
+            opening: self,
+            content,
+        }
+    }
+
+    async fn has_missed_appends(&self, content: &ContentReader, last: u64) -> bool {
+        // From the newest on: most readers that resume have missed something recent.
+        for position in (self.after + 1..=last).rev() {
+            if concerns(content, position, self.context) {
+                return true;
+            }
+            tokio::task::consume_budget().await;
+        }
+        false
     }
 }
 
-/// Whether an event is an append that a subscription has to tell. One that cannot be read is: its
-/// reader has to be told so.
-fn concerns(store: &Store, position: u64, context: Option<ContextId>) -> bool {
-    let Some(EventKind::TurnAppended(turn)) = store.event(position).map(|event| event.kind) else {
+/// Whether an event is an append that a subscription must deliver. A turn that cannot be read counts:
+/// the reader must learn about it.
+fn concerns(content: &ContentReader, position: u64, context: Option<ContextId>) -> bool {
+    let Some(EventKind::TurnAppended(turn)) = content.event(position).map(|event| event.kind)
+    else {
         return false;
     };
     context.is_none_or(|context| {
-        store
+        content
             .turn(turn)
             .map_or(true, |turn| turn.context == context)
     })
@@ -156,10 +174,10 @@ impl Subscriptions {
             .is_some_and(|line| line.large.available_permits() == 0)
     }
 
-    /// Accepts a subscription, if it can be.
+    /// Checks a subscription and registers it.
     pub(super) fn open(
         &mut self,
-        store: &Store,
+        store: &GuardedStore,
         req_id: u64,
         ask: &Subscribe,
     ) -> Result<Opening, ApiError> {
@@ -201,7 +219,8 @@ impl Subscriptions {
     }
 
     /// Starts the task of a subscription whose acceptance was just written.
-    pub(super) fn begin(&mut self, opening: &Opening, tcp: &Arc<Tcp>) {
+    pub(super) fn begin(&mut self, accepted: AcceptedSubscription, tcp: &Arc<Tcp>) {
+        let AcceptedSubscription { opening, content } = accepted;
         let live = self
             .live
             .get_mut(&opening.req_id)
@@ -211,6 +230,7 @@ impl Subscriptions {
         let line = self.line.get_or_insert_with(Line::new);
         let feed = Feed {
             tcp: Arc::clone(tcp),
+            content,
             req_id: opening.req_id,
             serial: opening.serial,
             context: opening.context,
@@ -243,14 +263,14 @@ impl Subscriptions {
         self.live.remove(&req_id).map(drop).ok_or_else(unknown)
     }
 
-    /// Ends all subscriptions and says so to each that has begun.
+    /// Ends all subscriptions. Those that have begun get an error frame.
     pub(super) fn end_all(&mut self, error: &ApiError, out: &mut BytesMut) {
         for (req_id, _) in self.live.drain().filter(|(_, live)| live.begun) {
             encode_failure(out, req_id, error.code, &error.message, &error.details);
         }
     }
 
-    /// The next chunk of a subscription that is still wanted.
+    /// The next chunk of a live subscription. Chunks of ended ones are dropped.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Chunk> {
         let Some(line) = &mut self.line else {
             return Poll::Pending;
@@ -286,9 +306,10 @@ impl From<Gone> for End {
     }
 }
 
-/// A subscription at work.
+/// The task of a subscription.
 struct Feed {
     tcp: Arc<Tcp>,
+    content: ContentReader,
     req_id: u64,
     serial: u64,
     context: Option<ContextId>,
@@ -326,7 +347,7 @@ impl Feed {
     }
 
     async fn follow(&mut self) -> End {
-        let mut position = self.tcp.shared.store.position();
+        let mut position = self.tcp.store().watch_position();
         loop {
             let last = *position.borrow_and_update();
             if let Err(end) = self.catch_up(last).await {
@@ -345,9 +366,10 @@ impl Feed {
             self.next += 1;
             tokio::task::consume_budget().await;
         }
-        // Much may have been appended meanwhile: who is still behind that has not caught up. The
-        // last frame is held back until then, because none of what follows may be for this reader.
-        if self.tcp.store().last_position() <= last {
+        // More may have been appended meanwhile, and then the reader has not caught up. The last
+        // frame is held back until it has: the frame carries the flag, and no later event may
+        // concern this reader.
+        if self.content.last_position() <= last {
             self.mark_caught_up();
         }
         if self.caught_up {
@@ -367,11 +389,11 @@ impl Feed {
     }
 
     async fn deliver(&mut self, position: u64) -> Result<(), End> {
-        let event = self.tcp.store().event(position).map(|event| event.kind);
+        let event = self.content.event(position).map(|event| event.kind);
         let Some(EventKind::TurnAppended(turn)) = event else {
             return Ok(());
         };
-        let turn = match self.tcp.store().turn(turn) {
+        let turn = match self.content.turn(turn) {
             Ok(turn) => turn,
             Err(error) => return Err(broken(self.end_of_loss(position), error.into())),
         };
@@ -383,7 +405,7 @@ impl Feed {
         } else {
             0
         };
-        // Behind a large delivery nothing fits: its chunk ends with the delivery's last piece.
+        // A chunk with a large delivery ends with its last piece, so nothing is added to it.
         let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;
         if !self.frames.is_empty() && is_full {
             self.flush().await?;
@@ -399,12 +421,11 @@ impl Feed {
         written.map_err(|error| broken(position, error))
     }
 
-    /// The last of the turns from a lost one on that are lost as well: the reader is told of them
-    /// once.
+    /// The end of a run of lost turns. One error covers the run, so the reader resumes once.
     fn end_of_loss(&self, first: u64) -> u64 {
-        let store = self.tcp.store();
-        let is_lost = |position: &u64| match store.event(*position).map(|event| event.kind) {
-            Some(EventKind::TurnAppended(turn)) => store.turn(turn).is_err(),
+        let content = &self.content;
+        let is_lost = |position: &u64| match content.event(*position).map(|event| event.kind) {
+            Some(EventKind::TurnAppended(turn)) => content.turn(turn).is_err(),
             _ => false,
         };
         let run = (first..first + LOST_RUN_EVENTS_MAX).take_while(is_lost);
@@ -413,7 +434,7 @@ impl Feed {
 
     fn write(&mut self, position: u64, turn: &Turn) -> Result<(), ApiError> {
         let (req_id, caught_up, frames) = (self.req_id, self.caught_up, &mut self.frames);
-        Ok(with_item(self.tcp.store(), turn, self.options, |item| {
+        Ok(with_item(&self.content, turn, self.options, |item| {
             encode_event(frames, req_id, caught_up, position, turn.context, item);
         })?)
     }
@@ -434,13 +455,13 @@ impl Feed {
 
     /// Writes a chunk of one large delivery, on another thread.
     async fn write_large(&mut self, position: u64, turn: Turn) -> Result<(), ApiError> {
-        let (options, tcp) = (self.options, Arc::clone(&self.tcp));
+        let (options, content) = (self.options, self.content.clone());
         let flags = if self.caught_up { flag::CAUGHT_UP } else { 0 };
         let mut frame = LargeFrameWriter::begin(MsgType::Subscribe, flags, self.req_id);
         let encode = move || {
             frame.gather().put_u64_le(position);
             frame.gather().put_u64_le(turn.context.get());
-            push_item(&mut frame, tcp.store(), &turn, options)?;
+            push_item(&mut frame, &content, &turn, options)?;
             Ok(frame.finish()?)
         };
         let LargeFrame { head, pieces } = self.tcp.shared.work_on_large(encode).await?;
@@ -449,7 +470,7 @@ impl Feed {
     }
 
     fn check_lag(&self, position: u64) -> Result<(), End> {
-        let behind = self.tcp.store().last_position().saturating_sub(position);
+        let behind = self.content.last_position().saturating_sub(position);
         if !self.caught_up || behind <= LAG_EVENTS_MAX {
             return Ok(());
         }
@@ -482,7 +503,7 @@ impl Feed {
     }
 }
 
-/// An append that cannot be delivered ends the subscription and tells how to go on behind it.
+/// The end of a subscription at an append that cannot be delivered. The reader may resume after it.
 fn broken(position: u64, error: ApiError) -> End {
     End::Failed(error.with("resume_after", position.to_string()))
 }

@@ -1,8 +1,8 @@
-//! Gives up on peers that keep us waiting.
+//! Gives up on peers that keep the server waiting.
 //!
-//! One timer per connection, armed lazily: it is moved only when a deadline comes nearer, and looks
-//! at the true deadline when it fires, so that traffic costs no timer work. Time in which we would
-//! take nothing is ours: a peer's deadlines move by as much.
+//! Each connection has one timer. It moves only when a deadline comes nearer. When it fires, it
+//! compares with the true deadline, so traffic costs no timer work. Deadlines pause while the server
+//! is not reading: afterwards they move by the length of the pause.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -24,19 +24,19 @@ pub(super) enum Late {
     Reading,
 }
 
-/// What a connection is doing, as far as it decides who waits for whom.
+/// The state of a connection that decides which deadline applies.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 pub(super) struct Activity {
-    /// We would take bytes if they came.
+    /// The server would take bytes if they came.
     pub(super) reading: bool,
-    /// The peer still gets answers from us.
+    /// The peer still waits for answers.
     pub(super) owing: bool,
-    /// We have bytes that the peer does not take.
+    /// The server has bytes that the peer has not taken.
     pub(super) writing: bool,
-    /// The peer follows something, and need not say anything.
+    /// The peer has a subscription, so it need not send anything.
     pub(super) subscribed: bool,
-    /// What the peer does not take holds memory that others may need.
+    /// The untaken bytes hold memory that others may need.
     pub(super) holding: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Watchdog {
     frame_since: Option<Instant>,
     quiet_since: Instant,
     written: Instant,
-    /// Since when we take nothing.
+    /// When the server stopped reading.
     halted: Option<Instant>,
     timer: Pin<Box<Sleep>>,
 }
@@ -69,7 +69,7 @@ impl Watchdog {
         }
     }
 
-    /// Whole frames were taken, and perhaps a part of another is there.
+    /// Notes that whole frames were taken. A part of another one may have arrived.
     pub(super) fn took_frames(&mut self, part_left: bool) {
         let now = Instant::now();
         self.greeted = true;
@@ -77,12 +77,12 @@ impl Watchdog {
         self.frame_since = part_left.then_some(now);
     }
 
-    /// A part of a frame is there and no whole one.
+    /// Notes that a part of a frame has arrived and no whole one.
     pub(super) fn has_part(&mut self) {
         self.frame_since.get_or_insert_with(Instant::now);
     }
 
-    /// The peer took bytes, or there were none to take until now.
+    /// Notes that the peer took bytes, or that there were none to take until now.
     pub(super) fn wrote(&mut self) {
         self.written = Instant::now();
     }
@@ -103,7 +103,7 @@ impl Watchdog {
         }
     }
 
-    /// Moves what the peer is measured by when we take again what we did not take for a while.
+    /// Moves the deadlines when the server reads again after a pause.
     fn excuse(&mut self, reading: bool) {
         if !reading {
             self.halted.get_or_insert_with(Instant::now);

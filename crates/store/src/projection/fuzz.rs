@@ -6,10 +6,10 @@ use turnkeep_types::TypeRef;
 
 use super::payload_reader::NESTING_MAX;
 use super::{
-    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Projected, ProjectionOptions,
-    TimeRender, TypeHint, U64Format, project,
+    BytesRender, ENCODING_MSGPACK, EnumRender, IncludeUnknown, Projected, ProjectionError,
+    ProjectionOptions, TimeRender, TypeHint, U64Format, project,
 };
-use crate::registry::{Registry, parse_json};
+use crate::registry::{Registry, parse_json, push_string};
 
 /// A bundle with a field of every kind.
 const SAMPLE: &str = include_str!("../../../../testdata/payloads/sample-bundle.json");
@@ -53,10 +53,16 @@ pub fn project_any(bytes: &[u8]) {
             ENCODING_MSGPACK,
             bytes,
             options,
+            write_message,
         )
         .inspect(assert_json)
     });
     assert_eq!(answers[0].as_ref().err(), answers[1].as_ref().err());
+}
+
+/// Shows an inner error by its message alone.
+pub(super) fn write_message(out: &mut String, error: &ProjectionError) {
+    push_string(out, &error.to_string());
 }
 
 fn assert_json(projected: &Projected) {

@@ -106,50 +106,29 @@ pub enum ProjectionError {
     },
 }
 
-impl ProjectionError {
-    /// The error code, which pages show with the turn.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Conflict { .. } => "Conflict",
-            Self::MissingTypeHint => "MissingTypeHint",
-            Self::FailedDependency(_) => "FailedDependency",
-            Self::Decode(_) => "DecodeError",
-            Self::TooLarge { .. } => "TooLarge",
-        }
-    }
+/// Appends an error as a JSON value. The caller supplies it, because the codes of errors belong to
+/// the interface that shows them.
+pub type WriteError = fn(&mut String, &ProjectionError);
 
-    /// The HTTP status of this error, which pages show with the turn.
-    pub fn status(&self) -> u16 {
-        match self {
-            Self::Conflict { .. } => 409,
-            Self::MissingTypeHint => 422,
-            Self::FailedDependency(_) => 424,
-            Self::Decode(_) => 500,
-            Self::TooLarge { .. } => 413,
-        }
-    }
-
-    /// Appends the error as the JSON object `{code, status, message}`.
-    pub fn push_json(&self, out: &mut String) {
-        out.push_str("{\"code\":");
-        push_string(out, self.code());
-        out.push_str(",\"status\":");
-        push_int(out, self.status().into());
-        out.push_str(",\"message\":");
-        push_string(out, &self.to_string());
-        out.push('}');
-    }
-}
-
-/// Projects a payload that was declared as `declared` and is encoded as `encoding`.
+/// Projects a payload that was declared as `declared` and is encoded as `encoding`. The failure of
+/// a payload inside this payload is shown in its place, by `write_error`.
 pub fn project(
     registry: &Registry,
     declared: &TypeRef,
     encoding: u32,
     payload: &[u8],
     options: &ProjectionOptions,
+    write_error: WriteError,
 ) -> Result<Projected, ProjectionError> {
-    project_within(registry, declared, encoding, payload, options, usize::MAX)
+    project_within(
+        registry,
+        declared,
+        encoding,
+        payload,
+        options,
+        write_error,
+        usize::MAX,
+    )
 }
 
 /// Does the same, but fails with [`ProjectionError::TooLarge`] once the text and everything beside
@@ -161,13 +140,14 @@ pub fn project_within(
     encoding: u32,
     payload: &[u8],
     options: &ProjectionOptions,
+    write_error: WriteError,
     memory_bytes_max: usize,
 ) -> Result<Projected, ProjectionError> {
     let version = choose_descriptor(registry, declared, &options.hint)?;
     if encoding != ENCODING_MSGPACK {
         return Err(DecodeFault::Encoding(encoding).into());
     }
-    let mut renderer = Renderer::new(registry, options, memory_bytes_max);
+    let mut renderer = Renderer::new(registry, options, write_error, memory_bytes_max);
     renderer.render_payload(payload, version, 0)?;
     let rendered = renderer.finish();
     Ok(Projected {

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use turnkeep_types::msgpack::Token;
 use turnkeep_types::rfc3339::format_rfc3339;
 
-use super::ProjectionError;
 use super::options::{EnumRender, IncludeUnknown, ProjectionOptions, TimeRender, U64Format};
 use super::payload_reader::PayloadReader;
 use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
 use super::warning::{Path, Step, Warnings, push_key};
+use super::{ProjectionError, WriteError};
 use crate::registry::{
     Field, IntKind, Kind, MapShape, Registry, Semantic, Shape, TypeVersion, canonical_number,
     push_string,
@@ -37,6 +37,7 @@ const UNKNOWN_TAG_BYTES: usize = 24;
 pub(super) struct Renderer<'a> {
     pub(super) names: Resolver<'a>,
     pub(super) options: &'a ProjectionOptions,
+    pub(super) write_error: WriteError,
     /// The text that values are appended to.
     pub(super) sink: Sink,
     /// The text of entries that no descriptor names; `None` if the reader does not want them.
@@ -71,6 +72,7 @@ impl<'a> Renderer<'a> {
     pub(super) fn new(
         registry: &'a Registry,
         options: &'a ProjectionOptions,
+        write_error: WriteError,
         memory_bytes_max: usize,
     ) -> Self {
         let unknown = (options.include_unknown == IncludeUnknown::Yes).then(|| {
@@ -82,6 +84,7 @@ impl<'a> Renderer<'a> {
         Self {
             names: Resolver::new(registry),
             options,
+            write_error,
             sink,
             unknown,
             path,

@@ -6,7 +6,7 @@ mod shapes;
 
 use serde_json::{Value, json};
 
-use super::fuzz::{sample_registry, sample_type};
+use super::fuzz::{sample_registry, sample_type, write_message};
 use super::*;
 use payload::{array, bin, boolean, float, int, map, nil, raw_str, single, tagged, text};
 
@@ -17,6 +17,7 @@ fn show(options: &ProjectionOptions, payload: &[u8]) -> Result<Projected, Projec
         ENCODING_MSGPACK,
         payload,
         options,
+        write_message,
     )
 }
 
@@ -471,8 +472,15 @@ fn hints_choose_the_descriptor() {
             hint,
             ..ProjectionOptions::default()
         };
-        project(sample_registry(), declared, 1, &payload, &options)
-            .map(|shown| (shown.decoded_as, shown.data))
+        project(
+            sample_registry(),
+            declared,
+            1,
+            &payload,
+            &options,
+            write_message,
+        )
+        .map(|shown| (shown.decoded_as, shown.data))
     };
     let first = Ok((declared(1), r#"{"flag":true,"old":"x"}"#.to_owned()));
     let second = Ok((declared(2), r#"{"flag":true}"#.to_owned()));
@@ -487,33 +495,34 @@ fn hints_choose_the_descriptor() {
         first,
         "an explicit hint serves what nobody declared"
     );
-    let refused = |declared: &TypeRef, hint: TypeHint| {
-        let error = decoded(declared, hint).unwrap_err();
-        (error.code(), error.status())
-    };
+    let refused = |declared: &TypeRef, hint: TypeHint| decoded(declared, hint).unwrap_err();
+    let missing = |id, version| ProjectionError::FailedDependency(TypeRef::new(id, version));
     assert_eq!(
         refused(&declared(9), TypeHint::Inherit),
-        ("FailedDependency", 424)
+        missing("test.Everything", 9)
     );
     assert_eq!(
         refused(&TypeRef::new("nobody", 1), TypeHint::Latest),
-        ("FailedDependency", 424)
+        missing("nobody", 1)
     );
     assert_eq!(
         refused(&declared(1), explicit(3)),
-        ("FailedDependency", 424)
+        missing("test.Everything", 3)
     );
     assert_eq!(
         refused(&TypeRef::new("test.Link", 1), explicit(1)),
-        ("Conflict", 409)
+        ProjectionError::Conflict {
+            declared: TypeRef::new("test.Link", 1),
+            requested: declared(1),
+        }
     );
     assert_eq!(
         refused(&nothing, TypeHint::Inherit),
-        ("MissingTypeHint", 422)
+        ProjectionError::MissingTypeHint
     );
     assert_eq!(
         refused(&nothing, TypeHint::Latest),
-        ("MissingTypeHint", 422)
+        ProjectionError::MissingTypeHint
     );
 }
 

@@ -106,7 +106,7 @@ impl<'a> Renderer<'a> {
 
     fn render_inner_error(&mut self, error: &ProjectionError, bytes: &[u8]) {
         self.sink.out.push_str(",\"error\":");
-        error.push_json(&mut self.sink.out);
+        (self.write_error)(&mut self.sink.out, error);
         self.sink.out.push_str(",\"bytes\":");
         push_bytes(&mut self.sink.out, bytes, self.options.bytes_render);
     }

@@ -8,7 +8,7 @@ mod notation;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use turnkeep_store::Registry;
 use turnkeep_store::projection::{
     DecodeFault, ENCODING_MSGPACK, IncludeUnknown, MissingFields, Projected, ProjectionError,
@@ -52,6 +52,20 @@ fn msgpack(entry: &Value) -> Vec<u8> {
     hex::decode(entry["msgpack"].as_str().unwrap()).unwrap()
 }
 
+/// Writes an inner error as the gateway does, which is how the vectors have it.
+fn write_error(out: &mut String, error: &ProjectionError) {
+    let (code, status) = match error {
+        ProjectionError::Conflict { .. } => ("Conflict", 409),
+        ProjectionError::MissingTypeHint => ("MissingTypeHint", 422),
+        ProjectionError::FailedDependency(_) => ("FailedDependency", 424),
+        ProjectionError::Decode(_) => ("DecodeError", 500),
+        ProjectionError::TooLarge { .. } => ("TooLarge", 413),
+    };
+    let message = error.to_string();
+    let shown = json!({ "code": code, "status": status, "message": message });
+    out.push_str(&shown.to_string());
+}
+
 fn projected(entry: &Value, include_unknown: IncludeUnknown) -> Projected {
     let options = ProjectionOptions {
         include_unknown,
@@ -63,6 +77,7 @@ fn projected(entry: &Value, include_unknown: IncludeUnknown) -> Projected {
         ENCODING_MSGPACK,
         &msgpack(entry),
         &options,
+        write_error,
     );
     result.unwrap_or_else(|error| panic!("{}: {error}", name(entry)))
 }
@@ -175,6 +190,7 @@ fn the_malformed_are_refused_for_their_reason_whatever_the_type() {
                 ENCODING_MSGPACK,
                 &msgpack(&entry),
                 &ProjectionOptions::default(),
+                write_error,
             );
             assert_eq!(
                 class(&result),

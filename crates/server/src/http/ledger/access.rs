@@ -72,5 +72,5 @@ fn world_in_path(path: &str) -> Option<String> {
 
 fn owner_only_error() -> ApiError {
     let message = "this needs the owner's token: a person's opens its own world only";
-    ApiError::new(ErrorCode::Forbidden, message).word(turnkeep_ledger::Code::Forbidden)
+    ApiError::new(ErrorCode::Forbidden, message)
 }

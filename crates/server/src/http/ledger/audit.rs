@@ -99,7 +99,7 @@ pub(crate) async fn verify(
     };
     let reader = Arc::clone(&shared);
     shared
-        .blocking(move || verify_world(reader.store.store(), contexts, query).map(Json))
+        .blocking(move || verify_world(reader.store.ledger_store(), contexts, query).map(Json))
         .await
 }
 
@@ -139,7 +139,10 @@ async fn read_lines(
         let limit = query.limit.min(ENTRIES_MAX);
         let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
         // One more than the page holds, to know whether another page follows.
-        let turns = reader.store.store().range(context, from, limit + 1)?;
+        let turns = reader
+            .store
+            .ledger_store()
+            .range(context, from, limit + 1)?;
         let shown = turns
             .iter()
             .take(limit)
@@ -154,7 +157,7 @@ async fn read_lines(
 
 /// A record as a line.
 fn read_line(shared: &Shared, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
-    let payload = shared.store.store().payload(turn)?;
+    let payload = shared.store.ledger_store().payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
     Ok(fact_line(fact, turn.created_at))
 }

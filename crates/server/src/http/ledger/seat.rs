@@ -15,7 +15,7 @@ use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::known_persons::{is_in_use, known_persons};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
-use turnkeep_wire::json as wire;
+use turnkeep_wire::{ErrorCode, ErrorReason, json as wire};
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
@@ -185,7 +185,7 @@ fn no_person(handle: &WorldHandle, id: &str) -> ApiError {
         handle.name(),
         list_people(handle)
     );
-    Fault::new(Code::NotFound, "", message).into()
+    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
 }
 
 /// Lists the persons whom the operator knows, and the operator by label: the first of many.

@@ -1,20 +1,19 @@
 //! Queries of the ledger's routes.
 //!
-//! Every route in a world takes `as`; those that the audit may read take `audit` too. What a seat
-//! needs of a query is read apart from what a route needs, and only the route knows which names are
-//! legal.
+//! Every route in a world takes `as`; those that the owner may read as audit take `audit` too.
+//! [`SeatQuery`] reads these two. Each route has its own query type, which knows all legal names.
 
 use super::{FromQuery, Pairs, QueryError};
 
 /// Entries on a page, unless the request says otherwise.
 const ENTRIES_DEFAULT: usize = 500;
 
-/// Which seat a request takes. It leaves the names of other parameters to the route.
+/// As whom the owner makes a request. Other parameters are left to the route's query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeatQuery {
-    /// Whose seat the owner takes.
+    /// The person as whom the owner acts.
     pub as_person: Option<String>,
-    /// Whether the owner reads with nobody's eyes.
+    /// Whether the owner reads everything, as audit.
     pub audit: bool,
 }
 

@@ -7,17 +7,16 @@ use turnkeep_types::{ManualClock, Timestamp};
 
 use super::*;
 use crate::config::ServerConfig;
-use crate::run::share;
+use crate::run::{BoundAddrs, build_shared};
 
 fn tcp(store: &Store) -> Arc<Tcp> {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let clock = Arc::new(ManualClock::new(Timestamp(1)));
-    let shared = share(
-        ServerConfig::default(),
-        store.clone(),
-        clock,
-        (nowhere, nowhere),
-    );
+    let addrs = BoundAddrs {
+        tcp: nowhere,
+        http: nowhere,
+    };
+    let shared = build_shared(ServerConfig::default(), store.clone(), clock, addrs);
     Arc::new(Tcp::new(shared.unwrap()))
 }
 

@@ -62,8 +62,8 @@ async fn p21_acting_as_and_audit_reads_are_in_the_audit_and_as_shows_no_more() {
         ]
     );
     for (path, status, word) in [
-        ("/v1/worlds/team/stream?as=CARL", 404, "NOT_FOUND"),
-        ("/v1/worlds/team/stream?as=GEORGE", 404, "NOT_FOUND"),
+        ("/v1/worlds/team/stream?as=CARL", 404, "NotFound"),
+        ("/v1/worlds/team/stream?as=GEORGE", 404, "NotFound"),
         ("/v1/worlds/team/stream?as=ANN&audit=1", 400, "BadRequest"),
         ("/v1/worlds/team/stream?audit=yes", 400, "BadRequest"),
         ("/v1/worlds/team/subscribe?audit=1", 400, "BadRequest"),
@@ -138,7 +138,7 @@ async fn an_entry_that_is_hidden_and_one_that_there_is_not_are_one_answer() {
         team.get(Kind::Reader, &entry(&hidden)).await,
         team.get(Kind::Reader, &entry(none)).await,
     );
-    refused(&a, 404, "NOT_FOUND", "hidden");
+    refused(&a, 404, "NotFound", "hidden");
     assert_eq!((a.status, a.text()), (b.status, b.text()));
     let seen = team.get(Kind::Owner, &entry(&hidden)).await;
     assert_eq!(

@@ -126,7 +126,7 @@ async fn n30_every_holder_of_a_token_is_told_that_a_world_cannot_be_read() {
                     &turn,
                 )
                 .await;
-            refused(&reply, 403, "FORBIDDEN", context);
+            refused(&reply, 403, "Forbidden", context);
             assert_eq!(team.recorded(), before);
             let raw = team
                 .get(Kind::Reader, &format!("/v1/contexts/{context}/turns"))

@@ -404,7 +404,7 @@ async fn the_owner_reads_the_store_and_leaves_a_line_where_it_is_a_world_s() {
         json!({ "world": "nowhere" }),
     )
     .await;
-    assert!(failed && answer["error"]["code"] == "NOT_FOUND", "{answer}");
+    assert!(failed && answer["error"]["code"] == "NotFound", "{answer}");
     team.stop().await;
 }
 
@@ -579,19 +579,19 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
         (
             "ledger_search",
             json!({ "query": "x", "person_id": "Eve" }),
-            "NOT_FOUND",
+            "NotFound",
             "person_id",
         ),
         (
             "capsule_get",
             json!({ "person_id": "Eve" }),
-            "NOT_FOUND",
+            "NotFound",
             "person_id",
         ),
         (
             "capsule_get",
             json!({ "person_id": "D" }),
-            "NOT_FOUND",
+            "NotFound",
             "person_id",
         ),
     ] {
@@ -1063,7 +1063,7 @@ async fn a_writer_over_its_rate_is_told_when_to_try_again() {
     }
     let (answer, failed) = call(&team, Kind::Writer, "ledger_write", json!({ "text": "x" })).await;
     assert!(
-        failed && answer["error"]["code"] == "TOO_MANY_REQUESTS",
+        failed && answer["error"]["code"] == "TooManyRequests",
         "{answer}"
     );
     let seconds = answer["error"]["details"]["retry_after_seconds"]
@@ -1090,7 +1090,7 @@ async fn a_repeated_write_is_answered_whatever_the_rate() {
     let first = json!({ "text": "once", "request_id": "task-1" });
     let written = write(&team, first.clone()).await;
     let (answer, failed) = call(&team, Kind::Writer, "ledger_write", json!({ "text": "x" })).await;
-    assert!(failed && answer["error"]["code"] == "TOO_MANY_REQUESTS");
+    assert!(failed && answer["error"]["code"] == "TooManyRequests");
     let again = write(&team, first).await;
     assert_eq!(again["bundle_id"], written["bundle_id"]);
     assert_eq!(again["replayed"], true, "{again}");
@@ -1116,7 +1116,7 @@ async fn requests_that_write_nothing_do_not_use_up_what_a_world_s_writers_share(
     write(&team, json!({ "text": "one" })).await;
     write(&team, json!({ "text": "two" })).await;
     let (answer, failed) = call(&team, Kind::Writer, "ledger_write", json!({ "text": "x" })).await;
-    assert!(failed && answer["error"]["code"] == "TOO_MANY_REQUESTS");
+    assert!(failed && answer["error"]["code"] == "TooManyRequests");
     team.stop().await;
 }
 

@@ -66,9 +66,9 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
         let reply = team
             .post(kind, "/v1/worlds/team/invocations", &envelope("n33", ""))
             .await;
-        refused(&reply, 403, "FORBIDDEN", kind);
+        refused(&reply, 403, "Forbidden", kind);
         for path in ["/v1/worlds/else/stream", "/v1/worlds/else/audit/lines"] {
-            refused(&team.get(kind, path).await, 404, "NOT_FOUND", (kind, path));
+            refused(&team.get(kind, path).await, 404, "NotFound", (kind, path));
         }
         for path in [
             "/v1/worlds/team/audit/lines",
@@ -77,7 +77,7 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
             "/v1/export",
             "/v1/events",
         ] {
-            refused(&team.get(kind, path).await, 403, "FORBIDDEN", (kind, path));
+            refused(&team.get(kind, path).await, 403, "Forbidden", (kind, path));
         }
     }
     // Acting as BOB left its lines; nothing else was recorded, and the id is free.
@@ -124,7 +124,7 @@ async fn an_actor_that_the_token_is_not_is_refused() {
         let reply = team
             .get(Kind::Reader, &format!("/v1/worlds/team/stream{query}"))
             .await;
-        refused(&reply, 403, "FORBIDDEN", query);
+        refused(&reply, 403, "Forbidden", query);
     }
     refused(
         &team.get(Kind::Reader, "/v1/worlds/team/views/BOB").await,
@@ -300,7 +300,7 @@ async fn a_token_that_asks_too_often_is_told_to_wait_and_others_are_not() {
         assert_eq!(ask(Kind::Reader).await.status, 200, "{number}");
     }
     let late = ask(Kind::Reader).await;
-    refused(&late, 429, "TOO_MANY_REQUESTS", "the 601st");
+    refused(&late, 429, "TooManyRequests", "the 601st");
     let after: u64 = late.header("retry-after").unwrap().parse().unwrap();
     assert!(
         (1..=60).contains(&after),

@@ -36,14 +36,14 @@ async fn nothing_is_written_to_a_world_past_its_ledger() {
                     &turn,
                 )
                 .await;
-            refused(&reply, 403, "FORBIDDEN", path);
+            refused(&reply, 403, "Forbidden", path);
             assert_eq!(reply.json()["error"]["details"]["world_id"], "team");
         }
         let patch = team.call(Kind::Owner, "PATCH", &format!("/v1/contexts/{context}"));
         refused(
             &patch.json(&json!({ "labels": {} })).send().await,
             403,
-            "FORBIDDEN",
+            "Forbidden",
             "labels",
         );
     }

@@ -324,7 +324,7 @@ async fn an_unknown_person_is_refused_with_the_list() {
         "/v1/worlds/team/seat?as=ann",
     ] {
         let reply = team.get(Kind::Owner, path).await;
-        refused(&reply, 404, "NOT_FOUND", path);
+        refused(&reply, 404, "NotFound", path);
         let message = reply.json()["error"]["message"]
             .as_str()
             .unwrap()
@@ -625,7 +625,7 @@ async fn people_are_added_and_tokens_minted_within_the_rules() {
     refused(
         &mint(json!({ "person_id": "DAVE" })).await,
         404,
-        "NOT_FOUND",
+        "NotFound",
         "person",
     );
     let past = json!({ "person_id": "CARL", "expires_at": "2020-01-01T00:00:00Z" });
@@ -648,7 +648,7 @@ async fn people_are_added_and_tokens_minted_within_the_rules() {
         minted["token_id"].as_str().unwrap()
     );
     let foreign = team.call(Kind::Owner, "DELETE", &path).send().await;
-    refused(&foreign, 404, "NOT_FOUND", "a token of another world");
+    refused(&foreign, 404, "NotFound", "a token of another world");
     // An invoker may not claim to be a human.
     let mut envelope = super::envelope("n01", "hello");
     for claimed in ["carl", " CARL ", "Operator", "george"] {
@@ -696,7 +696,7 @@ async fn the_default_world_is_there_and_its_people_may_read_it() {
     refused(
         &invoke(super::envelope("x", "")).send().await,
         403,
-        "FORBIDDEN",
+        "Forbidden",
         "a BEAT",
     );
     refused(
@@ -735,7 +735,7 @@ async fn shapes_have_schemas() {
     refused(
         &team.get(Kind::Reader, "/v1/worlds/team/schemas/mood").await,
         404,
-        "NOT_FOUND",
+        "NotFound",
         "mood",
     );
     team.stop().await;

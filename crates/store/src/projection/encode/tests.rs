@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use turnkeep_types::TypeRef;
 
-use super::super::fuzz::{sample_registry, sample_type};
+use super::super::fuzz::{sample_registry, sample_type, write_message};
 use super::super::{ENCODING_MSGPACK, ProjectionOptions, project};
 use super::*;
 
@@ -31,6 +31,7 @@ fn gives(data: &Value, expect: &Value) {
         ENCODING_MSGPACK,
         &payload,
         &ProjectionOptions::default(),
+        write_message,
     );
     let shown = shown.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&shown.data).unwrap(), *expect);
@@ -237,6 +238,7 @@ fn round_trip_deep(data: &Value) {
         ENCODING_MSGPACK,
         &payload,
         &ProjectionOptions::default(),
+        write_message,
     )
     .unwrap();
 }
@@ -299,6 +301,7 @@ fn every_label_of_a_large_enum_is_taken() {
         ENCODING_MSGPACK,
         &payload,
         &ProjectionOptions::default(),
+        write_message,
     );
     assert_eq!(shown.unwrap().data, data.to_string());
 }

@@ -7,7 +7,6 @@ use super::*;
 #[track_caller]
 fn refused(payload: &[u8]) -> DecodeFault {
     let error = show(&ProjectionOptions::default(), payload).unwrap_err();
-    assert_eq!((error.code(), error.status()), ("DecodeError", 500));
     match error {
         ProjectionError::Decode(fault) => fault,
         other => panic!("{other:?}"),
@@ -48,6 +47,7 @@ fn what_is_no_payload_is_a_decode_error() {
         2,
         &[0x80],
         &ProjectionOptions::default(),
+        write_message,
     );
     assert_eq!(other, Err(DecodeFault::Encoding(2).into()));
 }
@@ -161,9 +161,10 @@ fn long_names_cannot_make_endless_text_of_few_bytes() {
         1,
         &payload,
         &ProjectionOptions::default(),
+        write_message,
     );
-    let error = shown.unwrap_err();
-    assert_eq!((error.code(), error.status()), ("TooLarge", 413));
+    let max = super::super::render::RENDER_BYTES_MAX;
+    assert_eq!(shown, Err(ProjectionError::TooLarge { max }));
 }
 
 #[test]
@@ -177,6 +178,7 @@ fn what_is_held_beside_the_text_counts_as_memory() {
             1,
             payload,
             &options,
+            write_message,
             memory_bytes_max,
         )
     };

@@ -161,7 +161,7 @@ fn a_typed_blob_is_projected_by_its_own_type() {
 
 #[test]
 fn a_typed_blob_that_cannot_be_projected_shows_why_and_its_bytes() {
-    let check = |type_id: &str, version: i128, bytes: &[u8], code: &str, shown: &str| {
+    let check = |type_id: &str, version: i128, bytes: &[u8], why: &ProjectionError, shown: &str| {
         let projected = show(
             &ProjectionOptions::default(),
             &tagged(&[(19, &blob(type_id, version, bytes))]),
@@ -173,15 +173,18 @@ fn a_typed_blob_that_cannot_be_projected_shows_why_and_its_bytes() {
             (&blob["type_id"], &blob["type_version"]),
             (&json!(type_id), &json!(version))
         );
-        assert_eq!(blob["error"]["code"], code);
+        assert_eq!(blob["error"], why.to_string());
         assert_eq!(blob["bytes"], shown);
         assert_eq!(blob.get("data"), None);
     };
-    check("nobody", 1, &[0x80], "FailedDependency", "gA==");
-    check("test.Link", 7, &[0x80], "FailedDependency", "gA==");
-    check("", 0, &[0x80], "MissingTypeHint", "gA==");
-    check("test.Link", 1, &[0x81], "DecodeError", "gQ==");
-    check("test.Link", 1, &[], "DecodeError", "");
+    let missing = |id, version| ProjectionError::FailedDependency(TypeRef::new(id, version));
+    let untyped = ProjectionError::MissingTypeHint;
+    check("nobody", 1, &[0x80], &missing("nobody", 1), "gA==");
+    check("test.Link", 7, &[0x80], &missing("test.Link", 7), "gA==");
+    check("", 0, &[0x80], &untyped, "gA==");
+    let cut = DecodeFault::Truncated { offset: 1 }.into();
+    check("test.Link", 1, &[0x81], &cut, "gQ==");
+    check("test.Link", 1, &[], &DecodeFault::Empty.into(), "");
 }
 
 #[test]
