@@ -178,16 +178,15 @@ impl MsgpackWriter {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         match (u8::try_from(length), markers.one) {
             (Ok(length), Some(marker)) => self.out.put_slice(&[marker, length]),
-            _ => match u16::try_from(length) {
-                Ok(length) => {
+            _ => {
+                if let Ok(length) = u16::try_from(length) {
                     self.out.put_u8(markers.two);
                     self.out.put_u16(length);
-                }
-                Err(_) => {
+                } else {
                     self.out.put_u8(markers.four);
                     self.out.put_u32(length);
                 }
-            },
+            }
         }
     }
 }
