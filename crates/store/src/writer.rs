@@ -159,7 +159,7 @@ impl StateMachine for Writer {
             &submission.record,
             submission.key,
         ) {
-            Decision::Change(plan) => self.add_to_batch(submission, plan, batch),
+            Decision::Change(plan) => self.add_to_batch(submission, &plan, batch),
             Decision::NoChange(reason) => {
                 // With an empty batch the overlay adds nothing. Otherwise the reply is safe only if
                 // the durable state alone gives the same one: the batch may still fail.
@@ -287,18 +287,17 @@ impl Writer {
         ));
     }
 
-    fn add_to_batch(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
+    fn add_to_batch(&mut self, submission: Submission, plan: &Plan, batch: &mut Batch) {
         let Submission {
             mut record,
             key,
             blobs,
             reply,
         } = submission;
-        set_placements(&mut record, &plan);
+        set_placements(&mut record, plan);
         // Before the record is encoded: it names each blob by its place in the batch.
         self.add_blobs(&mut record, blobs, batch);
-        self.overlay
-            .add_planned(&self.applier.state, &record, &plan);
+        self.overlay.add_planned(&self.applier.state, &record, plan);
         self.body.clear();
         let tag = record.encode(&mut self.body);
         batch.push_command(tag.kind, tag.version, &self.body);
