@@ -222,7 +222,7 @@ fn failures_say_what_to_do_next() {
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data - < no json
         error: standard input is not JSON: expected ident at line 1 column 2
-        hint: --msgpack takes bytes that are no JSON
+        hint: --msgpack takes bytes that are not JSON
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {\"role\":\"user\"}
         error: the head of context 1 is 2, not the expected 1
@@ -238,7 +238,7 @@ fn failures_say_what_to_do_next() {
         [exit status: 1]
         $ log 1 --follow
         error: no server runs on HOME/data
-        hint: start one with `turnkeep up`: what is appended comes through it
+        hint: start one with `turnkeep up`: new turns arrive through it
         [exit status: 1]
         $ registry get nowhere
         error: bundle `nowhere` does not exist
