@@ -6,8 +6,12 @@
 
 use serde_json::{Value, json};
 use turnkeep_ledger::View;
+use turnkeep_ledger::anchor::Anchor;
+use turnkeep_ledger::capsule::Capsule;
 use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::ids::EntryId;
 use turnkeep_ledger::quotation::QUOTATION_BYTES_MAX;
+use turnkeep_ledger::tools::RequestIds;
 
 use super::budget::Budget;
 use super::shown::source_json;
@@ -81,8 +85,14 @@ fn left_out_note(kept: usize, all: usize) -> Option<String> {
     })
 }
 
-/// Fits a capsule into a budget, and adds the sources of what it quotes.
-pub(super) fn fit_capsule(view: &View<'_>, mut pack: Value, mut budget: Budget) -> Value {
+/// The pack of a capsule that fits into a budget, with the sources of what it quotes.
+pub(super) fn fit_capsule(
+    view: &View<'_>,
+    capsule: &Capsule<'_>,
+    ids: RequestIds<'_>,
+    mut budget: Budget,
+) -> Value {
+    let mut pack = ids.add_to(capsule.pack());
     let mut sections = take_list(&mut pack, "/sections").into_iter();
     let mut evidence = sections.next().unwrap_or_default();
     let excerpts = take_list(&mut evidence, "/excerpts");
@@ -95,14 +105,20 @@ pub(super) fn fit_capsule(view: &View<'_>, mut pack: Value, mut budget: Budget) 
     // A note may be long. It gets at most half, so that evidence is always shown.
     let note = sections.next();
     let note = note.filter(|note| budget.half().try_take(note) && budget.try_take(note));
-    let quoted: Vec<Quoted<'_>> = excerpts
-        .into_iter()
-        .filter_map(|excerpt| quoted_excerpt(view, excerpt))
+    let quotations = capsule.quotations.iter().zip(excerpts);
+    let quoted: Vec<Quoted<'_>> = quotations
+        .map(|(quotation, excerpt)| Quoted {
+            entry: quotation.entry,
+            text: quotation.text(),
+            excerpt: Some(excerpt),
+        })
         .collect();
     let mut lists = Lists::take_newest(view, &quoted, &mut budget);
     pack["notes"] = left_out_note(lists.ids.len(), quoted.len()).into();
-    let cited = note.iter().flat_map(used_entry_ids);
-    add_sources(view, cited, &mut lists.sources, &mut budget);
+    if let Some(shown) = capsule.note.filter(|_| note.is_some()) {
+        let cited = shown.cited.iter().copied();
+        add_sources(view, cited, &mut lists.sources, &mut budget);
+    }
     evidence["text"] = lists.texts.join("\n").into();
     evidence["provenance"]["used_entry_ids"] = lists.ids.into();
     evidence["excerpts"] = lists.excerpts.into();
@@ -111,28 +127,19 @@ pub(super) fn fit_capsule(view: &View<'_>, mut pack: Value, mut budget: Budget) 
     pack
 }
 
-fn quoted_excerpt<'a>(view: &View<'a>, excerpt: Value) -> Option<Quoted<'a>> {
-    let entry = view.entry(excerpt.get("entry_id")?.as_str()?.parse().ok()?)?;
-    let bound = |name: &str| usize::try_from(excerpt.get(name)?.as_u64()?).ok();
-    let text = entry.text.get(bound("start")?..bound("end")?)?;
-    Some(Quoted {
-        entry,
-        text,
-        excerpt: Some(excerpt),
-    })
-}
-
-/// Fits a scene into a budget, and adds its sources.
-pub(super) fn fit_scene(view: &View<'_>, mut pack: Value, mut budget: Budget) -> Value {
-    let text = match pack["text"].take() {
-        Value::String(text) => text,
-        _ => String::new(),
-    };
-    let ids = take_list(&mut pack, "/provenance/used_entry_ids");
+/// The pack of a scene that fits into a budget, with its sources.
+pub(super) fn fit_scene(
+    view: &View<'_>,
+    anchor: &Anchor,
+    ids: RequestIds<'_>,
+    mut budget: Budget,
+) -> Value {
+    let mut pack = ids.add_to(anchor.pack(ids.request_id));
     pack["text"] = "".into();
+    pack["provenance"]["used_entry_ids"] = json!([]);
     pack["notes"] = left_out_note(0, usize::MAX).into();
     budget.try_take(&pack);
-    match quoted_beginnings(view, &text, &ids) {
+    match quoted_beginnings(view, anchor) {
         Some(quoted) => {
             let lists = Lists::take_newest(view, &quoted, &mut budget);
             pack["text"] = lists.texts.join("\n").into();
@@ -140,36 +147,31 @@ pub(super) fn fit_scene(view: &View<'_>, mut pack: Value, mut budget: Budget) ->
             pack["provenance"]["used_entry_ids"] = lists.ids.into();
             pack["sources"] = lists.sources.into();
         }
-        None => fit_set_scene(view, &mut pack, SetScene { text, ids }, budget),
+        None => fit_set_scene(view, &mut pack, anchor, budget),
     }
     pack
 }
 
-/// A scene that a writer set in its own words.
-struct SetScene {
-    text: String,
-    ids: Vec<Value>,
-}
-
-/// The words come first, then as many of the cited entries as fit, the newest first.
-fn fit_set_scene(view: &View<'_>, pack: &mut Value, scene: SetScene, mut budget: Budget) {
-    let SetScene { text, ids } = scene;
-    let end = budget.text_bytes_beside(&text, &json!(""));
+/// Fits a scene that a writer set in its own words. The words come first, then as many of the cited
+/// entries as fit, the newest first.
+fn fit_set_scene(view: &View<'_>, pack: &mut Value, scene: &Anchor, mut budget: Budget) {
+    let Anchor { text, used, .. } = scene;
+    let end = budget.text_bytes_beside(text, &json!(""));
     let shown = text.get(..end).unwrap_or_default();
     budget.try_take(&json!(shown));
     let mut sources = Vec::new();
-    let cited = ids.iter().rev().filter_map(Value::as_str);
+    let cited = used.iter().rev().copied();
     add_sources(view, cited, &mut sources, &mut budget);
     sources.reverse();
     let kept = sources.iter().map(|source| source["entry_id"].clone());
     pack["provenance"]["used_entry_ids"] = kept.collect();
-    pack["notes"] = (end < text.len() || sources.len() < ids.len())
+    pack["notes"] = (end < text.len() || sources.len() < used.len())
         .then(|| {
             format!(
                 "{end} of {} bytes and {} of {} sources fit: a larger max_bytes shows more",
                 text.len(),
                 sources.len(),
-                ids.len()
+                used.len()
             )
         })
         .into();
@@ -179,14 +181,19 @@ fn fit_set_scene(view: &View<'_>, pack: &mut Value, scene: SetScene, mut budget:
 
 /// The quotations of a scene that is made of the beginnings of entries. `None` if a writer set the
 /// scene in other words.
-fn quoted_beginnings<'a>(view: &View<'a>, text: &str, ids: &[Value]) -> Option<Vec<Quoted<'a>>> {
+fn quoted_beginnings<'a>(view: &View<'a>, anchor: &Anchor) -> Option<Vec<Quoted<'a>>> {
+    let text = anchor.text.as_str();
     let mut rest = Some(text);
     let mut quoted = Vec::new();
-    for id in ids {
-        let entry = view.entry(id.as_str()?.parse().ok()?)?;
+    for id in &anchor.used {
+        let entry = view.entry(*id)?;
         // A single quotation may be shorter than usual; several are all as long as usual.
         let most = entry.text.floor_char_boundary(QUOTATION_BYTES_MAX);
-        let bytes = if ids.len() == 1 { text.len() } else { most };
+        let bytes = if anchor.used.len() == 1 {
+            text.len()
+        } else {
+            most
+        };
         let piece = entry.text.get(..bytes)?;
         rest = match rest?.strip_prefix(piece)? {
             "" => None,
@@ -202,19 +209,17 @@ fn quoted_beginnings<'a>(view: &View<'a>, text: &str, ids: &[Value]) -> Option<V
 }
 
 /// Adds the sources that fit and are not listed yet.
-fn add_sources<'i>(
+fn add_sources(
     view: &View<'_>,
-    ids: impl Iterator<Item = &'i str>,
+    ids: impl Iterator<Item = EntryId>,
     sources: &mut Vec<Value>,
     budget: &mut Budget,
 ) {
-    for id in ids {
+    for entry in ids.filter_map(|id| view.entry(id)) {
+        let id = entry.id.to_string();
         if sources.iter().any(|source| source["entry_id"] == id) {
             continue;
         }
-        let Some(entry) = id.parse().ok().and_then(|id| view.entry(id)) else {
-            continue;
-        };
         let source = source_json(view, entry);
         // A pack lists the id as well.
         if !budget.try_take(&json!([id, source])) {
@@ -222,14 +227,6 @@ fn add_sources<'i>(
         }
         sources.push(source);
     }
-}
-
-fn used_entry_ids(section: &Value) -> impl Iterator<Item = &str> {
-    let ids = section.pointer("/provenance/used_entry_ids");
-    ids.and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
 }
 
 /// Takes a list out of a value, and leaves an empty one.
@@ -242,11 +239,10 @@ fn take_list(value: &mut Value, pointer: &str) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use turnkeep_ledger::anchor::Anchor;
     use turnkeep_ledger::config::Profile;
     use turnkeep_ledger::entry::{Author, AuthorClass, Channel};
     use turnkeep_ledger::fact::{Fact, Scene};
-    use turnkeep_ledger::ids::{BundleId, EntryId, Name};
+    use turnkeep_ledger::ids::{BundleId, Name};
     use turnkeep_ledger::time::WorldTime;
     use turnkeep_ledger::{Config, Viewer, World};
     use turnkeep_types::Timestamp;
@@ -283,8 +279,11 @@ mod tests {
 
     fn scene(world: &World, bytes: usize) -> Value {
         let view = world.view(Viewer::Reader(Name::new("ANN").unwrap()));
-        let pack = Anchor::build(&view).pack("r");
-        fit_scene(&view, pack, Budget::of(bytes))
+        let ids = RequestIds {
+            tool_request_id: "r",
+            request_id: "r",
+        };
+        fit_scene(&view, &Anchor::build(&view), ids, Budget::of(bytes))
     }
 
     /// The scene within the smallest budget that has room for so many sources.

@@ -325,8 +325,8 @@ pub(super) async fn get_capsule(
     world_caller
         .read_view(shared, move |view| {
             let capsule = Capsule::build(view, person.as_deref().unwrap_or_default());
-            let pack = request_ids(Tool::CapsuleGet).add_to(capsule.pack());
-            Ok(packs::fit_capsule(view, pack, budget))
+            let ids = request_ids(Tool::CapsuleGet);
+            Ok(packs::fit_capsule(view, &capsule, ids, budget))
         })
         .await
 }
@@ -342,8 +342,7 @@ pub(super) async fn build_scene(
     world_caller
         .read_view(shared, move |view| {
             let ids = request_ids(Tool::ScenePackBuild);
-            let pack = ids.add_to(Anchor::build(view).pack(ids.request_id));
-            Ok(packs::fit_scene(view, pack, budget))
+            Ok(packs::fit_scene(view, &Anchor::build(view), ids, budget))
         })
         .await
 }
