@@ -281,7 +281,7 @@ impl RetrievalTally {
         self.session += f64::from(u8::from(finds_session(hits, gold, sessions)));
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         let [r5, r10, r20] = self.recall.map(|sum| self.mean(sum));
         json!({
             "questions": self.asked, "r5": r5, "r10": r10, "r20": r20, "any10": self.mean(self.any),
