@@ -21,7 +21,8 @@ pub(super) async fn list_contexts(
     let mut query: ContextsQuery = read_query(arguments, &["label", "cursor", "limit", "worlds"])?;
     query.worlds &= !arguments.value("worlds").is_null();
     let page = contexts::read_page(shared, query).await?;
-    serde_json::to_value(page).map_err(ApiError::internal)
+    let text = serde_json::to_vec(&page).map_err(ApiError::internal)?;
+    parse_text(shared, &text).await
 }
 
 /// Reads a page of turns of a context.
@@ -32,7 +33,7 @@ pub(super) async fn read_turns(
     let context = Segment::parse(arguments.text("context_id")?)?;
     let query = read_query(arguments, &["before_turn_id", "limit"])?;
     let page = turns::page_json(shared, context, query, ANSWER_BYTES_MAX);
-    parse_turns(shared, &page.await?).await
+    parse_text(shared, &page.await?).await
 }
 
 /// Reads one turn.
@@ -43,7 +44,7 @@ pub(super) async fn read_turn(
     let turn = Segment::parse(arguments.text("turn_id")?)?;
     let query = read_query(arguments, &[])?;
     let turn = turns::turn_json(shared, turn, query, ANSWER_BYTES_MAX);
-    parse_turns(shared, &turn.await?).await
+    parse_text(shared, &turn.await?).await
 }
 
 /// Reads the parameters of a store operation from the arguments of these names.
@@ -60,8 +61,9 @@ fn read_query<T: FromQuery>(arguments: &Arguments<'_>, names: &[&str]) -> Result
     Ok(T::from_query(Pairs::from_decoded(pairs))?)
 }
 
-/// A tool's answer is a value, but typed payloads exist as JSON text only.
-async fn parse_turns(shared: &Shared, text: &[u8]) -> Result<Value, ApiError> {
+/// A tool's answer is a value, but typed payloads exist as JSON text only. The text also says how
+/// much memory the values take; labels and payloads may be many short values.
+async fn parse_text(shared: &Shared, text: &[u8]) -> Result<Value, ApiError> {
     let _permit = permit_for_values(shared, text, 0).await?;
     serde_json::from_slice(text).map_err(ApiError::internal)
 }

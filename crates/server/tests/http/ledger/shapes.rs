@@ -88,7 +88,7 @@ impl Schemas<'_> {
             self.fields.insert(path);
         }
         let listed = schema["prefixItems"].as_array().into_iter().flatten();
-        for item in listed.chain([&schema["items"]]) {
+        for item in listed.chain(schema.get("items")) {
             self.visit(item, &format!("{path}[]"));
         }
     }
