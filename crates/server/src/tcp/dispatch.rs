@@ -105,6 +105,7 @@ fn blob_presence(store: &GuardedStore, hashes: &[BlobHash]) -> Response {
 }
 
 /// A request to write: what it changes, how its outcome is answered, and what it costs to verify.
+#[derive(Clone, Copy)]
 struct Write {
     /// None if the command makes something new.
     target: Option<WriteTarget>,
