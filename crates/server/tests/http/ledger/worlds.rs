@@ -809,7 +809,7 @@ async fn nobody_reads_as_a_person_whom_an_open_world_does_not_know() {
         replies
     };
     for reply in reads("Eve").await {
-        refused(&reply, 404, "NOT_FOUND", "Eve");
+        refused(&reply, 404, "NotFound", "Eve");
         assert!(
             reply.text().contains("there are: Operator (the operator)"),
             "{}",
@@ -832,7 +832,7 @@ async fn nobody_reads_as_a_person_whom_an_open_world_does_not_know() {
     }
     // The list names only those whom the operator may know.
     for reply in reads("eve").await {
-        refused(&reply, 404, "NOT_FOUND", "eve");
+        refused(&reply, 404, "NotFound", "eve");
         assert!(!reply.text().contains("Dora"), "{}", reply.text());
     }
     team.stop().await;
