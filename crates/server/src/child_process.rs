@@ -197,6 +197,7 @@ fn read_remaining(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stopped_time::StoppedTime;
 
     fn start(shell_line: &str) -> ChildProcess {
         ChildProcess::start(ChildCommand {
@@ -219,6 +220,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_error_says_how_the_process_ended() {
+        // On a stopped clock, an exit status is waited for however long it takes.
+        let time = StoppedTime::begin();
         for (shell_line, expect) in [
             (
                 "/nonexistent/program",
@@ -227,7 +230,6 @@ mod tests {
             ("exit 3", "it ended with exit status 3"),
             ("printf unfinished; exit 4", "it ended with exit status 4"),
             ("kill -s TERM $$", "it was ended by signal 15"),
-            ("exec 1>&-; read -r line", "it closed its pipes"),
             (
                 "echo 0123456789abcdef; cat",
                 "a line is longer than 16 bytes",
@@ -236,10 +238,17 @@ mod tests {
             let error = start(shell_line).receive_line().await.unwrap_err();
             assert_eq!(error.to_string(), expect, "{shell_line}");
         }
+        let mut process = start("exec 1>&-; read -r line");
+        let received = time.advance_until(EXIT_WAIT, process.receive_line());
+        assert_eq!(
+            received.await.unwrap_err().to_string(),
+            "it closed its pipes"
+        );
     }
 
     #[tokio::test]
     async fn lines_that_an_ended_process_wrote_are_received() {
+        let _time = StoppedTime::begin();
         let mut process = start("echo one; echo two; exit 3");
         assert_eq!(process.receive_line().await.unwrap(), b"one");
         assert_eq!(process.receive_line().await.unwrap(), b"two");

@@ -29,6 +29,9 @@ mod principal;
 mod publish;
 pub mod run;
 mod shared;
+#[cfg(test)]
+#[path = "../tests/support/stopped_time.rs"]
+mod stopped_time;
 mod tcp;
 pub mod tls;
 mod tool_rate;

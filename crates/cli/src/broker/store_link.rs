@@ -61,7 +61,9 @@ impl StoreLink {
     /// Keeps turns in their order and waits until they are durable. Fails as a whole if there is no
     /// way to the store.
     pub(crate) async fn keep(&self, turns: &[FoundTurn]) -> Result<KeptTurns> {
-        if let Some(connection) = usable(&mut *self.kept_open.lock().await) {
+        // A statement of its own, so that the lock is free while the turns are sent.
+        let open = usable(&mut *self.kept_open.lock().await);
+        if let Some(connection) = open {
             let kept = connection.keep(turns).await;
             if !connection.store.is_lost() {
                 return Ok(kept);

@@ -7,8 +7,6 @@ mod forks;
 mod load;
 mod making;
 mod model;
-#[path = "../../tests/support/stopped_time.rs"]
-mod stopped_time;
 mod waiting;
 mod writers;
 

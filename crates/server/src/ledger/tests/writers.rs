@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::stopped_time::StoppedTime;
 use super::*;
+use crate::stopped_time::StoppedTime;
 
 /// A world whose writer is this shell script.
 pub(super) async fn attached(house: &House, script: &str, limits: Value) -> Arc<WorldHandle> {
