@@ -84,9 +84,9 @@ fn other_facts(world: &World) -> Vec<OtherFact> {
     let mut facts = Vec::new();
     for row in world.items_from(0) {
         facts.push(OtherFact {
-            // Directly behind its entry. Items keep their order, because an item may replace an
-            // earlier one.
-            position: row.entry + 1,
+            // Behind the last entry of its bundle. The items of a bundle keep their order, which need
+            // not be that of their entries.
+            position: bundle_end(world, row.entry),
             rank: 0,
             fact: Fact::Item(row.item.clone()),
         });
@@ -116,6 +116,14 @@ fn other_facts(world: &World) -> Vec<OtherFact> {
     // Stable: equal positions keep the order of above.
     facts.sort_by_key(|fact| (fact.position, fact.rank));
     facts
+}
+
+/// How many entries there are up to the end of the bundle that has this entry.
+fn bundle_end(world: &World, entry: u32) -> u32 {
+    let bundle = world
+        .entry(entry)
+        .and_then(|entry| world.bundle(entry.bundle));
+    bundle.map_or(entry + 1, |bundle| bundle.first + bundle.commit.entries)
 }
 
 /// Writes facts, and remembers what the next one may leave out.

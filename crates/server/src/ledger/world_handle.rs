@@ -251,7 +251,10 @@ impl WorldHandle {
     /// Reads and applies facts that another writer appended to the world's contexts.
     async fn apply_foreign_facts(&self, log: &mut WorldLog) -> Result<(), LedgerError> {
         let mut facts = Vec::new();
-        log.read_new_facts(self.services.store.store(), |_, fact| facts.push(fact))?;
+        // The position moves only with the facts: a failed read must not skip any of them.
+        let mut read = log.clone();
+        read.read_new_facts(self.services.store.store(), |_, fact| facts.push(fact))?;
+        *log = read;
         self.apply_facts(facts).await;
         Ok(())
     }
