@@ -1,9 +1,8 @@
 //! The broker under load: two hundred sessions that complete turns at a steady pace, and captures
 //! meanwhile.
 //!
-//! Turns come from one thread, at the times at which they are due, whatever became of those before;
-//! captures come from another, one at a time, so that what is measured is the broker's time and not
-//! the load's.
+//! One thread sends turns at fixed times and does not wait for earlier ones. Another thread captures
+//! one turn at a time, so that the figures show the broker's time and not the load's.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -49,7 +49,7 @@ impl Drop for ScratchDir {
     }
 }
 
-/// Bytes of all files in a directory, at any depth; 0 if there is none.
+/// Bytes of all files in a directory, at any depth; 0 if the directory is missing.
 pub(super) fn bytes_in(folder: &Path) -> Result<u64> {
     if !folder.exists() {
         return Ok(0);

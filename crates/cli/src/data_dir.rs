@@ -213,8 +213,8 @@ fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Writes a file that its owner alone can read, under a name that nobody can have taken: whoever
-/// can write to the directory could otherwise put a link or a file of their own there.
+/// Writes a file that only its owner can read. It is first written under a random name: an attacker
+/// who can write to the directory could put a link or a file under a predictable one.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", hex::encode(&random_bytes()?[..8])));

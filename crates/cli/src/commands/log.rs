@@ -77,7 +77,7 @@ async fn list_history(http: &mut Http, args: &LogArgs, app: &mut App) -> Result<
             }
         }
     }
-    // What is left was shown. The exit code still says that something is missing.
+    // The remaining turns were printed. The exit code reports that others are missing.
     if history.has_gaps {
         return Err(ProblemsReported.into());
     }

@@ -251,7 +251,7 @@ impl Terminal {
         let null = std::fs::File::open("/dev/null").unwrap();
         this.slave = null.try_clone().unwrap().into();
         this.master = null.into();
-        // The program ends by itself; who looks at its traces waits for that.
+        // The program ends by itself. The caller waits for that before it reads what is left.
         this.is_left = true;
         home
     }

@@ -40,7 +40,7 @@ pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>>
             .transpose()
         {
             let failed = line.is_err();
-            // Nobody receives any more, or the input is broken: both end the thread.
+            // The thread ends when the receiver is gone or the input is broken.
             if sender.blocking_send(line).is_err() || failed {
                 return;
             }
