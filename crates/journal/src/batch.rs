@@ -5,6 +5,9 @@ use turnkeep_types::{BlobHash, Compression, Timestamp};
 
 use crate::frame;
 
+/// The longest blob header in a frame: hash 32, checksum 4, form 1, two varints of up to 5 bytes.
+const BLOB_HEADER_BYTES: usize = 47;
+
 /// The state machine's fields of a frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
@@ -85,7 +88,7 @@ impl Batch {
     }
 
     /// The number of commands.
-    pub fn commands(&self) -> usize {
+    pub fn command_count(&self) -> usize {
         self.command_count as usize
     }
 
@@ -94,9 +97,9 @@ impl Batch {
         self.blob_bytes
     }
 
-    /// The approximate length of the frame.
-    pub fn bytes(&self) -> usize {
-        self.blob_bytes + self.commands.len() + self.blobs.len() * 48
+    /// An upper bound of the frame's length, without its header and padding.
+    pub fn frame_bytes(&self) -> usize {
+        self.blob_bytes + self.commands.len() + self.blobs.len() * BLOB_HEADER_BYTES
     }
 
     /// Whether the batch has neither commands nor blobs.

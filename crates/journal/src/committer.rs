@@ -8,6 +8,9 @@
 //!
 //! An input that the state machine cannot decide before the group is durable is deferred: it comes
 //! first in the next group, in its original order. A failed append aborts the whole group.
+//!
+//! The order is append, sync, apply, reply. A crash before the sync loses only inputs without a
+//! reply. A crash after it loses replies but no input: opening applies the frame again.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -18,9 +21,11 @@ use std::time::{Duration, Instant};
 use crate::batch::{Batch, Stamp};
 use crate::log::{AppendError, Appended, Log, SyncPolicy};
 
-/// A group closes at this many bytes, so that one sync never takes long.
+/// A group closes at this many bytes, so that one sync never takes long. A disk that writes 100 MB/s
+/// needs 80 ms for it.
 const GROUP_BYTES_MAX: usize = 8 << 20;
-/// How often the loop syncs the log under the `Os` policy.
+/// How often the loop syncs the log under the `Os` policy. A power
+/// failure costs the frames since the last sync.
 const OS_SYNC_EVERY: Duration = Duration::from_millis(100);
 
 /// Decides which inputs are logged, and applies the ones that are durable.
@@ -28,18 +33,18 @@ pub trait StateMachine: Send + 'static {
     /// A submitted request.
     type Input: Send;
     /// Begins a group and returns the stamp of its frame.
-    fn begin(&mut self) -> Stamp;
+    fn begin_group(&mut self) -> Stamp;
     /// Adds an input to the batch, or replies to it. Returns the input if it cannot be decided
     /// before this group is durable; the committer then passes it to the next group, in order.
     fn admit(&mut self, input: Self::Input, batch: &mut Batch) -> Option<Self::Input>;
     /// Applies a batch that is durable.
-    fn commit(&mut self, appended: &Appended, batch: &Batch);
+    fn commit_group(&mut self, appended: &Appended, batch: &Batch);
     /// Rejects a batch that is not in the log and never will be.
-    fn abort(&mut self, error: &AppendError);
+    fn abort_group(&mut self, error: &AppendError);
     /// Notes that a sync failed after its group was committed, under the `Os` policy.
-    fn poisoned(&mut self, error: &AppendError);
-    /// Runs between two groups.
-    fn idle(&mut self);
+    fn note_failed_sync(&mut self, error: &AppendError);
+    /// Runs between two groups, whether or not inputs wait.
+    fn run_between_groups(&mut self);
     /// Runs after the last group.
     fn finish(&mut self);
 }
@@ -73,6 +78,7 @@ impl<I> Committer<I> {
 
     /// Rejects further inputs, finishes the queued ones and waits for the thread to end.
     pub fn close(&self) {
+        // Without a sender the loop ends after the inputs that are in the queue.
         drop(
             self.queue
                 .write()
@@ -115,8 +121,8 @@ pub fn spawn_committer<L: Log + 'static, M: StateMachine>(
     limits: CommitterLimits,
 ) -> std::io::Result<Committer<M::Input>> {
     let (queue, inputs) = sync_channel(limits.queue_inputs_max);
-    let thread = std::thread::Builder::new().name("turnkeep-writer".into());
-    let thread = thread
+    let thread = std::thread::Builder::new()
+        .name("turnkeep-writer".into())
         .spawn(move || CommitLoop::new(log, machine, inputs, limits.group_commands_max).run())?;
     Ok(Committer {
         queue: RwLock::new(Some(queue)),
@@ -137,13 +143,12 @@ struct CommitLoop<L: Log, M: StateMachine> {
 
 impl<L: Log, M: StateMachine> CommitLoop<L, M> {
     fn new(log: L, machine: M, inputs: Receiver<M::Input>, group_max: usize) -> Self {
-        let (deferred, batch) = (VecDeque::new(), Batch::new());
         Self {
             log,
             machine,
             inputs,
-            deferred,
-            batch,
+            deferred: VecDeque::new(),
+            batch: Batch::new(),
             group_max,
             synced: Instant::now(),
         }
@@ -151,14 +156,15 @@ impl<L: Log, M: StateMachine> CommitLoop<L, M> {
 
     fn run(mut self) {
         while let Some(first) = self.wait_for_input() {
-            self.batch.restart(self.machine.begin());
+            self.batch.restart(self.machine.begin_group());
             self.fill_batch(first);
             self.commit_batch();
             // Blobs hold memory permits. An idle writer must not keep them until the next group.
             self.batch.clear();
             self.sync_if_due();
-            self.machine.idle();
+            self.machine.run_between_groups();
         }
+        // Under the `Os` policy, too, a clean shutdown loses nothing.
         self.sync();
         self.machine.finish();
     }
@@ -169,7 +175,7 @@ impl<L: Log, M: StateMachine> CommitLoop<L, M> {
         if let Some(deferred) = self.deferred.pop_front() {
             return Some(deferred);
         }
-        if self.log.policy() == SyncPolicy::EveryFrame {
+        if self.log.sync_policy() == SyncPolicy::EveryFrame {
             return self.inputs.recv().ok();
         }
         // Under the `Os` policy an idle log still owes a sync of its last frames.
@@ -189,7 +195,9 @@ impl<L: Log, M: StateMachine> CommitLoop<L, M> {
         while let Some(input) = next {
             self.deferred
                 .extend(self.machine.admit(input, &mut self.batch));
-            if self.batch.commands() >= self.group_max || self.batch.bytes() >= GROUP_BYTES_MAX {
+            if self.batch.command_count() >= self.group_max
+                || self.batch.frame_bytes() >= GROUP_BYTES_MAX
+            {
                 break;
             }
             // Deferred inputs live outside the bounded queue, so their number needs its own limit.
@@ -198,21 +206,25 @@ impl<L: Log, M: StateMachine> CommitLoop<L, M> {
             }
             next = waiting.pop_front().or_else(|| self.inputs.try_recv().ok());
         }
+        // If the group was full before the old deferred inputs were through, they stay behind the
+        // ones that were deferred again, which came first.
         self.deferred.append(&mut waiting);
     }
 
     fn commit_batch(&mut self) {
+        // All inputs were refused or were duplicates: they have their answers, and a frame without
+        // a command would be a sync for nothing.
         if self.batch.is_empty() {
             return;
         }
         match self.log.append(&self.batch) {
-            Ok(appended) => self.machine.commit(&appended, &self.batch),
-            Err(error) => self.machine.abort(&error),
+            Ok(appended) => self.machine.commit_group(&appended, &self.batch),
+            Err(error) => self.machine.abort_group(&error),
         }
     }
 
     fn sync_if_due(&mut self) {
-        if self.log.policy() == SyncPolicy::Os && self.synced.elapsed() >= OS_SYNC_EVERY {
+        if self.log.sync_policy() == SyncPolicy::Os && self.synced.elapsed() >= OS_SYNC_EVERY {
             self.sync();
         }
     }
@@ -221,7 +233,7 @@ impl<L: Log, M: StateMachine> CommitLoop<L, M> {
         // Before the result is known: after a failure the next attempt waits just as long.
         self.synced = Instant::now();
         if let Err(error) = self.log.sync() {
-            self.machine.poisoned(&error);
+            self.machine.note_failed_sync(&error);
         }
     }
 }

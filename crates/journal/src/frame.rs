@@ -45,6 +45,7 @@ const NUMBER_MAX: u64 = 1 << 62;
 
 pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const MAGIC: &[u8; 4] = b"TKF1";
+/// Frames begin at multiples of this, so the search behind damage tries an eighth of all offsets.
 pub(crate) const ALIGN: usize = 8;
 
 /// The checksum of a blob's stored bytes.
@@ -60,12 +61,7 @@ pub(crate) struct FrameHeader {
     pub(crate) meta_crc: u32,
     pub(crate) blobs: u32,
     pub(crate) commands: u32,
-    pub(crate) store: u32,
-    pub(crate) position: Position,
-    pub(crate) durable: Position,
-    pub(crate) prev_hash: [u8; 32],
-    pub(crate) writer: u128,
-    pub(crate) first_sequence: u64,
+    pub(crate) link: ChainLink,
     pub(crate) stamp: Stamp,
 }
 
@@ -79,12 +75,12 @@ impl FrameHeader {
         put(16, &self.meta_crc.to_le_bytes());
         put(20, &self.blobs.to_le_bytes());
         put(24, &self.commands.to_le_bytes());
-        put(28, &self.store.to_le_bytes());
-        put(32, &self.position.0.to_le_bytes());
-        put(40, &self.durable.0.to_le_bytes());
-        put(48, &self.prev_hash);
-        put(80, &self.writer.to_le_bytes());
-        put(96, &self.first_sequence.to_le_bytes());
+        put(28, &self.link.store.to_le_bytes());
+        put(32, &self.link.position.0.to_le_bytes());
+        put(40, &self.link.durable.0.to_le_bytes());
+        put(48, &self.link.prev_hash);
+        put(80, &self.link.writer.to_le_bytes());
+        put(96, &self.link.first_sequence.to_le_bytes());
         put(104, &self.stamp.created_at.0.to_le_bytes());
         put(112, &self.stamp.marks[0].to_le_bytes());
         put(120, &self.stamp.marks[1].to_le_bytes());
@@ -113,29 +109,34 @@ impl FrameHeader {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let sound = bytes.starts_with(MAGIC) && u32_at(4) == crc32c::crc32c(&bytes[8..]);
-        let header = sound.then(|| Self {
-            meta_len: u32_at(8),
-            data_len: u32_at(12),
-            meta_crc: u32_at(16),
-            blobs: u32_at(20),
-            commands: u32_at(24),
+        if !bytes.starts_with(MAGIC) || u32_at(4) != crc32c::crc32c(&bytes[8..]) {
+            return None;
+        }
+        let link = ChainLink {
             store: u32_at(28),
             position: Position(u64_at(32)),
             durable: Position(u64_at(40)),
             prev_hash: std::array::from_fn(|i| bytes[48 + i]),
             writer: u128::from_le_bytes(std::array::from_fn(|i| bytes[80 + i])),
             first_sequence: u64_at(96),
+        };
+        let header = Self {
+            meta_len: u32_at(8),
+            data_len: u32_at(12),
+            meta_crc: u32_at(16),
+            blobs: u32_at(20),
+            commands: u32_at(24),
+            link,
             stamp: Stamp {
                 created_at: Timestamp(u64_at(104)),
                 marks: [u64_at(112), u64_at(120)],
             },
-        })?;
+        };
         // The checksum only proves that these bytes were written, perhaps by a forger.
         let in_range = header.frame_len() <= FRAME_BYTES_MAX
-            && header.durable < header.position
-            && header.position.0 <= NUMBER_MAX
-            && header.first_sequence <= NUMBER_MAX;
+            && link.durable < link.position
+            && link.position.0 <= NUMBER_MAX
+            && link.first_sequence <= NUMBER_MAX;
         in_range.then_some(header)
     }
 
@@ -147,7 +148,7 @@ impl FrameHeader {
 }
 
 /// The place of a frame in the chain: the header fields that do not come from the batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainLink {
     pub(crate) store: u32,
     pub(crate) position: Position,
@@ -190,12 +191,7 @@ pub(crate) fn encode_head(batch: &Batch, link: ChainLink, out: &mut Vec<u8>) -> 
         meta_crc: crc32c::crc32c(&out[meta]),
         blobs: batch.blobs.len() as u32,
         commands: batch.command_count,
-        store: link.store,
-        position: link.position,
-        durable: link.durable,
-        prev_hash: link.prev_hash,
-        writer: link.writer,
-        first_sequence: link.first_sequence,
+        link,
         stamp: batch.stamp,
     };
     out[start..start + HEADER_BYTES].copy_from_slice(&header.encode());
@@ -299,37 +295,26 @@ impl Frame {
             Locator::new(at.segment(), first_byte),
         )
         .ok_or(FrameError::Malformed)?;
-        let hash = *blake3::hash(&raw[..data]).as_bytes();
-        let FrameHeader {
-            store,
-            position,
-            durable,
-            prev_hash,
-            writer,
-            first_sequence,
-            stamp,
-            ..
-        } = header;
-        let commands = data - meta.command_bytes..data;
+        let FrameHeader { link, stamp, .. } = header;
         Ok(Self {
-            position,
-            durable,
-            prev_hash,
-            hash,
-            writer,
-            first_sequence,
+            position: link.position,
+            durable: link.durable,
+            prev_hash: link.prev_hash,
+            hash: *blake3::hash(&raw[..data]).as_bytes(),
+            writer: link.writer,
+            first_sequence: link.first_sequence,
             stamp,
             blobs: meta.blobs,
-            store,
+            store: link.store,
             raw,
             data,
-            commands,
+            commands: data - meta.command_bytes..data,
         })
     }
 
     /// Copies the frame's bytes and reads the copy, so that later changes of the file do not
     /// matter.
-    pub(crate) fn copied(&self, at: Locator) -> Result<Self, FrameError> {
+    pub(crate) fn copy_from_map(&self, at: Locator) -> Result<Self, FrameError> {
         Self::read(&FileBytes::copy_from_slice(&self.raw), at)
     }
 
@@ -352,6 +337,7 @@ impl Frame {
     /// The stored bytes of a blob of this frame; `None` if they do not match their checksum.
     pub fn blob_bytes(&self, blob: usize) -> Option<FileBytes> {
         let (first, entry) = (self.blobs.first()?, self.blobs.get(blob)?);
+        // Locators count from the segment's start, so their difference is the offset in the data.
         let before = usize::try_from(entry.locator.offset() - first.locator.offset()).ok()?;
         let start = self.data + before;
         let bytes = self.raw.slice(start..start + entry.stored_len as usize);
@@ -398,6 +384,7 @@ struct FrameMeta {
 /// Parses the meta of a frame whose data begins at `data`.
 fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<FrameMeta> {
     let mut meta = Reader(meta);
+    // Without a capacity: the count comes from the header and could claim more than the meta holds.
     let mut blobs = Vec::new();
     let mut offset = data.offset();
     for _ in 0..header.blobs {

@@ -76,13 +76,13 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     let reader = log.reader();
     for frame in log.reader().frames_from(Position(1)).flatten() {
         for blob in &frame.blobs {
-            drop(reader.blob(blob.locator, blob.stored_len, blob.crc));
+            drop(reader.read_blob(blob.locator, blob.stored_len, blob.crc));
         }
     }
     let mut batch = Batch::new();
     batch.restart(Stamp::default());
     batch.push_command(1, 1, b"one more");
-    let last = reader.last();
+    let last = reader.last_position();
     let Ok(appended) = log.append(&batch) else {
         return;
     };

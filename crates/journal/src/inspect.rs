@@ -8,6 +8,7 @@
 //! frame 2, damage with `first` 3 and `resumes_at` 4, frame 4, frame 5. The search for frame 4
 //! looks for a sound header with a higher position at every multiple of 8.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Position;
@@ -44,7 +45,7 @@ pub struct Damage {
     pub bytes: u64,
     /// The first frame that is missing.
     pub first: Position,
-    /// The first sound frame after the damage, or 0 if there is none. Equal to `first` if only a
+    /// The first sound frame after the damage, or 0 if none follows. Equal to `first` if only a
     /// segment's header is damaged.
     pub resumes_at: Position,
     /// What is wrong.
@@ -119,10 +120,10 @@ fn list_files(storage: &dyn Storage) -> std::io::Result<SegmentFiles> {
         expected = number.saturating_add(1);
         let header = match segment::read_header(storage, number) {
             Ok(HeaderRead::Sound(header)) => {
+                // The first sound header decides which store this is. No other file names it.
                 let ours = *store_id.get_or_insert(header.store_id) == header.store_id;
-                let fits = ours && header.number == number && header.first >= least;
-                least = if fits { header.first } else { least };
-                if fits {
+                if ours && header.number == number && header.first >= least {
+                    least = header.first;
                     HeaderState::Holds(header.first)
                 } else {
                     HeaderState::Foreign
@@ -276,31 +277,26 @@ impl Inspection {
             .files
             .get(self.entered)
             .is_some_and(|next| matches!(next.header, HeaderState::Holds(_)));
-        match (
-            header,
-            SegmentBytes::open(&*self.storage, number, self.store),
-        ) {
-            (HeaderState::Unreadable, _) | (_, Err(_)) => {
-                Some(self.report_missing(until, "the segment is missing or cannot be read"))
-            }
-            (HeaderState::Foreign, _) => {
+        let unreadable = "the segment is missing or cannot be read";
+        let Ok(bytes) = SegmentBytes::open(&*self.storage, number, self.store) else {
+            return Some(self.report_missing(until, unreadable));
+        };
+        let cursor = SegmentCursor {
+            bytes,
+            offset: SegmentBytes::START,
+            until,
+            is_followed,
+        };
+        match header {
+            HeaderState::Unreadable => Some(self.report_missing(until, unreadable)),
+            HeaderState::Foreign => {
                 Some(self.report_missing(until, "the segment belongs elsewhere"))
             }
-            (HeaderState::Headless, Ok(bytes)) => Some(self.enter_headless(SegmentCursor {
-                bytes,
-                offset: 0,
-                until,
-                is_followed,
-            })),
-            (HeaderState::Holds(first), Ok(bytes)) => {
-                self.at = Some(SegmentCursor {
-                    bytes,
-                    offset: SegmentBytes::START,
-                    until,
-                    is_followed,
-                });
-                let gap = first > self.next;
-                gap.then(|| {
+            HeaderState::Headless => Some(self.enter_headless(cursor)),
+            HeaderState::Holds(first) => {
+                self.at = Some(cursor);
+                // A segment before this one lost its end.
+                (first > self.next).then(|| {
                     self.report_missing(Some(first), "frames before this segment are missing")
                 })
             }
@@ -327,20 +323,24 @@ impl Inspection {
     fn enter_headless(&mut self, cursor: SegmentCursor) -> Damage {
         let what = "the segment's header is bad";
         if let ScanStep::Frame(..) = cursor.bytes.scan_at(SegmentBytes::START, self.next) {
-            let damage = self.describe_damage((0, SegmentBytes::START), what, self.next);
-            self.at = Some(SegmentCursor {
-                offset: SegmentBytes::START,
-                ..cursor
-            });
+            let damage = self.describe_damage(0..SegmentBytes::START, what, self.next);
+            self.at = Some(cursor);
             return damage;
         }
-        self.skip_damage(cursor, what)
+        // From the file's start, so that the damage includes the header.
+        self.skip_damage(
+            SegmentCursor {
+                offset: 0,
+                ..cursor
+            },
+            what,
+        )
     }
 
     /// Reports frames that are missing together with their file, and continues at `resumes_at`.
     fn report_missing(&mut self, resumes_at: Option<Position>, what: &str) -> Damage {
         let resumes_at = resumes_at.unwrap_or_default();
-        let damage = self.describe_damage((0, 0), what, resumes_at);
+        let damage = self.describe_damage(0..0, what, resumes_at);
         self.resume_at(resumes_at);
         damage
     }
@@ -357,8 +357,9 @@ impl Inspection {
             offset: cursor.bytes.used_len(),
             position: cursor.until.unwrap_or_default(),
         });
-        let bytes = offset.saturating_sub(cursor.offset);
-        let damage = self.describe_damage((cursor.offset, bytes), what, resumes_at);
+        // If frames are missing at the end of a file, the last used byte is before the cursor.
+        let bad = cursor.offset..offset.max(cursor.offset);
+        let damage = self.describe_damage(bad, what, resumes_at);
         self.resume_at(resumes_at);
         cursor.offset = offset;
         self.at = Some(cursor).filter(|_| here.is_some());
@@ -375,8 +376,10 @@ impl Inspection {
     }
 
     fn resume_at(&mut self, next: Position) {
+        // Position 0 means that no sound frame follows: the inspection then ends by itself.
         if next > self.next {
             self.next = next;
+            // The frame before `next` is missing, so there is no hash to compare with.
             self.last_hash = None;
         }
     }
@@ -385,7 +388,6 @@ impl Inspection {
         let (file, offset) = (self.file_name(), cursor.offset);
         cursor.offset = next;
         self.at = Some(cursor);
-        // After damage there is no hash to compare with: the chain starts anew here.
         let chained = self.last_hash.is_none_or(|hash| hash == frame.prev_hash);
         self.last_hash = Some(frame.hash);
         let after = Position(frame.position.0 + 1);
@@ -398,22 +400,19 @@ impl Inspection {
             };
         }
         let what = "the frame does not name the frame before it: the chain is broken";
-        let damage = self.describe_damage((offset, frame.raw().len() as u64), what, after);
+        let end = offset + frame.raw().len() as u64;
+        let damage = self.describe_damage(offset..end, what, after);
         self.next = after;
         Inspected::Damage(damage)
     }
 
-    fn describe_damage(
-        &self,
-        (offset, bytes): (u64, u64),
-        what: &str,
-        resumes_at: Position,
-    ) -> Damage {
+    fn describe_damage(&self, bad: Range<u64>, what: &str, resumes_at: Position) -> Damage {
+        // Only the last file can hold a torn write, and only if no sound frame follows.
         let at_end = self.entered >= self.files.len() && resumes_at.0 == 0;
         Damage {
             file: self.file_name(),
-            offset,
-            bytes,
+            offset: bad.start,
+            bytes: bad.end - bad.start,
             first: self.next,
             resumes_at,
             what: what.to_owned(),

@@ -15,7 +15,8 @@ use std::ops::{Deref, DerefMut};
 use bytes::Bytes;
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-/// Buffers of this size and above are mappings of their own.
+/// Buffers of this size and above are mappings of their own. A mapping costs two system calls and a
+/// page fault per 4 KiB, which is little beside filling 256 KiB.
 pub const MAPPED_FROM_BYTES: usize = 256 << 10;
 
 /// Bytes of a fixed length, zero at first.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::Position;
 use crate::frame::{Frame, FrameError};
-use crate::recovery::{OpenError, TornTail, copy_torn, damaged};
+use crate::recovery::{OpenError, TornTail, copy_torn, damage_error};
 use crate::scan::{ScanStep, SegmentBytes};
 use crate::segment::{self, Locator, Segment};
 use crate::storage::Storage;
@@ -20,7 +20,7 @@ pub(crate) struct LastSegment {
     bytes: SegmentBytes,
     first: Position,
     /// The offset behind the last whole frame.
-    pub(crate) end: u64,
+    end: u64,
     /// The chain after the last proven frame; `None` if this segment has no proven frame.
     proven: Option<ChainState>,
     /// The last whole frame.
@@ -44,6 +44,18 @@ struct FrameAt {
 pub(crate) struct ChainState {
     pub(crate) hash: [u8; 32],
     pub(crate) next_sequence: u64,
+}
+
+/// The end of the log as the writer needs it. The default is an empty log.
+#[derive(Default)]
+pub(crate) struct SegmentTail {
+    /// The offset behind the proven frames.
+    pub(crate) proven_end: u64,
+    /// The last proven position.
+    pub(crate) last_proven: Position,
+    /// The chain after the last proven frame, if this segment holds it.
+    pub(crate) chain: Option<ChainState>,
+    pub(crate) doubtful: DoubtfulFrames,
 }
 
 /// The doubtful frames and where the first of them begins.
@@ -90,8 +102,9 @@ impl LastSegment {
     }
 
     fn add_frame(&mut self, frame: Frame, next: u64) -> Result<(), OpenError> {
+        // The first frame's predecessor lies in an earlier segment, which recovery does not read.
         if self.last_hash.is_some_and(|hash| hash != frame.prev_hash) {
-            return Err(self.damage(self.end, "the frame does not name the frame before it"));
+            return Err(self.damage_at(self.end, "the frame does not name the frame before it"));
         }
         self.last = frame.position;
         self.last_hash = Some(frame.hash);
@@ -120,7 +133,7 @@ impl LastSegment {
         let number = self.bytes.number;
         for index in 0..self.doubtful.len() {
             let FrameAt { offset, frame } = &self.doubtful[index];
-            match frame.copied(Locator::new(number, *offset)) {
+            match frame.copy_from_map(Locator::new(number, *offset)) {
                 Ok(copy) => self.doubtful[index].frame = copy,
                 // The bytes have changed already: the log ends before this frame.
                 Err(error) => {
@@ -136,6 +149,8 @@ impl LastSegment {
 
     /// The last frame that is complete, with all of its payloads.
     pub(crate) fn last_sound(&self) -> Position {
+        // A frame counts as whole without its payloads, which its checksum does not cover. A write
+        // that was torn inside the payloads therefore shows only here.
         let half_written = self
             .doubtful
             .iter()
@@ -158,16 +173,17 @@ impl LastSegment {
         for FrameAt { offset, frame } in &self.doubtful {
             let has_later = log_continues || frame.position < last_sound;
             if has_later && !frame.blobs_are_sound() {
-                return Err(self.damage(*offset, "a payload's checksum does not hold"));
+                return Err(self.damage_at(*offset, "a payload's checksum does not hold"));
             }
         }
         let Some(error) = self.bad else { return Ok(()) };
+        // In each of these cases the log went on after the bad frame, so it was complete once.
         let expected = Position(self.last.0 + 1);
         if log_continues
             || self.durable >= expected
             || self.bytes.find_later_frame(self.end, expected).is_some()
         {
-            return Err(self.damage(self.end, &error.to_string()));
+            return Err(self.damage_at(self.end, &error.to_string()));
         }
         Ok(())
     }
@@ -188,6 +204,7 @@ impl LastSegment {
 
     /// Copies the torn tail aside and cuts it.
     pub(crate) fn cut_torn_tail(&self, storage: &dyn Storage) -> Result<TornTail, OpenError> {
+        // Synced before the cut: a crash in between leaves the tail, and the next opening cuts it.
         let torn = copy_torn(storage, &self.bytes, self.end)?;
         let file = storage.open(&torn.file)?;
         // The header was part of the torn write and stays, so it must become durable.
@@ -198,40 +215,35 @@ impl LastSegment {
         Ok(torn)
     }
 
-    /// The offset behind the proven frames.
-    pub(crate) fn proven_end(&self) -> u64 {
-        self.doubtful.first().map_or(self.end, |at| at.offset)
-    }
-
-    /// The last proven position.
-    pub(crate) fn last_proven(&self) -> Position {
-        match self.doubtful.first() {
-            Some(at) => Position(at.frame.position.0 - 1),
-            None => self.last,
-        }
-    }
-
-    /// The chain after the last proven frame, if this segment holds it.
-    pub(crate) fn proven_chain(&self) -> Option<ChainState> {
-        match self.doubtful.first() {
-            Some(FrameAt { frame, .. }) => Some(ChainState {
+    /// Separates the doubtful frames from the proven part.
+    pub(crate) fn into_tail(self) -> SegmentTail {
+        let Some(FrameAt { offset, frame }) = self.doubtful.first() else {
+            return SegmentTail {
+                proven_end: self.end,
+                last_proven: self.last,
+                chain: self.proven,
+                doubtful: DoubtfulFrames::default(),
+            };
+        };
+        SegmentTail {
+            proven_end: *offset,
+            last_proven: Position(frame.position.0 - 1),
+            // The first doubtful frame names the frame before it, so that one need not be read,
+            // even if it lies in an earlier segment.
+            chain: Some(ChainState {
                 hash: frame.prev_hash,
                 next_sequence: frame.first_sequence,
             }),
-            None => self.proven,
+            doubtful: DoubtfulFrames {
+                segment: self.bytes.number,
+                offset: *offset,
+                frames: self.doubtful.into_iter().map(|at| at.frame).collect(),
+            },
         }
     }
 
-    pub(crate) fn into_doubtful(self) -> DoubtfulFrames {
-        DoubtfulFrames {
-            segment: self.bytes.number,
-            offset: self.proven_end(),
-            frames: self.doubtful.into_iter().map(|at| at.frame).collect(),
-        }
-    }
-
-    fn damage(&self, offset: u64, what: &str) -> OpenError {
-        damaged(segment::file_name(self.bytes.number), offset, what)
+    fn damage_at(&self, offset: u64, what: &str) -> OpenError {
+        damage_error(segment::file_name(self.bytes.number), offset, what)
     }
 }
 
@@ -267,6 +279,8 @@ pub(crate) fn read_log_end(
         return Ok(LogEnd::default());
     };
     let last_segment = read(last)?;
+    // A copy with a proven frame was complete, because the log went on after it. An error in the
+    // segment before is ignored: opening checks only the segment in which the log ends.
     if last_segment.is_unproven()
         && let Some(Ok(earlier)) = before.last().map(read)
         && earlier.last_sound() > last_segment.last_sound()

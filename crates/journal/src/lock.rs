@@ -87,6 +87,7 @@ fn lock_file(dir: &Path, file: &File) -> Result<(), LockError> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
+            // The holder may not have written its id yet. The message then shows none.
             let mut pid = Vec::new();
             file.take(PID_BYTES_MAX)
                 .read_to_end(&mut pid)

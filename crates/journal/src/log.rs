@@ -4,24 +4,34 @@
 //! that failed for another reason, poisons the log: the content of the disk is unknown, because the
 //! kernel may have dropped the pages that it could not write. A poisoned log rejects every write
 //! until it is opened again.
+//!
+//! Why a crash during an append is safe:
+//!
+//! | crash | left on disk | the next opening |
+//! |---|---|---|
+//! | after a new segment was created | a segment full of zeros | removes the file |
+//! | during the write | an incomplete frame, in any order of its pages | cuts it as a torn tail |
+//! | after the write, before the sync | perhaps the whole frame | keeps it if whole, else cuts it |
+//! | after the sync, before the answer | the whole frame | keeps it, although no client got an answer |
 
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use crate::batch::{Batch, BlobRecord};
 use crate::frame::{self, ALIGN, ChainLink, FRAME_BYTES_MAX, Frame};
 use crate::last_segment::DoubtfulFrames;
 use crate::preallocate::Preallocator;
 use crate::reader::{LogReader, LogTip, SharedLog};
-use crate::recovery::{self, OpenError, Recovered, Recovery};
+use crate::recovery::{self, OpenError, Recovered};
 use crate::segment::{self, Locator, Segment, SegmentHeader};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
 use crate::{Position, scan::SegmentBytes};
 
 /// The zeros that fill a frame up to its alignment.
 const PADDING: [u8; ALIGN] = [0; ALIGN];
-/// A buffer that a large frame made longer than this returns its memory.
+/// A buffer that a large frame made longer than this returns its memory. Two groups of commands
+/// (`GROUP_BYTES_MAX`) fit, so ordinary load never allocates the buffer again.
 const BUFFER_KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// When the log syncs a frame.
@@ -81,7 +91,7 @@ pub trait Log: Send {
     /// Makes all appended frames durable, if `append` does not do so itself.
     fn sync(&mut self) -> Result<(), AppendError>;
     /// When a frame is synced.
-    fn policy(&self) -> SyncPolicy;
+    fn sync_policy(&self) -> SyncPolicy;
 }
 
 /// The log as a series of segment files.
@@ -100,6 +110,7 @@ pub struct FileLog {
 }
 
 /// The segment that frames are written to.
+#[derive(Clone)]
 pub(crate) struct ActiveSegment {
     pub(crate) number: u64,
     pub(crate) file: Arc<dyn StorageFile>,
@@ -114,6 +125,8 @@ pub(crate) struct WriterStart {
     pub(crate) active: Option<ActiveSegment>,
     pub(crate) next_segment: u64,
     pub(crate) next_sequence: u64,
+    /// Frames that the writer must write again before it appends.
+    pub(crate) doubtful: DoubtfulFrames,
 }
 
 impl FileLog {
@@ -123,16 +136,8 @@ impl FileLog {
         options: LogOptions,
     ) -> Result<(Self, Recovered), OpenError> {
         let preallocator = Preallocator::start(storage.clone(), options.segment_bytes)?;
-        let Recovery {
-            start,
-            recovered,
-            doubtful,
-        } = recovery::recover(storage, &options)?;
-        let tip = *start
-            .shared
-            .tip
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let (start, recovered) = recovery::recover(storage, &options)?;
+        let tip = *start.shared.lock_tip();
         let mut log = Self {
             shared: start.shared,
             preallocator,
@@ -145,7 +150,7 @@ impl FileLog {
             poisoned: None,
             buffer: Vec::new(),
         };
-        log.rewrite_doubtful(&doubtful)?;
+        log.rewrite_doubtful(&start.doubtful)?;
         Ok((log, recovered))
     }
 
@@ -184,22 +189,20 @@ impl FileLog {
             .shared
             .storage
             .open(&segment::file_name(doubtful.segment))?;
+        // The original keeps its header, which was in the same unsynced write as its first frame.
         if doubtful.offset == SegmentBytes::START {
             segment::rewrite_header(&*original)?;
         }
         // One segment for all of them: recovery recognizes an unfinished copy by its holding
         // fewer of the frames. On a nearly full disk the segment is just long enough.
-        self.rotate_segment(
-            doubtful
-                .frames
-                .iter()
-                .map(|frame| frame.raw().len() as u64)
-                .sum(),
-        )?;
+        let copied_bytes = doubtful.frames.iter().map(|frame| frame.raw().len() as u64);
+        self.rotate_segment(copied_bytes.sum())?;
         for frame in &doubtful.frames {
             self.append_raw(frame)?;
         }
         Log::sync(self)?;
+        // A crash before this line leaves the frames in both segments. Readers use the later copy,
+        // so this cut only saves space and keeps the log free of stale bytes.
         original.truncate(doubtful.offset)?;
         Ok(())
     }
@@ -226,33 +229,27 @@ impl FileLog {
     ) -> Result<Locator, AppendError> {
         let blob_bytes: usize = blobs.iter().map(|blob| blob.bytes.len()).sum();
         let frame_len = (self.buffer.len() + blob_bytes + padding) as u64;
-        if !self.fits_active_segment(frame_len) {
-            self.rotate_segment(frame_len)?;
-        }
         let no_space = AppendError::NoSpace {
             needed_bytes: frame_len,
         };
-        let Some(active) = &self.active else {
+        if !self.fits_active_segment(frame_len) {
+            self.rotate_segment(frame_len)?;
+        }
+        let Some(mut active) = self.active.clone() else {
             return Err(no_space);
         };
-        let (number, start, file) = (active.number, active.end, active.file.clone());
-        let is_first = start == 0;
+        let is_first = active.end == 0;
         // A new segment gets its header in the same write as its first frame: one sync covers both.
         if is_first {
-            self.prepend_segment_header(number, position);
+            self.prepend_segment_header(active.number, position);
         }
-        // One system call for all pieces, without copying the payloads into the buffer.
-        let mut pieces = Vec::with_capacity(blobs.len() + 2);
-        pieces.push(IoSlice::new(&self.buffer));
-        pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
-        pieces.push(IoSlice::new(&PADDING[..padding]));
-        if let Err(error) = file.write_pieces_at(start, &pieces) {
+        if let Err(error) = self.write_pieces(&active, blobs, padding) {
             return Err(self.undo_write(&error, no_space));
         }
         // The first frame of a segment is synced under every policy. Recovery relies on it: a
         // segment without a sound header has no later segment.
         if (self.options.sync == SyncPolicy::EveryFrame || is_first)
-            && let Err(error) = file.sync()
+            && let Err(error) = active.file.sync()
         {
             return Err(self.poison("a sync of the log failed", &error));
         }
@@ -260,13 +257,29 @@ impl FileLog {
         if is_first {
             self.publish_segment(position);
         }
-        // With the segment header, if this write had one.
+        // Longer than the frame if this write also had the segment's header.
         let written = (self.buffer.len() + blob_bytes + padding) as u64;
-        let end = start + written;
-        self.active = Some(ActiveSegment { number, file, end });
+        active.end += written;
+        let at = Locator::new(active.number, active.end - frame_len);
+        self.active = Some(active);
         self.shared.bytes_used.fetch_add(written, Ordering::Release);
         self.request_spare_if_due();
-        Ok(Locator::new(number, end - frame_len))
+        Ok(at)
+    }
+
+    /// Writes the buffer, the blobs and the padding with one system call, so that no payload is
+    /// copied into the buffer.
+    fn write_pieces(
+        &self,
+        active: &ActiveSegment,
+        blobs: &[BlobRecord],
+        padding: usize,
+    ) -> io::Result<()> {
+        let mut pieces = Vec::with_capacity(blobs.len() + 2);
+        pieces.push(IoSlice::new(&self.buffer));
+        pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
+        pieces.push(IoSlice::new(&PADDING[..padding]));
+        active.file.write_pieces_at(active.end, &pieces)
     }
 
     fn fits_active_segment(&self, frame_len: u64) -> bool {
@@ -293,28 +306,26 @@ impl FileLog {
         let len = SegmentBytes::START + frame_len;
         let file = match self.preallocator.take_segment(self.next_segment, len) {
             Ok(file) => file,
+            // Nothing was written and the old segment is still active: the caller may retry.
             Err(error) if is_out_of_space(&error) => {
                 return Err(AppendError::NoSpace { needed_bytes: len });
             }
             Err(error) => return Err(self.poison("a log segment cannot be created", &error)),
         };
         if let Some(old) = self.active.take() {
-            // The rest holds zeros. A failure is harmless: the file only stays longer.
+            // The rest holds zeros. A failure is harmless: the file only stays longer. So is a
+            // crash before the new segment's first write: opening continues in the old segment.
             match old.file.truncate(old.end) {
                 Ok(()) | Err(_) => {}
             }
         }
-        self.activate_segment(file);
-        Ok(())
-    }
-
-    fn activate_segment(&mut self, file: Arc<dyn StorageFile>) {
         self.active = Some(ActiveSegment {
             number: self.next_segment,
             file,
             end: 0,
         });
         self.next_segment += 1;
+        Ok(())
     }
 
     /// Undoes a write that failed for lack of space: the log then ends with its last whole frame.
@@ -327,7 +338,9 @@ impl FileLog {
         if !is_out_of_space(error) {
             return self.poison("a write to the log failed", error);
         }
-        // A segment without a frame is removed, so that its number can be used again.
+        // The next frame must not follow half-written bytes: recovery would see a bad frame before
+        // a whole one and report damage. A segment without a frame is removed, so that its number
+        // can be used again.
         let undone = if active.end == 0 {
             self.next_segment = active.number;
             self.shared
@@ -340,6 +353,7 @@ impl FileLog {
                 .and_then(|()| active.file.sync())
         };
         match undone {
+            // `active` stays empty: the cut file has no room, so the next append starts a segment.
             Ok(()) => {
                 self.tip.durable = self.tip.last;
                 self.publish_tip();
@@ -377,11 +391,7 @@ impl FileLog {
     }
 
     fn publish_tip(&self) {
-        *self
-            .shared
-            .tip
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = self.tip;
+        *self.shared.lock_tip() = self.tip;
         self.shared.last.store(self.tip.last.0, Ordering::Release);
         self.shared.moved.notify_all();
     }
@@ -409,12 +419,11 @@ impl Log for FileLog {
         self.advance_tip(link.position, encoded.hash);
         self.next_sequence += u64::from(batch.command_count);
         let mut offset = at.offset() + encoded.head;
-        let locate = |blob: &BlobRecord| {
-            let locator = Locator::new(at.segment(), offset);
+        let mut locators = Vec::with_capacity(batch.blobs.len());
+        for blob in &batch.blobs {
+            locators.push(Locator::new(at.segment(), offset));
             offset += blob.bytes.len() as u64;
-            locator
-        };
-        let locators = batch.blobs.iter().map(locate).collect();
+        }
         Ok(Appended {
             position: link.position,
             first_sequence: link.first_sequence,
@@ -427,6 +436,8 @@ impl Log for FileLog {
         if self.tip.durable == self.tip.last {
             return Ok(());
         }
+        // Only the active segment can hold unsynced frames: `rotate_segment` and `undo_write` sync
+        // a segment before they leave it.
         if let Some(active) = &self.active
             && let Err(error) = active.file.sync()
         {
@@ -437,7 +448,7 @@ impl Log for FileLog {
         Ok(())
     }
 
-    fn policy(&self) -> SyncPolicy {
+    fn sync_policy(&self) -> SyncPolicy {
         self.options.sync
     }
 }

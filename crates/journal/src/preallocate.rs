@@ -21,7 +21,8 @@ use crate::storage::{Storage, StorageFile, is_out_of_space};
 const SMALLER_BY: u64 = 4;
 /// Below this length the next attempt is a segment for just one frame.
 const SMALL_SEGMENT_BYTES: u64 = 1 << 20;
-/// If a quarter of a segment fills faster than this, a bulk load is running.
+/// If a quarter of a segment fills faster than this, a bulk load is running: 16 MiB of the usual
+/// 64 MiB in 100 ms.
 const QUARTER_AT_LEAST: Duration = Duration::from_millis(100);
 
 type Created = io::Result<Arc<dyn StorageFile>>;
@@ -66,15 +67,14 @@ impl Preallocator {
         let thread = std::thread::Builder::new()
             .name("turnkeep-preallocate".into())
             .spawn(create_all)?;
-        let (requests, thread) = (Some(requests), Some(thread));
         Ok(Self {
             storage,
             segment_bytes,
-            requests,
+            requests: Some(requests),
             created,
             spare: SpareState::NotRequested,
             in_use_since: None,
-            thread,
+            thread: Some(thread),
         })
     }
 
@@ -84,6 +84,7 @@ impl Preallocator {
         if !matches!(self.spare, SpareState::NotRequested) {
             return;
         }
+        // Without a start time the rate is unknown: the segment was in use before the log opened.
         let is_bulk_load = self
             .in_use_since
             .is_some_and(|since| since.elapsed() < QUARTER_AT_LEAST);
@@ -105,10 +106,13 @@ impl Preallocator {
         if let SpareState::Requested = self.spare
             && let Ok(created) = self.created.try_recv()
         {
+            // A spare that could not be created, such as on a full disk, is requested again later.
             self.spare = created.map_or(SpareState::NotRequested, SpareState::Ready);
         }
         let name = segment::file_name(number);
         let file = match std::mem::replace(&mut self.spare, SpareState::NotRequested) {
+            // Renaming makes the spare a segment in one step: a crash leaves either a spare, which
+            // the next one overwrites, or a blank segment, which opening removes.
             SpareState::Ready(file) if file.len() >= len => self
                 .storage
                 .rename(&spare_name(), &name)

@@ -4,7 +4,7 @@
 //! read verifies the checksum and fails with the file and offset of the damage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -22,6 +22,7 @@ pub(crate) struct SharedLog {
     pub(crate) store: u32,
     /// All segments in use, in order.
     pub(crate) segments: ArcSwap<Vec<Arc<Segment>>>,
+    /// The last position of `tip`, for readers that must not wait for its lock.
     pub(crate) last: AtomicU64,
     pub(crate) bytes_used: AtomicU64,
     /// The end of the log. `moved` wakes the threads that wait for it.
@@ -35,6 +36,13 @@ pub(crate) struct LogTip {
     pub(crate) durable: Position,
     pub(crate) last: Position,
     pub(crate) last_hash: [u8; 32],
+}
+
+impl SharedLog {
+    /// Locks the tip. A thread that panicked with the lock held cannot have left half a value.
+    pub(crate) fn lock_tip(&self) -> MutexGuard<'_, LogTip> {
+        self.tip.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A handle for reading. Cloning is cheap.
@@ -89,7 +97,7 @@ pub enum BlobReadError {
 
 impl LogReader {
     /// Reads a blob's stored bytes and verifies their checksum.
-    pub fn blob(
+    pub fn read_blob(
         &self,
         locator: Locator,
         stored_len: u32,
@@ -101,30 +109,30 @@ impl LogReader {
             offset,
         };
         let segments = self.0.segments.load();
-        let index = number
-            .checked_sub(1)
-            .and_then(|n| usize::try_from(n).ok())
+        // Segments are numbered from 1 without gaps. Segment 0 is that of `Locator::NOWHERE`.
+        let segment = usize::try_from(number)
+            .ok()
+            .and_then(|number| segments.get(number.checked_sub(1)?))
             .ok_or_else(damaged)?;
-        let segment = segments.get(index).ok_or_else(damaged)?;
         let bytes = segment
-            .file(&*self.0.storage)
+            .open_file(&*self.0.storage)
             .and_then(|file| file.read(offset..offset + u64::from(stored_len)))
             .map_err(|source| BlobReadError::Io {
                 file: segment::file_name(number),
                 source,
             })?;
-        // A truncated file returns fewer bytes than the caller needs.
+        // A truncated file yields fewer bytes.
         let sound = bytes.len() == stored_len as usize && blob_crc(&bytes) == crc;
         if sound { Ok(bytes) } else { Err(damaged()) }
     }
 
     /// Iterates over the frames from a position to the end of the log.
     pub fn frames_from(&self, from: Position) -> Frames {
-        self.frames(from, self.last())
+        self.frames_between(from, self.last_position())
     }
 
     /// Iterates over the frames from one position to another, both included.
-    pub fn frames(&self, from: Position, to: Position) -> Frames {
+    pub fn frames_between(&self, from: Position, to: Position) -> Frames {
         let segments = self.0.segments.load_full();
         let from = from.max(Position(1));
         let index = segments
@@ -143,28 +151,28 @@ impl LogReader {
 
     /// The hash of the frame at a position.
     pub fn frame_hash(&self, position: Position) -> Option<[u8; 32]> {
-        let tip = self.tip();
+        let tip = *self.0.lock_tip();
         // Each checkpoint needs the hash of the last frame, and the tip has it without a disk read.
         if position == tip.last {
             return (position.0 > 0).then_some(tip.last_hash);
         }
-        Some(self.frames(position, position).next()?.ok()?.hash)
+        Some(self.frames_between(position, position).next()?.ok()?.hash)
     }
 
     /// The last frame's position; 0 for an empty log. Under the `Os` policy the frame may not be
     /// durable yet.
-    pub fn last(&self) -> Position {
+    pub fn last_position(&self) -> Position {
         Position(self.0.last.load(Ordering::Acquire))
     }
 
     /// The last position known to be durable.
     pub fn last_durable(&self) -> Position {
-        self.tip().durable
+        self.0.lock_tip().durable
     }
 
     /// Waits until a position is durable. Returns false after `timeout`.
     pub fn wait_durable(&self, position: Position, timeout: Duration) -> bool {
-        let tip = self.0.tip.lock().unwrap_or_else(PoisonError::into_inner);
+        let tip = self.0.lock_tip();
         let waited = self
             .0
             .moved
@@ -175,10 +183,6 @@ impl LogReader {
     /// The length of all segments up to the last frame.
     pub fn bytes_used(&self) -> u64 {
         self.0.bytes_used.load(Ordering::Acquire)
-    }
-
-    fn tip(&self) -> LogTip {
-        *self.0.tip.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -208,6 +212,7 @@ impl Iterator for Frames {
             return None;
         }
         let frame = self.read_next();
+        // The next frame begins where this one ends, so after an error its place is unknown.
         self.failed = frame.is_err();
         self.next = Position(self.next.0.saturating_add(1));
         Some(frame)
@@ -232,7 +237,7 @@ impl Frames {
         // Reads exactly one frame and no byte behind it: the writer may cut the file there.
         let (frame, next) = bytes
             .read_frame(offset, self.next)
-            .map_err(|error| self.damaged(offset, error.to_string()))?;
+            .map_err(|error| self.damage_at(offset, error.to_string()))?;
         self.at = Some(FramePlace {
             bytes,
             offset: next,
@@ -245,10 +250,10 @@ impl Frames {
         let segment = self
             .segments
             .get(self.index)
-            .ok_or_else(|| self.damaged(0, "no segment".into()))?;
+            .ok_or_else(|| self.damage_at(0, "no segment".into()))?;
         let file = segment::file_name(segment.number);
         let bytes = segment
-            .file(&*self.reader.0.storage)
+            .open_file(&*self.reader.0.storage)
             .and_then(|file| file.read(0..file.len()));
         let bytes = bytes.map_err(|source| ReadError::Io { file, source })?;
         let bytes = SegmentBytes {
@@ -260,13 +265,13 @@ impl Frames {
         for position in segment.first.0..self.next.0 {
             match bytes.skip_frame(offset) {
                 Some(skipped) if skipped.position.0 == position => offset = skipped.next,
-                _ => return Err(self.damaged(offset, "no frame header".into())),
+                _ => return Err(self.damage_at(offset, "no frame header".into())),
             }
         }
         Ok(FramePlace { bytes, offset })
     }
 
-    fn damaged(&self, offset: u64, what: String) -> ReadError {
+    fn damage_at(&self, offset: u64, what: String) -> ReadError {
         let number = self
             .segments
             .get(self.index)

@@ -12,14 +12,18 @@
 //!   may show bytes that the disk does not hold.
 //!
 //! All checks come before the first change, so a damaged log stays as it was.
+//!
+//! A crash during recovery is safe too. Each change either removes bytes that no reader has seen,
+//! or removes them after a synced copy exists. The next opening finds the remaining work and does
+//! it; at worst `log/torn/` then holds two copies of one torn tail.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
 
 use crate::Position;
-use crate::last_segment::{self, ChainState, DoubtfulFrames, LastSegment, LogEnd};
+use crate::last_segment::{self, ChainState, LastSegment, LogEnd, SegmentTail};
 use crate::log::{ActiveSegment, AppendError, LogOptions, WriterStart};
 use crate::reader::{LogReader, LogTip, ReadError, SharedLog};
 use crate::scan::SegmentBytes;
@@ -84,19 +88,12 @@ pub enum OpenError {
     Io(#[from] std::io::Error),
 }
 
-/// The state of a log after recovery. The caller must write the doubtful frames again before it
-/// appends.
-pub(crate) struct Recovery {
-    pub(crate) start: WriterStart,
-    pub(crate) recovered: Recovered,
-    pub(crate) doubtful: DoubtfulFrames,
-}
-
-/// Finds the end of the log and cuts a torn tail.
+/// Finds the end of the log and cuts a torn tail. The caller must write the doubtful frames of the
+/// result again before it appends.
 pub(crate) fn recover(
     storage: Arc<dyn Storage>,
     options: &LogOptions,
-) -> Result<Recovery, OpenError> {
+) -> Result<(WriterStart, Recovered), OpenError> {
     let mut found = find_segments(&*storage)?;
     let store_id = found.store_id.unwrap_or(options.store_id_if_new);
     let store = segment::store_tag(&store_id);
@@ -107,9 +104,11 @@ pub(crate) fn recover(
     } = last_segment::read_log_end(&*storage, &found.segments, Some(store), known)?;
     found.reject_damage(last_segment.as_ref(), known)?;
 
-    // Changes begin here. Each step leaves a log that the next opening recovers the same way.
+    // Changes begin here. Each step leaves a log that the next opening recovers the same way. The
+    // last files go first, because a gap in the numbers would count as a deleted segment.
     let mut torn = found.remove_headless(&*storage)?;
     if let Some(copy) = unfinished_copy {
+        // The segment before still holds all of the copied frames.
         storage.remove(&segment::file_name(copy))?;
         found.segments.pop();
     }
@@ -119,46 +118,31 @@ pub(crate) fn recover(
     if let Some(last_segment) = last_segment.as_ref().filter(|_| is_torn) {
         torn = Some(last_segment.cut_torn_tail(&*storage)?);
     }
-    // Cutting the tail removed the segment's preallocated space, so the writer starts a new one.
-    let may_append = !is_torn;
-    let (start, doubtful) =
-        prepare_writer(storage, found.segments, store_id, last_segment, may_append)?;
-    Ok(Recovery {
-        start,
-        recovered: Recovered { store_id, torn },
-        doubtful,
-    })
-}
-
-/// Prepares the writer's start: the last segment if all of its frames are proven and `may_append`,
-/// otherwise a new segment.
-fn prepare_writer(
-    storage: Arc<dyn Storage>,
-    mut segments: Vec<Arc<Segment>>,
-    store_id: [u8; 16],
-    last_segment: Option<LastSegment>,
-    may_append: bool,
-) -> Result<(WriterStart, DoubtfulFrames), OpenError> {
-    let bytes_used = sealed_bytes(&*storage, &segments)?
-        + last_segment.as_ref().map_or(0, LastSegment::proven_end);
-    let last = last_segment
-        .as_ref()
-        .map_or(Position(0), LastSegment::last_proven);
-    let chain = last_segment.as_ref().and_then(LastSegment::proven_chain);
-    let end = last_segment
-        .as_ref()
-        .map_or(0, |last_segment| last_segment.end);
-    let doubtful = last_segment
-        .map(LastSegment::into_doubtful)
-        .unwrap_or_default();
-    let next_segment = segments.len() as u64 + 1;
-    // Doubtful frames go to a new segment, and later frames must follow them there.
+    let tail = last_segment.map(LastSegment::into_tail).unwrap_or_default();
+    let mut segments = found.segments;
     let active = match segments.last_mut() {
-        Some(segment) if may_append && doubtful.frames.is_empty() => {
-            Some(reopen_for_writing(&*storage, segment, end)?)
+        // Cutting the tail removed the segment's preallocated space, so the writer then starts a
+        // new one. Doubtful frames also go to a new segment, and later frames must follow them.
+        Some(last) if !is_torn && tail.doubtful.frames.is_empty() => {
+            Some(reopen_for_writing(&*storage, last, tail.proven_end)?)
         }
         _ => None,
     };
+    let start = prepare_writer(storage, segments, store_id, tail, active)?;
+    Ok((start, Recovered { store_id, torn }))
+}
+
+/// Prepares the state that the writer starts from: the log up to its last proven frame.
+fn prepare_writer(
+    storage: Arc<dyn Storage>,
+    segments: Vec<Arc<Segment>>,
+    store_id: [u8; 16],
+    tail: SegmentTail,
+    active: Option<ActiveSegment>,
+) -> Result<WriterStart, OpenError> {
+    let bytes_used = sealed_bytes(&*storage, &segments)? + tail.proven_end;
+    let next_segment = segments.len() as u64 + 1;
+    let last = tail.last_proven;
     let shared = Arc::new(SharedLog {
         storage,
         store: segment::store_tag(&store_id),
@@ -168,26 +152,24 @@ fn prepare_writer(
         tip: Mutex::default(),
         moved: Condvar::new(),
     });
-    let chain = match chain {
+    let chain = match tail.chain {
         Some(chain) => chain,
         // The last proven frame lies in an earlier segment.
         None => read_chain_state(&LogReader(shared.clone()), last)?,
     };
-    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) = LogTip {
+    *shared.lock_tip() = LogTip {
         durable: last,
         last,
         last_hash: chain.hash,
     };
-    Ok((
-        WriterStart {
-            shared,
-            store_id,
-            active,
-            next_segment,
-            next_sequence: chain.next_sequence,
-        },
-        doubtful,
-    ))
+    Ok(WriterStart {
+        shared,
+        store_id,
+        active,
+        next_segment,
+        next_sequence: chain.next_sequence,
+        doubtful: tail.doubtful,
+    })
 }
 
 /// Opens the last segment for the writer, which appends at `end`.
@@ -205,7 +187,8 @@ fn reopen_for_writing(
 
 /// Reads the chain state after a frame of an earlier segment.
 fn read_chain_state(log: &LogReader, last: Position) -> Result<ChainState, OpenError> {
-    let Some(frame) = log.frames(last, last).next() else {
+    let Some(frame) = log.frames_between(last, last).next() else {
+        // `last` is 0: the log has no frame.
         return Ok(ChainState {
             hash: [0; 32],
             next_sequence: 0,
@@ -234,7 +217,7 @@ fn find_segments(storage: &dyn Storage) -> Result<FoundSegments, OpenError> {
         let name = segment::file_name(expected);
         // Segments are numbered without gaps, so a gap means a deleted file.
         if number != expected {
-            return Err(damaged(name, 0, "the segment is missing"));
+            return Err(damage_error(name, 0, "the segment is missing"));
         }
         let header = segment::read_header(storage, number)?;
         // The log syncs a segment's header before it starts the next segment. So a segment with
@@ -244,14 +227,14 @@ fn find_segments(storage: &dyn Storage) -> Result<FoundSegments, OpenError> {
             .iter()
             .any(|before| before.used_len() > 0 || !matches!(header, HeaderRead::Blank))
         {
-            return Err(damaged(
+            return Err(damage_error(
                 segment::file_name(number - 1),
                 0,
                 "the segment has no header",
             ));
         }
         match header {
-            HeaderRead::Sound(header) => found.add(header, number)?,
+            HeaderRead::Sound(header) => found.add_segment(header, number)?,
             HeaderRead::OtherVersion(version) => {
                 return Err(OpenError::UnknownVersion {
                     file: name,
@@ -266,15 +249,16 @@ fn find_segments(storage: &dyn Storage) -> Result<FoundSegments, OpenError> {
         }
     }
     let store = found.store_id.as_ref().map(segment::store_tag);
-    found
-        .headless
-        .iter_mut()
-        .for_each(|bytes| bytes.store = store);
+    for bytes in &mut found.headless {
+        bytes.store = store;
+    }
     Ok(found)
 }
 
 impl FoundSegments {
-    fn add(&mut self, header: SegmentHeader, number: u64) -> Result<(), OpenError> {
+    fn add_segment(&mut self, header: SegmentHeader, number: u64) -> Result<(), OpenError> {
+        // First positions may be equal: a segment of which all frames were doubtful stays behind
+        // with its header alone, and their copy begins at the same position.
         let fits = header.number == number
             && *self.store_id.get_or_insert(header.store_id) == header.store_id
             && self
@@ -282,7 +266,7 @@ impl FoundSegments {
                 .last()
                 .map_or(header.first.0 == 1, |before| header.first >= before.first);
         if !fits {
-            return Err(damaged(
+            return Err(damage_error(
                 segment::file_name(number),
                 0,
                 "the segment belongs elsewhere",
@@ -298,6 +282,8 @@ impl FoundSegments {
         last_segment: Option<&LastSegment>,
         known: Position,
     ) -> Result<(), OpenError> {
+        // A segment is begun only after the one before it is complete and synced. So if this one
+        // has data, no frame before it can be a torn write.
         let begun = self.headless.iter().find(|bytes| bytes.used_len() > 0);
         if let Some(last_segment) = last_segment {
             last_segment.reject_damage(begun.is_some())?;
@@ -307,15 +293,16 @@ impl FoundSegments {
         // A torn first write cannot leave a sound later frame behind it.
         if known >= expected || begun.find_later_frame(0, expected).is_some() {
             let what = "the segment's header is bad, but its frames were durable";
-            return Err(damaged(segment::file_name(begun.number), 0, what));
+            return Err(damage_error(segment::file_name(begun.number), 0, what));
         }
         Ok(())
     }
 
-    /// Removes the files without a header, after copying their data aside.
+    /// Removes the files without a header, after copying their data aside. The last file goes
+    /// first: a crash in between must not leave a gap in the numbers.
     fn remove_headless(&self, storage: &dyn Storage) -> Result<Option<TornTail>, OpenError> {
         let mut torn = None;
-        for bytes in &self.headless {
+        for bytes in self.headless.iter().rev() {
             if bytes.used_len() > 0 {
                 torn = Some(copy_torn(storage, bytes, 0)?);
             }
@@ -325,6 +312,7 @@ impl FoundSegments {
     }
 }
 
+/// The length of all segments but the last.
 fn sealed_bytes(storage: &dyn Storage, segments: &[Arc<Segment>]) -> Result<u64, OpenError> {
     let sealed = segments.split_last().map_or(&[][..], |(_, sealed)| sealed);
     let mut sum = 0;
@@ -345,6 +333,8 @@ pub(crate) fn copy_torn(
     let torn = bytes
         .bytes
         .slice(usize::try_from(offset).unwrap_or(0)..usize::try_from(end).unwrap_or(0));
+    // Under a new name each time: after a crash between copy and cut, the next opening copies the
+    // same place again, and it must not overwrite a copy that an operator may be reading.
     let copied_to = free_name(storage, &format!("{:010}-{offset}", bytes.number))?;
     let copy = storage.create(&copied_to, torn.len() as u64)?;
     copy.write_at(0, &torn)?;
@@ -370,7 +360,7 @@ fn free_name(storage: &dyn Storage, stem: &str) -> std::io::Result<String> {
     Ok(format!("{TORN_DIR}/{name}"))
 }
 
-pub(crate) fn damaged(file: String, offset: u64, what: &str) -> OpenError {
+pub(crate) fn damage_error(file: String, offset: u64, what: &str) -> OpenError {
     OpenError::Damaged {
         file,
         offset,

@@ -4,7 +4,7 @@
 //! and it carries the store's tag.
 
 use crate::Position;
-use crate::frame::{Frame, FrameError, FrameHeader, HEADER_BYTES, MAGIC};
+use crate::frame::{ALIGN, Frame, FrameError, FrameHeader, HEADER_BYTES, MAGIC};
 use crate::segment::{self, Locator};
 use crate::storage::{FileBytes, Storage};
 
@@ -59,7 +59,7 @@ impl SegmentBytes {
 
     /// Reads the content at `offset`, where the frame at `expected` should be.
     pub(crate) fn scan_at(&self, offset: u64, expected: Position) -> ScanStep {
-        let rest = self.rest(offset);
+        let rest = self.bytes_from(offset);
         // The header first: almost always it settles the question without reading the whole rest.
         if rest.iter().take(HEADER_BYTES).all(|&b| b == 0) && length_without_zeros(&rest) == 0 {
             return ScanStep::End;
@@ -77,7 +77,9 @@ impl SegmentBytes {
         offset: u64,
         expected: Position,
     ) -> Result<(Frame, u64), FrameError> {
-        let frame = Frame::read(&self.rest(offset), Locator::new(self.number, offset))?;
+        let frame = Frame::read(&self.bytes_from(offset), Locator::new(self.number, offset))?;
+        // A sound frame in the wrong place is the rest of an earlier use of the disk's blocks, or a
+        // payload that looks like a frame.
         if frame.position != expected || self.store.is_some_and(|store| frame.store != store) {
             return Err(FrameError::Foreign);
         }
@@ -87,9 +89,9 @@ impl SegmentBytes {
 
     /// Reads the header of the frame at `offset` and skips the frame.
     pub(crate) fn skip_frame(&self, offset: u64) -> Option<SkippedFrame> {
-        let header = self.read_header(&self.rest(offset))?;
+        let header = self.read_header(&self.bytes_from(offset))?;
         Some(SkippedFrame {
-            position: header.position,
+            position: header.link.position,
             next: offset + header.frame_len(),
         })
     }
@@ -100,21 +102,18 @@ impl SegmentBytes {
     pub(crate) fn find_later_frame(&self, offset: u64, expected: Position) -> Option<LaterFrame> {
         let from = match self.skip_frame(offset) {
             Some(skipped) => skipped.next,
-            // Frames begin at multiples of 8.
-            None => (offset + 1).next_multiple_of(8),
+            None => (offset + 1).next_multiple_of(ALIGN as u64),
         };
-        let rest = self.rest(from);
-        let candidates = rest
-            .chunks_exact(8)
-            .enumerate()
-            .filter(|(_, chunk)| chunk.starts_with(MAGIC));
-        for (at, _) in candidates {
-            if let Some(header) = self.read_header(&rest[at * 8..])
-                && header.position > expected
+        let rest = self.bytes_from(from);
+        for at in (0..rest.len()).step_by(ALIGN) {
+            // The magic first: a checksum at every candidate would make the search slow.
+            if rest[at..].starts_with(MAGIC)
+                && let Some(header) = self.read_header(&rest[at..])
+                && header.link.position > expected
             {
                 return Some(LaterFrame {
-                    offset: from + at as u64 * 8,
-                    position: header.position,
+                    offset: from + at as u64,
+                    position: header.link.position,
                 });
             }
         }
@@ -128,10 +127,10 @@ impl SegmentBytes {
 
     fn read_header(&self, bytes: &[u8]) -> Option<FrameHeader> {
         FrameHeader::decode(bytes)
-            .filter(|header| self.store.is_none_or(|store| header.store == store))
+            .filter(|header| self.store.is_none_or(|store| header.link.store == store))
     }
 
-    fn rest(&self, offset: u64) -> FileBytes {
+    fn bytes_from(&self, offset: u64) -> FileBytes {
         let start = usize::try_from(offset)
             .unwrap_or(usize::MAX)
             .min(self.bytes.len());

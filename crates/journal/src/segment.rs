@@ -23,9 +23,11 @@ use crate::{Position, frame::blob_crc};
 pub(crate) const LOG_DIR: &str = "log";
 pub(crate) const HEADER_BYTES: usize = 64;
 pub(crate) const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
-/// The offset of the format's version.
+/// The offset of the format's version in the magic.
 const VERSION_AT: usize = 7;
 
+/// A locator has 40 bits for the offset in a segment (1 TiB, where a frame has at most 1 GiB) and
+/// 24 for the segment's number.
 const OFFSET_BITS: u32 = 40;
 
 /// The place of a blob's bytes in the log. It never changes, and only the log can interpret it.
@@ -100,31 +102,28 @@ impl SegmentHeader {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> HeaderRead {
-        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
-            return if bytes.iter().all(|&b| b == 0) {
-                HeaderRead::Blank
-            } else {
-                HeaderRead::Bad
-            };
-        };
-        if bytes.iter().all(|&b| b == 0) {
+        if bytes.iter().take(HEADER_BYTES).all(|&b| b == 0) {
             return HeaderRead::Blank;
         }
+        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return HeaderRead::Bad;
+        };
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let header = Self {
             store_id: std::array::from_fn(|i| bytes[16 + i]),
             number: word(32),
             first: Position(word(40)),
         };
-        let [version, ours] = [bytes[VERSION_AT], MAGIC[VERSION_AT]];
         // The checksum does not cover the version, so a header of another version still proves
-        // that it is one.
+        // that it is one. Encoding again also checks the bytes that must be zero.
         let mut as_ours = *bytes;
-        as_ours[VERSION_AT] = ours;
-        match header.encode() == as_ours {
-            true if version == ours => HeaderRead::Sound(header),
-            true => HeaderRead::OtherVersion(version),
-            false => HeaderRead::Bad,
+        as_ours[VERSION_AT] = MAGIC[VERSION_AT];
+        if header.encode() != as_ours {
+            HeaderRead::Bad
+        } else if as_ours == *bytes {
+            HeaderRead::Sound(header)
+        } else {
+            HeaderRead::OtherVersion(bytes[VERSION_AT])
         }
     }
 }
@@ -189,7 +188,10 @@ impl Segment {
         })
     }
 
-    pub(crate) fn file(&self, storage: &dyn Storage) -> std::io::Result<&Arc<dyn StorageFile>> {
+    pub(crate) fn open_file(
+        &self,
+        storage: &dyn Storage,
+    ) -> std::io::Result<&Arc<dyn StorageFile>> {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }

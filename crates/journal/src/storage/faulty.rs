@@ -77,21 +77,21 @@ impl FaultyStorage {
 
     /// The number of operations so far.
     pub fn operations(&self) -> u64 {
-        self.lock().operations
+        self.lock_disk().operations
     }
 
     /// The disk as a crash leaves it.
     pub fn crash(&self) -> MemoryStorage {
-        MemoryStorage::with_files(self.lock().platter.clone())
+        MemoryStorage::with_files(self.lock_disk().platter.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Disk> {
+    fn lock_disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts an operation and returns the fault that happens at it.
     fn begin_operation(&self, fits: &[Fault]) -> io::Result<Option<Fault>> {
-        let mut disk = self.lock();
+        let mut disk = self.lock_disk();
         if disk.dead {
             return Err(io::Error::other("the power is off"));
         }
@@ -109,10 +109,9 @@ impl FaultyStorage {
                     Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards
                 );
                 if fault == Fault::Crash {
-                    Err(io::Error::other("the power failed"))
-                } else {
-                    Ok(Some(fault))
+                    return Err(io::Error::other("the power failed"));
                 }
+                Ok(Some(fault))
             }
             _ => Ok(None),
         }
@@ -129,7 +128,7 @@ impl Storage for FaultyStorage {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let file = self.seen.create(name, len)?;
-        self.lock().platter.insert(
+        self.lock_disk().platter.insert(
             name.to_owned(),
             vec![0; usize::try_from(len).map_err(io::Error::other)?],
         );
@@ -152,7 +151,7 @@ impl Storage for FaultyStorage {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.begin_operation(&[])?;
         self.seen.rename(from, to)?;
-        let mut disk = self.lock();
+        let mut disk = self.lock_disk();
         let content = disk.platter.remove(from).ok_or(io::ErrorKind::NotFound)?;
         disk.platter.insert(to.to_owned(), content);
         Ok(())
@@ -161,7 +160,7 @@ impl Storage for FaultyStorage {
     fn remove(&self, name: &str) -> io::Result<()> {
         self.begin_operation(&[])?;
         self.seen.remove(name)?;
-        self.lock().platter.remove(name);
+        self.lock_disk().platter.remove(name);
         Ok(())
     }
 }
@@ -180,6 +179,8 @@ impl StorageFile for FaultyFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let fault = self.storage.begin_operation(&FAULTS_OF_WRITES)?;
         let half = bytes.len() / 2;
+        // Every fault of a write leaves one half, so recovery meets both a cut frame and a frame
+        // without its header.
         let (skipped, written) = match fault {
             Some(Fault::TornWriteBackwards) => (half, &bytes[half..]),
             Some(_) => (0, &bytes[..half]),
@@ -187,14 +188,14 @@ impl StorageFile for FaultyFile {
         };
         self.file.write_at(offset + skipped as u64, written)?;
         let start = usize::try_from(offset).map_err(io::Error::other)? + skipped;
-        let mut disk = self.storage.lock();
+        let mut disk = self.storage.lock_disk();
         disk.dirty
             .entry(self.name.clone())
             .or_default()
             .push(start..start + written.len());
         match fault {
             Some(Fault::TornWrite | Fault::TornWriteBackwards) => {
-                disk.flush(&self.name, &self.file)?;
+                disk.flush_file(&self.name, &self.file)?;
                 Err(io::Error::other("the power failed in a write"))
             }
             Some(Fault::NoSpace) => Err(io::ErrorKind::StorageFull.into()),
@@ -208,20 +209,20 @@ impl StorageFile for FaultyFile {
             .storage
             .begin_operation(&[Fault::FailedSync])?
             .is_some();
-        let mut disk = self.storage.lock();
+        let mut disk = self.storage.lock_disk();
         if failed {
             // Like Linux: after a failed sync the pages count as clean and are never written.
             disk.dirty.remove(&self.name);
             return Err(io::Error::other("the sync failed"));
         }
-        disk.flush(&self.name, &self.file)
+        disk.flush_file(&self.name, &self.file)
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.storage.begin_operation(&[])?;
         self.file.truncate(len)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        if let Some(content) = self.storage.lock().platter.get_mut(&self.name) {
+        if let Some(content) = self.storage.lock_disk().platter.get_mut(&self.name) {
             content.truncate(len);
         }
         Ok(())
@@ -233,7 +234,7 @@ impl StorageFile for FaultyFile {
 }
 
 impl Disk {
-    fn flush(&mut self, name: &str, file: &Arc<dyn StorageFile>) -> io::Result<()> {
+    fn flush_file(&mut self, name: &str, file: &Arc<dyn StorageFile>) -> io::Result<()> {
         let ranges = self.dirty.remove(name).unwrap_or_default();
         let Some(content) = self.platter.get_mut(name) else {
             return Ok(());

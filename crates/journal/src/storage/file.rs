@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{FileBytes, Storage, StorageFile, clamp_range};
 
+/// New files are filled in pieces of this size, so that no segment is built in memory.
 const ZEROS: &[u8] = &[0; 1 << 20];
 /// The most pieces of one `pwritev` call (Linux allows 1024).
 const PIECES_MAX: usize = 1024;
@@ -53,7 +54,7 @@ impl FileStorage {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    fn path_of(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
@@ -63,10 +64,10 @@ impl FileStorage {
         len: u64,
         lengthen: fn(&File, u64) -> io::Result<()>,
     ) -> io::Result<Arc<dyn StorageFile>> {
-        let path = self.path(name);
+        let path = self.path_of(name);
         let parent = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent)?;
-        let file = writable()
+        let file = write_options()
             .create(true)
             .truncate(true)
             .mode(0o600)
@@ -97,7 +98,7 @@ impl FileStorage {
 
 impl Storage for FileStorage {
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(self.path(dir)) {
+        let entries = match fs::read_dir(self.path_of(dir)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
@@ -121,8 +122,8 @@ impl Storage for FileStorage {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
-        let path = self.path(name);
-        let file = not_a_link().read(true).open(&path)?;
+        let path = self.path_of(name);
+        let file = no_link_options().read(true).open(&path)?;
         let len = file.metadata()?.len();
         if self.read_mode == ReadMode::Copied {
             return Ok(Arc::new(CopiedFile { file, len }));
@@ -137,13 +138,13 @@ impl Storage for FileStorage {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let to = self.path(to);
-        fs::rename(self.path(from), &to)?;
+        let to = self.path_of(to);
+        fs::rename(self.path_of(from), &to)?;
         sync_dir(to.parent().unwrap_or(&self.root))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let path = self.path(name);
+        let path = self.path_of(name);
         fs::remove_file(&path)?;
         sync_dir(path.parent().unwrap_or(&self.root))
     }
@@ -200,9 +201,9 @@ struct MappedFile {
 }
 
 impl MappedFile {
-    fn file(&self) -> io::Result<&File> {
+    fn writable_file(&self) -> io::Result<&File> {
         if self.file.get().is_none() {
-            let opened = writable().open(&self.path)?;
+            let opened = write_options().open(&self.path)?;
             return Ok(self.file.get_or_init(|| opened));
         }
         self.file
@@ -217,26 +218,26 @@ impl StorageFile for MappedFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file()?.write_all_at(bytes, offset)
+        self.writable_file()?.write_all_at(bytes, offset)
     }
 
     fn write_pieces_at(&self, offset: u64, pieces: &[IoSlice<'_>]) -> io::Result<()> {
         let mut at = offset;
         for some in pieces.chunks(PIECES_MAX) {
-            at = write_some_pieces(self.file()?, at, some)?;
+            at = write_some_pieces(self.writable_file()?, at, some)?;
         }
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file()?.sync_data()
+        self.writable_file()?.sync_data()
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        // First the length, so that no new read goes behind the new end.
+        // First the length, so that no new read goes behind the new end, where a map has no pages.
         self.len.fetch_min(len, Ordering::AcqRel);
-        self.file()?.set_len(len)?;
-        self.file()?.sync_all()
+        self.writable_file()?.set_len(len)?;
+        self.writable_file()?.sync_all()
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
@@ -251,6 +252,7 @@ impl StorageFile for MappedFile {
 fn write_some_pieces(file: &File, mut at: u64, pieces: &[IoSlice<'_>]) -> io::Result<u64> {
     let mut pieces = pieces.to_vec();
     let mut left = &mut pieces[..];
+    // Drops empty pieces at the front. `pwritev` of nothing else would return 0, like a full disk.
     IoSlice::advance_slices(&mut left, 0);
     while !left.is_empty() {
         let written = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, left, at))?;
@@ -263,19 +265,21 @@ fn write_some_pieces(file: &File, mut at: u64, pieces: &[IoSlice<'_>]) -> io::Re
     Ok(at)
 }
 
-fn writable() -> OpenOptions {
-    let mut options = not_a_link();
+fn write_options() -> OpenOptions {
+    let mut options = no_link_options();
     options.read(true).write(true);
     options
 }
 
 /// Options that refuse a link in a file's place: it might lead out of the data directory.
-fn not_a_link() -> OpenOptions {
+fn no_link_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
 
+/// Writes zeros, which allocates the blocks. `fallocate` would leave them unwritten, and the first
+/// sync of each would write metadata.
 fn fill_with_zeros(file: &File, len: u64) -> io::Result<()> {
     let mut at = 0;
     while at < len {

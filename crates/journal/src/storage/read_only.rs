@@ -2,7 +2,8 @@
 //!
 //! A store on read-only media thus opens like any other. Recovery cuts a torn tail and writes
 //! doubtful frames again, but only in memory, and the changes end with the process. Files under
-//! `index/` are not written at all: a checkpoint would only take memory.
+//! `index/` are not written at all: a checkpoint would only take memory. Nothing is durable here, so
+//! `sync` does nothing.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -38,7 +39,7 @@ impl ReadOnlyStorage {
 }
 
 impl Layers {
-    fn removed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn lock_removed(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.removed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,7 +53,7 @@ impl Layers {
 
 impl Storage for ReadOnlyStorage {
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        let removed = self.0.removed();
+        let removed = self.0.lock_removed();
         let below = self.0.below.list(dir)?;
         let kept = below
             .into_iter()
@@ -72,7 +73,7 @@ impl Storage for ReadOnlyStorage {
         if let Ok(file) = self.0.above.open(name) {
             return Ok(file);
         }
-        if self.0.removed().contains(name) {
+        if self.0.lock_removed().contains(name) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let below = self.0.below.open(name)?;
@@ -92,7 +93,7 @@ impl Storage for ReadOnlyStorage {
             self.0.copy_up(from, &*file)?;
         }
         self.0.above.rename(from, to)?;
-        self.0.removed().insert(from.to_owned());
+        self.0.lock_removed().insert(from.to_owned());
         Ok(())
     }
 
@@ -102,7 +103,7 @@ impl Storage for ReadOnlyStorage {
         match self.0.above.remove(name) {
             Ok(()) | Err(_) => {}
         }
-        self.0.removed().insert(name.to_owned());
+        self.0.lock_removed().insert(name.to_owned());
         Ok(())
     }
 }
@@ -116,26 +117,26 @@ struct ReadOnlyFile {
 }
 
 impl ReadOnlyFile {
-    fn current(&self) -> &dyn StorageFile {
+    fn current_file(&self) -> &dyn StorageFile {
         &**self.copy.get().unwrap_or(&self.below)
     }
 
-    fn writable(&self) -> io::Result<&dyn StorageFile> {
+    fn writable_file(&self) -> io::Result<&dyn StorageFile> {
         if self.copy.get().is_none() {
             let copy = self.layers.copy_up(&self.name, &*self.below)?;
             return Ok(&**self.copy.get_or_init(|| copy));
         }
-        Ok(self.current())
+        Ok(self.current_file())
     }
 }
 
 impl StorageFile for ReadOnlyFile {
     fn len(&self) -> u64 {
-        self.current().len()
+        self.current_file().len()
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.writable()?.write_at(offset, bytes)
+        self.writable_file()?.write_at(offset, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -143,11 +144,11 @@ impl StorageFile for ReadOnlyFile {
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.writable()?.truncate(len)
+        self.writable_file()?.truncate(len)
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<FileBytes> {
-        self.current().read(range)
+        self.current_file().read(range)
     }
 }
 

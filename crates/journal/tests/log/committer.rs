@@ -40,7 +40,7 @@ impl Recorder {
 impl StateMachine for Recorder {
     type Input = u64;
 
-    fn begin(&mut self) -> Stamp {
+    fn begin_group(&mut self) -> Stamp {
         if let Some(gate) = self.gate.take() {
             gate.recv().unwrap();
         }
@@ -60,21 +60,21 @@ impl StateMachine for Recorder {
         None
     }
 
-    fn commit(&mut self, appended: &Appended, _batch: &Batch) {
+    fn commit_group(&mut self, appended: &Appended, _batch: &Batch) {
         let group = std::mem::take(&mut self.group);
         self.note(Happened::Committed(appended.position.0, group));
     }
 
-    fn abort(&mut self, error: &AppendError) {
+    fn abort_group(&mut self, error: &AppendError) {
         self.group.clear();
         self.note(Happened::Aborted(error.clone()));
     }
 
-    fn poisoned(&mut self, _error: &AppendError) {
+    fn note_failed_sync(&mut self, _error: &AppendError) {
         self.note(Happened::Poisoned);
     }
 
-    fn idle(&mut self) {}
+    fn run_between_groups(&mut self) {}
 
     fn finish(&mut self) {
         self.note(Happened::Finished);
@@ -130,7 +130,7 @@ fn what_waits_becomes_one_group_and_the_deferred_come_next_in_order() {
     let positions: Vec<usize> = open(&disk)
         .0
         .reader()
-        .frames(turnkeep_journal::Position(1), turnkeep_journal::Position(3))
+        .frames_between(turnkeep_journal::Position(1), turnkeep_journal::Position(3))
         .map(|f| f.unwrap().commands().count())
         .collect();
     assert_eq!(positions, [4, 2, 2]);
@@ -227,7 +227,7 @@ fn closing_under_the_os_policy_syncs() {
     go.send(()).unwrap();
     committer.close();
     let frames = groups(&story).len() as u64;
-    assert_eq!(open(&disk.crash()).0.reader().last().0, frames);
+    assert_eq!(open(&disk.crash()).0.reader().last_position().0, frames);
 }
 
 #[test]

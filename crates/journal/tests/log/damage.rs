@@ -75,7 +75,7 @@ fn read(files: &Files, known_durable: Option<Position>) -> Read {
         let before = read.named.len();
         for blob in &frame.blobs {
             if let Err(turnkeep_journal::BlobReadError::Damaged { file, offset }) =
-                reader.blob(blob.locator, blob.stored_len, blob.crc)
+                reader.read_blob(blob.locator, blob.stored_len, blob.crc)
             {
                 read.named.push((file, offset));
             }
@@ -411,7 +411,7 @@ fn a_stored_copy_of_a_log_is_never_taken_for_the_log() {
     torn.get_mut(&place.file).unwrap()[place.offset + 40] ^= 1;
     let (log, recovered) = open(&MemoryStorage::with_files(torn.clone()));
     assert!(recovered.torn.is_some());
-    assert_eq!(log.reader().last(), Position(1));
+    assert_eq!(log.reader().last_position(), Position(1));
     let shown = inspect(Arc::new(MemoryStorage::with_files(torn))).unwrap();
     let frames = shown.filter(|inspected| matches!(inspected, Inspected::Frame { .. }));
     assert_eq!(frames.count(), 1);

@@ -223,3 +223,22 @@ fn a_start_killed_between_copying_and_cutting_is_made_good_by_the_next() {
         goes_on(&disk);
     }
 }
+
+#[test]
+fn a_crash_while_blank_segments_are_removed_leaves_no_gap() {
+    let mut files = killed(9, options());
+    files.retain(|name, _| name != "log/spare");
+    let next = files.len() + 1;
+    for number in [next, next + 1] {
+        files.insert(format!("log/{number:010}.seg"), vec![0; 64]);
+    }
+    for at in 0.. {
+        let disk = FaultyStorage::with_files(files.clone(), Some((at, Fault::Crash)));
+        drop(FileLog::open(Arc::new(disk.clone()), options()));
+        let (log, _) = open(&disk.crash());
+        assert_eq!(numbers(&log), (1..=9).collect::<Vec<_>>(), "crash at {at}");
+        if disk.operations() <= at {
+            break;
+        }
+    }
+}

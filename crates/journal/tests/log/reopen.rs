@@ -15,7 +15,7 @@ fn survives(storage: &(impl Storage + Clone + 'static)) {
         (recovered.torn, recovered.store_id),
         (None, *b"the store's name")
     );
-    assert_eq!(log.reader().last(), Position(0));
+    assert_eq!(log.reader().last_position(), Position(0));
     let acks = append(&mut log, 1..=30);
     assert!(
         acks.iter()
@@ -108,7 +108,7 @@ fn a_frame_larger_than_a_segment_gets_a_segment_of_its_own() {
     let appended = log.append(&batch_of(&large)).unwrap();
     append(&mut log, [3, 4]);
     let check = |log: &FileLog| {
-        assert_eq!(log.reader().last(), Position(4));
+        assert_eq!(log.reader().last_position(), Position(4));
         let frame = log
             .reader()
             .frames_from(appended.position)
@@ -175,13 +175,15 @@ fn reading_from_the_middle_and_of_one_frame() {
             .collect();
         assert_eq!(positions, (from..=20).collect::<Vec<_>>());
         assert_eq!(
-            log.reader().frames(Position(from), Position(from)).count(),
+            log.reader()
+                .frames_between(Position(from), Position(from))
+                .count(),
             1
         );
     }
     assert_eq!(
         log.reader()
-            .frames(Position(1), Position(u64::MAX))
+            .frames_between(Position(1), Position(u64::MAX))
             .filter(Result::is_err)
             .count(),
         1

@@ -15,7 +15,7 @@ use crate::support::{append, batch, goes_on, numbers, open, options, os_options}
 fn work(log: &mut FileLog, what: &str) -> Vec<u64> {
     let (mut held, mut refused) = (Vec::new(), 0);
     for n in 1..=20 {
-        let (used, last) = (log.reader().bytes_used(), log.reader().last());
+        let (used, last) = (log.reader().bytes_used(), log.reader().last_position());
         match log.append(&batch(n)) {
             Ok(appended) => {
                 held.push(n);
@@ -24,7 +24,7 @@ fn work(log: &mut FileLog, what: &str) -> Vec<u64> {
             Err(AppendError::NoSpace { .. }) => {
                 refused += 1;
                 assert_eq!(
-                    (log.reader().bytes_used(), log.reader().last()),
+                    (log.reader().bytes_used(), log.reader().last_position()),
                     (used, last),
                     "{what}"
                 );

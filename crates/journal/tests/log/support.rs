@@ -111,7 +111,7 @@ pub(crate) fn log_of(n: u64, options: LogOptions) -> BTreeMap<String, Vec<u8>> {
 pub(crate) fn content_of(frame: &Frame, reader: &LogReader) -> Content {
     let blob = |entry: &turnkeep_journal::BlobEntry| {
         let bytes = reader
-            .blob(entry.locator, entry.stored_len, entry.crc)
+            .read_blob(entry.locator, entry.stored_len, entry.crc)
             .unwrap();
         assert_eq!(BlobHash::of(&bytes), entry.hash);
         assert_eq!(bytes.len(), entry.raw_len as usize);
@@ -146,7 +146,7 @@ pub(crate) fn numbers(log: &FileLog) -> Vec<u64> {
         hash = frame.hash;
         sequence += frame.commands().count() as u64;
     }
-    assert_eq!(reader.last().0, position);
+    assert_eq!(reader.last_position().0, position);
     numbers
 }
 

@@ -201,16 +201,16 @@ fn a_tail_that_a_checkpoint_knows_to_be_durable_is_damage() {
             Ok((log, _)) if cut > place.data => {
                 let blobs = log
                     .reader()
-                    .frames(Position(place.position), Position(place.position))
+                    .frames_between(Position(place.position), Position(place.position))
                     .next()
                     .unwrap()
                     .unwrap()
                     .blobs;
-                assert!(
-                    blobs
-                        .iter()
-                        .any(|b| log.reader().blob(b.locator, b.stored_len, b.crc).is_err())
-                );
+                assert!(blobs.iter().any(|b| {
+                    log.reader()
+                        .read_blob(b.locator, b.stored_len, b.crc)
+                        .is_err()
+                }));
             }
             other => panic!("{:?}", other.map(|(_, recovered)| recovered)),
         }
