@@ -33,6 +33,7 @@ use crate::state::State;
 pub(crate) const NAME: &str = "index/acknowledged";
 
 const MAGIC: &[u8; 8] = b"TKACKED1";
+/// A disk's sector, so that a torn write of one slot cannot reach the other.
 const SLOT_BYTES: u64 = 512;
 const SLOTS: u64 = 2;
 const RECORD_BYTES: usize = 72;

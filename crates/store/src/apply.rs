@@ -44,7 +44,7 @@ pub(crate) struct ChangedRows {
 }
 
 impl ChangedRows {
-    pub(crate) fn add(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.heads.extend(other.heads);
         self.labels.extend(other.labels);
         self.blobs.extend(other.blobs);
@@ -72,6 +72,7 @@ impl Applier {
         created_at: Timestamp,
         blobs: impl Iterator<Item = BlobRow>,
     ) {
+        // The maximum, so that no frame can move the time back for the frames after it.
         self.state
             .last_stamp
             .fetch_max(created_at.0, Ordering::Relaxed);
@@ -129,13 +130,7 @@ impl Applier {
             (Record::Append { parts, .. }, Plan::Append { placements, key }) => {
                 self.append_turns(now, parts, &placements, key)
             }
-            (Record::AttachFs { turn, root }, Plan::AttachFs) => self.attach_fs_root(
-                *turn,
-                BlobName {
-                    hash: *root,
-                    in_frame: None,
-                },
-            ),
+            (Record::AttachFs { turn, root }, Plan::AttachFs) => self.attach_fs_root(*turn, *root),
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
             (Record::SetLabels { context, labels }, Plan::SetLabels) => {
                 self.set_labels(*context, labels)
@@ -157,6 +152,7 @@ impl Applier {
                 Plan::LostRoot,
             ) => self.add_lost_root(*turn, *root, *attached),
             (Record::PutBlob { blob }, Plan::PutBlob) => self.put_blob(*blob),
+            // `decide` answers each record with the plan of its own kind.
             (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
     }
@@ -175,16 +171,7 @@ impl Applier {
         if !labels.is_empty() {
             self.set_labels(context, labels);
         }
-        if let Some(KeyUse { key, request }) = key {
-            self.state.add_key(
-                key,
-                KeyEntry {
-                    request,
-                    first: number,
-                    count: 1,
-                },
-            );
-        }
+        self.add_key(key, number, 1);
         self.state.add_event(EventRow::Context(context));
         Outcome::Created(Created {
             context,
@@ -202,6 +189,7 @@ impl Applier {
         placements: &[Placement],
         key: Option<KeyUse>,
     ) -> Outcome {
+        // All turns of a command get consecutive ids, so a key needs only the first and the count.
         let first = self.state.turns.len() + 1;
         let mut turns = Vec::with_capacity(parts.iter().map(|part| part.turns.len()).sum());
         for (part, placement) in parts.iter().zip(placements) {
@@ -223,20 +211,23 @@ impl Applier {
                 self.changed.heads.insert(part.context);
             }
         }
-        if let Some(KeyUse { key, request }) = key {
-            self.state.add_key(
-                key,
-                KeyEntry {
-                    request,
-                    first,
-                    count: turn_count(turns.len()),
-                },
-            );
-        }
+        self.add_key(key, first, turn_count(turns.len()));
         Outcome::Appended(Appended {
             turns,
             replayed: false,
         })
+    }
+
+    /// Remembers the ids that a request with a key created, so that a repeat gets the same answer.
+    fn add_key(&self, key: Option<KeyUse>, first: u64, count: u32) {
+        if let Some(KeyUse { key, request }) = key {
+            let entry = KeyEntry {
+                request,
+                first,
+                count,
+            };
+            self.state.add_key(key, entry);
+        }
     }
 
     /// Derives the depth of a lost parent from the depth that repair recorded for its child.
@@ -270,12 +261,10 @@ impl Applier {
             jump: walk::choose_jump(&self.state, id, placement.parent),
         });
         if let Some(root) = turn.fs_root {
-            let row = self.find_or_add_blob_row(BlobName {
-                hash: root,
-                in_frame: None,
-            });
+            let row = self.find_or_add_blob_row(BlobName::by_hash(root));
             self.state.add_fs_root(id, row);
         }
+        // After the row: a reader that sees the event finds the turn.
         self.state.add_event(EventRow::Turn(id));
         AppendedTurn {
             context,
@@ -288,6 +277,7 @@ impl Applier {
     }
 
     fn find_or_add_blob_row(&self, name: BlobName) -> u64 {
+        // The place first: it needs no hash lookup, and almost every payload is new in its frame.
         let in_frame = name
             .in_frame
             .and_then(|at| self.frame_blobs.get(at as usize).copied());
@@ -321,9 +311,9 @@ impl Applier {
         number
     }
 
-    fn attach_fs_root(&mut self, turn: TurnId, root: BlobName) -> Outcome {
-        self.state
-            .add_fs_root(turn, self.find_or_add_blob_row(root));
+    fn attach_fs_root(&mut self, turn: TurnId, root: BlobHash) -> Outcome {
+        let row = self.find_or_add_blob_row(BlobName::by_hash(root));
+        self.state.add_fs_root(turn, row);
         self.state.add_event(EventRow::Fs(turn));
         Outcome::FsAttached
     }
@@ -389,10 +379,7 @@ impl Applier {
 
     /// Keeps the name of a filesystem root whose tree blob is lost. Reading it reports the loss.
     fn add_lost_root(&mut self, turn: TurnId, root: BlobHash, attached: bool) -> Outcome {
-        let row = self.find_or_add_blob_row(BlobName {
-            hash: root,
-            in_frame: None,
-        });
+        let row = self.find_or_add_blob_row(BlobName::by_hash(root));
         self.state.add_fs_root(turn, row);
         // A root that came with its append has no event of its own.
         if attached {
@@ -417,6 +404,7 @@ pub(crate) fn answer_unchanged(state: &State, reason: NoChange) -> Result<Outcom
 /// Rebuilds the reply to the request that created a context, for a repeat of it.
 fn repeat_created(state: &State, entry: KeyEntry) -> Outcome {
     let context = ContextId::new(entry.first).expect("a key stands for a real context");
+    // The base, not the head: the head may have moved since, and a repeat gets the first answer.
     let [_, created_at, base] = state.contexts.get(entry.first - 1).unwrap_or_default();
     let head = TurnId::new(base);
     let head_depth = head

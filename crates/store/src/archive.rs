@@ -68,7 +68,7 @@ pub fn export(
     out.write_all(&store.id())?;
     out.write_all(&last.0.to_le_bytes())?;
     let mut last_hash = [0; 32];
-    for frame in store.log().frames(Position(1), last) {
+    for frame in store.log().frames_between(Position(1), last) {
         let frame = frame.map_err(io::Error::other)?;
         // An export with a damaged payload could not be imported, so it fails early.
         if !frame.blobs_are_sound() {

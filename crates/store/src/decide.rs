@@ -158,6 +158,7 @@ fn decide_append(
     if let Some(before) = find_earlier_request(view, key)? {
         return Err(NoChange::AlreadyAppended(before));
     }
+    // The ids that `apply` will assign, so that a later part can name the turns of an earlier one.
     let mut next_turn = view.turns() + 1;
     let mut moved: Vec<MovedHead> = Vec::new();
     let mut placements = InlineVec::with_capacity(parts.len());
@@ -217,6 +218,8 @@ fn place_part(
         Some(moved) => moved.head,
         None => view.head(context).ok_or(Refusal::UnknownContext(context))?,
     };
+    // After the check of the context, which holds for repaired parts too. Before the check of the
+    // head, which may be lost.
     if part.placed {
         return place_repaired_part(view, part);
     }
@@ -275,6 +278,7 @@ fn check_turns(view: &impl StateView, part: &PartRecord, strict: bool) -> Result
         return Err(Refusal::UnknownBlob(root));
     }
     if strict {
+        // `strict` is part of the record, so a replay decides with the setting of that time.
         let registry = view.registry();
         if let Some(turn) = part
             .turns
@@ -296,12 +300,8 @@ fn decide_attach_fs(
     if !view.has_blob(root) {
         return Err(Refusal::UnknownBlob(*root).into());
     }
-    match view.fs_root(turn) {
-        None => Ok(Plan::AttachFs),
-        // Attaching the same root again is a repeat, not a conflict.
-        Some(actual) if actual == *root => Err(NoChange::FsRootExists),
-        Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
-    }
+    check_fs_root_is_free(view, turn, root)?;
+    Ok(Plan::AttachFs)
 }
 
 /// Decides a `LostRoot` record. It differs from an attachment in that the tree blob is missing.
@@ -311,8 +311,18 @@ fn decide_lost_root(
     root: &BlobHash,
 ) -> Result<Plan, NoChange> {
     view.depth(turn).ok_or(Refusal::UnknownTurn(turn))?;
+    check_fs_root_is_free(view, turn, root)?;
+    Ok(Plan::LostRoot)
+}
+
+fn check_fs_root_is_free(
+    view: &impl StateView,
+    turn: TurnId,
+    root: &BlobHash,
+) -> Result<(), NoChange> {
     match view.fs_root(turn) {
-        None => Ok(Plan::LostRoot),
+        None => Ok(()),
+        // Attaching the same root again is a repeat, not a conflict.
         Some(actual) if actual == *root => Err(NoChange::FsRootExists),
         Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
     }

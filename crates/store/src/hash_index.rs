@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 
+/// Growing stalls the writer while it copies one shard, so a shard is a small part of the index.
 const SHARDS: usize = 256;
 const ROW_BITS: u32 = 40;
 const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
+/// An empty index takes 256 · 8 slots, or 16 KiB.
 const FIRST_SLOTS: usize = 8;
 
 type Slots = Box<[AtomicU64]>;
@@ -60,6 +62,7 @@ impl HashIndex {
     /// the writer may call this.
     pub(crate) fn insert(&self, hash: u64, row: u64, hash_of: impl Fn(u64) -> u64) {
         let shard = self.shard(hash);
+        // Relaxed, because only the writer reads it.
         let used = shard.used.fetch_add(1, Ordering::Relaxed) + 1;
         let slots = shard.slots.load();
         // Above three quarters full, probe sequences become long.

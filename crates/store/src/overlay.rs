@@ -82,6 +82,7 @@ impl Overlay {
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => {
                 self.registry = Some(registry.clone());
             }
+            // Labels change no decision. `add_blob` has noted the blobs.
             _ => {}
         }
     }
@@ -91,16 +92,7 @@ impl Overlay {
         let number = state.contexts.len() + self.new_contexts;
         self.heads
             .extend(ContextId::new(number).map(|context| (context, base)));
-        if let Some(KeyUse { key, request }) = key {
-            self.keys.insert(
-                key,
-                KeyEntry {
-                    request,
-                    first: number,
-                    count: 1,
-                },
-            );
-        }
+        self.add_key(key, number, 1);
     }
 
     fn add_append(&mut self, state: &State, record: &Record, key: Option<KeyUse>) {
@@ -117,16 +109,18 @@ impl Overlay {
                 self.heads.insert(part.context, id);
             }
         }
+        let count = parts.iter().map(|part| part.turns.len()).sum();
+        self.add_key(key, before + 1, turn_count(count));
+    }
+
+    fn add_key(&mut self, key: Option<KeyUse>, first: u64, count: u32) {
         if let Some(KeyUse { key, request }) = key {
-            let count = turn_count(parts.iter().map(|part| part.turns.len()).sum());
-            self.keys.insert(
-                key,
-                KeyEntry {
-                    request,
-                    first: before + 1,
-                    count,
-                },
-            );
+            let entry = KeyEntry {
+                request,
+                first,
+                count,
+            };
+            self.keys.insert(key, entry);
         }
     }
 }
@@ -164,6 +158,7 @@ impl StateView for PendingState<'_> {
     }
 
     fn is_creation_lost(&self, context: ContextId) -> bool {
+        // Only repair and recovery record losses, and they do not run beside a writer.
         self.state.is_creation_lost(context)
     }
 
@@ -210,6 +205,7 @@ impl Hasher for FirstBytes {
         }
     }
 
+    // `Hash` of an array writes its length first, which is the same for every key.
     fn write_usize(&mut self, _length_prefix: usize) {}
 }
 
@@ -229,6 +225,8 @@ impl Hasher for SpreadIds {
     }
 
     fn write_u64(&mut self, id: u64) {
+        // 2^64 divided by the golden ratio. Neighbouring ids differ mostly in the product's upper
+        // bits; the rotation brings these down, where the map takes its bucket from.
         self.0 = (self.0 ^ id)
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)
             .rotate_left(32);

@@ -117,7 +117,7 @@ impl Payload {
 
     /// The bytes in the stored form, without a copy.
     pub fn into_stored_bytes(self) -> Bytes {
-        Bytes::from_owner(StoredBytes(self.bytes))
+        self.bytes
     }
 
     fn unpack(&self) -> Result<LargeBuffer, ReadError> {
@@ -133,14 +133,6 @@ impl Payload {
             unpacked if unpacked == len => Ok(raw),
             unpacked => Err(damaged(format!("{unpacked} bytes where {len} were kept"))),
         }
-    }
-}
-
-struct StoredBytes(turnkeep_journal::FileBytes);
-
-impl AsRef<[u8]> for StoredBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
     }
 }
 
@@ -263,6 +255,7 @@ impl StoreReader<'_> {
         start: u32,
         limit: usize,
     ) -> Result<Vec<Turn>, ReadError> {
+        // A lost head has no known path, so an empty page would hide the loss.
         let context = self.context(context)?;
         context.check_head()?;
         let head_depth = context.head_depth;
@@ -352,6 +345,7 @@ impl StoreReader<'_> {
             hash: blob.hash,
             raw_len: blob.raw_len,
             created_at: row.created_at,
+            // The flag saves an index lookup for the many turns without a root.
             fs_root: if row.has_fs_root {
                 self.state.fs_root(id)
             } else {
@@ -397,7 +391,7 @@ impl StoreReader<'_> {
         if blob.locator == Locator::NOWHERE {
             return Err(corrupt(LOST_BYTES.to_owned()));
         }
-        let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
+        let bytes = self.log.read_blob(blob.locator, blob.stored_len, blob.crc);
         let bytes = bytes.map_err(|e| corrupt(e.to_string()))?;
         Ok(Payload {
             form: blob.form,

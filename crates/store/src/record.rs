@@ -120,6 +120,16 @@ pub(crate) struct BlobName {
     pub(crate) in_frame: Option<u32>,
 }
 
+impl BlobName {
+    /// Names a blob that lies in an earlier frame, or whose place in the frame is not known yet.
+    pub(crate) fn by_hash(hash: BlobHash) -> Self {
+        Self {
+            hash,
+            in_frame: None,
+        }
+    }
+}
+
 /// Why a record cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordError {
@@ -207,6 +217,7 @@ impl Record {
             kind::LOST_ROOT => decode_lost_root(&mut reader),
             _ => return Err(RecordError::UnknownKind),
         };
+        // Trailing bytes may be a newer field, so the record counts as malformed.
         record
             .filter(|_| reader.end().is_some())
             .ok_or(RecordError::Malformed)
@@ -257,6 +268,7 @@ fn encode_part(out: &mut Vec<u8>, part: &PartRecord) {
         0
     };
     out.push(explicit | expected | if part.placed { PLACED } else { 0 });
+    // The writer's results, although `apply` computes them again: `verify` compares both.
     put(out, TurnId::to_wire(part.parent));
     put(out, part.depth.into());
     if let Some(expected) = part.expected_head {

@@ -32,7 +32,7 @@ use crate::state::BlobRow;
 use crate::store::{Durability, OpenError, Options};
 use crate::unfinished;
 
-/// More ids than a power failure can cost: `--durability os` syncs every second. A larger number
+/// More ids than a power failure can cost: `--durability os` syncs every 100 ms. A larger number
 /// comes from a damaged file.
 const LOST_IDS_MAX: u64 = 1 << 30;
 
@@ -74,9 +74,9 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Open
     let known_durable = Some(Position(minimum.position));
     let (mut log, recovered) = FileLog::open(storage.clone(), log_options(options, known_durable))?;
     let reader = log.reader();
-    if minimum.position > reader.last().0 {
+    if minimum.position > reader.last_position().0 {
         return Err(OpenError::MissingFrames {
-            last: reader.last().0,
+            last: reader.last_position().0,
             known: minimum.position,
         });
     }
@@ -121,6 +121,7 @@ fn log_lost_ids(
             contexts: lost_contexts,
         });
     }
+    // Opening reads no clock. The time of the last frame keeps times ascending.
     let created_at = Timestamp(state.last_stamp.load(Relaxed));
     let stamp = Stamp {
         created_at,
@@ -128,6 +129,7 @@ fn log_lost_ids(
     };
     let records = build_lost_records(lost_turns, lost_contexts);
     append_records(log, stamp, &records)?;
+    // Like a frame of the log, so that the state is the one that the next replay gives.
     applier.begin_frame(created_at, std::iter::empty());
     for record in &records {
         applier.replay(created_at, record);
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(create(&store), 1);
         store.close();
         // Under `--durability os`, a power failure removed frames that were acknowledged.
-        let log_end = store.log().last();
+        let log_end = store.log().last_position();
         let acked = Acknowledged {
             store_id: store.id(),
             durable: log_end,

@@ -35,6 +35,7 @@ impl RunList {
             .len()
             .checked_sub(1)
             .and_then(|run| self.runs.get(run));
+        // One run per change of kind: a store of appends only has few runs, however many turns.
         if last.is_none_or(|[begin, first]| first.wrapping_add(at - begin) != number) {
             self.runs.push([at, number]);
         }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use arc_swap::ArcSwap;
 use turnkeep_journal::Locator;
@@ -174,6 +174,7 @@ pub(crate) struct KeyEntry {
     pub(crate) count: u32,
 }
 
+/// The lower bits of a key's last word hold a count of turns, the upper 40 the first id.
 const COUNT_BITS: u32 = 24;
 
 /// A number of turns as a key's entry stores it.
@@ -296,6 +297,8 @@ impl State {
 
     /// Points a blob's row to a new copy, because the first copy was found damaged.
     pub(crate) fn move_blob(&self, row: u64, blob: BlobRow) {
+        // Word by word. A reader in between may combine words of both copies. At worst its read
+        // fails, as it did before the move.
         for (column, word) in blob.to_words().into_iter().enumerate() {
             self.blobs.set_word(row, column, word);
         }
@@ -309,14 +312,13 @@ impl State {
             .lost_blobs
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        let (locator, form) = (Locator::NOWHERE, Compression::None);
         let row = BlobRow {
             hash,
-            locator,
+            locator: Locator::NOWHERE,
             raw_len: 0,
             crc: 0,
             stored_len: 0,
-            form,
+            form: Compression::None,
         };
         *lost
             .entry(hash)
@@ -325,20 +327,13 @@ impl State {
 
     /// Whether a blob was lost to damage and not put again since.
     pub(crate) fn is_lost_blob(&self, hash: &BlobHash) -> bool {
-        let lost = self
-            .lost_blobs
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        lost.contains_key(hash) && self.find_blob(hash).is_none()
+        self.read_lost_blobs().contains_key(hash) && self.find_blob(hash).is_none()
     }
 
     /// The blobs that were lost to damage and not put again since.
     pub(crate) fn lost_blobs(&self) -> Vec<BlobHash> {
-        let lost = self
-            .lost_blobs
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        lost.keys()
+        self.read_lost_blobs()
+            .keys()
             .filter(|hash| self.find_blob(hash).is_none())
             .copied()
             .collect()
@@ -346,10 +341,13 @@ impl State {
 
     /// How many rows of `blobs` have a hash and no bytes.
     pub(crate) fn lost_blob_rows(&self) -> u64 {
+        self.read_lost_blobs().len() as u64
+    }
+
+    fn read_lost_blobs(&self) -> RwLockReadGuard<'_, HashMap<BlobHash, u64>> {
         self.lost_blobs
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .len() as u64
     }
 
     pub(crate) fn push_turn(&self, row: TurnRow) {
@@ -464,7 +462,8 @@ impl State {
     }
 }
 
-/// Spreads dense numbers over all bits: the index takes its shard from the top ones.
+/// Spreads dense numbers over all bits: the index takes its shard from the top ones. The factor is
+/// 2^64 divided by the golden ratio.
 fn spread_bits(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)

@@ -222,8 +222,12 @@ impl Store {
             options.checkpoint_every_bytes,
             progress,
         )?;
-        let acknowledged =
-            Acknowledged::from_state(store_id, &state, reader.last(), reader.last_durable());
+        let acknowledged = Acknowledged::from_state(
+            store_id,
+            &state,
+            reader.last_position(),
+            reader.last_durable(),
+        );
         let writer = Writer::new(WriterParts {
             applier,
             clock,
@@ -240,10 +244,9 @@ impl Store {
         };
         // Last of all: from here on the log changes.
         let committer = spawn_committer(log, writer, limits)?;
-        let log = reader;
         let inner = Inner {
             state,
-            log,
+            log: reader,
             storage,
             hook,
             counters,
@@ -458,7 +461,7 @@ impl Store {
             bundles: registry.bundles().len() as u64,
             types: registry.types().count() as u64,
             events: state.events.len(),
-            log_position: log.last().0,
+            log_position: log.last_position().0,
             log_bytes: log.bytes_used(),
             index_bytes: checkpoint::bytes_on_disk(&*self.0.storage),
             groups: self.0.counters.groups.load(Relaxed),

@@ -9,6 +9,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A chunk of turns, at six words, takes 192 KiB. A new chunk is the only allocation of an append.
 const CHUNK_ROWS: usize = 4096;
 const CHUNKS_PER_BLOCK: usize = 4096;
 const BLOCKS: usize = 1024;

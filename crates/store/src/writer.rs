@@ -125,7 +125,7 @@ pub(crate) struct WriterParts {
 impl StateMachine for Writer {
     type Input = Submission;
 
-    fn begin(&mut self) -> Stamp {
+    fn begin_group(&mut self) -> Stamp {
         let state = &self.applier.state;
         let last = state.last_stamp.load(Relaxed);
         // The clock may have gone back since the last frame. Readers rely on times that ascend.
@@ -178,7 +178,7 @@ impl StateMachine for Writer {
         None
     }
 
-    fn commit(&mut self, appended: &Appended, batch: &Batch) {
+    fn commit_group(&mut self, appended: &Appended, batch: &Batch) {
         self.begin_frame(appended, batch);
         let mut answers = Vec::with_capacity(self.planned.len());
         for planned in self.planned.drain(..) {
@@ -205,12 +205,13 @@ impl StateMachine for Writer {
         }
     }
 
-    fn abort(&mut self, error: &AppendError) {
+    fn abort_group(&mut self, error: &AppendError) {
         self.counters
             .poisoned
             .fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
         self.overlay.clear();
         for planned in self.planned.drain(..).rev() {
+            // In the same order as the replies of a commit.
             (planned.reply)(Err(match error {
                 AppendError::NoSpace { needed_bytes } => Refusal::NoSpace {
                     needed_bytes: *needed_bytes,
@@ -220,11 +221,12 @@ impl StateMachine for Writer {
         }
     }
 
-    fn poisoned(&mut self, _error: &AppendError) {
+    fn note_failed_sync(&mut self, _error: &AppendError) {
+        // The commands of that group have their replies. Only later ones can be rejected.
         self.counters.poisoned.store(true, Relaxed);
     }
 
-    fn idle(&mut self) {
+    fn run_between_groups(&mut self) {
         self.checkpointer.write_if_due(&mut self.applier);
     }
 
@@ -328,7 +330,7 @@ impl Writer {
         let blob = state.find_blob(hash).and_then(|row| state.blob(row));
         blob.is_some_and(|blob| {
             self.log
-                .blob(blob.locator, blob.stored_len, blob.crc)
+                .read_blob(blob.locator, blob.stored_len, blob.crc)
                 .is_err()
         })
     }
@@ -389,7 +391,7 @@ fn split_command(command: Command) -> Result<(Record, InlineVec<NewBlob>), Refus
         Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, InlineVec::new()),
         Command::PutBlob(blob) => (
             Record::PutBlob {
-                blob: unplaced_name(&blob),
+                blob: BlobName::by_hash(blob.hash),
             },
             smallvec![blob],
         ),
@@ -424,7 +426,7 @@ fn split_append(append: Append) -> (Record, InlineVec<NewBlob>) {
 
 fn split_part(part: AppendPart, blobs: &mut InlineVec<NewBlob>) -> PartRecord {
     let turns = part.turns.into_iter().map(|turn| {
-        let payload = unplaced_name(&turn.payload);
+        let payload = BlobName::by_hash(turn.payload.hash);
         blobs.push(turn.payload);
         TurnRecord {
             declared: turn.declared,
@@ -437,17 +439,10 @@ fn split_part(part: AppendPart, blobs: &mut InlineVec<NewBlob>) -> PartRecord {
         context: part.context,
         sent_parent: part.parent,
         expected_head: part.expected_head,
+        // `set_placements` fills these in once the writer has decided the command.
         parent: None,
         depth: 0,
         placed: false,
         turns: turns.collect(),
-    }
-}
-
-/// The name of a blob whose place in the batch is not known yet.
-fn unplaced_name(blob: &NewBlob) -> BlobName {
-    BlobName {
-        hash: blob.hash,
-        in_frame: None,
     }
 }

@@ -30,7 +30,9 @@ const MAGIC: &[u8; 8] = b"TKINDEX1";
 pub(super) const FORMAT: u64 = 2;
 /// The oldest format whose header is read. Its tables are not: the log is replayed instead.
 const FORMAT_MIN: u64 = 1;
+/// The fastest of the ordinary levels: columns of differences pack well at any.
 const ZSTD_LEVEL: i32 = 1;
+/// Kind, rows, raw length, stored length: 1 + 3 · 4 bytes.
 const SECTION_HEADER: usize = 13;
 /// A section of texts ends after the row that makes it this long.
 const TEXT_SECTION_BYTES: usize = 1 << 20;
@@ -514,6 +516,7 @@ fn restore_declared(state: &State, raw: &mut Reader<'_>) -> Option<()> {
 
 fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
     let (id, json) = (raw.str()?, raw.bytes()?);
+    // A published bundle is valid and new, so another result means a file that was made wrongly.
     let Ok(Checked::New(registry)) = state.registry.load().check(id, json) else {
         return None;
     };
@@ -534,6 +537,7 @@ fn restore_turn(
         depth: depth.try_into().ok()?,
         declared: declared.try_into().ok()?,
         blob: blob >> 1,
+        // The section of roots follows and sets it.
         has_fs_root: false,
         lost,
         created_at: Timestamp(created_at),
@@ -546,6 +550,7 @@ fn restore_turn(
 
 fn restore_head(state: &State, changed: &mut ChangedRows, [context, head]: [u64; 2]) -> Option<()> {
     let (context, head) = (ContextId::new(context)?, TurnId::new(head)?);
+    // Readers follow heads without checks, so both rows must exist.
     state.head(context)?;
     state.turn(head)?;
     state.set_head(context, head);
@@ -559,6 +564,7 @@ fn restore_lost_turn(
     [turn, depth]: [u64; 2],
 ) -> Option<()> {
     let turn = TurnId::new(turn)?;
+    // Sound turns never change.
     let row = state.turn(turn).filter(|row| row.lost)?;
     state.set_turn(
         turn,

@@ -36,7 +36,8 @@ pub(crate) use file::CheckpointHeader;
 
 const DIR: &str = "index";
 
-/// How long a checkpoint waits until the log is synced up to the position that it reflects.
+/// How long a checkpoint waits until the log is synced up to the position that it reflects. Syncs
+/// come every 100 ms at the latest, so a longer wait means a poisoned log or a stalled disk.
 const DURABLE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A log position and the table lengths at that position.
@@ -122,10 +123,9 @@ pub(crate) struct LoadedIndex {
 
 impl LoadedIndex {
     pub(crate) fn empty() -> Self {
-        let (state, changed) = (State::new(), ChangedRows::default());
         Self {
-            state,
-            changed,
+            state: State::new(),
+            changed: ChangedRows::default(),
             progress: Progress::start(),
             last: None,
             newest_sound: None,
@@ -157,6 +157,7 @@ fn load_below(storage: &dyn Storage, end: u64) -> LoadedIndex {
         let CheckpointHeader {
             number, from, to, ..
         } = file.header;
+        // Only the last file can be written again, so only its changed rows matter.
         loaded.changed = changed;
         loaded.progress = Progress {
             number,
@@ -347,7 +348,7 @@ impl Checkpointer {
     pub(crate) fn finish(&mut self, applier: &mut Applier) {
         // One write at a time: the last checkpoint begins where the current one ends.
         self.wait_for_write(applier);
-        if self.log.last() != Position(self.progress.done.position) {
+        if self.log.last_position() != Position(self.progress.done.position) {
             self.start_write(applier);
             self.wait_for_write(applier);
         }
@@ -402,7 +403,7 @@ impl Checkpointer {
             };
         } else {
             // The next checkpoint writes this file again, so it must cover these rows again.
-            applier.changed.add(changed);
+            applier.changed.merge(changed);
         }
         // After a failure the next attempt waits for as much log as after a success: a full disk
         // must not make every commit try again.
@@ -416,7 +417,7 @@ impl Checkpointer {
 
     fn build_delta(&self, applier: &Applier) -> Option<Delta> {
         let state = &applier.state;
-        let position = self.log.last();
+        let position = self.log.last_position();
         let header = CheckpointHeader {
             format: file::FORMAT,
             store_id: self.store_id,

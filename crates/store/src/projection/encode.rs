@@ -176,12 +176,13 @@ impl<'r> Encoder<'r> {
         fields.sort_by_key(|(field, _)| field.tag);
         self.encode_inside(|this| {
             out.write_map_header(fields.len());
-            fields.into_iter().try_for_each(|(field, value)| {
+            for (field, value) in fields {
                 out.write_int(field.tag.into());
                 this.encode_at(format!(".{}", field.name), |this| {
                     this.encode_value(out, &field.shape, value)
-                })
-            })
+                })?;
+            }
+            Ok(())
         })
     }
 
@@ -207,6 +208,7 @@ impl<'r> Encoder<'r> {
         value: &Value,
     ) -> Encoded {
         match (&shape.kind, value) {
+            // Any field may be null, as in rendering.
             (_, Value::Null) => out.write_nil(),
             (Kind::Any, value) => self.encode_any(out, value)?,
             (Kind::Array(items), Value::Array(values)) => self.encode_array(out, items, values)?,
@@ -243,11 +245,12 @@ impl<'r> Encoder<'r> {
     ) -> Encoded {
         self.encode_inside(|this| {
             out.write_array_header(values.len());
-            values.iter().enumerate().try_for_each(|(index, value)| {
+            for (index, value) in values.iter().enumerate() {
                 this.encode_at(format!("[{index}]"), |this| {
                     this.encode_value(out, items, value)
-                })
-            })
+                })?;
+            }
+            Ok(())
         })
     }
 
@@ -268,12 +271,13 @@ impl<'r> Encoder<'r> {
         entries.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         self.encode_inside(|this| {
             out.write_map_header(entries.len());
-            entries.into_iter().try_for_each(|(encoded, key, value)| {
+            for (encoded, key, value) in entries {
                 encoded.write(out);
                 this.encode_at(format!("[{key:?}]"), |this| {
                     this.encode_value(out, &map.value, value)
-                })
-            })
+                })?;
+            }
+            Ok(())
         })
     }
 
@@ -305,14 +309,16 @@ impl<'r> Encoder<'r> {
         out: &mut MsgpackWriter,
         members: &Map<String, Value>,
     ) -> Encoded {
+        // Members keep the order of the document, but equal data must give equal bytes.
         let mut entries: Vec<_> = members.iter().collect();
         entries.sort_by_key(|(key, _)| *key);
         self.encode_inside(|this| {
             out.write_map_header(entries.len());
-            entries.into_iter().try_for_each(|(key, value)| {
+            for (key, value) in entries {
                 out.write_str(key);
-                this.encode_at(format!("[{key:?}]"), |this| this.encode_any(out, value))
-            })
+                this.encode_at(format!("[{key:?}]"), |this| this.encode_any(out, value))?;
+            }
+            Ok(())
         })
     }
 
@@ -324,17 +330,7 @@ impl<'r> Encoder<'r> {
         whole: &Value,
     ) -> Encoded {
         const EXPECTED: &str = "a typed blob {type_id, type_version, data}";
-        let known =
-            |key: &str| matches!(key, "type_id" | "type_version" | "data" | "bytes" | "error");
-        let type_id = members.get("type_id").and_then(Value::as_str);
-        let version = members.get("type_version").and_then(Value::as_u64);
-        let version = version.and_then(|version| u32::try_from(version).ok());
-        let (Some(type_id), Some(version), true) =
-            (type_id, version, members.keys().all(|key| known(key)))
-        else {
-            return Err(self.wrong_value(EXPECTED, whole));
-        };
-        let type_ref = TypeRef::new(type_id, version);
+        let type_ref = read_blob_type(members).ok_or_else(|| self.wrong_value(EXPECTED, whole))?;
         let bytes = match (members.get("data"), members.get("bytes")) {
             (Some(data), None) => self.encode_inner_payload(&type_ref, data)?,
             (None, Some(bytes)) => {
@@ -344,9 +340,9 @@ impl<'r> Encoder<'r> {
         };
         out.write_map_header(3);
         out.write_int(1);
-        out.write_str(type_id);
+        out.write_str(&type_ref.id);
         out.write_int(2);
-        out.write_int(version.into());
+        out.write_int(type_ref.version.into());
         out.write_int(3);
         out.write_bin(&bytes);
         Ok(())
@@ -368,6 +364,22 @@ impl<'r> Encoder<'r> {
         })?;
         Ok(inner.into_bytes())
     }
+}
+
+/// The type that a typed blob names; `None` if it is not named, or a member is unknown.
+fn read_blob_type(members: &Map<String, Value>) -> Option<TypeRef> {
+    // A projection adds `error` to a blob that it cannot decode. Its own output must be accepted.
+    let is_known = |key: &String| {
+        matches!(
+            key.as_str(),
+            "type_id" | "type_version" | "data" | "bytes" | "error"
+        )
+    };
+    if !members.keys().all(is_known) {
+        return None;
+    }
+    let version = u32::try_from(members.get("type_version")?.as_u64()?).ok()?;
+    Some(TypeRef::new(members.get("type_id")?.as_str()?, version))
 }
 
 /// Describes a value for messages. Long values are described by their kind only.

@@ -29,7 +29,8 @@ use crate::registry::{
 
 /// The longest text of one payload. Long field names can turn a short payload into a long text.
 pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
-/// What one tag in the set of unknown tags takes, about.
+/// What one tag in the set of unknown tags takes, about: 8 bytes, a control byte, and the free slots
+/// of a hash set that just grew.
 const UNKNOWN_TAG_BYTES: usize = 24;
 
 /// Renders one payload.
@@ -80,15 +81,14 @@ impl<'a> Renderer<'a> {
             let object = sink.open();
             UnknownSink { sink, object }
         });
-        let (sink, path, warnings) = (Sink::default(), Path::default(), Warnings::default());
         Self {
             names: Resolver::new(registry),
             options,
             write_error,
-            sink,
+            sink: Sink::default(),
             unknown,
-            path,
-            warnings,
+            path: Path::default(),
+            warnings: Warnings::default(),
             unknown_tags: 0,
             memory_bytes_max,
         }
@@ -273,6 +273,7 @@ impl<'a> Renderer<'a> {
             (Kind::Int(kind), Token::Int(number)) if kind.range().contains(&number) => {
                 self.render_int(*kind, shape, number);
             }
+            // As the shortest text of an `f32`: 0.1, and not the 0.10000000149011612 of its `f64`.
             (Kind::F32, Token::F32(number)) => push_f32(&mut self.sink.out, number),
             (Kind::Any, _)
             | (Kind::Bool, Token::Bool(_))
@@ -280,9 +281,11 @@ impl<'a> Renderer<'a> {
             | (Kind::String, Token::Str(_))
             | (Kind::Bytes, Token::Bin(_)) => self.render_plain(reader, token, depth)?,
             (Kind::Array(items), Token::Array(count)) => {
-                self.render_array(reader, count, items, depth)?;
+                self.render_array(reader, count, Some(items), depth)?;
             }
-            (Kind::Map(map), Token::Map(count)) => self.render_map(reader, count, map, depth)?,
+            (Kind::Map(map), Token::Map(count)) => {
+                self.render_map(reader, count, Some(map), depth)?;
+            }
             (Kind::TypedBlob, Token::Map(count)) => self.render_typed_blob(reader, count, depth)?,
             (Kind::Type(id), Token::Map(count)) => self.render_nested(reader, count, id, depth)?,
             (kind, token) => self.render_mismatch(reader, kind, token, depth)?,
@@ -297,18 +300,16 @@ impl<'a> Renderer<'a> {
         token: Token<'a>,
         depth: usize,
     ) -> Pass {
+        let expected = kind_name(kind);
         self.warn(|| match token {
+            // Both are integers, so only the number itself shows that it is out of range.
             Token::Int(number) if matches!(kind, Kind::Int(_)) => {
-                format!(
-                    "the descriptor says {}, the payload has {number}",
-                    kind_name(kind)
-                )
+                format!("the descriptor says {expected}, the payload has {number}")
             }
-            _ => format!(
-                "the descriptor says {}, the payload has {}",
-                kind_name(kind),
-                token.kind()
-            ),
+            _ => {
+                let actual = token.kind();
+                format!("the descriptor says {expected}, the payload has {actual}")
+            }
         });
         self.render_plain(reader, token, depth)
     }
@@ -322,22 +323,25 @@ impl<'a> Renderer<'a> {
     ) -> Pass {
         match self.names.latest(id) {
             Some(version) => self.render_object(reader, count, version, depth),
+            // Accepted bundles name only published types. If one is missing after all, a plain value
+            // is better than an error.
             None => self.render_plain(reader, Token::Map(count), depth),
         }
     }
 
+    /// Renders an array whose header was just read. Without `items`, its values have no shape.
     fn render_array(
         &mut self,
         reader: &mut PayloadReader<'a>,
         count: u32,
-        items: &'a Shape,
+        items: Option<&'a Shape>,
         depth: usize,
     ) -> Pass {
         reader.check_depth(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
             self.path.0.push(Step::Index(index));
-            self.render_value(reader, items, depth + 1)?;
+            self.render_item(reader, items, depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
             self.check_length()?;
@@ -346,11 +350,12 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
+    /// Renders a map whose header was just read. Without `map`, its entries have no shape.
     fn render_map(
         &mut self,
         reader: &mut PayloadReader<'a>,
         count: u32,
-        map: &'a MapShape,
+        map: Option<&'a MapShape>,
         depth: usize,
     ) -> Pass {
         reader.check_depth(depth + 1)?;
@@ -358,22 +363,35 @@ impl<'a> Renderer<'a> {
         for _ in 0..count {
             let key = reader.read_key(depth + 1)?;
             self.path.0.push(Step::Key(key));
-            if !key_fits(&map.key.kind, key) {
-                self.warn(|| {
-                    format!(
-                        "the descriptor says that keys are {}",
-                        kind_name(&map.key.kind)
-                    )
-                });
+            // A key of the wrong type is shown all the same: JSON turns every key into a string.
+            if let Some(map) = map
+                && !key_fits(&map.key.kind, key)
+            {
+                let expected = kind_name(&map.key.kind);
+                self.warn(|| format!("the descriptor says that keys are {expected}"));
             }
             self.push_entry_key(&mut object, key);
-            self.render_value(reader, &map.value, depth + 1)?;
+            self.render_item(reader, map.map(|map| &map.value), depth + 1)?;
             self.path.0.pop();
             self.sink.end_entry();
             self.check_length()?;
         }
         self.sink.close(&object);
         Ok(())
+    }
+
+    /// Renders the next value by its shape, if it has one.
+    fn render_item(
+        &mut self,
+        reader: &mut PayloadReader<'a>,
+        shape: Option<&'a Shape>,
+        depth: usize,
+    ) -> Pass {
+        if let Some(shape) = shape {
+            return self.render_value(reader, shape, depth);
+        }
+        let token = reader.read_token()?;
+        self.render_plain(reader, token, depth)
     }
 
     fn push_entry_key(&mut self, object: &mut Object, key: Token<'a>) {
@@ -394,7 +412,9 @@ impl<'a> Renderer<'a> {
         }
         match shape.semantic {
             Some(Semantic::UnixMs) => self.render_time(number),
+            // No overflow: the number has at most 64 bits.
             Some(Semantic::UnixS) => self.render_time(number * 1000),
+            // JavaScript reads JSON numbers as doubles, which are exact only up to 2^53.
             _ if kind.is_wide() && self.options.u64_format == U64Format::String => {
                 push_int_string(&mut self.sink.out, number);
             }
@@ -452,8 +472,8 @@ impl<'a> Renderer<'a> {
             Token::Str(raw) => self.render_text(raw),
             Token::Bin(raw) => push_bytes(out, raw, self.options.bytes_render),
             Token::Ext(kind, raw) => self.render_ext(kind, raw),
-            Token::Array(count) => self.render_plain_array(reader, count, depth)?,
-            Token::Map(count) => self.render_plain_map(reader, count, depth)?,
+            Token::Array(count) => self.render_array(reader, count, None, depth)?,
+            Token::Map(count) => self.render_map(reader, count, None, depth)?,
         }
         Ok(())
     }
@@ -472,48 +492,6 @@ impl<'a> Renderer<'a> {
         self.sink.out.push_str(",\"data\":");
         push_bytes(&mut self.sink.out, raw, self.options.bytes_render);
         self.sink.out.push('}');
-    }
-
-    fn render_plain_array(
-        &mut self,
-        reader: &mut PayloadReader<'a>,
-        count: u32,
-        depth: usize,
-    ) -> Pass {
-        reader.check_depth(depth + 1)?;
-        self.sink.out.push('[');
-        for index in 0..count {
-            self.path.0.push(Step::Index(index));
-            let token = reader.read_token()?;
-            self.render_plain(reader, token, depth + 1)?;
-            self.path.0.pop();
-            self.sink.end_entry();
-            self.check_length()?;
-        }
-        self.sink.close_with(']');
-        Ok(())
-    }
-
-    fn render_plain_map(
-        &mut self,
-        reader: &mut PayloadReader<'a>,
-        count: u32,
-        depth: usize,
-    ) -> Pass {
-        reader.check_depth(depth + 1)?;
-        let mut object = self.sink.open();
-        for _ in 0..count {
-            let key = reader.read_key(depth + 1)?;
-            self.path.0.push(Step::Key(key));
-            self.push_entry_key(&mut object, key);
-            let token = reader.read_token()?;
-            self.render_plain(reader, token, depth + 1)?;
-            self.path.0.pop();
-            self.sink.end_entry();
-            self.check_length()?;
-        }
-        self.sink.close(&object);
-        Ok(())
     }
 }
 

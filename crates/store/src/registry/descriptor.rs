@@ -276,6 +276,7 @@ pub(super) fn parse_field(
 }
 
 fn parse_tombstone(site: Site<'_>, members: &Map<String, Value>) -> Result<ParsedField, Malformed> {
+    // Optional here, but malformed parts are rejected: a published bundle cannot be corrected.
     if members.contains_key("name") {
         site.read_text(members, "name")?;
     }
@@ -343,6 +344,8 @@ fn parse_items(
 
 fn parse_map(site: Site<'_>, members: &Map<String, Value>) -> Result<MapShape, Malformed> {
     let key = parse_part(site, members, "key_type")?;
+    // A JSON key is text, so only kinds with one text per value can be keys. Two floats may differ
+    // and yet be equal, and arrays have no text.
     if !matches!(
         key.kind,
         Kind::Bool | Kind::Int(_) | Kind::String | Kind::Bytes | Kind::Any

@@ -67,6 +67,7 @@ pub(super) fn parse(
     if bundle.get("registry_version").map(canonical).as_deref() != Some("1") {
         return Err(malformed_part("registry_version", "1").into());
     }
+    // Over the canonical form: a bundle that differs in white space or key order is the same one.
     let digest = blake3::hash(canonical(&value).as_bytes());
     // A type of this very bundle may have the name of an alternative spelling.
     let own_types = bundle.get("types").and_then(Value::as_object);
@@ -134,6 +135,7 @@ fn parse_id(addressed: &str, bundle: &Map<String, Value>) -> Result<Arc<str>, Ma
         .get("bundle_id")
         .and_then(Value::as_str)
         .ok_or_else(|| malformed_part("bundle_id", "a string"))?;
+    // A bundle sent to the wrong address is a mistake, and it could never be corrected.
     if contained != addressed {
         return Err(Malformed::IdMismatch {
             addressed: addressed.into(),
@@ -237,6 +239,7 @@ fn parse_version(
     }
     // `TypeVersion::field` searches by tag.
     fields.sort_by_key(|field| field.tag);
+    // JSON names fields by name, so two fields of one name could not both be shown.
     reject_name_twice(type_id, version, &fields)?;
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
     let published = published.to_string().into();

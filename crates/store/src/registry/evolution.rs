@@ -191,6 +191,7 @@ struct Names<'a> {
 impl Names<'_> {
     fn reject_unresolved(&self, parsed: &ParsedType) -> Result<(), Conflict> {
         for (version, field) in parsed.fields() {
+            // A walk cannot stop early. The last unresolved name of the field is reported.
             let mut refused = None;
             field.shape.walk(&mut |shape| {
                 let (type_id, tag) = (Arc::clone(&parsed.id), field.tag);
@@ -313,7 +314,7 @@ impl TypeHistory {
         }
     }
 
-    /// Compares a tag's frozen part with the published one, or records it if there is none.
+    /// Compares a tag's frozen part with the published one, or records the first one.
     fn freeze_tag(
         &mut self,
         type_ref: &TypeRef,
@@ -331,6 +332,7 @@ impl TypeHistory {
             return Ok(());
         };
         match (&history.frozen, frozen) {
+            // A nested value is read by the newest version of its type, so a tag must keep its type.
             (Some(was), Some(is)) if was != is => Err(Conflict::TagRetyped {
                 type_id: Arc::clone(&type_ref.id),
                 version: type_ref.version,
@@ -366,6 +368,7 @@ impl TypeHistory {
 
     fn retire_tag(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
         if let Some(history) = self.tags.get_mut(&tag) {
+            // A tombstone may be repeated in later versions. The first one retired the tag.
             history.retired.get_or_insert_with(|| Retired {
                 version,
                 bundle: Arc::clone(bundle),
@@ -375,6 +378,7 @@ impl TypeHistory {
 }
 
 fn reject_changed(known: &TypeVersion, described: &TypeVersion) -> Result<(), Conflict> {
+    // Digests of the canonical form: spelling, white space and key order may differ.
     if known.digest == described.digest {
         return Ok(());
     }

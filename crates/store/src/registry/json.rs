@@ -113,6 +113,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn enter_container(&mut self, depth: usize) -> Result<(), JsonFault> {
+        // Each level is a call of this parser, so the limit also bounds the stack.
         if depth > self.nesting_max {
             return Err(JsonFault::TooDeep { offset: self.at });
         }
@@ -256,6 +257,7 @@ impl<'a> JsonReader<'a> {
         }
         let leading_zero = self.peek() == Some(b'0');
         let whole = self.read_digits()?;
+        // JSON forbids it: some readers take `010` for an octal number.
         if leading_zero && whole > 1 {
             return Err(self.syntax_error("leading zero"));
         }

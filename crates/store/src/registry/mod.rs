@@ -120,12 +120,12 @@ impl Registry {
             evolution::plan_bundle(self, parsed.document())?
         };
         self.apply_plan(plan);
-        let (order, etag) = (self.bundles.len(), parsed.etag().to_owned());
+        let order = self.bundles.len();
         let bundle = Arc::new(Bundle {
             id: Arc::clone(id),
             order,
             bytes: parsed.bytes().clone(),
-            etag,
+            etag: parsed.etag().to_owned(),
         });
         self.bundle_bytes += bundle.bytes.len() as u64;
         self.bundles.insert(order, Arc::clone(&bundle));

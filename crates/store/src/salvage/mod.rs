@@ -242,6 +242,7 @@ impl LogWalk {
                 }
             }
         }
+        // A sound header with incomplete payloads: the write reached the header and not the rest.
         let torn = held.take_if(|last| last.is_half_written(&minimum));
         self.report.torn = torn.map(HeldFrame::into_torn);
         self.release_frame(held, &mut each)?;
@@ -306,6 +307,7 @@ impl LogWalk {
                 contexts: range(before_contexts, lost_contexts),
             });
         }
+        // With the time of the last sound frame: the lost ones' times are unknown.
         self.applier.begin_frame(self.stamp, std::iter::empty());
         for record in &lost.records {
             self.applier.replay(self.stamp, record);
@@ -356,6 +358,7 @@ impl LogWalk {
                 self.apply_record(frame, record, &mut kept);
                 continue;
             }
+            // Recorded places in place of decided ones: earlier losses moved heads and depths.
             self.report_deviation(frame, file);
             for record in self.adjust_record(record) {
                 self.apply_record(frame, record, &mut kept);
