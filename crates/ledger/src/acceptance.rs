@@ -96,6 +96,8 @@ const BUNDLE_CHECKS: &[Check] = &[
 
 /// Accepts a bundle, or returns its first fault.
 pub fn accept(bundle: &Value, terms: &Terms<'_>) -> Result<Proposal, Fault> {
+    // A rejected writer learns only the first fault, so the order of the checks is part of the
+    // interface.
     let draft = BundleDraft::read(bundle)?;
     for check in BUNDLE_CHECKS {
         check(&draft, terms)?;

@@ -30,7 +30,7 @@ use crate::lint;
 use crate::outcome::{self, WrittenBundle};
 use crate::principal::{CitableEntries, Grant, Principal};
 use crate::projection::{self, Frame, Projection};
-use crate::proposal::{Proposal, ProposedEntry};
+use crate::proposal::{Proposal, ProposedEntry, ProposedItem, ProposedNote, ProposedScene};
 use crate::staged::Staged;
 use crate::time::WorldTime;
 use crate::view::View;
@@ -250,6 +250,19 @@ fn audit_line(beat: &Beat<'_>, what: &str, details: &Value) -> Fact {
     })
 }
 
+fn make_item(id: ItemId, entry: EntryId, item: ProposedItem) -> PocketItem {
+    PocketItem {
+        id,
+        kind: item.kind,
+        entry,
+        title: item.title,
+        time: item.time,
+        location: item.location,
+        notes: item.notes,
+        supersedes: item.supersedes,
+    }
+}
+
 /// The facts of a beat, while they are collected.
 struct BeatBuilder {
     commit: WorldTime,
@@ -354,35 +367,12 @@ impl BeatBuilder {
         }
         for item in proposal.items {
             // Item indexes count the proposal's entries, which come behind the operator's own.
-            let Some(source) = self.entries.get(first + item.entry_index) else {
-                continue;
-            };
-            self.items.push(PocketItem {
-                id: ItemId(ids.draw()),
-                kind: item.kind,
-                entry: source.id,
-                title: item.title,
-                time: item.time,
-                location: item.location,
-                notes: item.notes,
-                supersedes: item.supersedes,
-            });
+            if let Some(source) = self.entries.get(first + item.entry_index) {
+                let id = ItemId(ids.draw());
+                self.items.push(make_item(id, source.id, item));
+            }
         }
-        let position = self.position_after(world);
-        let scene = proposal.scene.map(|scene| Scene {
-            position,
-            text: lint::text_to_record(scene.text),
-            cited: scene.cited,
-        });
-        let notes = proposal.notes.into_iter();
-        let notes = notes.map(|note| Note {
-            position,
-            person: note.person,
-            text: lint::text_to_record(note.text),
-            cited: note.cited,
-        });
-        self.derived.extend(scene.map(Fact::Scene));
-        self.derived.extend(notes.map(Fact::Note));
+        self.add_derived(self.position_after(world), proposal.scene, proposal.notes);
         // Only public entries move the clock: otherwise a hidden entry would show in the time.
         let last_public = self
             .entries
@@ -391,6 +381,31 @@ impl BeatBuilder {
             .find(|entry| entry.visible_to.is_none());
         let last_public = last_public.map(|entry| &entry.time);
         self.clock = clock::clock_after(&self.before, &self.declared, &self.commit, last_public);
+    }
+
+    /// Adds the scene and the notes. `position` lies behind the beat's own entries, which they may
+    /// describe.
+    fn add_derived(
+        &mut self,
+        position: u32,
+        scene: Option<ProposedScene>,
+        notes: Vec<ProposedNote>,
+    ) {
+        if let Some(scene) = scene {
+            self.derived.push(Fact::Scene(Scene {
+                position,
+                text: lint::text_to_record(scene.text),
+                cited: scene.cited,
+            }));
+        }
+        for note in notes {
+            self.derived.push(Fact::Note(Note {
+                position,
+                person: note.person,
+                text: lint::text_to_record(note.text),
+                cited: note.cited,
+            }));
+        }
     }
 
     /// Records a rejection. If the request has nothing else, the clock does not move.

@@ -6,6 +6,9 @@
 //! alone, and hidden entries change neither its text nor its id. Notes come last and are never
 //! evidence.
 
+#[cfg(any(test, feature = "dev"))]
+mod check;
+
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
@@ -13,9 +16,8 @@ use serde_json::{Value, json};
 use crate::anchor::may_see_all;
 use crate::cursor;
 use crate::fact::Note;
-use crate::fault::{Code, Fault};
 use crate::ids::{CapsuleId, OPERATOR, hash_parts};
-use crate::json::{Node, canonical};
+use crate::json::canonical;
 use crate::pocket::open_calendar;
 use crate::quotation::{self, Quotation, Space};
 use crate::search::{Mention, Scope, excerpt_naming};
@@ -23,12 +25,16 @@ use crate::time::WorldTime;
 use crate::view::View;
 use crate::world::World;
 
+#[cfg(any(test, feature = "dev"))]
+pub use check::validate;
+
 /// The bytes of the quoted text. Appointments may use as much again.
 pub const CAPSULE_BYTES_MAX: usize = 16 << 10;
 /// The prefix of a note.
 pub const DERIVED: &str = "Derived, not authority: ";
 
-/// How many candidates the first lookup returns. Each further one returns twice as many.
+/// How many candidates the first lookup returns. Each further one returns twice as many, so that a
+/// person whom few entries name costs one small lookup, and any other a few large ones.
 const FIRST_CANDIDATES: usize = 128;
 
 /// Reading a text of this size is cheaper than an index lookup.
@@ -214,6 +220,7 @@ impl<'a> Capsule<'a> {
 /// The newest note on a person that cites only visible entries. A note with an empty text records
 /// that the writer's text was not accepted.
 fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
+    // Of a note that cites a hidden entry, not even the existence may show. The next older counts.
     let known = |note: &&Note| view.covers(note.position) && may_see_all(view, &note.cited);
     view.world
         .notes_on(person)
@@ -224,6 +231,7 @@ fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
 }
 
 fn capsule_id(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {
+    // The cursor counts visible entries, so a hidden entry does not change the id.
     let cursor = cursor::write(view, view.count());
     CapsuleId(hash_parts(&[
         "capsule",
@@ -254,95 +262,4 @@ fn sections_json(quotations: &[Quotation<'_>], note: Option<&Note>) -> Value {
         })
     });
     Value::Array([evidence].into_iter().chain(derived).collect())
-}
-
-/// Rejects a pack that is not a capsule of the view: its evidence must come first and be verbatim,
-/// it may only use visible entries, and its id must match its content.
-pub fn validate(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
-    let root = Node::root(pack, Code::PackInvalid);
-    let sections = root.field("sections")?;
-    let items = sections.items()?;
-    let (first, rest) = items
-        .split_first()
-        .ok_or_else(|| sections.fault("must hold SOURCE_EXCERPTS"))?;
-    check_evidence(view, first)?;
-    match rest {
-        [] => {}
-        [derived] => check_derived(view, derived)?,
-        _ => return Err(sections.fault("may hold one section of notes behind the evidence")),
-    }
-    let person = root.field("person_id")?.text()?;
-    let id = root.field("capsule_id")?;
-    if id.text()? == capsule_id(view, person, sections.value).to_string() {
-        return Ok(());
-    }
-    Err(id.fault("is not the hash of person, view and sections"))
-}
-
-fn check_name(section: &Node<'_>, name: &str) -> Result<(), Fault> {
-    let given = section.field("name")?;
-    if given.text()? == name {
-        Ok(())
-    } else {
-        Err(given.fault(format!("must be {name}")))
-    }
-}
-
-fn check_evidence(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
-    check_name(section, SOURCES)?;
-    let excerpts = section.field("excerpts")?.items()?;
-    let quotations = excerpts
-        .iter()
-        .map(|node| read_excerpt(view, node))
-        .collect::<Result<Vec<_>, _>>()?;
-    if !quotations.is_sorted_by(|one, other| one.number < other.number) {
-        return Err(section.fault("must quote every entry once, in ledger order"));
-    }
-    let used = quotation::cited_entries(view, section)?;
-    if !used
-        .iter()
-        .map(|entry| entry.id)
-        .eq(quotations.iter().map(|quotation| quotation.entry.id))
-    {
-        return Err(section
-            .field("provenance")?
-            .fault("must list what is quoted"));
-    }
-    let text = section.field("text")?;
-    if text.text()? == quotation::join_texts(&quotations) {
-        return Ok(());
-    }
-    Err(text.fault("must be the excerpts, to the byte, joined by newlines"))
-}
-
-fn read_excerpt<'a>(view: &View<'a>, node: &Node<'_>) -> Result<Quotation<'a>, Fault> {
-    let id = node.field("entry_id")?;
-    let number = id.text()?.parse().ok().and_then(|id| view.number_of(id));
-    let found = number.and_then(|number| Some((number, view.entry_at(number)?)));
-    let (number, entry) = found.ok_or_else(|| id.fault("is no entry of this view"))?;
-    let bound = |key: &str| -> Result<usize, Fault> {
-        let node = node.field(key)?;
-        usize::try_from(node.count()?).map_err(|_| node.fault("is too large"))
-    };
-    let range = bound("start")?..bound("end")?;
-    if entry.text.get(range.clone()).is_none() {
-        return Err(node.fault("is no piece of the entry's text"));
-    }
-    Ok(Quotation {
-        number,
-        entry,
-        range,
-    })
-}
-
-fn check_derived(view: &View<'_>, section: &Node<'_>) -> Result<(), Fault> {
-    check_name(section, NOTES)?;
-    let text = section.field("text")?;
-    if !text.text()?.starts_with(DERIVED) {
-        return Err(text.fault("must say that it is derived"));
-    }
-    if quotation::cited_entries(view, section)?.is_empty() {
-        return Err(section.field("provenance")?.fault("must cite an entry"));
-    }
-    Ok(())
 }

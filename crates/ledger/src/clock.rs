@@ -2,7 +2,7 @@
 //! of a text.
 //!
 //! Time never goes back: a declared time before the world's own is rejected. Private entries never
-//! move the clock, because readers who may not see them would notice.
+//! move the clock, because other readers would notice.
 
 use turnkeep_types::Timestamp;
 

@@ -78,6 +78,8 @@ pub struct Envelope {
 /// The path at which an envelope, valid or not, does what only the operator may do; `None` if it
 /// does not.
 pub fn operator_path(value: &Value) -> Option<&'static str> {
+    // Works on an envelope that was not parsed, so that a person's token is rejected before any
+    // fault of the envelope is reported.
     let declared = ["time/declared_world_time", "time/timezone", "pause_time"];
     let said = |name: &&str| {
         value
@@ -195,6 +197,7 @@ impl Envelope {
 
     /// The declared time. A local time is resolved in the declared zone, or else in the world's.
     pub fn declared_instant(&self, world_zone: &Zone) -> Result<Option<WorldTime>, Fault> {
+        // Not in `parse`, which knows no world: its zone may change until the beat is decided.
         let zone = self.timezone.as_ref().unwrap_or(world_zone);
         let resolve = |text: &String| WorldTime::parse_in(text, zone, DECLARED_TIME_PATH);
         self.declared_time.as_ref().map(resolve).transpose()
@@ -237,6 +240,7 @@ fn nullable_text(node: &Node<'_>, key: &str) -> Result<Option<String>, Fault> {
 
 /// Whether a text may be a request id.
 pub fn is_request_id(text: &str) -> bool {
+    // One more than allowed suffices to reject a text, however long it is.
     let characters = text.chars().take(REQUEST_ID_CHARACTERS_MAX + 1).count();
     (1..=REQUEST_ID_CHARACTERS_MAX).contains(&characters) && !text.chars().any(char::is_control)
 }

@@ -123,7 +123,7 @@ pub(crate) fn hash_parts(parts: &[&str]) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// A source of random ids. The edge passes the seed; the same seed gives the same ids.
+/// A source of random ids. The edge passes 32 random bytes; the same bytes give the same ids.
 pub struct Ids(blake3::OutputReader);
 
 impl Ids {

@@ -6,7 +6,7 @@
 //! position.
 //!
 //! The crate writes nothing, reads no clock and draws no random number: the edge passes in the time
-//! and the seed of the ids. Deciding, applying and answering do no I/O. Only loading does: [`log`],
+//! and the random bytes of the ids. Deciding, applying and answering do no I/O. Only loading does: [`log`],
 //! [`checkpoint`], [`fork`] and [`verify`] read facts from the store, and a long read starts threads
 //! of its own. The crate returns the commands that append facts; the server runs them.
 

@@ -317,6 +317,7 @@ impl WorldLog {
             let progress = self.progress_of(family);
             parts.push(AppendPart {
                 context: progress.context,
+                // The head: other requests may append audit lines meanwhile without touching reality.
                 parent: None,
                 // Only reality decides a request, so only its head is guarded.
                 expected_head: (family == Family::Reality).then_some(progress.head),
@@ -325,6 +326,7 @@ impl WorldLog {
         }
         Ok((!parts.is_empty()).then_some(Command::Append(Append {
             parts,
+            // A repeat is recognized by its recorded outcome before a command is made.
             key: None,
             strict: false,
         })))

@@ -123,6 +123,7 @@ fn take_newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
         bytes += texts.map(str::len).sum::<usize>();
         bytes <= TEXT_BYTES_MAX
     };
+    // Stops at the first item that does not fit, so the list has no gap.
     let mut items: Vec<Value> = newest_first.take(ITEMS_MAX).take_while(fits).collect();
     items.reverse();
     items

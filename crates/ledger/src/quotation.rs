@@ -62,6 +62,8 @@ pub(crate) fn json_bytes(text: &str) -> usize {
 
 fn json_width(byte: u8) -> usize {
     match byte {
+        // `serde_json` writes these with one backslash, the other control characters as in `\u0001`,
+        // and all other bytes of UTF-8 unchanged.
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
         0..=0x1f => 6,
         _ => 1,

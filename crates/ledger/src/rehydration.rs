@@ -64,7 +64,10 @@ fn find_present<'a>(view: &View<'a>) -> Vec<(&'a Name, Quotation<'a>)> {
 /// shortest come first, so that the bytes they do not use go to the longer ones; only the longest
 /// are cut.
 fn fill_replay<'a>(space: &mut Space, mut last: Vec<Quotation<'a>>) -> Vec<Quotation<'a>> {
+    // Fewer authors rather than a few bytes of each. The newest come first.
     last.truncate((space.json_left() / REPLAYED_BYTES_MIN).max(1));
+    // The shortest first: what it does not need of its share goes to the longer ones. Of 300 bytes,
+    // entries of 20, 150 and 400 bytes get 20, 140 and 140.
     last.sort_by_key(|quotation| quotation.range.len());
     let mut left = last.len();
     let mut replayed = Vec::with_capacity(left);
@@ -131,6 +134,7 @@ impl<'a> Builder<'_, 'a> {
             share.use_json(LISTED_ID_BYTES);
             let capsule = Capsule::build(self.view, person.as_str());
             let quotations = share.fill(capsule.quotations.into_iter().rev(), &mut self.taken);
+            // A capsule without a new quotation is not listed, so its share stays for the others.
             if !quotations.is_empty() {
                 self.push_quotations(&quotations);
                 self.capsules.push(capsule.id);
@@ -186,6 +190,7 @@ impl Rehydration {
     /// Builds a pack of at most `bytes_max` bytes of JSON for a request. The anchor is the one that
     /// the new epoch begins with.
     pub fn build(view: &View<'_>, anchor: &Anchor, request: &str, bytes_max: usize) -> Self {
+        // Measured, not estimated: ids and times have different lengths in different worlds.
         let empty_bytes = Self::empty(view).pack(request).to_string().len();
         // Two bytes for the escaped newline behind the anchor.
         let anchor_bytes = json_bytes(&anchor.text) + 2 + anchor.used.len() * LISTED_ID_BYTES;
@@ -193,6 +198,8 @@ impl Rehydration {
         let share = space.json_left() / SECTIONS;
         let mut builder = Builder::new(view);
         builder.push_anchor(anchor);
+        // The replay is a field of its own and may repeat entries of the text. The sections of the
+        // text share `taken`, so each quotes only what those before it left.
         let (present, last): (Vec<_>, Vec<_>) = find_present(view).into_iter().unzip();
         let replay = fill_section(&mut space, share, |space| fill_replay(space, last));
         fill_section(&mut space, share, |space| builder.push_appointments(space));

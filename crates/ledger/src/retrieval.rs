@@ -4,6 +4,9 @@
 //! a contiguous piece of its entry's text; nothing is joined, elided or explained. An empty result
 //! is not an error.
 
+#[cfg(any(test, feature = "dev"))]
+mod check;
+
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -13,11 +16,13 @@ use serde_json::{Value, json};
 use crate::entry::Entry;
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId};
-use crate::json::Node;
 use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window, can_be_searched};
 use crate::time::{WorldTime, Zone};
 use crate::tools::{RequestIds, ToolRequest};
 use crate::view::View;
+
+#[cfg(any(test, feature = "dev"))]
+pub use check::validate_pack;
 
 /// The number of results unless the request says otherwise.
 pub const LIMIT_DEFAULT: u32 = 10;
@@ -283,64 +288,4 @@ fn resolve_id(view: &View<'_>, id: &str) -> Vec<u32> {
             .collect::<Vec<_>>()
     });
     entry.into_iter().chain(members).collect()
-}
-
-/// Rejects a pack that is not evidence of the view: its entries must be visible, distinct and
-/// described correctly, and its excerpts must be pieces of their texts.
-pub fn validate_pack(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
-    let root = Node::root(pack, Code::PackInvalid);
-    let results = root.field("results")?.items()?;
-    let mut met = std::collections::HashSet::new();
-    for node in &results {
-        let entry = validate_result(view, node)?;
-        if !met.insert(entry.id) {
-            return Err(node.fault("is there twice"));
-        }
-    }
-    let empty = root.field("empty")?;
-    if empty.boolean()? == results.is_empty() {
-        Ok(())
-    } else {
-        Err(empty.fault("must say whether there are results"))
-    }
-}
-
-fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fault> {
-    let id = node.field("entry_id")?;
-    let entry = id.text()?.parse().ok().and_then(|id| view.entry(id));
-    let entry = entry.ok_or_else(|| id.fault("is no entry of this view"))?;
-    let range = node.field("range")?;
-    let bounds = range
-        .items()?
-        .iter()
-        .map(Node::count)
-        .collect::<Result<Vec<_>, _>>()?;
-    let bounds: Vec<usize> = bounds
-        .into_iter()
-        .filter_map(|bound| usize::try_from(bound).ok())
-        .collect();
-    let [start, end] = bounds[..] else {
-        return Err(range.fault("must be two places in the text"));
-    };
-    if entry.text.get(start..end).is_none() {
-        return Err(range.fault("is no piece of the entry's text"));
-    }
-    // The pack must be what this ledger itself would return for the range.
-    let expected = Evidence {
-        entry,
-        range: start..end,
-        is_context: false,
-    };
-    let expected = expected.to_json();
-    let fields = expected.as_object().into_iter().flatten();
-    for (key, value) in fields {
-        let given = node.field(key)?;
-        if given.value != value {
-            return Err(given.fault("is not what the entry says"));
-        }
-    }
-    if let Some(context) = node.optional(CONTEXT_FIELD)? {
-        context.boolean()?;
-    }
-    Ok(entry)
 }

@@ -10,8 +10,8 @@
 //!
 //! A search has two steps. The sweep scores every entry that has a term of the query: the sum over
 //! the terms, the rarest first, of `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length /
-//! average))`, plus [`NEIGHBOUR`] of what the visible entries directly before and after score by
-//! terms that the entry lacks. The second step scores the best [`RERANKED`] entries again. Two
+//! average))`, plus [`NEIGHBOUR`] of the scores that the visible entries directly before and after
+//! have by terms that the entry lacks. The second step scores the best [`RERANKED`] entries again. Two
 //! entries on each side of the same conversation lend [`PREVIOUS`] and [`NEXT`] of their scores,
 //! the terms of the conversation add [`SESSION`] of their weight, and a query that names the author
 //! adds [`AUTHOR`] of its weight. Entries beside them that have no term come in as context. The

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use turnkeep_types::Timestamp;
+use turnkeep_types::rfc3339::parse_rfc3339;
 
 use crate::fault::{Code, Fault};
 
@@ -173,25 +174,14 @@ impl ParsedTime {
 }
 
 /// Parses a text in the server's form without the general parser, because a start reads one per
-/// entry. Returns `None` for any other text, which may still be a time.
+/// entry. Returns `None` for any other text, which may still be a time: callers may give local times
+/// and nanoseconds, which `rfc3339` rejects.
 fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
     if !strip_form(text, USUAL_FORM)?.is_empty() {
         return None;
     }
-    let number = |range: std::ops::Range<usize>| {
-        let digits = text.as_bytes().get(range).unwrap_or_default();
-        digits
-            .iter()
-            .fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'))
-    };
-    let small = |range| i8::try_from(number(range)).ok();
-    let date = jiff::civil::Date::new(number(0..4), small(5..7)?, small(8..10)?).ok()?;
-    // The form has exactly three digits of a second.
-    let nanoseconds = i32::from(number(20..23)) * 1_000_000;
-    let time =
-        jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
-    let instant = TimeZone::UTC.to_timestamp(date.to_datetime(time)).ok()?;
-    (instant >= EARLIEST).then_some(instant)
+    // `from_millisecond` rejects the last two days of the year 9999, as the general parser does.
+    jiff::Timestamp::from_millisecond(parse_rfc3339(text)?).ok()
 }
 
 /// The form of a text. The general parser accepts more than RFC 3339, such as `20261115T090000Z`.

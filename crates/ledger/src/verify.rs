@@ -280,7 +280,7 @@ impl Checker {
 
     /// Whether the packs of an epoch are valid. A pack names its viewer only inside its hash, so
     /// all possible viewers are tried.
-    fn is_valid_epoch(&self, told: &crate::fact::Epoch) -> bool {
+    fn is_valid_epoch(&self, recorded: &crate::fact::Epoch) -> bool {
         let persons = self
             .world
             .people
@@ -288,8 +288,9 @@ impl Checker {
             .map(|person| Viewer::Reader(person.id.clone()));
         let named = self.writers.iter().cloned().map(Viewer::Reader);
         let mut viewers = std::iter::once(Viewer::Public).chain(persons).chain(named);
-        viewers
-            .any(|viewer| epoch::validate(&self.world.view_at(viewer, told.position), told).is_ok())
+        viewers.any(|viewer| {
+            epoch::validate(&self.world.view_at(viewer, recorded.position), recorded).is_ok()
+        })
     }
 
     fn check_outcome(&mut self, outcome: &Outcome) -> Option<String> {

@@ -6,13 +6,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use crate::audience::{ClassId, Viewer};
 use crate::entry::Entry;
 use crate::fact::PocketItem;
 use crate::ids::{BundleId, EntryId};
 use crate::time::WorldTime;
-use crate::world::{Bundle, World};
+use crate::world::World;
 
 /// A world as one reader may see it, at one position.
 #[derive(Debug, Clone)]
@@ -73,21 +74,14 @@ impl<'a> View<'a> {
 
     /// The visible entries of a bundle; none if the bundle is unknown.
     pub fn entries_of_bundle(&self, id: BundleId) -> impl Iterator<Item = (u32, &'a Entry)> + '_ {
-        let bundle: Option<&Bundle> = self.world.bundle(id);
-        // The entries of a bundle have consecutive numbers.
-        let numbers = bundle.map_or(0..0, |bundle| {
-            bundle.first..bundle.first + bundle.commit.entries
-        });
-        numbers.filter_map(|number| Some((number, self.entry_at(number)?)))
+        self.bundle_numbers(id)
+            .filter_map(|number| Some((number, self.entry_at(number)?)))
     }
 
     /// The pocket items of the visible entries of a bundle, in the bundle's order.
     pub fn items_of_bundle(&self, id: BundleId) -> impl Iterator<Item = &'a PocketItem> + '_ {
-        let world = self.world;
-        let numbers = world.bundle(id).map_or(0..0, |bundle| {
-            bundle.first..bundle.first + bundle.commit.entries
-        });
-        let rows = world.items_from(numbers.start);
+        let numbers = self.bundle_numbers(id);
+        let rows = self.world.items_from(numbers.start);
         rows.take_while(move |row| row.entry < numbers.end)
             .filter(|row| self.is_visible(row.entry))
             .map(|row| &row.item)
@@ -193,6 +187,14 @@ impl<'a> View<'a> {
     }
 
     /// The sorted entry numbers of each visible class.
+    /// The numbers of a bundle's entries, hidden ones included. They are consecutive, because one
+    /// append writes the whole bundle.
+    fn bundle_numbers(&self, id: BundleId) -> Range<u32> {
+        self.world.bundle(id).map_or(0..0, |bundle| {
+            bundle.first..bundle.first + bundle.commit.entries
+        })
+    }
+
     fn class_lists(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
         self.classes
             .iter()

@@ -148,6 +148,7 @@ impl World {
             Fact::Forked(fork) => self.forked = Some(fork),
             Fact::Person(person) => self.people.add(person),
             Fact::Token(token) => self.add_token(token),
+            // The secret stays in `secrets`, where it leads to no token.
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
             Fact::AuditLine(line) => self.record_audit_line(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
@@ -176,6 +177,7 @@ impl World {
                 date: &date_words(entry.time.date(&self.clock.timezone)),
             });
         }
+        // Not `entry()`: it would clone the name for each entry of a known author.
         match self.authored.get_mut(&entry.author.id) {
             Some(written) => written.push(number),
             None => drop(self.authored.insert(entry.author.id.clone(), vec![number])),
@@ -185,6 +187,7 @@ impl World {
     }
 
     fn push_item(&mut self, item: PocketItem) {
+        // `apply` cannot fail, so an item without its entry is left out. Acceptance never makes one.
         let Some(entry) = self.number_of(item.entry) else {
             return;
         };
@@ -241,7 +244,7 @@ impl World {
     }
 
     fn close_bundle(&mut self, commit: BundleCommit) {
-        // A bundle commit comes directly behind its entries.
+        // A bundle commit comes directly behind its entries and counts them.
         let first = self.position().saturating_sub(commit.entries);
         self.bundles.insert(commit.id, Bundle { commit, first });
     }

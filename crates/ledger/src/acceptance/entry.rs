@@ -134,6 +134,7 @@ fn check_grant(
     claimed: Option<Author>,
     terms: &Terms<'_>,
 ) -> Result<Author, Fault> {
+    // One message for reserved, forbidden and unclaimable authors: it reveals nothing about them.
     let granted = claimed.filter(|author| match author.class {
         AuthorClass::World => terms.grant.covers_world(),
         AuthorClass::Person => terms.grant.covers_person(&author.id),

@@ -65,6 +65,7 @@ pub(super) fn encode(world: &World, out: &mut Vec<u8>) {
     for other in others {
         encoder.put_record(&other.fact);
     }
+    // The facts above do not include declared times. The last fact sets the clock as it was.
     encoder.put_record(&Fact::Time(TimeDeclaration {
         from: world.clock.time.clone(),
         to: world.clock.clone(),
@@ -91,6 +92,7 @@ fn other_facts(world: &World) -> Vec<OtherFact> {
             fact: Fact::Item(row.item.clone()),
         });
     }
+    // Sorted, because maps have no order and equal worlds must give equal bytes.
     let mut bundles: Vec<_> = world.bundles().collect();
     bundles.sort_by_key(|bundle| bundle.commit.id);
     for bundle in bundles {
@@ -168,6 +170,7 @@ impl Encoder<'_> {
             (HAS_ADDRESSEES, entry.visible_to.is_some()),
             (HAS_REPLY, entry.reply_to.is_some()),
         ];
+        // Distinct bits, so their sum is their union.
         let set = flags.iter().filter(|(_, is_set)| *is_set);
         self.out.push(ENTRY);
         self.out.push(set.map(|(flag, _)| flag).sum());
@@ -262,6 +265,7 @@ impl Decoder<'_> {
 
     fn read_name(&mut self) -> Option<Arc<str>> {
         let number = usize::try_from(self.reader.u64()?).ok()?;
+        // A number that was not used before is followed by its name.
         if number == self.names.len() {
             let name = self.read_text()?;
             self.names.push(name);

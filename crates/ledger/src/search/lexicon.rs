@@ -1,7 +1,7 @@
 //! Numbers strings densely: one buffer with all strings and an open-addressing hash table.
 //!
 //! A string keeps its number for ever. The hash is seeded at random, so that writers cannot choose
-//! words that collide. The numbers do not depend on the seed.
+//! words that collide. The numbers do not depend on the hash.
 
 use std::hash::{BuildHasher as _, RandomState};
 

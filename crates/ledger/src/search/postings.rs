@@ -11,7 +11,8 @@
 //! Short lists are stored inline, without an allocation. A long list has a mark every
 //! [`BLOCK_POSTINGS`] postings, so that a search can skip blocks.
 
-/// Postings between two marks.
+/// Postings between two marks. A search decodes half a block on average to find one entry, and a
+/// mark adds 8 bytes to the 64 or more of its block.
 const BLOCK_POSTINGS: u32 = 64;
 
 /// Most terms are rare: a list of this many bytes needs no allocation.
@@ -87,6 +88,7 @@ impl PostingList {
             self.len == 0 || posting.entry > self.last,
             "postings come in order"
         );
+        // At most five bytes for the 33 bits of the varint, and one for the count.
         let mut code = [0; 7];
         // For the first posting `last` is 0, so the delta is the entry number itself.
         let used = encode_posting(
@@ -254,6 +256,7 @@ impl PostingList {
         if !postings.bytes.is_empty() {
             return None;
         }
+        // No marks for an inline list: a block of 64 postings takes more bytes than fit inline.
         let bytes = if bytes.len() <= INLINE_BYTES_MAX {
             let mut inline = [0; INLINE_BYTES_MAX];
             inline[..bytes.len()].copy_from_slice(bytes);
@@ -347,6 +350,7 @@ impl PostingDecoder<'_> {
                 break;
             }
             // No valid posting has a longer varint.
+            // Damaged bytes: five bytes hold the 33 bits of any delta.
             if shift > 35 {
                 return None;
             }

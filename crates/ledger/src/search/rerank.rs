@@ -21,7 +21,8 @@ use super::rank::{RankedHits, sort_hits};
 use super::scoring::{ScoreTable, Scoring};
 use super::words::for_each_word;
 
-/// How many of the best entries are scored again. The others keep their order.
+/// How many of the best entries are scored again. The others keep their order. Twice the default
+/// limit of a search, so that a page can gain entries that the first pass put behind it.
 pub const RERANKED: usize = 20;
 
 /// What the first and second entry before an entry lend of their scores. A question says more about
@@ -173,6 +174,7 @@ fn score_in_conversation(
             .iter()
             .fold(terms, |terms, entry| terms | scores.get(*entry).terms);
     }
+    // By weight, not by score: a conversation that repeats a word is not a better one.
     score + SESSION * scoring.weight_of(terms)
 }
 
@@ -234,6 +236,7 @@ impl RankedHits {
             if page.len() >= limit {
                 break;
             }
+            // A skipped context entry does not end the page: matches may follow it.
             if hit.context {
                 if context_left == 0 {
                     continue;

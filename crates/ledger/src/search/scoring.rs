@@ -62,6 +62,7 @@ impl<'a> Scoring<'a> {
     /// Scores these visible entries, which must ascend.
     pub(super) fn score_entries(&self, entries: &[u32]) -> Vec<OwnScore> {
         let mut scores = vec![OwnScore::default(); entries.len()];
+        // Term by term, in the order of `score_entry`: the bits of each sum are then the same.
         for term in self.terms {
             let Some(list) = self.view.posting_list(term.number) else {
                 continue;

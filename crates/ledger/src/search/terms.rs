@@ -8,10 +8,13 @@ use super::index_view::IndexView;
 use super::query::ParsedQuery;
 use super::rank::NEIGHBOUR;
 
-/// BM25: how soon repetitions of a word stop adding to the score.
+/// BM25: how soon repetitions of a word stop adding to the score. At 0.9, in an entry of average
+/// length, one occurrence gives 1.0 of the term's weight, two give 1.31, and no number gives 1.9.
 const K1: f32 = 0.9;
 
-/// BM25: how much the length of an entry matters.
+/// BM25: how much the length of an entry matters. At 0.4, one occurrence in an entry of twice the
+/// average length gives 0.84 of the weight. Entries are short; 0.75, usual for whole articles, would
+/// favour short remarks over long answers.
 const B: f32 = 0.4;
 
 /// Each term has a bit in a `u32`. Of a longer query only the rarest terms count.
@@ -111,6 +114,8 @@ fn average_length(view: &IndexView<'_>) -> f32 {
 )]
 fn term_weight(count: u64, frequency: u64) -> f32 {
     let (count, frequency) = (count as f64, frequency as f64);
+    // The 1 keeps the weight positive for a term that more than half of the entries have. Of 1000
+    // entries, a term in one weighs 6.5, in 100 it weighs 2.3, in all it weighs 0.0005.
     (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
 }
 

@@ -40,7 +40,7 @@ fn text(random: &mut Random) -> String {
     let rare = if random.below(3) == 0 { WORDS.len() } else { 6 };
     let long = if random.below(40) == 0 { 400 } else { 8 };
     let words: Vec<&str> = (0..random.below(long))
-        .map(|_| random.word(&WORDS[..rare]))
+        .map(|_| random.pick_word(&WORDS[..rare]))
         .collect();
     words.join(" ")
 }
@@ -49,7 +49,7 @@ pub(super) fn ledger(random: &mut Random, classes: usize) -> Vec<Owned> {
     let mut time = 1_800_000_000_000;
     let entry = |random: &mut Random| {
         time += [0, 1000, 60_000, 31 * 60_000][random.below(4)];
-        let author = random.word(PEOPLE).to_owned();
+        let author = random.pick_word(PEOPLE).to_owned();
         let class = u32::try_from(random.below(classes)).expect("few") * 7;
         let date = format!("2026-11-{:02}", random.below(28));
         // A label may change, and a hidden entry may have another one.
@@ -95,7 +95,8 @@ fn asked(random: &mut Random, ledger: &[Owned]) -> Asked {
         },
         _ => Window::default(),
     };
-    let author = (random.below(3) == 0).then(|| random.word(&["ANNA", "BEN", "NOBODY"]).to_owned());
+    let author =
+        (random.below(3) == 0).then(|| random.pick_word(&["ANNA", "BEN", "NOBODY"]).to_owned());
     let most = if random.below(5) == 0 { 90 } else { 20 };
     let limit = 1 + random.below(most);
     let context_max = if random.below(2) == 0 {
@@ -288,7 +289,7 @@ fn a_large_world_agrees_with_the_reference() {
     };
     let entries: Vec<Owned> = world.entries.iter().map(owned).collect();
     let (index, reader) = (index(&entries), 3);
-    let classes: Vec<ClassId> = world.readable(reader).map(ClassId).collect();
+    let classes: Vec<ClassId> = world.readable_classes(reader).map(ClassId).collect();
     let sees = |entry: &Owned| classes.contains(&ClassId(entry.class));
     let places: Vec<u32> = (0..)
         .zip(&entries)
