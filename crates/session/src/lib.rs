@@ -8,3 +8,4 @@ pub mod broker;
 pub mod detector;
 mod pattern;
 pub mod screen;
+mod sequence;

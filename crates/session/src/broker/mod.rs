@@ -58,6 +58,20 @@ impl From<Reply> for Decision {
     }
 }
 
+impl Decision {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Self::Reply(reply) => Outcome::response(Ok(reply)),
+            Self::Effect(effect) => Outcome::later(Answer::After(effect)),
+            Self::Found(turn) => Outcome::later(Answer::Found(turn)),
+            Self::Notify(notices) => Outcome {
+                notices,
+                ..Outcome::response(Ok(Reply::Done))
+            },
+        }
+    }
+}
+
 /// A connection that has said hello.
 #[derive(Debug)]
 struct Peer {
@@ -102,16 +116,10 @@ impl Broker {
             }) if !greeted => Outcome::greeting(Err(refusal)),
             _ if !greeted => Outcome::response(Err(Reason::HelloRequired.into())),
             Err(BadRequest { refusal, .. }) => Outcome::response(Err(refusal)),
-            Ok(command) => match self.decide(now, conn, command) {
-                Ok(Decision::Reply(reply)) => Outcome::response(Ok(reply)),
-                Ok(Decision::Effect(effect)) => Outcome::later(Answer::After(effect)),
-                Ok(Decision::Found(turn)) => Outcome::later(Answer::Found(turn)),
-                Ok(Decision::Notify(notices)) => Outcome {
-                    notices,
-                    ..Outcome::response(Ok(Reply::Done))
-                },
-                Err(refusal) => Outcome::response(Err(refusal)),
-            },
+            Ok(command) => self.decide(now, conn, command).map_or_else(
+                |refusal| Outcome::response(Err(refusal)),
+                Decision::into_outcome,
+            ),
         }
     }
 

@@ -40,6 +40,14 @@ enum KeptText {
 }
 
 impl KeptText {
+    /// The text, which is the content itself where it was kept once.
+    fn bytes<'a>(&'a self, content: &'a Bytes) -> &'a Bytes {
+        match self {
+            Self::Unknown { rendered: text } | Self::Own(text) => text,
+            Self::Content => content,
+        }
+    }
+
     /// Renders the content of a wrapper that sent no text.
     fn render_content(content: &Bytes, bytes_max: usize) -> Self {
         let text = render_stream(&with_carriage_returns(content));
@@ -94,11 +102,7 @@ impl TurnBody {
             Some((raw, cut)) => (Some(raw), cut),
             None => (None, false),
         };
-        let preview = preview::first_words(match &text {
-            KeptText::Unknown { rendered } => rendered,
-            KeptText::Content => &content,
-            KeptText::Own(text) => text,
-        });
+        let preview = preview::first_words(text.bytes(&content));
         Self {
             content,
             raw,
@@ -148,15 +152,11 @@ impl KeptTurn {
 
     /// The bytes in this form, without a copy; `None` for raw bytes that were not kept.
     pub(super) fn bytes(&self, form: TurnForm) -> Option<Bytes> {
-        let TurnBody {
-            content, raw, text, ..
-        } = &self.body;
-        match (form, text) {
-            (TurnForm::Raw, _) => raw.clone(),
-            (TurnForm::Content, _) | (TurnForm::Text, KeptText::Content) => Some(content.clone()),
-            (TurnForm::Text, KeptText::Own(text) | KeptText::Unknown { rendered: text }) => {
-                Some(text.clone())
-            }
+        let body = &self.body;
+        match form {
+            TurnForm::Raw => body.raw.clone(),
+            TurnForm::Content => Some(body.content.clone()),
+            TurnForm::Text => Some(body.text.bytes(&body.content).clone()),
         }
     }
 
@@ -178,11 +178,10 @@ impl KeptTurn {
     }
 
     fn text(&self) -> Option<String> {
-        let text = match &self.body.text {
-            KeptText::Unknown { .. } => return None,
-            KeptText::Content => &self.body.content,
-            KeptText::Own(text) => text,
-        };
+        if matches!(self.body.text, KeptText::Unknown { .. }) {
+            return None;
+        }
+        let text = self.body.text.bytes(&self.body.content);
         std::str::from_utf8(text).ok().map(str::to_owned)
     }
 }

@@ -222,25 +222,25 @@ impl SessionTable {
         check_names([("text_source", turn.body.text_source())])?;
         let ring_turns_max = self.settings.ring_turns_max;
         let session = self.owned_session(conn, &turn.session)?;
-        let (seq, is_known) = match session.numbers.assign(turn.seq)? {
-            AssignedNumber::New(seq) => (seq, false),
-            AssignedNumber::Known(seq) => (seq, true),
+        let id = session.label.session.clone();
+        let seq = match session.numbers.assign(turn.seq)? {
+            AssignedNumber::New(seq) => seq,
+            // The wrapper sends its turns again after a reconnect.
+            AssignedNumber::Known(seq) => {
+                let turn_id = format!("{id}:{seq}");
+                return Ok(Reply::Kept { turn_id });
+            }
         };
-        let turn_id = format!("{}:{seq}", session.label.session);
-        // The wrapper sends its turns again after a reconnect.
-        if is_known {
-            return Ok(Reply::Kept { turn_id });
-        }
-        let timestamp = turn.timestamp.unwrap_or(now);
+        let turn_id = format!("{id}:{seq}");
         let info = TurnInfo {
             turn_id: turn_id.clone(),
-            timestamp,
+            timestamp: turn.timestamp.unwrap_or(now),
             ..TurnInfo::default()
         };
         let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn.body);
         let before = session.ring.bytes();
         session.ring.push(kept, ring_turns_max);
-        let (after, id) = (session.ring.bytes(), session.label.session.clone());
+        let after = session.ring.bytes();
         self.held_bytes = self.held_bytes - before + after;
         self.evict_to_limit(&id);
         Ok(Reply::Kept { turn_id })

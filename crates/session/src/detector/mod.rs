@@ -22,7 +22,6 @@ mod profile_screen;
 mod raw_output;
 mod recording;
 mod render;
-mod sequence;
 mod signals;
 mod stream_content;
 mod typed_line;

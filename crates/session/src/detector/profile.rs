@@ -230,19 +230,32 @@ const PROMPT_SETTLE: Duration = Duration::from_millis(50);
 /// all of them are read.
 const SETTLE_MIN: Duration = Duration::from_millis(1);
 
-impl Profile {
-    /// Compiles a profile.
-    pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
-        let compile = SpecCompiler(name);
-        let silent = !spec.status && !spec.marks && spec.title.is_none() && spec.rows.is_none();
-        if silent && spec.prompt.is_none() && spec.line.is_none() {
-            return Err(ProfileError::NoSignal(name.to_owned()));
-        }
-        let settle = if spec.line.is_some() {
+impl ProfileSpec {
+    /// Whether a field says when the program is ready.
+    fn has_signal(&self) -> bool {
+        let is_reported = self.status || self.marks || self.title.is_some();
+        is_reported || self.rows.is_some() || self.prompt.is_some() || self.line.is_some()
+    }
+
+    /// How long the output must rest before an unfinished line counts as a prompt.
+    fn settle(&self) -> Duration {
+        let default = if self.line.is_some() {
             LINE_SETTLE
         } else {
             PROMPT_SETTLE
         };
+        let settle = self.settle_ms.map_or(default, Duration::from_millis);
+        settle.max(SETTLE_MIN)
+    }
+}
+
+impl Profile {
+    /// Compiles a profile.
+    pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
+        let compile = SpecCompiler(name);
+        if !spec.has_signal() {
+            return Err(ProfileError::NoSignal(name.to_owned()));
+        }
         let profile = Self {
             name: name.to_owned(),
             content: spec.content,
@@ -267,10 +280,7 @@ impl Profile {
             command: compile.optional_pattern("command", spec.command.as_deref())?,
             no_turn: compile.optional_pattern("no_turn", spec.no_turn.as_deref())?,
             line: compile.optional_pattern("line", spec.line.as_deref())?,
-            settle: spec
-                .settle_ms
-                .map_or(settle, Duration::from_millis)
-                .max(SETTLE_MIN),
+            settle: spec.settle(),
             interrupt: spec
                 .interrupt
                 .as_ref()

@@ -79,9 +79,7 @@ impl ProfileScreen {
     /// Begins a turn with the screen as it is now.
     pub(super) fn begin_turn(&mut self, typed: &TypedLine, is_command: bool) {
         self.paint();
-        self.submitted = typed
-            .known_bytes()
-            .map(|typed| String::from_utf8_lossy(typed).into_owned());
+        self.submitted = typed.known_text();
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin_turn(&self.screen);
             gatherer.set_submitted(Submitted {

@@ -137,21 +137,13 @@ pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
             Recorded::TtyMode(mode) => Event::TtyMode(*mode),
             Recorded::Header(_) | Recorded::Other => Event::Tick,
         };
-        turns.extend(
-            detector
-                .feed(entry.at, event)
-                .into_iter()
-                .filter_map(completed_turn),
-        );
+        let detections = detector.feed(entry.at, event);
+        turns.extend(detections.into_iter().filter_map(completed_turn));
     }
     // The last prompt may still need its rest, which no row of the recording waits for.
     while let Some(due) = detector.deadline() {
-        turns.extend(
-            detector
-                .feed(due, Event::Tick)
-                .into_iter()
-                .filter_map(completed_turn),
-        );
+        let detections = detector.feed(due, Event::Tick);
+        turns.extend(detections.into_iter().filter_map(completed_turn));
     }
     turns
 }

@@ -6,7 +6,7 @@
 //! cells per byte, and sequences that move or blank many cells are ignored beyond
 //! [`MOVES_PER_BYTE`]. Example: `10%\r100%\r\n` renders as `100%`.
 
-use super::sequence::{Csi, ModeSwitch, Token, Tokenizer, is_alternate_screen};
+use crate::sequence::{Csi, ModeSwitch, Token, Tokenizer, is_alternate_screen};
 
 /// How many cells a rendered stream may use per byte, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;

@@ -10,8 +10,8 @@
 
 use super::event::Signal;
 use super::profile::Profile;
-use super::sequence::{Csi, ModeSwitch, OSC_BYTES_MAX, is_alternate_screen};
 use crate::pattern::matches_optional;
+use crate::sequence::{Csi, ModeSwitch, OSC_BYTES_MAX, is_alternate_screen};
 use std::time::Duration;
 
 /// The state that a source reports for the program.

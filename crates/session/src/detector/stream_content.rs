@@ -17,8 +17,8 @@
 //! stays in the content.
 
 use super::render::render;
-use super::sequence::strip_sequences;
 use super::typed_line::{ExpectedEcho, TypedLine, without_blanks};
+use crate::sequence::strip_sequences;
 
 /// How many bytes of a turn are kept.
 pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -134,7 +134,7 @@ impl StreamContent {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes
             .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        // An echo cannot be this long, so what came is content.
+        // An echo cannot be this long, so these bytes are content.
         if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, EchoHead::Pending(_)) {
             self.head = EchoHead::EndsAt(0);
         }

@@ -77,6 +77,12 @@ impl TypedLine {
         (!self.unknown).then_some(self.bytes.as_slice())
     }
 
+    /// The typed text; `None` when it is unknown.
+    pub(super) fn known_text(&self) -> Option<String> {
+        let typed = self.known_bytes()?;
+        Some(String::from_utf8_lossy(typed).into_owned())
+    }
+
     /// The same line, unknown when it is longer than `bytes_max`.
     pub(super) fn limited_to(self, bytes_max: usize) -> Self {
         if self.bytes.len() <= bytes_max {

@@ -268,18 +268,29 @@ impl Screen {
         self.buffer.clear();
         let mut buffer = std::mem::take(&mut self.buffer);
         let Filtered { used, notice } = self.filter.filter(chunk, &mut buffer);
-        match (notice, buffer.split_last()) {
+        self.process_filtered(&buffer, notice);
+        self.buffer = buffer;
+        self.collect_scrolled();
+        self.apply_notice(notice, frame);
+        used
+    }
+
+    /// Feeds filtered bytes to the emulator. Some must be processed up to a certain byte first.
+    fn process_filtered(&mut self, bytes: &[u8], notice: Option<SequenceNotice>) {
+        match (notice, bytes.split_last()) {
             (Some(SequenceNotice::Up(count)), Some((last, before))) => {
                 self.move_up(count, before, *last);
             }
             (Some(SequenceNotice::Screens), Some((last, before))) => {
                 self.change_screens(before, *last);
             }
-            (Some(SequenceNotice::Wide(c)), _) => self.print_wide(c, &buffer),
-            _ => self.parser.process(&buffer),
+            (Some(SequenceNotice::Wide(c)), _) => self.print_wide(c, bytes),
+            _ => self.parser.process(bytes),
         }
-        self.buffer = buffer;
-        self.collect_scrolled();
+    }
+
+    /// Notes what a sequence means for the comparison of frames.
+    fn apply_notice(&mut self, notice: Option<SequenceNotice>, frame: &mut impl FnMut(&Self)) {
         match notice {
             Some(SequenceNotice::SyncBegin) => self.sync_open = true,
             Some(SequenceNotice::SyncEnd) => {
@@ -298,7 +309,6 @@ impl Screen {
             )
             | None => {}
         }
-        used
     }
 
     fn print_wide(&mut self, c: char, before: &[u8]) {

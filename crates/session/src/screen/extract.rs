@@ -16,7 +16,7 @@
 //!     a.txt               continues the chrome: left out
 //! ```
 
-use super::row::{Colour, Row};
+use super::row::{Colour, Row, letters};
 use super::rules::{CompiledMark, CompiledRules, RowContext};
 
 /// The longest run of lines that is recognised as a repeat: about what a tall window shows.
@@ -32,6 +32,17 @@ pub enum Ending {
     Complete,
     /// The user interrupted it.
     Interrupted,
+}
+
+impl Ending {
+    /// The ending of a turn that the user interrupted, or did not.
+    pub(crate) fn new(interrupted: bool) -> Self {
+        if interrupted {
+            Self::Interrupted
+        } else {
+            Self::Complete
+        }
+    }
 }
 
 /// The block that a row belongs to.
@@ -89,7 +100,7 @@ pub(super) fn extract_text(
     submitted: &str,
 ) -> Extracted {
     let mut reader = BlockReader::new(rules, context);
-    reader.submitted = letters_of(submitted);
+    reader.submitted = letters(submitted).collect();
     for row in rows {
         reader.read_row(row);
     }
@@ -203,7 +214,7 @@ impl<'a> BlockReader<'a> {
     /// word of the program's own. `None` where the row shows something else, such as a pasted text
     /// as one word.
     fn rest_below(&self, row: &Row) -> Option<String> {
-        let shown = letters_of(row.left_column());
+        let shown: String = letters(row.left_column()).collect();
         let words = shown.char_indices().take(LABEL_LETTERS_MAX + 1);
         let rest = words.filter_map(|(at, _)| self.submitted.strip_prefix(shown.get(at..)?));
         rest.map(str::to_owned).next()
@@ -211,7 +222,7 @@ impl<'a> BlockReader<'a> {
 
     /// Whether a row shows the next letters of the submitted text.
     fn continues_prompt(&mut self, row: &Row) -> bool {
-        let shown = letters_of(row.left_column());
+        let shown: String = letters(row.left_column()).collect();
         let rest = self.prompt_rest.as_deref();
         let Some(rest) = rest
             .filter(|_| !shown.is_empty())
@@ -304,16 +315,7 @@ impl<'a> BlockReader<'a> {
             self.start_block(default_block(self.rules));
         }
         let number = self.read_line_number(row);
-        // Without a box there is no blank row below the prompt, and only the code of an answer is
-        // coloured.
-        let is_flat = self.block
-            == Block::User {
-                shade: Colour::Default,
-            };
-        let is_below = matches!(self.block, Block::Chrome | Block::Unclaimed)
-            || (is_flat && row.second_word.foreground != Colour::Default);
-        if is_below && self.asked && matches!(number, Some(LineNumber { number: 1, .. })) {
-            // An answer that begins with code has no place for its mark.
+        if self.begins_with_code(row, number) {
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
@@ -334,6 +336,19 @@ impl<'a> BlockReader<'a> {
             });
         }
         self.has_unclaimed_rows |= self.prompt_seen && self.block == Block::Unclaimed;
+    }
+
+    /// Whether an answer begins with this row of code, which has no place for the mark of a message.
+    fn begins_with_code(&self, row: &Row, number: Option<LineNumber>) -> bool {
+        // Without a box there is no blank row below the prompt, and only the code of an answer is
+        // coloured.
+        let is_flat_prompt = self.block
+            == Block::User {
+                shade: Colour::Default,
+            };
+        let is_below_prompt = matches!(self.block, Block::Chrome | Block::Unclaimed)
+            || (is_flat_prompt && row.second_word.foreground != Colour::Default);
+        is_below_prompt && self.asked && matches!(number, Some(LineNumber { number: 1, .. }))
     }
 
     fn rewrite_row(&self, row: &Row) -> String {
@@ -396,11 +411,6 @@ fn default_block(rules: &CompiledRules) -> Block {
 fn border_of(row: &Row) -> Option<char> {
     let first = row.text.trim_start().chars().next();
     first.filter(|c| !c.is_alphanumeric())
-}
-
-/// The letters and digits of a text, which are the same however its lines are broken.
-fn letters_of(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 fn remove_indent(line: &str, indent: usize) -> &str {

@@ -21,7 +21,7 @@
 mod turn_rows;
 
 use super::extract::{self, Ending, Extracted};
-use super::row::{Colour, Row};
+use super::row::{Colour, Row, letters};
 use super::rules::{Begin, CompiledMark, CompiledRules, RowContext};
 use super::{RulesError, Screen, Size, TextRules};
 use std::collections::HashSet;
@@ -115,19 +115,16 @@ impl Gatherer {
     /// Begins a turn: the rows that are visible now belong to earlier turns. Call it at the submit,
     /// before the output that follows it.
     pub fn begin_turn(&mut self, screen: &Screen) {
-        let visible = self.read_rows(screen);
+        let mut visible = self.read_rows(screen);
         let transcript = self.cut_transcript(screen, visible.clone());
-        let (mut rows, start) = match self.rules.begin {
-            Begin::Transcript => {
-                let start = transcript.rows.len();
-                (transcript.rows, start)
-            }
+        let rows = match self.rules.begin {
+            Begin::Transcript => transcript.rows,
             Begin::Screen => {
-                let start = printed_len(&visible);
-                (visible, start)
+                visible.truncate(printed_len(&visible));
+                visible
             }
         };
-        rows.truncate(start);
+        let start = rows.len();
         let last_prompt = self.last_prompt(&rows);
         let prompt = last_prompt.and_then(|at| Some(rows.get(at)?.text.clone()));
         // Frames of the alternate screen are compared without their leading blank rows, so those
@@ -205,8 +202,7 @@ impl Gatherer {
     pub fn note_gap(&mut self) {
         if let Some(turn) = &mut self.turn {
             (turn.rows_lost, turn.bytes_missed) = (true, true);
-            let bytes_max = turn.bytes_limit();
-            turn.rows_lost |= turn.shown.push_gap(bytes_max);
+            turn.push_gap();
         }
     }
 
@@ -226,53 +222,64 @@ impl Gatherer {
         let shown = &turn.shown;
         let start = self.turn_start(turn, &shown.rows);
         let start = self.own_prompt(turn, start).unwrap_or(start);
-        let text_from = |from: usize| {
-            let rows = shown.rows.get(from..).unwrap_or_default();
-            let submitted = &turn.submitted.text;
-            extract::extract_text(&self.rules, rows, self.row_context(), ending, submitted)
-        };
         let Extracted {
-            mut text,
+            text,
             has_unclaimed_rows,
-        } = text_from(start);
+        } = self.extract_from(turn, start, ending);
+        let text = if text.is_empty() {
+            self.find_text_elsewhere(turn, start, ending)
+        } else {
+            text
+        };
+        let has_gap = shown.gaps.iter().any(|at| *at >= start);
+        let rows = shown.rows.get(start..).unwrap_or_default();
+        let has_unfinished = rows.iter().any(|row| self.is_unfinished(row));
+        let has_prompt = rows.iter().any(|row| self.is_prompt(row));
+        let misses_beginning = !text.is_empty() && self.misses_beginning(turn);
+        // Rows of a frame that was half laid out for another width may stand twice.
+        let may_repeat_rows = turn.was_resized && has_line_twice(&text);
+        let misses_rows = turn.rows_lost || has_gap;
+        Gathered {
+            text,
+            incomplete: misses_rows || has_unfinished || misses_beginning || may_repeat_rows,
+            followed: !misses_rows
+                && !has_unclaimed_rows
+                && (has_prompt || self.rules.user.is_empty()),
+        }
+    }
+
+    /// The text of a turn that has none below its beginning: the beginning may be another row.
+    fn find_text_elsewhere(&self, turn: &TurnRows, start: usize, ending: Ending) -> String {
+        let shown = &turn.shown;
+        let text_from = |from: usize| self.extract_from(turn, from, ending).text;
+        let mut text = String::new();
         // The beginning is a guess: the text below a new prompt is better than none.
-        if text.is_empty() && shown.start.is_none() {
-            text = text_from(self.new_prompt(turn).unwrap_or(start)).text;
+        if shown.start.is_none() {
+            text = self.new_prompt(turn).map_or(text, text_from);
         }
         // The program painted the same rows again in the same place, so it said them again. A
         // command may repaint the screen without saying anything, and so may a turn that was
         // interrupted: then the rows are those of the last turn.
         let was_repainted = shown.start.is_some() && shown.lowest_len < start;
         let may_repeat = !turn.submitted.is_command && ending != Ending::Interrupted;
-        if text.is_empty() && was_repainted && may_repeat {
-            text = text_from(shown.lowest_len).text;
+        if was_repainted && may_repeat {
+            text = text_from(shown.lowest_len);
         }
         // The rows that mark the beginning may be among the missing bytes.
         if text.is_empty() && turn.bytes_missed {
-            text = text_from(0).text;
+            text = text_from(0);
         }
-        let has_gap = shown.gaps.iter().any(|at| *at >= start);
-        let mut has_unfinished = false;
-        let mut has_prompt = false;
-        for row in shown.rows.iter().skip(start) {
-            has_unfinished |= self.is_unfinished(row);
-            has_prompt |= self.is_prompt(row);
-        }
-        let misses_beginning = !text.is_empty() && self.misses_beginning(turn);
-        // Rows of a frame that was half laid out for another width may stand twice.
-        let may_repeat_rows = turn.was_resized && has_line_twice(&text);
-        Gathered {
-            text,
-            incomplete: turn.rows_lost
-                || has_gap
-                || has_unfinished
-                || misses_beginning
-                || may_repeat_rows,
-            followed: !turn.rows_lost
-                && !has_gap
-                && !has_unclaimed_rows
-                && (has_prompt || self.rules.user.is_empty()),
-        }
+        text
+    }
+
+    /// Reads the messages in the rows of a turn from an index on.
+    fn extract_from(&self, turn: &TurnRows, from: usize, ending: Ending) -> Extracted {
+        let rows = turn.shown.rows.get(from..).unwrap_or_default();
+        self.extract_rows(rows, ending, &turn.submitted.text)
+    }
+
+    fn extract_rows(&self, rows: &[Row], ending: Ending, submitted: &str) -> Extracted {
+        extract::extract_text(&self.rules, rows, self.row_context(), ending, submitted)
     }
 
     /// The text below the last prompt, where the user submitted the same text as before. A page of
@@ -292,9 +299,7 @@ impl Gatherer {
         if !is_same || asked.is_empty() {
             return None;
         }
-        let context = self.row_context();
-        let again = extract::extract_text(&self.rules, rows, context, Ending::Complete, asked);
-        Some(again.text)
+        Some(self.extract_rows(rows, Ending::Complete, asked).text)
     }
 
     fn is_unfinished(&self, row: &Row) -> bool {
@@ -321,9 +326,7 @@ impl Gatherer {
         let before = turn.shown.rows.get(..until).unwrap_or_default();
         let start = self.turn_start(&turn, before);
         let rows = before.get(start..).unwrap_or_default();
-        let submitted = &turn.submitted.text;
-        let context = self.row_context();
-        let text = extract::extract_text(&self.rules, rows, context, ending, submitted).text;
+        let text = self.extract_rows(rows, ending, &turn.submitted.text).text;
         if text.is_empty() {
             self.turn = Some(turn);
             return None;
@@ -410,21 +413,18 @@ impl Gatherer {
             plain: is_plain && !end.is_flat,
             ..RowContext::default()
         };
+        let is_any = |marks: &[CompiledMark], row: &Row| matches_any(marks, row, context);
         // A dropped row may float above the input area. It would stay in place while the rows above
         // it scroll, and the comparison of frames would conclude that nothing scrolled.
-        let is_kept = |row: &Row| !row.is_blank() && !matches_any(&self.rules.drop, row, context);
+        let is_kept = |row: &Row| !row.is_blank() && !is_any(&self.rules.drop, row);
         rows.truncate(rows.iter().rposition(is_kept).map_or(0, |last| last + 1));
         // The prompt's colour is read before the header goes: a pinned copy of the prompt has it.
-        let prompt = rows
-            .iter()
-            .rfind(|row| matches_any(&self.rules.user, row, context));
+        let prompt = rows.iter().rfind(|row| is_any(&self.rules.user, row));
         let prompt_colour = prompt.and_then(Row::distinct_lead_colour);
         if screen.is_alternate() {
-            let pinned = rows
-                .iter()
-                .take_while(|row| matches_any(&self.rules.pinned, row, context))
-                .count();
-            rows.drain(..pinned);
+            let is_unpinned = |row: &Row| !is_any(&self.rules.pinned, row);
+            let header = rows.iter().position(is_unpinned).unwrap_or(rows.len());
+            rows.drain(..header);
         }
         self.prompt_colour = prompt_colour.or(self.prompt_colour);
         self.is_plain = context.plain;
@@ -437,42 +437,31 @@ impl Gatherer {
 
     /// Finds the row above which the transcript ends.
     fn find_end(&self, rows: &[Row], cursor: usize, is_plain: bool) -> TranscriptEnd {
-        let matches = |marks: &[CompiledMark], at: usize, row: &Row| {
-            let context = RowContext {
-                cursor: at == cursor,
-                plain: is_plain,
-                ..RowContext::default()
-            };
-            matches_any(marks, row, context)
-        };
-        let last_match = |marks: &[CompiledMark]| {
-            rows.iter()
-                .enumerate()
-                .rfind(|(at, row)| matches(marks, *at, row))
-                .map(|(at, _)| at)
-        };
-        let first_end = rows
-            .iter()
-            .enumerate()
-            .position(|(at, row)| matches(&self.rules.end, at, row));
+        let last_marked = |marks| marked_rows(marks, rows, cursor, is_plain).next_back();
+        let first_end = marked_rows(&self.rules.end, rows, cursor, is_plain).next();
         // An `end` row below means that the program shows its box, and the `end_alone` row above it
         // is the assistant's.
-        let alone =
-            last_match(&self.rules.end_alone).filter(|at| Some(*at) > last_match(&self.rules.end));
-        let is_flat = alone.is_some();
-        let found = [alone.or(first_end), last_match(&self.rules.end_last)]
-            .into_iter()
-            .flatten()
-            .min();
-        let below_end = first_end.and_then(|at| rows.get(at + 1));
-        let is_input = |row: &Row| matches(&self.rules.input, 0, row);
+        let alone = last_marked(&self.rules.end_alone)
+            .filter(|at| Some(*at) > last_marked(&self.rules.end));
+        let end_last = last_marked(&self.rules.end_last);
+        let found = alone.or(first_end).into_iter().chain(end_last).min();
         TranscriptEnd {
             row: self.forced_end.or(found),
-            is_flat,
-            is_covered: !is_flat
-                && !self.rules.input.is_empty()
-                && below_end.is_some_and(|row| !is_input(row)),
+            is_flat: alone.is_some(),
+            is_covered: alone.is_none()
+                && first_end
+                    .and_then(|at| rows.get(at + 1))
+                    .is_some_and(|row| self.covers_input(row, is_plain)),
         }
+    }
+
+    /// Whether a row stands in the place of the input row and is another one.
+    fn covers_input(&self, row: &Row, is_plain: bool) -> bool {
+        let context = RowContext {
+            plain: is_plain,
+            ..RowContext::default()
+        };
+        !self.rules.input.is_empty() && !matches_any(&self.rules.input, row, context)
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
@@ -588,12 +577,8 @@ impl Gatherer {
 /// Whether two lines of a text begin with the same letters.
 fn has_line_twice(text: &str) -> bool {
     let mut seen = HashSet::new();
-    let beginning = |line: &str| -> String {
-        let letters = line.chars().filter(|c| c.is_alphanumeric());
-        letters.take(REPEATED_LETTERS).collect()
-    };
     text.lines()
-        .map(beginning)
+        .map(|line| letters(line).take(REPEATED_LETTERS).collect::<String>())
         .filter(|letters| letters.chars().count() == REPEATED_LETTERS)
         .any(|letters| !seen.insert(letters))
 }
@@ -602,6 +587,25 @@ fn has_line_twice(text: &str) -> bool {
 fn common_suffix_len(texts: &[&str], others: &[String]) -> usize {
     let pairs = texts.iter().rev().zip(others.iter().rev());
     pairs.take_while(|(text, other)| *text == other).count()
+}
+
+/// The indices of the rows that one of the marks matches.
+fn marked_rows<'a>(
+    marks: &'a [CompiledMark],
+    rows: &'a [Row],
+    cursor: usize,
+    is_plain: bool,
+) -> impl DoubleEndedIterator<Item = usize> + 'a {
+    let is_marked = move |at: &usize| {
+        let context = RowContext {
+            cursor: *at == cursor,
+            plain: is_plain,
+            ..RowContext::default()
+        };
+        rows.get(*at)
+            .is_some_and(|row| matches_any(marks, row, context))
+    };
+    (0..rows.len()).filter(is_marked)
 }
 
 fn matches_any(marks: &[CompiledMark], row: &Row, context: RowContext) -> bool {

@@ -151,6 +151,11 @@ impl Row {
     }
 }
 
+/// The letters and digits of a text, which are the same however its lines are broken.
+pub(super) fn letters(text: &str) -> impl Iterator<Item = char> + Clone {
+    text.chars().filter(|c| c.is_alphanumeric())
+}
+
 /// Whether a character in front of a row comes and goes while the program animates it.
 fn is_decoration(c: char) -> bool {
     matches!(c, ' ' | '●' | '•' | '┃' | '$' | '\u{2800}'..='\u{28ff}')

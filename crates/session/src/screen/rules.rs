@@ -283,52 +283,51 @@ pub(super) struct CompiledRules {
 
 impl CompiledRules {
     pub(super) fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        let rewrite = rules
-            .rewrite
-            .iter()
-            .map(|rule| {
-                Ok(CompiledRewrite {
-                    row: compile_mark("rewrite", &rule.row)?,
-                    with: rule.with.clone(),
-                })
-            })
-            .collect::<Result<_, RulesError>>()?;
-        let hidden = rules
-            .hidden
-            .iter()
-            .map(|rule| {
-                Ok(CompiledHidden {
-                    from: compile_mark("hidden", &rule.from)?,
-                    to: compile_mark("hidden", &rule.to)?,
-                })
-            })
-            .collect::<Result<_, RulesError>>()?;
+        let edge = rules.edge.as_deref();
         Ok(Self {
             end: compile_marks("end", &rules.end)?,
             end_last: compile_marks("end_last", &rules.end_last)?,
             input: compile_marks("input", &rules.input)?,
             end_alone: compile_marks("end_alone", &rules.end_alone)?,
             floats: compile_marks("floats", &rules.floats)?,
-            edge: rules
-                .edge
-                .as_deref()
-                .map(|edge| compile_regex("edge", edge))
-                .transpose()?,
+            edge: edge.map(|edge| compile_regex("edge", edge)).transpose()?,
             scrollbar: rules.scrollbar.clone(),
-            hidden,
+            hidden: rules
+                .hidden
+                .iter()
+                .map(compile_hidden)
+                .collect::<Result<_, _>>()?,
             pinned: compile_marks("pinned", &rules.pinned)?,
             drop: compile_marks("drop", &rules.drop)?,
             user: compile_marks("user", &rules.user)?,
             chrome: compile_marks("chrome", &rules.chrome)?,
             message: compile_marks("message", &rules.message)?,
             unfinished: compile_marks("unfinished", &rules.unfinished)?,
-            rewrite,
+            rewrite: rules
+                .rewrite
+                .iter()
+                .map(compile_rewrite)
+                .collect::<Result<_, _>>()?,
             gutter: compile_marks("gutter", &rules.gutter)?,
             indent: rules.indent,
             begin: rules.begin,
             repeats: rules.repeats,
         })
     }
+}
+
+fn compile_hidden(part: &Hidden) -> Result<CompiledHidden, RulesError> {
+    Ok(CompiledHidden {
+        from: compile_mark("hidden", &part.from)?,
+        to: compile_mark("hidden", &part.to)?,
+    })
+}
+
+fn compile_rewrite(rule: &Rewrite) -> Result<CompiledRewrite, RulesError> {
+    Ok(CompiledRewrite {
+        row: compile_mark("rewrite", &rule.row)?,
+        with: rule.with.clone(),
+    })
 }
 
 fn compile_marks(field: &'static str, marks: &[Mark]) -> Result<Vec<CompiledMark>, RulesError> {

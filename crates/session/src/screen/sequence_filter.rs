@@ -1,24 +1,26 @@
-//! Filters the bytes on their way to the emulator: a small tokenizer that limits, repairs and
-//! reports.
+//! Filters the bytes on their way to the emulator: limits, repairs and reports.
 //!
 //! Everything that it does not name passes unchanged, and cutting the bytes differently changes
-//! nothing. It cannot fail: invalid sequences are text.
+//! nothing. It cannot fail: invalid sequences pass too, and the emulator drops them.
 //!
 //! - Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because the emulator's
 //!   parser would grow with them.
 //! - Emoji joined by U+200D, and skin tones, become marks without width, because programs count
 //!   such a cluster as one glyph of two cells and the emulator would count each part. So does
-//!   U+FE0F, whose width programs disagree on.
+//!   U+FE0F, whose width programs disagree on. Cells that a program counts to such a cluster, and
+//!   the emulator does not, are blanked.
 //! - Characters of two cells are reported. A terminal that breaks a line before one leaves the last
 //!   cell empty, and the emulator then forgets that it broke the line.
 //! - Sequences that change how frames are compared (mode 2026, `CSI 3 J`, reset, all rows erased)
 //!   are reported where they occur.
 
+use crate::sequence::{Csi, ModeSwitch, Token, Tokenizer, is_alternate_screen};
+
 /// How much of an OSC, DCS, APC, PM or SOS string reaches the emulator.
 pub const STRING_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of a control sequence is examined; longer ones pass, but are never reported.
-const SEQUENCE_BYTES_MAX: usize = 64;
+/// How many cells the emulator gives to an emoji, however many others are joined to it.
+const EMOJI_CELLS: u16 = 2;
 
 /// The first of 240 marks without width that stand for a joined character.
 const MARK_FIRST: u32 = 0xE0100;
@@ -57,30 +59,28 @@ pub(super) struct Filtered {
     pub(super) notice: Option<SequenceNotice>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ground,
-    Escape,
-    Control,
-    String(StringState),
+/// A glyph that is printed right behind a move of the cursor.
+#[derive(Debug, Clone, Copy)]
+struct PlacedGlyph {
+    row: u16,
+    col: u16,
+    /// How many emoji are joined in it; zero before it is printed.
+    parts: u16,
+    /// The column behind it, as the program counts.
+    end: Option<u16>,
 }
 
-/// A string (OSC, DCS, APC, PM or SOS) that is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StringState {
-    bytes: usize,
-    /// Whether the byte before was ESC.
-    escaped: bool,
-    bell_ends: bool,
-}
+impl PlacedGlyph {
+    /// Whether the program may mean the end of the glyph by a move to this cell: the cells of its
+    /// parts lie in between, and more of them than the emulator gives it.
+    fn may_end_at(&self, row: u16, col: u16) -> bool {
+        let cells = col.saturating_sub(self.col);
+        row == self.row && cells > EMOJI_CELLS && cells <= self.parts.saturating_mul(EMOJI_CELLS)
+    }
 
-impl StringState {
-    fn new(bell_ends: bool) -> Self {
-        Self {
-            bytes: 0,
-            escaped: false,
-            bell_ends,
-        }
+    /// How many cells the program counts to the glyph and the emulator does not.
+    fn unpainted_cells(&self) -> Option<u16> {
+        self.end.map(|end| end - self.col - EMOJI_CELLS)
     }
 }
 
@@ -92,65 +92,72 @@ fn is_wide(code: u32) -> bool {
         | 0xac00..=0xd7a3 | 0xf900..=0xfa6d | 0xff01..=0xff60 | 0x20000..=0x2fffd)
 }
 
-fn mode_notice(modes: &[u8], set: bool) -> Option<SequenceNotice> {
-    let has = |mode: &[u8]| modes.split(|byte| *byte == b';').any(|other| other == mode);
-    if has(b"2026") {
-        Some(if set {
+fn mode_notice(ModeSwitch { modes, on }: ModeSwitch<'_>) -> Option<SequenceNotice> {
+    if modes.contains(&2026) {
+        Some(if on {
             SequenceNotice::SyncBegin
         } else {
             SequenceNotice::SyncEnd
         })
     } else {
-        (has(b"1049") || has(b"47")).then_some(SequenceNotice::Screens)
+        modes
+            .iter()
+            .any(|mode| is_alternate_screen(*mode))
+            .then_some(SequenceNotice::Screens)
     }
-}
-
-fn parse_count(digits: &[u8]) -> u16 {
-    let number = std::str::from_utf8(digits)
-        .ok()
-        .and_then(|digits| digits.parse().ok());
-    number.unwrap_or(1)
 }
 
 /// The filter. [`SequenceFilter::filter`] returns at the next notice.
 #[derive(Debug)]
 pub(super) struct SequenceFilter {
-    state: State,
-    sequence: Vec<u8>,
+    tokens: Tokenizer,
+    /// How many bytes of the open string were read.
+    string_bytes: usize,
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
     joins: bool,
     /// How many rows were erased since the cursor went to the first cell; `None` once something was
     /// printed.
     erased: Option<u16>,
+    glyph: Option<PlacedGlyph>,
     marks: Vec<char>,
 }
 
 impl SequenceFilter {
     pub(super) fn new() -> Self {
         Self {
-            state: State::Ground,
-            sequence: Vec::new(),
+            tokens: Tokenizer::new(),
+            string_bytes: 0,
             partial: Vec::new(),
             joins: false,
             erased: None,
+            glyph: None,
             marks: Vec::new(),
         }
     }
 
     /// Filters bytes into `out` until they end or there is a notice.
     pub(super) fn filter(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Filtered {
-        for (at, byte) in bytes.iter().enumerate() {
-            if let Some(notice) = self.read_byte(*byte, out) {
-                return Filtered {
-                    used: at + 1,
-                    notice: Some(notice),
-                };
+        let mut used = 0;
+        while let Some(rest) = bytes.get(used..).filter(|rest| !rest.is_empty()) {
+            let was_in_string = self.tokens.is_in_string();
+            let step = self.tokens.next_token(rest);
+            let piece = rest.get(..step.used).unwrap_or(rest);
+            let filtered = if step.token == Token::Text {
+                self.read_text(piece, out)
+            } else {
+                self.pass_control(piece, was_in_string, out);
+                Filtered {
+                    used: step.used,
+                    notice: self.notice_for_token(step.token, out),
+                }
+            };
+            used += filtered.used;
+            if filtered.notice.is_some() {
+                return Filtered { used, ..filtered };
             }
         }
-        Filtered {
-            used: bytes.len(),
-            notice: None,
-        }
+        Filtered { used, notice: None }
     }
 
     /// The character that a mark stands for; other characters stand for themselves.
@@ -165,114 +172,121 @@ impl SequenceFilter {
         }
     }
 
-    fn read_byte(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
-        match self.state {
-            State::Ground => self.read_ground(byte, out),
-            State::Escape => self.read_escape(byte, out),
-            State::Control => self.read_control(byte, out),
-            State::String(string) => self.read_string(byte, string, out),
-        }
-    }
-
-    fn read_ground(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
-        if byte >= 0x80 {
-            return self.read_utf8(byte, out);
-        }
+    /// Passes bytes that are not text, except those of a string beyond the limit.
+    fn pass_control(&mut self, piece: &[u8], was_in_string: bool, out: &mut Vec<u8>) {
         self.flush_partial(out);
         self.joins = false;
-        if byte == 0x1b {
-            self.state = State::Escape;
-        } else if byte >= b' ' {
-            self.erased = None;
-        }
-        out.push(byte);
-        None
-    }
-
-    fn read_escape(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
-        out.push(byte);
-        self.sequence.clear();
-        self.state = match byte {
-            b'[' => State::Control,
-            b']' => State::String(StringState::new(true)),
-            b'P' | b'X' | b'^' | b'_' => State::String(StringState::new(false)),
-            0x1b => State::Escape,
-            _ => State::Ground,
-        };
-        (byte == b'c').then_some(SequenceNotice::Restart)
-    }
-
-    fn read_control(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
-        out.push(byte);
-        match byte {
-            0x40..=0x7e => {
-                self.state = State::Ground;
-                return self.notice_for_sequence(byte);
+        if was_in_string && self.tokens.is_in_string() {
+            self.string_bytes += piece.len();
+            if self.string_bytes > STRING_BYTES_MAX {
+                return;
             }
-            0x1b => self.state = State::Escape,
-            0x18 | 0x1a => self.state = State::Ground,
-            _ if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
-            _ => {}
+        } else {
+            self.string_bytes = 0;
         }
-        None
+        out.extend_from_slice(piece);
     }
 
-    fn notice_for_sequence(&mut self, last: u8) -> Option<SequenceNotice> {
-        match (self.sequence.as_slice(), last) {
-            (b"3", b'J') => Some(SequenceNotice::Restart),
-            (b"2", b'J') => Some(SequenceNotice::Erased),
-            // Erasing from the first cell to the end erases everything.
-            (b"" | b"0", b'J') if self.erased == Some(0) => Some(SequenceNotice::Erased),
-            (b"" | b"1" | b"1;1", b'H') => {
-                self.erased = Some(0);
+    fn notice_for_token(&mut self, token: Token, out: &mut Vec<u8>) -> Option<SequenceNotice> {
+        match token {
+            Token::Csi => self.notice_for_sequence(*self.tokens.csi(), out),
+            Token::Escape(b'c') => Some(SequenceNotice::Restart),
+            Token::Control(_) | Token::Escape(_) => {
+                self.glyph = None;
                 None
             }
-            (b"2", b'K') => {
+            Token::Text | Token::Osc | Token::Nothing => None,
+        }
+    }
+
+    fn notice_for_sequence(&mut self, csi: Csi, out: &mut Vec<u8>) -> Option<SequenceNotice> {
+        // A colour may stand between a glyph and the move that ends it, nothing else.
+        if !matches!(csi.last, b'H' | b'm') {
+            self.glyph = None;
+        }
+        if let Some(switch) = csi.mode_switch() {
+            return mode_notice(switch);
+        }
+        if !csi.is_plain() {
+            return None;
+        }
+        match (csi.last, csi.params()) {
+            (b'J', [3]) => Some(SequenceNotice::Restart),
+            (b'J', [2]) => Some(SequenceNotice::Erased),
+            // Erasing from the first cell to the end erases everything.
+            (b'J', [] | [0]) if self.erased == Some(0) => Some(SequenceNotice::Erased),
+            (b'H', _) => {
+                self.move_cursor(csi.param(0, 1), csi.param(1, 1), out);
+                None
+            }
+            (b'K', [2]) => {
                 self.erased = self.erased.map(|rows| rows.saturating_add(1));
                 self.erased.map(SequenceNotice::RowsErased)
             }
-            (count, b'A') => Some(SequenceNotice::Up(parse_count(count))),
-            ([b'?', modes @ ..], b'h' | b'l') => mode_notice(modes, last == b'h'),
+            (b'A', _) => Some(SequenceNotice::Up(csi.param(0, 1))),
             _ => None,
         }
     }
 
-    fn read_string(
-        &mut self,
-        byte: u8,
-        string: StringState,
-        out: &mut Vec<u8>,
-    ) -> Option<SequenceNotice> {
-        let ends = matches!(byte, 0x18 | 0x1a) || (byte == 0x07 && string.bell_ends);
-        // ESC ends a string whatever follows it: the rest is a sequence of its own.
-        if string.escaped && byte != b'\\' {
-            out.push(0x1b);
-            self.state = State::Escape;
-            return self.read_escape(byte, out);
+    /// Follows a move of the cursor. The cells that the program counts to a glyph, and the emulator
+    /// does not, are blanked: the program believes them painted.
+    ///
+    /// Worked example, a family of four at column 8:
+    ///
+    /// ```text
+    /// CSI 1;8 H  👨‍👩‍👧‍👦      the emulator gives it columns 8 and 9
+    /// CSI 1;12 H           the program believes that it ends before column 12
+    /// CSI 1;12 H           nothing was printed since, so the first move said just that:
+    ///                      columns 10 and 11 are blanked
+    /// ```
+    ///
+    /// A single move proves nothing: it may skip cells that are unchanged.
+    fn move_cursor(&mut self, row: u16, col: u16, out: &mut Vec<u8>) {
+        if (row, col) == (1, 1) {
+            self.erased = Some(0);
         }
-        if ends || string.escaped {
-            out.extend_from_slice(if string.escaped {
-                b"\x1b\\"
-            } else {
-                std::slice::from_ref(&byte)
-            });
-            self.state = State::Ground;
-            return None;
+        if let Some(glyph) = &mut self.glyph {
+            if let Some(cells) = glyph.unpainted_cells() {
+                let first = glyph.col + EMOJI_CELLS;
+                let blanks = format!("\x1b[{};{first}H\x1b[{cells}X\x1b[{row};{col}H", glyph.row);
+                out.extend_from_slice(blanks.as_bytes());
+            } else if glyph.may_end_at(row, col) {
+                glyph.end = Some(col);
+                return;
+            }
         }
-        let escaped = byte == 0x1b;
-        if !escaped && string.bytes < STRING_BYTES_MAX {
-            out.push(byte);
-        }
-        self.state = State::String(StringState {
-            bytes: string.bytes.saturating_add(1),
-            escaped,
-            ..string
+        self.glyph = Some(PlacedGlyph {
+            row,
+            col,
+            parts: 0,
+            end: None,
         });
-        None
+    }
+
+    /// Reads text up to its end or to a notice.
+    fn read_text(&mut self, text: &[u8], out: &mut Vec<u8>) -> Filtered {
+        self.erased = None;
+        let mut used = 0;
+        while let Some(rest) = text.get(used..).filter(|rest| !rest.is_empty()) {
+            let is_other = |byte: &u8| !byte.is_ascii();
+            let ascii = rest.iter().position(is_other).unwrap_or(rest.len());
+            if ascii > 0 {
+                self.flush_partial(out);
+                (self.joins, self.glyph) = (false, None);
+                out.extend_from_slice(rest.get(..ascii).unwrap_or(rest));
+                used += ascii;
+                continue;
+            }
+            used += 1;
+            let notice = rest.first().and_then(|byte| self.read_utf8(*byte, out));
+            if notice.is_some() {
+                return Filtered { used, notice };
+            }
+        }
+        Filtered { used, notice: None }
     }
 
     fn read_utf8(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<SequenceNotice> {
-        self.erased = None;
         // A new character begins, so the one before was incomplete.
         if byte >= 0xc0 {
             self.flush_partial(out);
@@ -301,6 +315,8 @@ impl SequenceFilter {
         // A joiner before ordinary text joins nothing.
         let joined = self.joins && code >= 0x2000;
         self.joins = c == ZERO_WIDTH_JOINER;
+        let continues = tone || mark || self.joins || c == EMOJI_FORM;
+        self.extend_glyph(joined, continues);
         if is_wide(code) && !joined {
             return Some(SequenceNotice::Wide(c));
         }
@@ -313,6 +329,17 @@ impl SequenceFilter {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
         None
+    }
+
+    /// Counts a character to the glyph behind the last move, or ends it.
+    fn extend_glyph(&mut self, joined: bool, continues: bool) {
+        match &mut self.glyph {
+            Some(glyph) if joined || glyph.parts == 0 => {
+                glyph.parts = glyph.parts.saturating_add(1);
+            }
+            Some(_) if continues => {}
+            _ => self.glyph = None,
+        }
     }
 
     /// The mark for a character; `None` when all are in use, and the glyph then lacks that part.

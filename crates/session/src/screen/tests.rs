@@ -63,6 +63,35 @@ fn the_blank_half_of_an_emoji_is_no_blank_where_cells_are_painted_by_place() {
 }
 
 #[test]
+fn cells_that_a_program_counts_to_a_joined_emoji_are_blank() {
+    let family = "👨\u{200d}👩\u{200d}👧";
+    let check = |painted: &str, row: &str| {
+        let bytes = format!("x어abcdefg\x1b[1;2H{painted}");
+        for cut in 0..=bytes.len() {
+            let mut screen = Screen::new(SIZE);
+            screen.feed(&bytes.as_bytes()[..cut], |_| {});
+            screen.feed(&bytes.as_bytes()[cut..], |_| {});
+            assert_eq!(shown(&screen), [row], "{painted:?} cut at {cut}");
+        }
+    };
+    // The program moves to the end of the glyph as it counts, and on from there.
+    let ended = format!("{family}\x1b[1;8H\x1b[m\x1b[1;8Hx");
+    check(&ended, &format!("x{family}    xfg"));
+    // A single move may skip cells that are unchanged.
+    check(&format!("{family}\x1b[1;8Hx"), &format!("x{family}abcdxfg"));
+    // Further than all parts together, elsewhere, or behind a glyph without parts.
+    check(
+        &format!("{family}\x1b[1;9H\x1b[1;9Hx"),
+        &format!("x{family}abcdexg"),
+    );
+    check(
+        &format!("{family}\x1b[1;4H\x1b[1;8Hx"),
+        &format!("x{family}abcdxfg"),
+    );
+    check("👨\x1b[1;6H\x1b[1;6Hx", "x👨abxdefg");
+}
+
+#[test]
 fn only_rows_that_the_terminal_broke_are_wrapped() {
     let screen = screen_after(b"12345678901234567890abc\r\n12345678901234567890\r\nx");
     let wrapped: Vec<bool> = screen.rows().iter().map(|row| row.wrapped).collect();
@@ -1185,6 +1214,29 @@ fn notices_of_the_programs_are_no_text() {
         &format!("  ╹{}", "▀".repeat(50)),
     ];
     assert_eq!(text_of_preset("opencode", &opencode), "Hello.");
+}
+
+#[test]
+fn tasks_that_a_program_draws_are_written_as_a_list() {
+    let rule = "─".repeat(30);
+    let qwen = [
+        "  > What is left?",
+        "",
+        "  ◆\u{fe0e} Three tasks:",
+        "",
+        "     ✓ measured",
+        "     ○\u{fe0e} plotted",
+        "       ○\u{fe0e} in colour",
+        "",
+        "    ✓ is a sign of the answer.",
+        &rule,
+    ];
+    assert_eq!(
+        text_of_preset("qwen", &qwen),
+        "Three tasks:\n\n - [x] measured\n - [ ] plotted\n   - [ ] in colour\n\n✓ is a sign of the answer."
+    );
+    let begins = ["  > What is left?", "", "  ◆\u{fe0e}  ✓ measured", &rule];
+    assert_eq!(text_of_preset("qwen", &begins), " - [x] measured");
 }
 
 #[test]

@@ -34,13 +34,13 @@ impl FullScreen {
             }
             Key::Interrupt => {
                 self.draft = Draft::default();
-                self.interrupt();
+                self.handle_interrupt();
             }
             key => self.edit_draft(key),
         }
     }
 
-    pub(super) fn interrupt(&mut self) {
+    pub(super) fn handle_interrupt(&mut self) {
         if let Phase::Open(open) = &mut self.phase {
             open.interrupted = true;
         }
@@ -153,30 +153,19 @@ impl FullScreen {
         if matches!(self.phase, Phase::Starting) {
             self.out.push(Detection::Ready);
         }
-        let asked = draft
-            .typed
-            .known_bytes()
-            .map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let asked = draft.typed.known_text();
         let rows = self.screen.rows();
-        let end = match (&self.found_area, &self.area) {
-            (Some(area), _) => area.top,
-            (None, Some(_)) => rows.len(),
-            (None, None) => usize::from(self.screen.cursor().row),
-        };
+        let end = self.area_top(&rows);
         self.begin_gathering(asked.as_deref(), &rows, end);
-        let above = rows
-            .iter()
-            .take(end)
-            .rev()
-            .filter(|row| !row.is_blank())
-            .take(STICKY_ROWS_MAX);
+        let printed = rows.iter().take(end).rev().filter(|row| !row.is_blank());
+        let above = printed.take(STICKY_ROWS_MAX);
+        let reports_ready = self.report.state == Some(ReportedState::Ready);
         self.phase = Phase::Open(OpenTurn {
             start: self.now,
             echoed: draft.echoed,
             above: above.map(|row| mask_digits(&row.text)).collect(),
             asked,
-            marked: self.report.signal == Some(Signal::Marks)
-                && self.report.state == Some(ReportedState::Ready),
+            marked: self.report.signal == Some(Signal::Marks) && reports_ready,
             ..OpenTurn::default()
         });
         if let Some(raw) = &mut self.raw {
@@ -185,6 +174,16 @@ impl FullScreen {
         self.motion.begin(self.now);
         self.enter_state(State::Working);
         self.inspect_by(self.now + REST);
+    }
+
+    /// The first row of the input area. A program that reports its state needs none: its cursor is
+    /// then the best guess.
+    fn area_top(&self, rows: &[Row]) -> usize {
+        match (&self.found_area, &self.area) {
+            (Some(area), _) => area.top,
+            (None, Some(_)) => rows.len(),
+            (None, None) => usize::from(self.screen.cursor().row),
+        }
     }
 
     /// Begins to gather the text of a turn; `end` is the row of the input area.

@@ -156,7 +156,7 @@ impl FullScreen {
         if is_over { REST_AFTER_SPINNER } else { REST }
     }
 
-    /// Completes the turn, or waits for its words where there are none yet.
+    /// Completes the turn, or waits for its first words.
     pub(super) fn complete_turn(&mut self, signal: Signal) {
         self.end_turn(signal, WordsWait::Allowed);
     }
@@ -181,22 +181,8 @@ impl FullScreen {
                 .escaped_at
                 .is_some_and(|at| self.was_stopped(at, signal));
         let mut gathered = self.gathered_text(interrupted);
-        let is_command = open.asked.as_deref().is_some_and(is_command);
-        let makes_no_turn = open.asked.as_deref().is_some_and(makes_no_turn);
         let has_answer = gathered.text.contains(|c: char| !c.is_whitespace())
             && !(interrupted && answer::is_stop_notice(&gathered.text));
-        let has_worked = self.motion.spinner_seen || open.reported;
-        // The program worked and its words could not be followed, so it may have said something.
-        let is_lost = !has_answer
-            && (open.incomplete || gathered.incomplete)
-            && has_worked
-            && !interrupted
-            && !is_command;
-        gathered.incomplete |= is_lost;
-        // A command of the program's own prints words without asking the model, so it needs a sign
-        // of work.
-        let is_answered = has_answer && (!is_command || has_worked);
-        let counts = !makes_no_turn && (is_lost || is_answered);
         let words_due = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         // The answer may be painted after the screen has rested: wait before the turn is dropped.
         let may_wait = wait == WordsWait::Allowed && self.now < words_due;
@@ -206,9 +192,19 @@ impl FullScreen {
             self.inspect_by(words_due);
             return;
         }
+        let asked = open.asked.as_deref().unwrap_or_default();
+        let is_command = is_command(asked);
+        let has_worked = self.motion.spinner_seen || open.reported;
+        // The program worked and its words could not be followed, so it may have said something.
+        let misses_words = open.incomplete || gathered.incomplete;
+        let is_lost = !has_answer && misses_words && has_worked && !interrupted && !is_command;
+        gathered.incomplete |= is_lost;
+        // A command of the program's own prints words without asking the model, so it needs a sign
+        // of work.
+        let is_answered = has_answer && (!is_command || has_worked);
         self.gatherer = None;
         self.signal = Some(signal);
-        if counts {
+        if !makes_no_turn(asked) && (is_lost || is_answered) {
             let turn = self.make_turn(&open, gathered, signal, interrupted);
             self.out.push(Detection::Turn(Box::new(turn)));
         }
@@ -224,11 +220,6 @@ impl FullScreen {
     }
 
     fn gathered_text(&mut self, interrupted: bool) -> Gathered {
-        let ending = if interrupted {
-            Ending::Interrupted
-        } else {
-            Ending::Complete
-        };
         let empty = Gathered {
             text: String::new(),
             incomplete: true,
@@ -237,7 +228,7 @@ impl FullScreen {
         let gathered = self
             .gatherer
             .as_ref()
-            .map_or(empty, |gatherer| gatherer.text(ending));
+            .map_or(empty, |gatherer| gatherer.text(Ending::new(interrupted)));
         Gathered {
             text: answer::clean_answer(&gathered.text),
             ..gathered

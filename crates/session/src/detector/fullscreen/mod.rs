@@ -38,10 +38,10 @@ mod output;
 use super::event::{Detection, Event, Signal, State, TtyMode};
 use super::keys::KeyParser;
 use super::raw_output::RawOutput;
-use super::sequence::Tokenizer;
 use super::signals::ReportedState;
 use super::typed_line::TypedLine;
 use crate::screen::{Gatherer, Screen, Size};
+use crate::sequence::Tokenizer;
 use area::{FoundArea, InputArea, is_painted_below};
 use footer::Footer;
 use motion::Motion;
@@ -268,10 +268,10 @@ impl FullScreen {
         match event {
             Event::Output(bytes) => self.handle_output(bytes),
             Event::Input(bytes) => self.handle_input(bytes),
-            Event::TtyMode(mode) => self.tty_mode(mode),
-            Event::Resize(size) => self.resize(size),
-            Event::Interrupt => self.interrupt(),
-            Event::Gap => self.gap(),
+            Event::TtyMode(mode) => self.note_tty_mode(mode),
+            Event::Resize(size) => self.handle_resize(size),
+            Event::Interrupt => self.handle_interrupt(),
+            Event::Gap => self.handle_gap(),
             Event::Tick => {}
         }
         std::mem::take(&mut self.out)
@@ -298,18 +298,18 @@ impl FullScreen {
         self.inspect_at = Some(self.inspect_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    fn tty_mode(&mut self, mode: TtyMode) {
+    fn note_tty_mode(&mut self, mode: TtyMode) {
         self.tty = Some(mode);
     }
 
-    fn resize(&mut self, size: Size) {
+    fn handle_resize(&mut self, size: Size) {
         self.paint();
         self.screen.resize(size);
         self.motion.title_changed(self.now);
         self.inspect_by(self.now + INSPECT_DELAY);
     }
 
-    fn gap(&mut self) {
+    fn handle_gap(&mut self) {
         self.paint();
         self.screen.reset();
         self.tokens = Tokenizer::new();

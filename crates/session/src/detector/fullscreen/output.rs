@@ -5,7 +5,6 @@
 //! the tty leaves canonical mode, an undecided program is not painted at all.
 
 use super::super::event::Signal;
-use super::super::sequence::{Token, is_alternate_screen};
 use super::super::signals::{ReportedState, Status, parse_status};
 use super::answer::HEAD_CHARS;
 use super::area::InputArea;
@@ -15,6 +14,7 @@ use super::{
     StatusReport, is_echo, mask_digits,
 };
 use crate::screen::Row;
+use crate::sequence::{Token, is_alternate_screen};
 use std::collections::HashSet;
 
 impl FullScreen {
@@ -204,14 +204,12 @@ impl FullScreen {
         self.learn_sticky_rows(&rows);
         let asked = matches!(self.phase, Phase::Open(_));
         let input = self.area_rows();
-        self.motion.observe_rows(
-            FrameContext {
-                now: self.now,
-                asked,
-                input,
-            },
-            &rows,
-        );
+        let context = FrameContext {
+            now: self.now,
+            asked,
+            input,
+        };
+        self.motion.observe_rows(context, &rows);
     }
 
     /// Decides the kind of program where the alternate screen does not show it.
@@ -226,10 +224,9 @@ impl FullScreen {
     fn learn_from_draft(&mut self, rows: &[Row]) {
         let may_be =
             !self.draft.echoed && !matches!(self.phase, Phase::Open(_)) && !self.is_canonical();
-        let Some(typed) = self.draft.typed.known_bytes().filter(|_| may_be) else {
+        let Some(typed) = self.draft.typed.known_text().filter(|_| may_be) else {
             return;
         };
-        let typed = String::from_utf8_lossy(typed).into_owned();
         let shown = typed.lines().next().unwrap_or_default().trim();
         let area = self
             .area
@@ -251,13 +248,9 @@ impl FullScreen {
             Phase::Open(open) if !open.taken => open.asked.clone(),
             Phase::Open(_) | Phase::Starting | Phase::Idle => None,
         };
-        let typed = || {
-            self.draft
-                .typed
-                .known_bytes()
-                .map(|typed| String::from_utf8_lossy(typed).into_owned())
-        };
-        submitted.or_else(typed).unwrap_or_default()
+        submitted
+            .or_else(|| self.draft.typed.known_text())
+            .unwrap_or_default()
     }
 
     /// Notes when typed text appears in the input area and when it leaves.
@@ -289,19 +282,15 @@ impl FullScreen {
         if open.sorted || head.is_empty() || self.sticky.len() >= STICKY_MAX {
             return;
         }
-        let Some(prompt) = shown
-            .iter()
-            .rposition(|row| row.text.contains(head.trim_end()))
-        else {
+        let is_prompt = |row: &Row| row.text.contains(head.trim_end());
+        let Some(prompt) = shown.iter().rposition(is_prompt) else {
             return;
         };
         open.sorted = true;
         let below = shown.iter().skip(prompt + 1).filter(|row| !row.is_blank());
-        self.sticky.extend(
-            below
-                .map(|row| mask_digits(&row.text))
-                .filter(|row| open.above.contains(row)),
-        );
+        let masked = below.map(|row| mask_digits(&row.text));
+        self.sticky
+            .extend(masked.filter(|row| open.above.contains(row)));
     }
 }
 

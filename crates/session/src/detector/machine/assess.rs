@@ -19,10 +19,10 @@ use super::super::event::{Signal, State};
 use super::super::profile::PromptRule;
 use super::super::profile_screen::RowSigns;
 use super::super::render::left_of_cursor;
-use super::super::sequence::strip_sequences;
 use super::super::signals::{ReportedState, SignalReport};
 use super::{Detector, ReadySince};
 use crate::pattern::matches_optional;
+use crate::sequence::strip_sequences;
 use std::time::Duration;
 
 /// How long after a ready signal a busy row on the screen may still delay the boundary.
@@ -151,16 +151,21 @@ impl Detector {
             self.inspect_at = Some(rest);
             return;
         }
+        let end = self.content_end(signal);
+        self.remember_prompt();
+        self.prompt_seen(signal, end);
+    }
+
+    /// The offset of the output at which the content ends, in front of the prompt.
+    fn content_end(&self, signal: Signal) -> u64 {
         // The line rule matches a whole line, so the content ends where that line begins.
         let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
-        let end = if by_line_rule {
+        if by_line_rule {
             self.line.start
         } else {
             self.line
                 .prompt_start(&self.prompt, self.content.content_offset())
-        };
-        self.remember_prompt();
-        self.prompt_seen(signal, end);
+        }
     }
 
     /// Until when to wait for words that are not painted yet, although the program is ready.
@@ -299,17 +304,8 @@ impl Detector {
         if !is_due {
             self.inspect_at = Some(self.inspect_at.map_or(rest, |earlier| earlier.min(rest)));
         }
-        let is_open = self.phase.is_open();
         if self.profile.rows.is_none() {
-            let says_ready = |other: SignalReport| other.state == ReportedState::Ready;
-            let is_contradicted = self
-                .signals
-                .weaker_reports(report.signal, is_open)
-                .any(says_ready);
-            // Before the first prompt no source has proved itself, so a stronger one counts too.
-            let is_starting =
-                self.phase.is_starting() && self.signals.unproven_reports(false).any(says_ready);
-            return is_due && (is_contradicted || is_starting || self.is_prompt_visible());
+            return is_due && (self.is_contradicted(report.signal) || self.is_prompt_visible());
         }
         // Reading the rows is expensive. They are read until they were busy once, and when the
         // silence is long enough.
@@ -322,6 +318,15 @@ impl Detector {
             open.rows_busy |= signs.busy;
         }
         is_due && was_busy && matches!(self.assess_rows(), Activity::Ready(_))
+    }
+
+    /// Whether a weaker source reports ready.
+    fn is_contradicted(&self, signal: Signal) -> bool {
+        let says_ready = |other: SignalReport| other.state == ReportedState::Ready;
+        let mut weaker = self.signals.weaker_reports(signal, self.phase.is_open());
+        // Before the first prompt no source has proved itself, so a stronger one counts too.
+        weaker.any(says_ready)
+            || (self.phase.is_starting() && self.signals.unproven_reports(false).any(says_ready))
     }
 
     /// Whether the prompt or line rule of the profile sees a prompt, whatever the sources report.

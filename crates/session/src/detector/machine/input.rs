@@ -163,10 +163,7 @@ impl Detector {
             return;
         };
         let row = left_of_cursor(self.line.bytes());
-        let typed = typed
-            .known_bytes()
-            .map(String::from_utf8_lossy)
-            .unwrap_or_default();
+        let typed = typed.known_text().unwrap_or_default();
         if pattern.matches(row.strip_suffix(&*typed).unwrap_or(&row)) {
             self.prompt_seen(Signal::Line, self.line.start);
         }
@@ -181,8 +178,8 @@ impl Detector {
         let Some(command) = &rule.command else {
             return false;
         };
-        let line = match (typed.known_bytes(), &mut self.screen) {
-            (Some(plain), _) => String::from_utf8_lossy(plain).into_owned(),
+        let line = match (typed.known_text(), &mut self.screen) {
+            (Some(text), _) => text,
             (None, Some(screen)) => {
                 behind_prompt(&screen.left_of_cursor(), &rule.cursor).unwrap_or_default()
             }
@@ -197,13 +194,9 @@ impl Detector {
         if self.profile.command.is_none() && self.profile.no_turn.is_none() {
             return String::new();
         }
-        let plain = typed.known_bytes().filter(|plain| !plain.is_empty());
-        match (plain, &mut self.screen) {
-            (Some(plain), _) => String::from_utf8_lossy(plain)
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+        let text = typed.known_text().filter(|text| !text.is_empty());
+        match (text, &mut self.screen) {
+            (Some(text), _) => text.lines().next().unwrap_or_default().to_owned(),
             (None, Some(screen)) => screen.cursor_row(),
             (None, None) => String::new(),
         }

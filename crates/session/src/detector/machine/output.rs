@@ -6,9 +6,9 @@
 
 use super::super::event::Signal;
 use super::super::fill::fill_start;
-use super::super::sequence::{Token, strip_sequences};
 use super::super::signals::{ReportedState, SignalChange};
 use super::Detector;
+use crate::sequence::{Token, strip_sequences};
 
 /// How much of a line is examined: its end, where a prompt would be.
 const LINE_BYTES_MAX: usize = 64 * 1024;

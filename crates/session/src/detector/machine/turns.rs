@@ -1,19 +1,19 @@
 //! Opens turns at a submit and completes them at a prompt.
 //!
 //! [`Phase`] is the one place that knows whether a turn is open. A turn that says nothing visible
-//! is dropped, not returned, unless its words may have been missed: bytes are missing, or rows
-//! below its prompt are none that the rules know.
+//! is dropped, not returned, unless its words may have been missed: bytes are missing, or the
+//! rules do not know the rows below its prompt.
 
 use super::super::event::{Detection, Signal, State, Turn};
 use super::super::raw_output::RawOutput;
 use super::super::render::render;
-use super::super::sequence::strip_sequences;
 use super::super::stream_content::{EchoMode, FinishedContent, StreamContent};
 use super::super::typed_line::TypedLine;
 use super::Detector;
 use super::type_ahead::QueuedLine;
 use crate::pattern::matches_optional;
 use crate::screen::Ending;
+use crate::sequence::strip_sequences;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -352,11 +352,7 @@ impl Detector {
     /// could not be followed, an empty text proves nothing: the turn is kept and marked incomplete.
     fn screen_turn(&mut self, open: &OpenTurn, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
-        let ending = if interrupted {
-            Ending::Interrupted
-        } else {
-            Ending::Complete
-        };
+        let ending = Ending::new(interrupted);
         let hands_over = open.handed_over.is_some();
         let gathered = self.screen.as_mut().map(|screen| {
             if hands_over {

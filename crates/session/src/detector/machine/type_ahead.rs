@@ -18,12 +18,12 @@
 
 use super::super::event::Signal;
 use super::super::render::entered_row;
-use super::super::sequence::{strip_sequences, unstripped_len};
 use super::super::stream_content::EchoKind;
 use super::super::typed_line::{TypedLine, without_blanks};
 use super::Detector;
 use super::assess::{QUIET, QUIET_WAIT_MAX};
 use crate::pattern::matches_optional;
+use crate::sequence::{strip_sequences, unstripped_len};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -48,9 +48,7 @@ pub(super) struct QueuedLine {
 
 impl QueuedLine {
     fn new(at: Duration, typed: TypedLine, submits: bool) -> Self {
-        let text = typed
-            .known_bytes()
-            .map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let text = typed.known_text();
         let text_without_blanks = text.as_deref().map(without_blanks).unwrap_or_default();
         Self {
             at,

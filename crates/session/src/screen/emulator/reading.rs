@@ -25,54 +25,43 @@ impl Screen {
     }
 
     /// Reads a row in which each character is one cell and one byte.
-    fn read_plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
-        let wrapped = self.is_wrapped(row, cols);
-        if !wrapped {
-            text.truncate(text.trim_end().len());
-        }
+    fn read_plain_row(&self, row: u16, cols: u16, text: String) -> Row {
         let bytes = text.as_bytes();
         let first = find_from(bytes, 0, |byte| byte != b' ');
         let gap = first.and_then(|at| find_from(bytes, at, |byte| byte == b' '));
         let second = gap.and_then(|at| find_from(bytes, at, |byte| byte != b' '));
-        let screen = self.parser.screen();
-        let style_at = |at: Option<usize>| {
-            let col = at.and_then(|at| u16::try_from(at).ok());
-            col.and_then(|col| screen.cell(row, col))
-                .map(cell_style)
-                .unwrap_or_default()
-        };
-        let (lead, second_word) = (style_at(first), style_at(second));
-        Row {
-            text,
-            wrapped,
-            lead,
-            second_word,
-            gap: false,
-        }
+        let words = [first, second].map(|at| u16::try_from(at?).ok());
+        self.finish_row(row, cols, text, words)
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
-        let screen = self.parser.screen();
         let mut text = String::with_capacity(usize::from(cols));
-        let mut words = Vec::with_capacity(2);
+        let (mut first, mut second) = (None, None);
         let mut blank = true;
         for col in 0..cols {
             self.read_cell(CellPosition { row, col }, &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
-            if printed && blank && words.len() < 2 {
-                words.extend(screen.cell(row, col).map(cell_style));
+            if printed && blank {
+                // The second word is the one that begins when there is a first.
+                second = second.or(first.map(|_| col));
+                first = first.or(Some(col));
             }
             blank = !printed;
         }
+        self.finish_row(row, cols, text, [first, second])
+    }
+
+    /// Makes the row of a text whose first words begin in these columns.
+    fn finish_row(&self, row: u16, cols: u16, mut text: String, words: [Option<u16>; 2]) -> Row {
         let wrapped = self.is_wrapped(row, cols);
         if !wrapped {
             text.truncate(text.trim_end().len());
         }
-        let mut words = words.into_iter();
-        let (lead, second_word) = (
-            words.next().unwrap_or_default(),
-            words.next().unwrap_or_default(),
-        );
+        let screen = self.parser.screen();
+        let [lead, second_word] = words.map(|col| {
+            let cell = col.and_then(|col| screen.cell(row, col));
+            cell.map(cell_style).unwrap_or_default()
+        });
         Row {
             text,
             wrapped,

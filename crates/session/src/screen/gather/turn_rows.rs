@@ -19,7 +19,7 @@
 
 use super::super::Screen;
 use super::super::align::{Reflowed, align, find_reflowed, is_inside, letters_of};
-use super::super::row::Row;
+use super::super::row::{Row, letters};
 
 /// How many bytes of rows a turn may gather; later rows are left out and the turn is marked
 /// incomplete.
@@ -100,10 +100,9 @@ impl Submitted {
 
     /// Whether a row shows the beginning of the text.
     pub(super) fn begins_with(&self, row: &Row) -> bool {
-        let shown = row.left_column().chars().filter(|c| c.is_alphanumeric());
-        let text = self.text.chars().filter(|c| c.is_alphanumeric());
+        let shown = letters(row.left_column());
         let count = shown.clone().count();
-        count >= BEGINNING_LETTERS_MIN && text.take(count).eq(shown)
+        count >= BEGINNING_LETTERS_MIN && letters(&self.text).take(count).eq(shown)
     }
 }
 
@@ -206,12 +205,30 @@ impl TurnRows {
         } else if erased {
             self.replace_by_repaint(screen, visible, resized);
         } else {
-            let (scrolled, lost) = screen.scrolled_since(self.scrolled);
-            let scrolled: Vec<Row> = scrolled.cloned().collect();
+            let scrolled = self.read_scrolled(screen, self.scrolled);
             self.scrolled = screen.scrolled_total();
-            let bytes_max = self.bytes_limit();
-            self.rows_lost |= lost | self.shown.replace_exactly(scrolled, visible, bytes_max);
+            self.replace_exactly(scrolled, visible);
         }
+    }
+
+    /// The rows that scrolled off the main screen after the `since`-th. Notes when some of them are
+    /// no longer kept.
+    fn read_scrolled(&mut self, screen: &Screen, since: u64) -> Vec<Row> {
+        let (scrolled, lost) = screen.scrolled_since(since);
+        self.rows_lost |= lost;
+        scrolled.cloned().collect()
+    }
+
+    /// Replaces the visible rows by exactly what scrolled off and what is shown.
+    fn replace_exactly(&mut self, scrolled: Vec<Row>, visible: Vec<Row>) {
+        let bytes_max = self.bytes_limit();
+        self.rows_lost |= self.shown.replace_exactly(scrolled, visible, bytes_max);
+    }
+
+    /// Adds a row that stands for missing rows.
+    pub(super) fn push_gap(&mut self) {
+        let bytes_max = self.bytes_limit();
+        self.rows_lost |= self.shown.push_gap(bytes_max);
     }
 
     /// Keeps a copy of the rows at a resize, and counts down how long it is valid.
@@ -237,37 +254,33 @@ impl TurnRows {
         let since = screen.erased_scrolled().max(self.scrolled);
         let (above, _) = screen.scrolled_since(self.scrolled);
         let above: Vec<Row> = above.cloned().collect();
-        let (scrolled, lost) = screen.scrolled_since(since);
-        let mut page: Vec<Row> = scrolled.cloned().collect();
-        let bytes_max = self.bytes_limit();
+        let mut page = self.read_scrolled(screen, since);
         self.scrolled = screen.scrolled_total();
         let visible_len = visible.len();
-        let mut blanks = leading_blanks(&visible);
-        page.extend(visible);
         // If the repaint scrolled, the page begins with the rows that scrolled off, so the blank
         // rows are in its middle and stay.
-        if page.len() > visible_len {
-            blanks = 0;
-        }
+        let blanks = if page.is_empty() {
+            leading_blanks(&visible)
+        } else {
+            0
+        };
+        page.extend(visible);
         let known = page.get(blanks..).unwrap_or_default();
         // Without a common row the repaint follows what is known. After a resize that may be a
         // loss.
         let Some(at) = align(&self.shown.rows, known, self.shown.top) else {
-            self.rows_lost |= lost | (resized && !self.shown.rows.is_empty());
+            self.rows_lost |= resized && !self.shown.rows.is_empty();
             let visible = page.split_off(page.len() - visible_len);
-            self.rows_lost |=
-                self.shown
-                    .replace_exactly(if resized { page } else { above }, visible, bytes_max);
+            self.replace_exactly(if resized { page } else { above }, visible);
             return;
         };
         // Blank rows above the first known row would push it down.
         if let Some(extra) = blanks.checked_sub(at) {
             page.drain(..extra);
         }
-        self.rows_lost |= lost
-            | self
-                .shown
-                .replace_from(at.saturating_sub(blanks), page, resized, bytes_max);
+        let bytes_max = self.bytes_limit();
+        let from = at.saturating_sub(blanks);
+        self.rows_lost |= self.shown.replace_from(from, page, resized, bytes_max);
         self.shown.top = self.shown.rows.len().saturating_sub(visible_len);
     }
 
@@ -358,8 +371,7 @@ impl TurnRows {
             }
             None if resized => self.reflow(&visible),
             None => {
-                let bytes_max = self.bytes_limit();
-                self.rows_lost |= self.shown.push_gap(bytes_max);
+                self.push_gap();
                 self.shown.has_words = true;
             }
         }
@@ -391,8 +403,7 @@ impl TurnRows {
             (queries.begins_block)(first) || is_users || visible.iter().any(queries.is_prompt);
         // On an empty screen the first frame is the beginning, whatever it shows.
         if !begins && !was_blank {
-            let bytes_max = self.bytes_limit();
-            self.rows_lost |= self.shown.push_gap(bytes_max);
+            self.push_gap();
         }
     }
 
@@ -608,8 +619,8 @@ fn count_letters(rows: &[Row]) -> usize {
 
 /// The beginning of a text that holds its first `count` letters.
 fn first_letters(text: &str, count: usize) -> &str {
-    let mut letters = text.char_indices().filter(|(_, c)| c.is_alphanumeric());
-    let end = letters.nth(count).map_or(text.len(), |(at, _)| at);
+    let mut places = text.char_indices().filter(|(_, c)| c.is_alphanumeric());
+    let end = places.nth(count).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or_default().trim_end()
 }
 

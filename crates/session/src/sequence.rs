@@ -1,5 +1,5 @@
 //! Splits the output into tokens: text runs, controls, escape sequences and operating system
-//! commands.
+//! commands. The detector reads signals from them, and the screen filters what its emulator gets.
 //!
 //! Cutting the bytes into calls differently changes no token, except that a run of text may come in
 //! pieces. Memory is limited: of an OSC the first [`OSC_BYTES_MAX`] bytes are kept, of DCS, APC, PM
@@ -7,14 +7,14 @@
 //! are dropped as a terminal would drop them.
 
 /// How much of an operating system command is kept; titles and states are short.
-pub(super) const OSC_BYTES_MAX: usize = 4096;
+pub(crate) const OSC_BYTES_MAX: usize = 4096;
 
 /// How many numbers of a control sequence are kept.
 const PARAMS_MAX: usize = 16;
 
 /// The meaning of the bytes that one step used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// Text.
     Text,
     /// A control character. Inside a sequence it acts all the same.
@@ -31,11 +31,11 @@ pub(super) enum Token {
 
 /// A control sequence.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Csi {
+pub(crate) struct Csi {
     /// `?`, `>`, `<`, `=` after the introducer, else 0.
-    pub(super) private: u8,
+    pub(crate) private: u8,
     /// The last byte.
-    pub(super) last: u8,
+    pub(crate) last: u8,
     intermediate: bool,
     params: [u16; PARAMS_MAX],
     count: usize,
@@ -43,14 +43,14 @@ pub(super) struct Csi {
 
 /// The modes that a control sequence switches on or off.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ModeSwitch<'a> {
-    pub(super) modes: &'a [u16],
-    pub(super) on: bool,
+pub(crate) struct ModeSwitch<'a> {
+    pub(crate) modes: &'a [u16],
+    pub(crate) on: bool,
 }
 
 impl Csi {
     /// The number at an index; `default` where it is missing or zero.
-    pub(super) fn param(&self, at: usize, default: u16) -> u16 {
+    pub(crate) fn param(&self, at: usize, default: u16) -> u16 {
         self.params()
             .get(at)
             .copied()
@@ -59,12 +59,17 @@ impl Csi {
     }
 
     /// All numbers.
-    pub(super) fn params(&self) -> &[u16] {
+    pub(crate) fn params(&self) -> &[u16] {
         self.params.get(..self.count).unwrap_or_default()
     }
 
+    /// Whether the sequence has neither a private mark nor an intermediate byte.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.private == 0 && !self.intermediate
+    }
+
     /// The modes that this sequence switches (`CSI ? … h` or `l`); `None` for other sequences.
-    pub(super) fn mode_switch(&self) -> Option<ModeSwitch<'_>> {
+    pub(crate) fn mode_switch(&self) -> Option<ModeSwitch<'_>> {
         let on = match self.last {
             b'h' => true,
             b'l' => false,
@@ -114,22 +119,22 @@ enum State {
 
 /// The result of one step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TokenStep {
+pub(crate) struct TokenStep {
     /// How many bytes the step used.
-    pub(super) used: usize,
-    pub(super) token: Token,
+    pub(crate) used: usize,
+    pub(crate) token: Token,
 }
 
 /// Splits output into tokens.
 #[derive(Debug)]
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     state: State,
     csi: Csi,
     osc: Vec<u8>,
 }
 
 impl Tokenizer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             state: State::Ground,
             csi: Csi::default(),
@@ -137,23 +142,28 @@ impl Tokenizer {
         }
     }
 
+    /// Whether the next byte is content of a string: OSC, DCS, APC, PM or SOS.
+    pub(crate) fn is_in_string(&self) -> bool {
+        matches!(self.state, State::String { .. })
+    }
+
     /// Whether no sequence is open.
-    pub(super) fn at_ground(&self) -> bool {
+    pub(crate) fn at_ground(&self) -> bool {
         self.state == State::Ground
     }
 
     /// The control sequence that the last step completed.
-    pub(super) fn csi(&self) -> &Csi {
+    pub(crate) fn csi(&self) -> &Csi {
         &self.csi
     }
 
     /// The operating system command that the last step completed.
-    pub(super) fn osc(&self) -> &[u8] {
+    pub(crate) fn osc(&self) -> &[u8] {
         &self.osc
     }
 
     /// Takes the next token off `bytes`, which must not be empty.
-    pub(super) fn next_token(&mut self, bytes: &[u8]) -> TokenStep {
+    pub(crate) fn next_token(&mut self, bytes: &[u8]) -> TokenStep {
         if self.state == State::Ground {
             let run = bytes
                 .iter()
@@ -272,7 +282,7 @@ impl Tokenizer {
 }
 
 /// Whether a mode shows the alternate screen. The three differ only in what they save and clear.
-pub(super) fn is_alternate_screen(mode: u16) -> bool {
+pub(crate) fn is_alternate_screen(mode: u16) -> bool {
     matches!(mode, 47 | 1047 | 1049)
 }
 
@@ -282,7 +292,7 @@ fn is_control(byte: u8) -> bool {
 }
 
 /// The text of the bytes, without escape sequences and without controls other than the tabulator.
-pub(super) fn strip_sequences(bytes: &[u8]) -> String {
+pub(crate) fn strip_sequences(bytes: &[u8]) -> String {
     let mut text = Vec::with_capacity(bytes.len());
     for_each_text(bytes, |_, piece| {
         text.extend_from_slice(piece);
@@ -293,7 +303,7 @@ pub(super) fn strip_sequences(bytes: &[u8]) -> String {
 }
 
 /// How many of the bytes the first `length` bytes of their stripped text take.
-pub(super) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
+pub(crate) fn unstripped_len(bytes: &[u8], length: usize) -> usize {
     let (mut left, mut end) = (length, 0);
     for_each_text(bytes, |at, piece| {
         let used = piece.len().min(left);
