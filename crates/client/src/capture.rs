@@ -1,10 +1,12 @@
 //! Keeps captured turns over one connection. `turnkeep_wire::capture` has their format.
 //!
-//! The connection publishes the type once and looks up the context of each session once. Turns are
-//! pipelined: [`CaptureConnection::keep`] sends all of them before it waits for the first answer,
-//! so that the server can sync them together. What is cached belongs to the connection: another
-//! connection may reach another store. So a `CaptureConnection` never dials again. When it is lost,
-//! the caller opens a new one and keeps the same turns again; the idempotency keys make that safe.
+//! The connection publishes the type once and looks up the context of each session once. The turns
+//! of a session are sent one after the other, so that they never change their order. Concurrent
+//! callers share the connection and do not wait for each other.
+//!
+//! What is cached belongs to the connection: another connection may reach another store. So a
+//! `CaptureConnection` never dials again. When it is lost, the caller opens a new one and keeps the
+//! same turns again; the idempotency keys make that safe.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use turnkeep_types::broker::FoundTurn;
 use turnkeep_types::{Compression, ContextId};
-use turnkeep_wire::capture::{BUNDLE, BUNDLE_ID, context_key, payload, turn_key, turn_type};
+use turnkeep_wire::capture::{
+    BUNDLE, BUNDLE_ID, context_key, encode_turn_payload, turn_key, turn_type,
+};
 use turnkeep_wire::message::{AppendTurn, ContextHead, CreateContext, PutBundle, TurnAck};
 use turnkeep_wire::{Request, Text};
 
@@ -20,7 +24,7 @@ use crate::client::{Client, Repeat};
 use crate::compose;
 use crate::connection::ServerConnection;
 use crate::error::Error;
-use crate::pending::{Answered, Pending};
+use crate::pending::Answered;
 
 /// Payloads of this size and more are sent compressed.
 const COMPRESS_FROM_BYTES: usize = 4096;
@@ -52,16 +56,10 @@ pub struct CaptureConnection {
     contexts: Mutex<HashMap<String, ContextId>>,
 }
 
-/// A turn that was sent and waits for its answer.
-struct SentTurn {
-    context: ContextId,
-    answer: Pending<TurnAck>,
-}
-
 impl CaptureConnection {
     /// Takes the client's connection and publishes the type of captured turns.
     pub async fn open(client: Client) -> Result<Self, Error> {
-        let connection = client.connection().await?;
+        let connection = client.find_or_dial().await?;
         let opened = Self {
             client,
             connection,
@@ -78,7 +76,7 @@ impl CaptureConnection {
 
     /// Whether the connection has ended.
     pub fn is_lost(&self) -> bool {
-        self.connection.lost().is_some()
+        self.connection.lost_reason().is_some()
     }
 
     /// Returns the session's context. The first call creates it, or finds it by its key.
@@ -111,39 +109,28 @@ impl CaptureConnection {
     /// Appends each turn to the context of its session, once, and waits until all are durable.
     /// Returns one result per turn.
     ///
-    /// Turns become durable in their order. If the server refuses one for a while, it is sent again
-    /// after those behind it.
+    /// If the server refuses a turn to the end, the later turns of its session are not sent and
+    /// fail with the same error.
     pub async fn keep(&self, turns: &[FoundTurn]) -> Vec<Result<Kept, Error>> {
-        let mut all_sent = Vec::with_capacity(turns.len());
-        for turn in turns {
-            all_sent.push(self.send_turn(turn).await);
-        }
+        let mut refused: HashMap<&str, Error> = HashMap::new();
         let mut all_kept = Vec::with_capacity(turns.len());
-        for (turn, sent) in turns.iter().zip(all_sent) {
-            let kept = match sent {
-                Ok(sent) => sent.kept().await,
-                Err(error) => Err(error),
+        for turn in turns {
+            // A turn must not be in flight together with the one before it: the server may refuse
+            // the first for lack of space and accept the second, and then a retry of the first
+            // would be appended behind the second.
+            let kept = match refused.get(turn.session.as_str()) {
+                Some(error) => Err(error.clone()),
+                None => self.keep_turn(turn).await,
             };
-            all_kept.push(match kept {
-                Err(error) if error.is_retryable() && !self.is_lost() => self.resend(turn).await,
-                kept => kept,
-            });
+            if let Err(error) = &kept {
+                refused.insert(&turn.session, error.clone());
+            }
+            all_kept.push(kept);
         }
         all_kept
     }
 
-    async fn send_turn(&self, turn: &FoundTurn) -> Result<SentTurn, Error> {
-        let context = self.find_context(&turn.session).await?.id;
-        let request = append_request(context, turn)?;
-        let answer = self
-            .client
-            .submit_over(&self.connection, &request, Repeat::Safe)
-            .await?;
-        Ok(SentTurn { context, answer })
-    }
-
-    /// Sends a turn again that the server refused for a while, with growing pauses.
-    async fn resend(&self, turn: &FoundTurn) -> Result<Kept, Error> {
+    async fn keep_turn(&self, turn: &FoundTurn) -> Result<Kept, Error> {
         let context = self.find_context(&turn.session).await?.id;
         let ack = self.call(append_request(context, turn)?).await?;
         Ok(Kept { context, ack })
@@ -153,7 +140,7 @@ impl CaptureConnection {
     /// of a capture are idempotent, by their content or by a key.
     async fn call<T: Answered>(&self, request: Request) -> Result<T, Error> {
         self.client
-            .call_over(&self.connection, &request, Repeat::Safe)
+            .call_with_retries(Some(&self.connection), &request, Repeat::Safe)
             .await
     }
 
@@ -162,17 +149,8 @@ impl CaptureConnection {
     }
 }
 
-impl SentTurn {
-    async fn kept(self) -> Result<Kept, Error> {
-        Ok(Kept {
-            context: self.context,
-            ack: self.answer.await?,
-        })
-    }
-}
-
 fn append_request(context: ContextId, turn: &FoundTurn) -> Result<Request, Error> {
-    let payload = payload(turn);
+    let payload = encode_turn_payload(turn);
     let form = if payload.len() < COMPRESS_FROM_BYTES {
         Compression::None
     } else {

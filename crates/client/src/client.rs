@@ -26,7 +26,8 @@ use crate::pending::{Answered, Pending};
 use crate::subscription::Subscription;
 use crate::verify;
 
-/// The unit of the limit on bytes in flight.
+/// The unit of the limit on bytes in flight. One request acquires a `u32` of permits, so
+/// they stand for more than a byte each.
 const BYTES_PER_PERMIT: usize = 1024;
 
 /// A client of one server. Cloning is cheap, and all clones share one connection.
@@ -97,7 +98,7 @@ impl Client {
         let client = Self {
             inner: Arc::new(inner),
         };
-        client.connection().await?;
+        client.find_or_dial().await?;
         Ok(client)
     }
 
@@ -128,7 +129,8 @@ impl Client {
     /// while too many requests are in flight. Never repeats the request.
     pub async fn submit_append(&self, append: AppendTurn) -> Result<Pending<TurnAck>, Error> {
         let repeat = Repeat::with_key(&append.key);
-        self.submit(&Request::AppendTurn(append), repeat).await
+        self.submit(None, &Request::AppendTurn(append), repeat)
+            .await
     }
 
     /// Appends turns, all or none. With a key it is repeated safely.
@@ -161,7 +163,7 @@ impl Client {
     pub async fn blob(&self, hash: BlobHash) -> Result<Bytes, Error> {
         let bytes: Bytes = self.call(Request::GetBlob(hash), Repeat::Safe).await?;
         if self.inner.options.verify_reads {
-            verify::bytes(hash, &bytes)?;
+            verify::check_bytes(hash, &bytes)?;
         }
         Ok(bytes)
     }
@@ -213,80 +215,62 @@ impl Client {
     }
 
     /// Whether the client checks the payloads of such a read against their hashes.
-    pub(crate) fn verifies(&self, read: ReadOptions) -> bool {
+    pub(crate) fn verifies_payloads(&self, read: ReadOptions) -> bool {
         self.inner.options.verify_reads && read.include_payload
     }
 
     async fn read_page(&self, read: ReadOptions, request: Request) -> Result<Vec<Item>, Error> {
         let items: Vec<Item> = self.call(request, Repeat::Safe).await?;
-        if self.verifies(read) {
-            items.iter().try_for_each(verify::item)?;
+        if self.verifies_payloads(read) {
+            items.iter().try_for_each(verify::check_item)?;
         }
         Ok(items)
     }
 
-    /// Sends a request and repeats it while that is safe and may help.
     async fn call<T: Answered>(&self, request: Request, repeat: Repeat) -> Result<T, Error> {
-        let mut backoff = Backoff::new(self.inner.options.retry);
-        loop {
-            // The error tells whether a repeat is safe: `OutcomeUnknown` is not retryable.
-            let answered = match self.submit(&request, repeat).await {
-                Ok(pending) => pending.await,
-                Err(error) => Err(error),
-            };
-            let Err(error) = answered else {
-                return answered;
-            };
-            if !error.is_retryable() || !backoff.pause().await {
-                return Err(error);
-            }
-        }
+        self.call_with_retries(None, &request, repeat).await
     }
 
-    /// Like [`Self::call`], but over one connection only: returns an error when it is lost.
-    pub(crate) async fn call_over<T: Answered>(
+    /// Sends a request and repeats it while that is safe and may help. With `over`, it uses that
+    /// connection only and returns an error when it is lost.
+    pub(crate) async fn call_with_retries<T: Answered>(
         &self,
-        connection: &Arc<ServerConnection>,
+        over: Option<&Arc<ServerConnection>>,
         request: &Request,
         repeat: Repeat,
     ) -> Result<T, Error> {
         let mut backoff = Backoff::new(self.inner.options.retry);
         loop {
-            let answered = match self.submit_over(connection, request, repeat).await {
+            // The error tells whether a repeat is safe: `OutcomeUnknown` is not retryable.
+            let answered = match self.submit(over, request, repeat).await {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
             };
             let Err(error) = answered else {
                 return answered;
             };
-            let may_repeat = error.is_retryable() && connection.lost().is_none();
-            if !may_repeat || !backoff.pause().await {
+            let is_usable = over.is_none_or(|connection| connection.lost_reason().is_none());
+            if !error.is_retryable() || !is_usable || !backoff.pause().await {
                 return Err(error);
             }
         }
     }
 
-    /// Sends a request once. The returned future gives the response.
+    /// Sends a request once, over this connection or the client's. The returned future gives the
+    /// response.
     pub(crate) async fn submit<T: Answered>(
         &self,
+        over: Option<&Arc<ServerConnection>>,
         request: &Request,
         repeat: Repeat,
     ) -> Result<Pending<T>, Error> {
         let permits = self.acquire_permits(request_bytes(request)).await?;
         // After the permits: a request that waits for its turn must not keep a dead connection.
-        let connection = self.connection().await?;
+        let connection = match over {
+            Some(connection) => Arc::clone(connection),
+            None => self.find_or_dial().await?,
+        };
         send_request(connection, permits, request, repeat)
-    }
-
-    /// Sends a request once, over this connection.
-    pub(crate) async fn submit_over<T: Answered>(
-        &self,
-        connection: &Arc<ServerConnection>,
-        request: &Request,
-        repeat: Repeat,
-    ) -> Result<Pending<T>, Error> {
-        let permits = self.acquire_permits(request_bytes(request)).await?;
-        send_request(Arc::clone(connection), permits, request, repeat)
     }
 
     async fn acquire_permits(&self, bytes: usize) -> Result<Permits, Error> {
@@ -296,9 +280,12 @@ impl Client {
             ..
         } = self.inner.options;
         let max = in_flight_bytes_max.min(request_bytes_max);
+        // Without this check the request would wait for more permits than exist.
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
+        // The number of requests is limited before their bytes, so at most `in_flight_max` callers
+        // ever wait for bytes.
         let closed = |_| Error::Lost(Lost::Closed);
         let request = Arc::clone(&self.inner.requests)
             .acquire_owned()
@@ -316,7 +303,7 @@ impl Client {
     }
 
     /// Returns the live connection. The first caller that finds none dials; the others wait for it.
-    pub(crate) async fn connection(&self) -> Result<Arc<ServerConnection>, Error> {
+    pub(crate) async fn find_or_dial(&self) -> Result<Arc<ServerConnection>, Error> {
         if let Some(connection) = self.live_connection() {
             return Ok(connection);
         }
@@ -333,7 +320,7 @@ impl Client {
     fn live_connection(&self) -> Option<Arc<ServerConnection>> {
         self.lock_current()
             .as_ref()
-            .filter(|connection| connection.lost().is_none())
+            .filter(|connection| connection.lost_reason().is_none())
             .cloned()
     }
 
@@ -352,7 +339,7 @@ fn send_request<T: Answered>(
     repeat: Repeat,
 ) -> Result<Pending<T>, Error> {
     let (reply, answer) = oneshot::channel();
-    connection.send(Waiter::Reply(reply, permits), request)?;
+    connection.send_request(Waiter::Reply(reply, permits), request)?;
     Ok(Pending::new(
         answer,
         connection,

@@ -104,25 +104,25 @@ impl ServerConnection {
 
     /// Queues a request and returns its id. Returns an error if the request is too long or the
     /// connection has ended.
-    pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
+    pub(crate) fn send_request(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let mut outbox = self.shared.lock_outbox();
         if let Some(lost) = &outbox.lost {
             return Err(Error::Lost(lost.clone()));
         }
-        let id = outbox.push(waiter, request)?;
+        let id = outbox.push_request(waiter, request)?;
         drop(outbox);
         self.shared.wake.notify_one();
         Ok(id)
     }
 
     /// Ends a subscription. Does nothing if it has ended already.
-    pub(crate) fn cancel(&self, id: u64) {
-        self.shared.lock_outbox().cancel(id);
+    pub(crate) fn cancel_subscription(&self, id: u64) {
+        self.shared.lock_outbox().cancel_subscription(id);
         self.shared.wake.notify_one();
     }
 
     /// Why the connection has ended, if it has.
-    pub(crate) fn lost(&self) -> Option<Lost> {
+    pub(crate) fn lost_reason(&self) -> Option<Lost> {
         self.shared.lock_outbox().lost.clone()
     }
 }
@@ -157,7 +157,7 @@ impl SharedState {
     }
 
     /// Passes a frame to its waiter.
-    fn deliver(&self, answer: Frame) -> Result<(), Lost> {
+    fn deliver_frame(&self, answer: Frame) -> Result<(), Lost> {
         let id = answer.header.req_id;
         let is_error = answer.header.msg_type == MsgType::Error.to_wire();
         let mut outbox = self.lock_outbox();
@@ -165,7 +165,7 @@ impl SharedState {
             Some(Waiter::Stream(frames)) => {
                 // The task must not wait for one slow reader. The reader resumes by itself.
                 if frames.try_send(answer).is_err() {
-                    outbox.cancel(id);
+                    outbox.cancel_subscription(id);
                     self.wake.notify_one();
                 } else if is_error {
                     outbox.waiters.remove(&id);
@@ -175,7 +175,7 @@ impl SharedState {
             Some(Waiter::Discard) => drop(outbox.waiters.remove(&id)),
             None if is_error && id == 0 => return Err(closing_error(answer)),
             // The server may still send frames of a subscription that was just cancelled.
-            None => tracing::debug!(id, "a frame that nobody waits for"),
+            None => tracing::debug!(id, "a frame without a waiter"),
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ fn closing_error(frame: Frame) -> Lost {
 
 impl Outbox {
     /// Adds a request's frame if it is within the limit.
-    fn push(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
+    fn push_request(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let (id, start) = (self.next_id, self.bytes.len());
         request.encode(id, &mut self.bytes);
         let (bytes, max) = (
@@ -203,6 +203,7 @@ impl Outbox {
             self.bytes.truncate(start);
             return Err(Error::TooLarge { bytes, max });
         }
+        // Ids start at 1: the server uses 0 for an error that belongs to no request.
         self.next_id += 1;
         self.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
         self.waiters.insert(id, waiter);
@@ -210,11 +211,11 @@ impl Outbox {
     }
 
     /// Cancels a subscription and drops its waiter.
-    fn cancel(&mut self, id: u64) {
+    fn cancel_subscription(&mut self, id: u64) {
         if self.waiters.remove(&id).is_some()
-            && let Err(error) = self.push(Waiter::Discard, &Request::Cancel(id))
+            && let Err(error) = self.push_request(Waiter::Discard, &Request::Cancel(id))
         {
-            tracing::debug!(id, %error, "a subscription that nobody reads goes on");
+            tracing::debug!(id, %error, "cannot cancel a subscription");
         }
     }
 
@@ -252,12 +253,13 @@ async fn write_frames<W: AsyncWrite>(writer: W, shared: &SharedState) -> Lost {
         shared.wake.notified().await;
         // Callers that are about to send can then join this write.
         tokio::task::yield_now().await;
+        // Swapping keeps the lock short: callers fill one buffer while the other one is written.
         std::mem::swap(&mut out, &mut shared.lock_outbox().bytes);
         if let Err(error) = writer.write_all(&out).await {
-            return Lost::io(error);
+            return Lost::from_io(error);
         }
         if let Err(error) = writer.flush().await {
-            return Lost::io(error);
+            return Lost::from_io(error);
         }
         if out.capacity() > SPARE_BYTES_MAX {
             out = BytesMut::new();
@@ -275,7 +277,7 @@ async fn read_frames<R: AsyncRead>(
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
         if let Err(lost) = take_frames(&mut buffer, limits.frame_bytes_max, |frame| {
-            shared.deliver(frame)
+            shared.deliver_frame(frame)
         }) {
             return lost;
         }
@@ -284,7 +286,7 @@ async fn read_frames<R: AsyncRead>(
         match reader.read_buf(&mut buffer).await {
             Ok(0) => return Lost::Ended,
             Ok(_) => shared.reads.fetch_add(1, Ordering::Relaxed),
-            Err(error) => return Lost::io(error),
+            Err(error) => return Lost::from_io(error),
         };
     }
 }

@@ -90,7 +90,7 @@ impl Dialer {
     async fn say_hello(&self, connection: &ServerConnection) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         // Without permits: a full client must still be able to reconnect.
-        connection.send(Waiter::Reply(reply, Permits::default()), &self.hello)?;
+        connection.send_request(Waiter::Reply(reply, Permits::default()), &self.hello)?;
         let frame = answer
             .await
             .map_err(|_| Error::Lost(crate::Lost::Closed))??;
@@ -111,6 +111,7 @@ impl Dialer {
 
 fn tls_connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
     let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
+    // An IPv6 address stands in brackets, but a certificate names it without them.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
     let name = ServerName::try_from(name).map_err(|error| Error::Tls(error.to_string()))?;

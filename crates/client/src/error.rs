@@ -105,7 +105,7 @@ pub enum Lost {
 }
 
 impl Lost {
-    pub(crate) fn io(error: io::Error) -> Self {
+    pub(crate) fn from_io(error: io::Error) -> Self {
         Self::Io(Arc::new(error))
     }
 }
@@ -127,6 +127,7 @@ pub struct ServerError {
 impl ServerError {
     /// Whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
+        // A newer server may send a code that this client does not know. Its status still tells.
         self.code.map_or(
             matches!(self.status, 429 | 503 | 507),
             ErrorCode::is_retryable,

@@ -8,6 +8,7 @@ use turnkeep_wire::message::{GetBefore, Item, ReadOptions};
 use crate::client::Client;
 use crate::error::Error;
 
+/// How many turns one request fetches. A page over the server's byte limit has fewer.
 const PAGE_TURNS: u32 = 256;
 
 /// The turns from the head back to the root. The first page fixes the path; later appends do not

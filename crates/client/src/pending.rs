@@ -17,7 +17,7 @@ use crate::connection::ServerConnection;
 use crate::error::{Error, Lost};
 
 /// A future that gives the response. Dropping it does not undo the request.
-#[must_use = "the request is on its way, but nobody learns what came of it"]
+#[must_use = "without it, the outcome of the request stays unknown"]
 pub struct Pending<T> {
     answer: oneshot::Receiver<Result<Frame, Error>>,
     /// Keeps the connection open until the response arrives, even if the client is dropped.

@@ -40,7 +40,7 @@ struct LiveSubscription {
 }
 
 impl LiveSubscription {
-    async fn receive(&mut self, answer_within: Duration) -> Result<Option<Frame>, Error> {
+    async fn receive_frame(&mut self, answer_within: Duration) -> Result<Option<Frame>, Error> {
         if self.accepted {
             return Ok(self.frames.recv().await);
         }
@@ -51,7 +51,7 @@ impl LiveSubscription {
 
 impl Drop for LiveSubscription {
     fn drop(&mut self) {
-        self.connection.cancel(self.id);
+        self.connection.cancel_subscription(self.id);
     }
 }
 
@@ -74,7 +74,7 @@ impl Subscription {
             match self.receive_next().await {
                 Ok(Some(delivery)) => return Ok(delivery),
                 Ok(None) => {}
-                Err(error) => self.recover(error).await?,
+                Err(error) => self.prepare_retry(error).await?,
             }
         }
     }
@@ -96,8 +96,11 @@ impl Subscription {
                 .live
                 .insert(open_subscription(&self.client, &mut self.subscribe).await?),
         };
-        let Some(frame) = live.receive(self.client.options().timeouts.answer).await? else {
-            let lost = live.connection.lost();
+        let Some(frame) = live
+            .receive_frame(self.client.options().timeouts.answer)
+            .await?
+        else {
+            let lost = live.connection.lost_reason();
             self.live = None;
             // Without a loss, this reader was too slow and its queue was full: subscribe again.
             return lost.map_or(Ok(None), |lost| Err(Error::Lost(lost)));
@@ -112,13 +115,13 @@ impl Subscription {
             Response::Delivered {
                 caught_up,
                 delivery,
-            } => self.deliver(caught_up, delivery).map(Some),
+            } => self.accept_delivery(caught_up, delivery).map(Some),
             Response::Error(failure) => Err(self.note_failure(&failure)),
             other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
         }
     }
 
-    fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
+    fn accept_delivery(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         let (number, after) = (delivery.position, self.subscribe.after.unwrap_or(0));
         // A repeated event would break the promise that each event comes once.
         if number <= after {
@@ -129,8 +132,9 @@ impl Subscription {
             });
         }
         self.caught_up = caught_up;
-        if self.client.verifies(self.subscribe.options) {
-            verify::item(&delivery.item)?;
+        // Before the position moves: an event that fails the check is asked for again.
+        if self.client.verifies_payloads(self.subscribe.options) {
+            verify::check_item(&delivery.item)?;
         }
         self.subscribe.after = Some(delivery.position);
         Ok(delivery)
@@ -147,7 +151,7 @@ impl Subscription {
     }
 
     /// Prepares another attempt, or returns the error to the caller.
-    async fn recover(&mut self, error: Error) -> Result<(), Error> {
+    async fn prepare_retry(&mut self, error: Error) -> Result<(), Error> {
         self.live = None;
         if error.is_retryable() && self.backoff.pause().await {
             Ok(())
@@ -165,13 +169,13 @@ async fn open_subscription(
     if subscribe.after.is_none() {
         subscribe.after = find_feed_end(client, subscribe).await?;
     }
-    let connection = client.connection().await?;
+    let connection = client.find_or_dial().await?;
     let options = client.options();
     let (sender, frames) = frames::frame_queue(
         options.subscription_events_max,
         options.subscription_bytes_max,
     );
-    let id = connection.send(
+    let id = connection.send_request(
         Waiter::Stream(sender),
         &Request::Subscribe(subscribe.clone()),
     )?;
@@ -199,7 +203,7 @@ async fn find_feed_end(client: &Client, subscribe: &Subscribe) -> Result<Option<
         ..subscribe.clone()
     };
     let Err(refused) = client
-        .submit::<Never>(&Request::Subscribe(beyond), Repeat::Safe)
+        .submit::<Never>(None, &Request::Subscribe(beyond), Repeat::Safe)
         .await?
         .await;
     match refused {

@@ -15,18 +15,18 @@ const UNPACKED_BYTES_MAX: u64 = 128 << 20;
 pub fn payload(item: &Item) -> Result<Bytes, Error> {
     match item.compression {
         Compression::None => Ok(item.payload.clone()),
-        Compression::Zstd => decompress(item),
+        Compression::Zstd => decompress_payload(item),
     }
 }
 
 /// Checks an item's payload against its hash. Only for reads that include payloads: an item without
 /// its payload counts as damaged.
-pub fn item(item: &Item) -> Result<(), Error> {
-    bytes(item.hash, &payload(item)?)
+pub fn check_item(item: &Item) -> Result<(), Error> {
+    check_bytes(item.hash, &payload(item)?)
 }
 
 /// Checks bytes against their hash.
-pub(crate) fn bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
     let actual = BlobHash::of(bytes);
     if actual == expected {
         Ok(())
@@ -35,7 +35,7 @@ pub(crate) fn bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-fn decompress(item: &Item) -> Result<Bytes, Error> {
+fn decompress_payload(item: &Item) -> Result<Bytes, Error> {
     let bad = |what: String| Error::BadPayload {
         hash: item.hash,
         what,
@@ -46,6 +46,7 @@ fn decompress(item: &Item) -> Result<Bytes, Error> {
             "it claims {limit} bytes, over the limit of {UNPACKED_BYTES_MAX}"
         )));
     }
+    // Grows with the bytes that come out: a hostile server may declare any length.
     let mut raw = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
     // One byte more than declared is enough to notice a longer payload.
@@ -88,29 +89,35 @@ mod tests {
     fn a_payload_must_have_its_length_and_its_hash() {
         let raw = vec![7; 1000];
         let packed = zstd::bulk::compress(&raw, 1).unwrap();
-        assert!(item(&zstd_item(&raw, 1000, packed.clone())).is_ok());
+        assert!(check_item(&zstd_item(&raw, 1000, packed.clone())).is_ok());
         assert!(matches!(
-            item(&zstd_item(&raw, 999, packed.clone())),
+            check_item(&zstd_item(&raw, 999, packed.clone())),
             Err(Error::BadPayload { .. })
         ));
         assert!(matches!(
-            item(&zstd_item(b"x", 1000, packed)),
+            check_item(&zstd_item(b"x", 1000, packed)),
             Err(Error::HashMismatch { .. })
         ));
         assert!(matches!(
-            item(&zstd_item(&raw, 1000, vec![1, 2, 3])),
+            check_item(&zstd_item(&raw, 1000, vec![1, 2, 3])),
             Err(Error::BadPayload { .. })
         ));
         let bomb = zstd_item(&raw, u32::MAX, zstd::bulk::compress(&raw, 1).unwrap());
         assert!(
-            matches!(item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit"))
+            matches!(check_item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit"))
         );
         let missing = zstd_item(&raw, 1000, Vec::new());
-        assert!(matches!(item(&missing), Err(Error::BadPayload { .. })));
+        assert!(matches!(
+            check_item(&missing),
+            Err(Error::BadPayload { .. })
+        ));
         let missing = Item {
             compression: Compression::None,
             ..missing
         };
-        assert!(matches!(item(&missing), Err(Error::HashMismatch { .. })));
+        assert!(matches!(
+            check_item(&missing),
+            Err(Error::HashMismatch { .. })
+        ));
     }
 }

@@ -1,4 +1,4 @@
-//! Captured turns over one connection: what is asked once, what is sent again, and in which order.
+//! Captured turns over one connection: which requests are sent once, which again, and in which order.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
@@ -39,14 +39,14 @@ async fn start_store(
 
 /// An answer that is not the usual one.
 enum ActKind {
-    Busy,
+    Refuse(ErrorCode),
     Hangup,
 }
 
 impl ActKind {
     fn act(self, id: u64) -> Act {
         match self {
-            Self::Busy => Act::Send(id, error(ErrorCode::TooManyRequests)),
+            Self::Refuse(code) => Act::Send(id, error(code)),
             Self::Hangup => Act::Hangup,
         }
     }
@@ -81,16 +81,22 @@ fn answer(request: Request) -> (String, Response) {
 }
 
 fn turns(numbers: impl IntoIterator<Item = u32>) -> Vec<FoundTurn> {
-    let turn = |number| FoundTurn {
+    numbers
+        .into_iter()
+        .map(|number| turn_of("s", number))
+        .collect()
+}
+
+fn turn_of(session: &str, number: u32) -> FoundTurn {
+    FoundTurn {
         info: TurnInfo {
-            turn_id: format!("s:{number}"),
+            turn_id: format!("{session}:{number}"),
             ..TurnInfo::default()
         },
-        session: "s".to_owned(),
+        session: session.to_owned(),
         content: Bytes::from_static(b"said"),
         ..FoundTurn::default()
-    };
-    numbers.into_iter().map(turn).collect()
+    }
 }
 
 async fn open(addr: &str) -> CaptureConnection {
@@ -121,7 +127,7 @@ async fn a_connection_publishes_once_and_looks_a_session_up_once() {
 }
 
 #[tokio::test]
-async fn turns_are_sent_before_the_first_is_answered() {
+async fn callers_do_not_wait_for_each_other() {
     let held = Arc::new(Mutex::new(Vec::new()));
     let addr = serve(move |Asked { id, request, .. }| {
         let is_append = matches!(request, Request::AppendTurn(_));
@@ -138,22 +144,48 @@ async fn turns_are_sent_before_the_first_is_answered() {
         std::mem::take(&mut *held)
     })
     .await;
-    let kept = open(&addr).await.keep(&turns(1..=3)).await;
-    assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+    let connection = open(&addr).await;
+    let [a, b, c] = ["a", "b", "c"].map(|session| [turn_of(session, 1)]);
+    let (a, b, c) = tokio::join!(
+        connection.keep(&a),
+        connection.keep(&b),
+        connection.keep(&c)
+    );
+    for kept in [a, b, c] {
+        assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+    }
 }
 
 #[tokio::test]
-async fn a_turn_that_a_busy_server_refuses_is_sent_again() {
-    let mut refused = false;
-    let refuse_once = move |word: &str| {
-        let refuses = word == "s:2" && !refused;
-        refused |= refuses;
-        refuses.then(|| vec![ActKind::Busy])
+async fn a_turn_that_the_server_refuses_for_a_while_is_kept_before_the_turns_behind_it() {
+    for code in [ErrorCode::TooManyRequests, ErrorCode::InsufficientStorage] {
+        let mut refused = false;
+        let refuse_once = move |word: &str| {
+            let refuses = word == "s:2" && !refused;
+            refused |= refuses;
+            refuses.then(|| vec![ActKind::Refuse(code)])
+        };
+        let (addr, requests) = start_store(refuse_once).await;
+        let kept = open(&addr).await.keep(&turns(1..=3)).await;
+        assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+        assert_eq!(requests.lock().unwrap()[3..], ["s:1", "s:2", "s:2", "s:3"]);
+    }
+}
+
+#[tokio::test]
+async fn the_turns_behind_a_refused_one_of_their_session_fail_with_it() {
+    let refuse = |word: &str| {
+        let refuses = word == "s:2";
+        refuses.then(|| vec![ActKind::Refuse(ErrorCode::TooLarge)])
     };
-    let (addr, requests) = start_store(refuse_once).await;
-    let kept = open(&addr).await.keep(&turns(1..=3)).await;
-    assert!(kept.iter().all(Result::is_ok), "{kept:?}");
-    assert_eq!(requests.lock().unwrap()[3..], ["s:1", "s:2", "s:3", "s:2"]);
+    let (addr, requests) = start_store(refuse).await;
+    let mut group = turns(1..=3);
+    group.insert(2, turn_of("other", 1));
+    let kept = open(&addr).await.keep(&group).await;
+    let is_kept: Vec<bool> = kept.iter().map(Result::is_ok).collect();
+    assert_eq!(is_kept, [true, false, true, false], "{kept:?}");
+    let requests = requests.lock().unwrap();
+    assert!(!requests.iter().any(|word| word == "s:3"), "{requests:?}");
 }
 
 #[tokio::test]

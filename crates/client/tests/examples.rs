@@ -5,16 +5,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
+#[path = "../../cli/tests/sandbox/server_process.rs"]
+mod server_process;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::sync_channel;
+use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use server_process::{ServerProcess, UP};
 use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -65,56 +67,21 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 /// speed.
 const TOOLS: &[&str] = &["bench_client", "interop"];
 
-/// A server on free ports and a directory of its own; it ends with this value.
+/// A server on free ports and a directory of its own.
 struct Server {
-    child: Child,
-    addr: String,
-    data: TempDir,
+    process: ServerProcess,
+    _data: TempDir,
 }
 
 impl Server {
     fn start() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let mut child = Command::new(server_binary())
-            .args([
-                "up",
-                "--json",
-                "--listen",
-                "127.0.0.1:0",
-                "--http",
-                "127.0.0.1:0",
-                "--data",
-            ])
-            .arg(data.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let mut server = Self {
-            child,
-            addr: String::new(),
-            data,
-        };
-        let (sender, line) = sync_channel(1);
-        std::thread::spawn(move || sender.send(BufReader::new(stdout).lines().next()));
-        let line = line
-            .recv_timeout(PATIENCE)
-            .expect("the server says where it listens")
-            .unwrap()
-            .unwrap();
-        let started: Value = serde_json::from_str(&line).unwrap();
-        started["tcp"]
-            .as_str()
-            .unwrap()
-            .clone_into(&mut server.addr);
-        server
-    }
-
-    fn token(&self) -> String {
-        fs::read_to_string(self.data.path().join("token"))
-            .unwrap()
-            .trim()
-            .to_owned()
+        let mut command = Command::new(server_binary());
+        command.args(UP).arg("--data").arg(data.path());
+        Self {
+            process: ServerProcess::start(&mut command),
+            _data: data,
+        }
     }
 
     /// Runs an example to its end and gives what it prints.
@@ -127,8 +94,8 @@ impl Server {
         let output = Command::new("timeout")
             .arg(PATIENCE.as_secs().to_string())
             .arg(program)
-            .env("TURNKEEP_ADDR", &self.addr)
-            .env("TURNKEEP_TOKEN", self.token())
+            .env("TURNKEEP_ADDR", self.process.tcp())
+            .env("TURNKEEP_TOKEN", self.process.token())
             .output()
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -138,13 +105,6 @@ impl Server {
             output.status
         );
         String::from_utf8(output.stdout).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

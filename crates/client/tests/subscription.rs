@@ -127,7 +127,7 @@ async fn a_subscription_that_the_server_refuses_for_good_ends() {
 }
 
 /// A fake whose feed ends at 7. It answers the first real subscription with `first`, every later
-/// one with what comes after the asked position; and where they were asked to start.
+/// one with the events after the requested position. Also returns the requested positions.
 async fn serve_feed(first: fn(u64) -> Vec<Act>) -> (String, Arc<Mutex<Vec<u64>>>) {
     let asked_after = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked_after);

@@ -46,6 +46,7 @@ impl FromStr for BlobHash {
     type Err = ParseHashError;
 
     fn from_str(text: &str) -> Result<Self, ParseHashError> {
+        // One text per hash: `hex` alone would also accept upper-case digits.
         let lower = text
             .bytes()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));

@@ -48,6 +48,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        // A batch may be as long as a frame. A frame is longer than a blob, because the fields around
+        // a payload need room as well.
         const MIB: usize = 1 << 20;
         Self {
             frame_bytes_max: 64 * MIB,

@@ -37,33 +37,43 @@ pub fn write_rfc3339(out: &mut impl fmt::Write, unix_ms: i64) -> fmt::Result {
     )
 }
 
-/// Parses RFC 3339 text. A time between two milliseconds is rejected, not rounded.
+/// Parses RFC 3339 text. A time between two milliseconds is rejected, not rounded: a caller would
+/// read back another time than it wrote.
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
-    let (date, rest) = (text.get(..10)?, text.get(10..)?);
+    let days = parse_date(text.get(..10)?)?;
+    let clock = text.get(10..)?.strip_prefix(['T', 't'])?;
+    let seconds = parse_clock(clock.get(..8)?)?;
+    let (milli, zone) = split_fraction(clock.get(8..)?)?;
+    // A local time is ahead of UTC by its offset.
+    Some(days * DAY_MS + seconds * 1000 + milli - parse_offset_minutes(zone)? * 60_000)
+}
+
+/// Parses `YYYY-MM-DD` into days since the epoch.
+fn parse_date(date: &str) -> Option<i64> {
     let year = parse_digits(date, 0..4)?;
     let month = parse_digits(date, 5..7)?;
     let day = parse_digits(date, 8..10)?;
-    if date.get(4..5)? != "-"
-        || date.get(7..8)? != "-"
-        || !(1..=days_in_month(year, month)?).contains(&day)
-    {
-        return None;
-    }
-    let clock = rest.strip_prefix(['T', 't'])?;
+    let exists = date.get(4..5)? == "-"
+        && date.get(7..8)? == "-"
+        && (1..=days_in_month(year, month)?).contains(&day);
+    exists.then(|| days_since_epoch(year, month, day))
+}
+
+/// Parses `HH:MM:SS` into seconds since midnight. A leap second is rejected: Unix time has no number
+/// for it.
+fn parse_clock(clock: &str) -> Option<i64> {
     let hour = parse_digits(clock, 0..2)?;
     let minute = parse_digits(clock, 3..5)?;
     let second = parse_digits(clock, 6..8)?;
-    if clock.get(2..3)? != ":" || clock.get(5..6)? != ":" || hour > 23 || minute > 59 || second > 59
-    {
-        return None;
-    }
-    let (milli, zone) = split_fraction(clock.get(8..)?)?;
-    let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + milli;
-    Some(
-        days_since_epoch(year, month, day) * DAY_MS + of_day - parse_offset_minutes(zone)? * 60_000,
-    )
+    let exists = clock.get(2..3)? == ":"
+        && clock.get(5..6)? == ":"
+        && hour <= 23
+        && minute <= 59
+        && second <= 59;
+    exists.then_some((hour * 60 + minute) * 60 + second)
 }
 
+/// Parses digits only. `str::parse` alone would also accept a sign.
 fn parse_digits(text: &str, range: std::ops::Range<usize>) -> Option<i64> {
     let digits = text.get(range)?;
     if digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -84,7 +94,10 @@ fn split_fraction(text: &str) -> Option<(i64, &str)> {
     if digits.is_empty() || whole.len() > 3 {
         return None;
     }
-    Some((format!("{whole:0<3}").parse().ok()?, zone))
+    // Missing digits are zeros at the end: `.5` is 500 milliseconds.
+    let places = whole.bytes().map(|digit| i64::from(digit - b'0'));
+    let milli = places.chain(std::iter::repeat(0)).take(3);
+    Some((milli.fold(0, |number, digit| 10 * number + digit), zone))
 }
 
 fn parse_offset_minutes(zone: &str) -> Option<i64> {

@@ -43,6 +43,7 @@ impl FromStr for TypeRef {
     type Err = ParseTypeError;
 
     fn from_str(text: &str) -> Result<Self, ParseTypeError> {
+        // The last `@`: a type id may contain others.
         let parsed = text
             .rsplit_once('@')
             .and_then(|(id, v)| Some((id, v.parse().ok()?)));

@@ -55,11 +55,13 @@ enum Field<'a> {
     Binary(&'a [u8]),
 }
 
-/// Encodes the turn as a payload of [`TURN_TYPE`].
-pub fn payload(turn: &FoundTurn) -> Bytes {
+/// Encodes the turn as a payload of [`TURN_TYPE`]. The numbers are the tags in `capture.json`.
+pub fn encode_turn_payload(turn: &FoundTurn) -> Bytes {
     let text = turn.readable();
-    let content =
-        Some(&turn.content[..]).filter(|content| text.map(str::as_bytes) != Some(*content));
+    // Most turns are plain text, whose content is the same bytes as the text.
+    let is_plain_text = text.map(str::as_bytes) == Some(&turn.content[..]);
+    let content = (!is_plain_text).then_some(Field::Binary(&turn.content));
+    // An absent flag means false, so most turns have none of the three.
     let flag = |set: bool| set.then_some(Field::Set);
     let fields = [
         (1, Some(Field::Text(&turn.info.turn_id))),
@@ -72,8 +74,9 @@ pub fn payload(turn: &FoundTurn) -> Bytes {
         (8, flag(turn.info.incomplete)),
         (9, turn.text_source.as_deref().map(Field::Text)),
         (10, text.map(Field::Text)),
-        (11, content.map(Field::Binary)),
+        (11, content),
     ];
+    // The short fields together take about 256 bytes; the writer grows if they take more.
     let mut out = MsgpackWriter::with_capacity(turn.content.len() + 256);
     out.write_map_header(fields.iter().filter(|(_, field)| field.is_some()).count());
     for (tag, field) in fields {
@@ -106,7 +109,7 @@ mod tests {
                 text: text.map(str::to_owned),
                 ..FoundTurn::default()
             };
-            let payload = payload(&turn);
+            let payload = encode_turn_payload(&turn);
             assert_eq!(payload[0], 0x80 | expect_fields, "{content:?} {text:?}");
             assert!(
                 payload.windows(expect.len()).any(|window| window == expect),

@@ -166,7 +166,8 @@ error_codes! {
 }
 
 impl ErrorCode {
-    /// The code with this status and word, if there is one.
+    /// The code with this status and word, if there is one. The word alone is not enough:
+    /// `DecodeError` has two statuses.
     pub fn from_wire(status: u32, word: &str) -> Option<Self> {
         let mut codes = Self::ALL.iter().copied();
         codes.find(|code| u32::from(code.status()) == status && code.word() == word)

@@ -78,7 +78,8 @@ impl Frame {
             return Ok(None);
         };
         let len = header.len as usize;
-        // By the header alone: the payload of a frame over the limit is never buffered.
+        // By the header alone: the payload of a frame over the limit is never buffered. A peer could
+        // otherwise make the reader hold 4 GiB.
         if len > frame_bytes_max {
             return Err(FrameTooLong {
                 header,
@@ -88,6 +89,7 @@ impl Frame {
         if buffer.len() < HEADER_BYTES + len {
             return Ok(None);
         }
+        // The payload shares the receive buffer, and so does each field that is read from it.
         let mut payload = buffer.split_to(HEADER_BYTES + len).freeze();
         payload.advance(HEADER_BYTES);
         Ok(Some(Self { header, payload }))
@@ -118,6 +120,7 @@ impl OpenFrame {
     }
 
     pub(crate) fn finish(self, out: &mut BytesMut) {
+        // `len` is the header's first field, so it is at the start of the frame.
         let len = wire_len(out.len() - self.start - HEADER_BYTES);
         out[self.start..self.start + 4].copy_from_slice(&len.to_le_bytes());
     }

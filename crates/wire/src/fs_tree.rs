@@ -17,7 +17,8 @@
 use turnkeep_types::BlobHash;
 use turnkeep_types::msgpack::{MsgpackError, MsgpackReader, Token};
 
-/// The most entries of one directory that a reader accepts.
+/// The most entries of one directory that a reader accepts. A decoded entry takes several times its
+/// bytes, so a blob of the largest size could otherwise take gigabytes.
 pub const TREE_ENTRIES_MAX: u32 = 100_000;
 
 /// The bits of a mode that a tree keeps.
@@ -108,6 +109,7 @@ fn visit_entries(bytes: &[u8], mut visit: impl FnMut(TreeEntry)) -> Result<(), T
     for _ in 0..count {
         visit(decode_entry(&mut reader)?);
     }
+    // The same tree must not have two hashes, one with and one without a tail.
     if reader.unread().is_empty() {
         Ok(())
     } else {
@@ -120,6 +122,7 @@ fn decode_entry(reader: &mut MsgpackReader<'_>) -> Result<TreeEntry, TreeError> 
         return Err(TreeError::NotMsgpack);
     };
     let (mut name, mut hash) = (None, None);
+    // The zeros that a writer may omit.
     let (mut kind, mut mode, mut size) = (TreeEntryKind::File, 0, 0);
     for _ in 0..fields {
         match decode_tag(reader)? {
@@ -169,6 +172,7 @@ fn decode_kind(reader: &mut MsgpackReader<'_>) -> Result<TreeEntryKind, TreeErro
 
 fn decode_mode(reader: &mut MsgpackReader<'_>) -> Result<u32, TreeError> {
     let mode = u32::try_from(decode_number(reader, "mode")?).map_err(|_| TreeError::Bad("mode"))?;
+    // Some writers store the whole `st_mode`, whose higher bits repeat the kind.
     Ok(mode & MODE_BITS)
 }
 

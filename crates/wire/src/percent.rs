@@ -2,6 +2,7 @@
 
 /// Encodes a text as a path segment or a query value.
 pub fn percent_encode(text: &str) -> String {
+    // The unreserved characters of RFC 3986. Any other character may be a separator somewhere.
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
             char::from(byte).to_string()

@@ -1,7 +1,8 @@
 //! Reads a message's fields in order from its payload, never past the end.
 //!
-//! The reader compares each declared length with the remaining bytes before it slices, so a
-//! declared length never causes an allocation. It fails with the name of the field.
+//! The peer writes every length and count, so the reader trusts none of them: it compares each with
+//! the remaining bytes before it slices. A hostile length costs an error, never memory. The error
+//! names the field.
 
 use bytes::{Buf, Bytes};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
@@ -84,6 +85,8 @@ impl Reader {
         self.rest.is_empty()
     }
 
+    /// Returns an error unless `needed` bytes are left. Every read calls it first: the `get` methods
+    /// of `Bytes` panic at the end of the buffer.
     fn check_left(&self, field: &'static str, needed: usize) -> Result<(), DecodeError> {
         let left = self.rest.len();
         if needed <= left {
@@ -96,58 +99,62 @@ impl Reader {
         })
     }
 
-    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+    pub(crate) fn read_u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
         self.check_left(field, 1)?;
         Ok(self.rest.get_u8())
     }
 
-    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+    pub(crate) fn read_u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
         self.check_left(field, 2)?;
         Ok(self.rest.get_u16_le())
     }
 
-    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+    pub(crate) fn read_u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.check_left(field, 4)?;
         Ok(self.rest.get_u32_le())
     }
 
-    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+    pub(crate) fn read_u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
         self.check_left(field, 8)?;
         Ok(self.rest.get_u64_le())
     }
 
-    /// A `u32` or `u8` that is 0 or 1.
-    pub(crate) fn bool(field: &'static str, value: u64) -> Result<bool, DecodeError> {
-        match value {
-            0 => Ok(false),
-            1 => Ok(true),
-            value => Err(DecodeError::BadValue { field, value }),
-        }
+    pub(crate) fn read_bool_u8(&mut self, field: &'static str) -> Result<bool, DecodeError> {
+        bool_from_number(field, self.read_u8(field)?.into())
     }
 
-    pub(crate) fn hash(&mut self, field: &'static str) -> Result<BlobHash, DecodeError> {
+    pub(crate) fn read_bool_u32(&mut self, field: &'static str) -> Result<bool, DecodeError> {
+        bool_from_number(field, self.read_u32(field)?)
+    }
+
+    pub(crate) fn read_hash(&mut self, field: &'static str) -> Result<BlobHash, DecodeError> {
         self.check_left(field, 32)?;
         let mut hash = [0; 32];
         self.rest.copy_to_slice(&mut hash);
         Ok(BlobHash(hash))
     }
 
-    pub(crate) fn context(&mut self, field: &'static str) -> Result<ContextId, DecodeError> {
-        ContextId::new(self.u64(field)?).ok_or(DecodeError::ZeroId { field })
+    pub(crate) fn read_context_id(
+        &mut self,
+        field: &'static str,
+    ) -> Result<ContextId, DecodeError> {
+        ContextId::new(self.read_u64(field)?).ok_or(DecodeError::ZeroId { field })
     }
 
-    pub(crate) fn turn(&mut self, field: &'static str) -> Result<TurnId, DecodeError> {
-        TurnId::new(self.u64(field)?).ok_or(DecodeError::ZeroId { field })
+    pub(crate) fn read_turn_id(&mut self, field: &'static str) -> Result<TurnId, DecodeError> {
+        TurnId::new(self.read_u64(field)?).ok_or(DecodeError::ZeroId { field })
     }
 
-    pub(crate) fn turn_or_none(
+    /// Reads the id of a turn; zero means none.
+    pub(crate) fn read_optional_turn_id(
         &mut self,
         field: &'static str,
     ) -> Result<Option<TurnId>, DecodeError> {
-        self.u64(field).map(TurnId::new)
+        self.read_u64(field).map(TurnId::new)
     }
 
-    pub(crate) fn bytes_of_len(
+    /// Splits bytes off the payload. They share its buffer, so a payload of 32 MiB is not copied.
+    pub(crate) fn read_bytes_of_len(
         &mut self,
         field: &'static str,
         len: u32,
@@ -157,25 +164,35 @@ impl Reader {
         Ok(self.rest.split_to(len))
     }
 
-    /// A `u32` length and that many bytes.
-    pub(crate) fn bytes(&mut self, field: &'static str) -> Result<Bytes, DecodeError> {
-        let len = self.u32(field)?;
-        self.bytes_of_len(field, len)
+    /// Reads a `u32` length and that many bytes.
+    pub(crate) fn read_bytes(&mut self, field: &'static str) -> Result<Bytes, DecodeError> {
+        let len = self.read_u32(field)?;
+        self.read_bytes_of_len(field, len)
     }
 
-    /// A `u32` length and that many bytes of UTF-8.
-    pub(crate) fn text(&mut self, field: &'static str) -> Result<Text, DecodeError> {
-        Text::new(self.bytes(field)?).map_err(|_| DecodeError::NotUtf8 { field })
+    /// Reads a `u32` length and that many bytes of UTF-8.
+    pub(crate) fn read_text(&mut self, field: &'static str) -> Result<Text, DecodeError> {
+        let len = self.read_u32(field)?;
+        self.read_text_of_len(field, len)
     }
 
-    /// A `u32` count of elements that take at least `element_bytes_min` each.
-    pub(crate) fn count(
+    pub(crate) fn read_text_of_len(
+        &mut self,
+        field: &'static str,
+        len: u32,
+    ) -> Result<Text, DecodeError> {
+        let bytes = self.read_bytes_of_len(field, len)?;
+        Text::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8 { field })
+    }
+
+    /// Reads a `u32` count of elements that take at least `element_bytes_min` each.
+    pub(crate) fn read_count(
         &mut self,
         field: &'static str,
         element_bytes_min: usize,
         limit: usize,
     ) -> Result<usize, DecodeError> {
-        let count = self.u32(field)? as usize;
+        let count = self.read_u32(field)? as usize;
         if count > limit {
             return Err(DecodeError::TooMany {
                 field,
@@ -183,18 +200,32 @@ impl Reader {
                 actual: count as u64,
             });
         }
-        // A count that the remaining bytes cannot hold is rejected before the caller allocates for
-        // it.
+        // Twenty bytes could declare four billion elements. A count that the remaining bytes cannot
+        // hold is rejected here, before the caller allocates or decodes one of them.
         self.check_left(field, count.saturating_mul(element_bytes_min))?;
         Ok(count)
     }
 
-    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+    /// Returns an error if bytes are left. Ignoring them would let two different frames mean the
+    /// same message, and would hide that the peer uses a newer form of it.
+    pub(crate) fn check_all_read(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() {
             return Ok(());
         }
         Err(DecodeError::LeftOver {
             bytes: self.rest.len() as u64,
         })
+    }
+}
+
+/// Accepts 0 and 1 only. Other numbers would not encode to the same bytes again.
+fn bool_from_number(field: &'static str, number: u32) -> Result<bool, DecodeError> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(DecodeError::BadValue {
+            field,
+            value: number.into(),
+        }),
     }
 }

@@ -18,7 +18,7 @@ pub fn whole_frame(bytes: &[u8]) -> Option<Frame> {
 }
 
 /// Decodes a frame as a request and encodes it again. The bytes must be equal.
-pub fn request(frame: Frame) -> Result<BytesMut, DecodeError> {
+pub fn reencode_request(frame: Frame) -> Result<BytesMut, DecodeError> {
     let req_id = frame.header.req_id;
     let mut out = BytesMut::new();
     Request::decode(frame, &Limits::default())?.encode(req_id, &mut out);
@@ -26,7 +26,7 @@ pub fn request(frame: Frame) -> Result<BytesMut, DecodeError> {
 }
 
 /// Decodes a frame as a response and encodes it again. The bytes must be equal.
-pub fn response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
+pub fn reencode_response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
     let req_id = frame.header.req_id;
     let mut out = BytesMut::new();
     Response::decode(frame, form)?.encode(req_id, &mut out);
@@ -34,14 +34,15 @@ pub fn response(frame: Frame, form: ItemForm) -> Result<BytesMut, DecodeError> {
 }
 
 /// Runs every decoder on arbitrary bytes. Panics if a decoded frame encodes to other bytes.
-pub fn check(bytes: &[u8]) {
+pub fn check_frame(bytes: &[u8]) {
     let Some(frame) = whole_frame(bytes) else {
         return;
     };
+    // Arbitrary bytes have no direction and no request, so every decoder must cope with them.
     let answers = [
-        request(frame.clone()),
-        response(frame.clone(), ItemForm::Plain),
-        response(frame, ItemForm::Extended),
+        reencode_request(frame.clone()),
+        reencode_response(frame.clone(), ItemForm::Plain),
+        reencode_response(frame, ItemForm::Extended),
     ];
     for encoded in answers.into_iter().flatten() {
         assert_eq!(

@@ -11,7 +11,7 @@ pub struct Text(Bytes);
 
 impl Text {
     /// Makes a text of bytes. Returns the bytes as the error if they are not UTF-8.
-    pub fn new(bytes: Bytes) -> Result<Self, Bytes> {
+    pub fn from_utf8(bytes: Bytes) -> Result<Self, Bytes> {
         if std::str::from_utf8(&bytes).is_ok() {
             Ok(Self(bytes))
         } else {

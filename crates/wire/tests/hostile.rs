@@ -35,11 +35,11 @@ proptest! {
         flags in 0..16_u16,
         payload in payload(),
     ) {
-        roundtrip::check(&framed(msg_type, flags, &payload));
+        roundtrip::check_frame(&framed(msg_type, flags, &payload));
     }
 
     #[test]
     fn bytes_that_are_no_frame_are_left_alone(bytes in payload()) {
-        roundtrip::check(&bytes);
+        roundtrip::check_frame(&bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! The Rust side of the interoperability matrix; what it must do is in `clients/interop/README.md`.
+//! The Rust side of the interoperability matrix. `clients/interop/README.md` describes its commands.
 
 mod record;
 

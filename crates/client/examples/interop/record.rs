@@ -1,6 +1,6 @@
 //! `interop.Record` as msgpack: `{1: text, 2: count, 3: change, 4: bytes}`, empty fields left out.
 //!
-//! Tags that are none of these are kept as the bytes that they came in and go out among the others.
+//! Unknown tags are kept as bytes and are written again among the others.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -89,6 +89,7 @@ impl Connection {
     fn send(&mut self, request: &Request) -> Result<u32, BrokerError> {
         let id = self.next_id;
         let frame = encode_request(id, request)?;
+        // After the last id the count starts at 1 again: 0 is the id of hello and of notifications.
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
         self.stream.write_all(&frame)?;
         Ok(id)

@@ -41,13 +41,13 @@ pub enum BrokerError {
     #[error(transparent)]
     TooLong(#[from] MessageTooLong),
     /// The received bytes are not a message.
-    #[error("the broker sent what is no message of it")]
+    #[error("the broker sent bytes that are not a message")]
     Malformed,
     /// The response does not fit the request.
-    #[error("the broker answered something else than was asked")]
+    #[error("the broker's answer does not fit the request")]
     Unexpected,
     /// The queue of notifications is full.
-    #[error("the broker said more than was heard")]
+    #[error("the broker sent more notifications than the queue holds")]
     Overrun,
     /// Reading or writing failed.
     #[error("the connection to the broker failed: {0}")]

@@ -36,6 +36,7 @@ fn check_owned_by(socket: &Path, uid: u32) -> Result<(), BrokerError> {
     if found.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err(untrusted(directory, "can be written to by others"));
     }
+    // The socket itself must not be a link: it could lead to another user's socket.
     let Some(found) = metadata_if_exists(socket, fs::symlink_metadata(socket))? else {
         return Ok(());
     };

@@ -43,7 +43,8 @@ impl MsgpackWriter {
         self.out.put_u8(if flag { 0xc3 } else { 0xc2 });
     }
 
-    /// Writes a number between the least i64 and the greatest u64.
+    /// Writes a number between the least i64 and the greatest u64. Any other number becomes the least
+    /// i64; the reader never returns one.
     pub fn write_int(&mut self, number: i128) {
         match u64::try_from(number) {
             Ok(number) => self.write_uint(number),

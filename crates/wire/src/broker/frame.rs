@@ -15,11 +15,13 @@ pub struct MessageTooLong {
 }
 
 /// Reads the length of the first frame; `None` while the header is incomplete.
-pub fn declared(buffer: &[u8]) -> Result<Option<usize>, MessageTooLong> {
+fn declared_length(buffer: &[u8]) -> Result<Option<usize>, MessageTooLong> {
     let Some(mut header) = buffer.get(..HEADER_BYTES) else {
         return Ok(None);
     };
     let bytes = header.get_u32() as usize;
+    // Checked before the body arrives: the reader of a connection would otherwise buffer up to
+    // 4 GiB for one peer.
     if bytes > FRAME_BYTES_MAX {
         Err(MessageTooLong { bytes })
     } else {
@@ -29,7 +31,7 @@ pub fn declared(buffer: &[u8]) -> Result<Option<usize>, MessageTooLong> {
 
 /// Splits the body of the first frame off a receive buffer; `None` while it is incomplete.
 pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, MessageTooLong> {
-    let Some(bytes) = declared(buffer)? else {
+    let Some(bytes) = declared_length(buffer)? else {
         return Ok(None);
     };
     if buffer.len() < HEADER_BYTES + bytes {
@@ -40,7 +42,7 @@ pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, MessageTooL
 }
 
 /// Fills in the length of a frame whose body starts after four placeholder bytes.
-pub fn seal(mut frame: Vec<u8>) -> Result<Bytes, MessageTooLong> {
+pub(super) fn seal_frame(mut frame: Vec<u8>) -> Result<Bytes, MessageTooLong> {
     let bytes = frame.len().saturating_sub(HEADER_BYTES);
     let length = u32::try_from(bytes)
         .ok()
@@ -58,8 +60,8 @@ mod tests {
 
     #[test]
     fn frames_are_found_however_they_are_cut() {
-        let one = seal(b"\0\0\0\0one".to_vec()).unwrap();
-        let none = seal(b"\0\0\0\0".to_vec()).unwrap();
+        let one = seal_frame(b"\0\0\0\0one".to_vec()).unwrap();
+        let none = seal_frame(b"\0\0\0\0".to_vec()).unwrap();
         let stream = [&one[..], &none, &one].concat();
         for step in 1..=stream.len() {
             let mut buffer = BytesMut::new();
@@ -85,7 +87,7 @@ mod tests {
         );
         let mut buffer = BytesMut::from(&[1, 0, 0, 0][..]);
         assert_eq!(next_frame(&mut buffer), Ok(None));
-        assert!(seal(vec![0; HEADER_BYTES + FRAME_BYTES_MAX]).is_ok());
-        assert!(seal(vec![0; HEADER_BYTES + FRAME_BYTES_MAX + 1]).is_err());
+        assert!(seal_frame(vec![0; HEADER_BYTES + FRAME_BYTES_MAX]).is_ok());
+        assert!(seal_frame(vec![0; HEADER_BYTES + FRAME_BYTES_MAX + 1]).is_err());
     }
 }

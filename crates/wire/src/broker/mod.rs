@@ -18,6 +18,6 @@ mod response;
 pub mod roundtrip;
 
 pub use fields::Malformed;
-pub use frame::{HEADER_BYTES, MessageTooLong, declared, next_frame, seal};
+pub use frame::{HEADER_BYTES, MessageTooLong, next_frame};
 pub use request::{Incoming, decode_request, encode_request};
 pub use response::{decode_message, encode_message};

@@ -7,8 +7,8 @@ use turnkeep_types::broker::{
 };
 use turnkeep_types::msgpack::MsgpackWriter;
 
-use super::fields::{BadField, Fields, Malformed, required};
-use super::frame::{HEADER_BYTES, MessageTooLong, seal};
+use super::fields::{BadField, Fields, Malformed, MessageHead};
+use super::frame::{HEADER_BYTES, MessageTooLong, seal_frame};
 use super::pack::MapWriter;
 
 /// A received message: its id and the request, or the reason why it is invalid.
@@ -22,10 +22,10 @@ pub struct Incoming {
 
 /// Reads a request from a frame's body.
 pub fn decode_request(body: &[u8]) -> Result<Incoming, Malformed> {
-    let fields = Fields::read(body)?;
-    let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
-    let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
+    let fields = Fields::parse_map(body)?;
+    let MessageHead { kind, id } = fields.read_head()?;
     let request = decode_by_type(&kind, &fields);
+    // A bad hello is answered with `hello_ack`, not with `response`.
     let request = request.map_err(|refusal| BadRequest {
         hello: kind == "hello",
         refusal,
@@ -42,11 +42,11 @@ fn decode_by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
         }
         "state" => decode_state(fields).map(Request::State),
         "screen" => decode_shown(fields).map(Request::Screen),
-        "deregister" => required_session(fields).map(|session| Request::Deregister { session }),
+        "deregister" => require_session(fields).map(|session| Request::Deregister { session }),
         "list_sessions" => decode_list_sessions(fields).map(Request::ListSessions),
-        "watch" => required_session(fields).map(|session| Request::Watch { session }),
-        "capture" => required_session(fields).map(|session| Request::Capture { session }),
-        "capture_by_id" => required_turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
+        "watch" => require_session(fields).map(|session| Request::Watch { session }),
+        "capture" => require_session(fields).map(|session| Request::Capture { session }),
+        "capture_by_id" => require_turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
         "paste" => decode_paste(fields).map(Request::Paste),
         "get_turn" => decode_get_turn(fields).map(Request::GetTurn),
         "list_turns" => decode_list_turns(fields).map(Request::ListTurns),
@@ -61,17 +61,17 @@ fn decode_by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
     Ok(request?)
 }
 
-fn required_session(fields: &Fields<'_>) -> Result<String, BadField> {
-    required("session", fields.text("session"))
+fn require_session(fields: &Fields<'_>) -> Result<String, BadField> {
+    fields.require("session", Fields::read_text)
 }
 
-fn required_turn_id(fields: &Fields<'_>) -> Result<String, BadField> {
-    required("turn_id", fields.text("turn_id"))
+fn require_turn_id(fields: &Fields<'_>) -> Result<String, BadField> {
+    fields.require("turn_id", Fields::read_text)
 }
 
 fn decode_hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
-    let version = required("version", fields.number("version"))?;
-    let role = match required("role", fields.text("role"))?.as_str() {
+    let version = fields.require("version", Fields::read_u64)?;
+    let role = match fields.require("role", Fields::read_text)?.as_str() {
         "wrapper" => Role::Wrapper,
         "client" => Role::Client,
         _ => return Err(BadField::Wrong("role")),
@@ -81,57 +81,58 @@ fn decode_hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
 
 fn decode_register(fields: &Fields<'_>) -> Result<Register, BadField> {
     Ok(Register {
-        session: required_session(fields)?,
-        pid: required("pid", fields.small("pid"))?,
-        pattern: required("pattern", fields.text("pattern"))?,
-        name: fields.text("name")?,
-        preset: fields.text("preset")?,
-        child_pid: fields.small("child_pid")?,
-        shared: fields.flag("shared")?,
-        bracketed: fields.flag("bracketed")?,
-        dialogs: fields.flag("dialogs")?,
+        session: require_session(fields)?,
+        pid: fields.require("pid", Fields::read_u32)?,
+        pattern: fields.require("pattern", Fields::read_text)?,
+        name: fields.read_text("name")?,
+        preset: fields.read_text("preset")?,
+        child_pid: fields.read_u32("child_pid")?,
+        shared: fields.read_flag("shared")?,
+        bracketed: fields.read_flag("bracketed")?,
+        dialogs: fields.read_flag("dialogs")?,
     })
 }
 
 fn decode_turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
     Ok(CompletedTurn {
-        session: required_session(fields)?,
-        content: required("content", fields.binary("content"))?,
-        interrupted: required("interrupted", fields.flag_or_none("interrupted"))?,
-        text: fields.long_text("text")?.map(str::to_owned),
-        raw: fields.binary("raw")?,
-        truncated: fields.flag("truncated")?,
-        raw_truncated: fields.flag("raw_truncated")?,
-        seq: fields.number("seq")?,
-        timestamp: fields.time("timestamp")?,
-        incomplete: fields.flag("incomplete")?,
-        text_source: fields.text("text_source")?,
-        unprompted: fields.flag("unprompted")?,
+        session: require_session(fields)?,
+        content: fields.require("content", Fields::read_binary)?,
+        interrupted: fields.require("interrupted", Fields::read_optional_flag)?,
+        text: fields.read_long_text("text")?.map(str::to_owned),
+        raw: fields.read_binary("raw")?,
+        truncated: fields.read_flag("truncated")?,
+        raw_truncated: fields.read_flag("raw_truncated")?,
+        seq: fields.read_u64("seq")?,
+        timestamp: fields.read_time("timestamp")?,
+        incomplete: fields.read_flag("incomplete")?,
+        text_source: fields.read_text("text_source")?,
+        unprompted: fields.read_flag("unprompted")?,
     })
 }
 
 fn decode_state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
-    let word = required("state", fields.text("state"))?;
+    let word = fields.require("state", Fields::read_text)?;
     Ok(StateChange {
-        session: required_session(fields)?,
+        session: require_session(fields)?,
         state: AgentState::from_word(&word).ok_or(BadField::Wrong("state"))?,
-        since: required("since", fields.time("since"))?,
-        signal: fields.text("signal")?,
-        unanswered: fields.small("unanswered")?.unwrap_or_default(),
+        since: fields.require("since", Fields::read_time)?,
+        signal: fields.read_text("signal")?,
+        unanswered: fields.read_u32("unanswered")?.unwrap_or_default(),
     })
 }
 
 /// Decodes a part of a terminal's screen. Wrappers send it and watchers receive it in the same
 /// form.
 pub(super) fn decode_shown(fields: &Fields<'_>) -> Result<Shown, BadField> {
+    // A terminal's size has 16 bits in the system's own interface, so a larger one is a fault.
     let side = |name| {
-        let cells = required(name, fields.small(name))?;
+        let cells = fields.require(name, Fields::read_u32)?;
         u16::try_from(cells).map_err(|_| BadField::Wrong(name))
     };
-    let word = required("paint", fields.text("paint"))?;
+    let word = fields.require("paint", Fields::read_text)?;
     Ok(Shown {
-        session: required_session(fields)?,
-        content: required("content", fields.binary("content"))?,
+        session: require_session(fields)?,
+        content: fields.require("content", Fields::read_binary)?,
         cols: side("cols")?,
         rows: side("rows")?,
         paint: Paint::from_word(&word).ok_or(BadField::Wrong("paint"))?,
@@ -139,58 +140,60 @@ pub(super) fn decode_shown(fields: &Fields<'_>) -> Result<Shown, BadField> {
 }
 
 pub(super) fn put_shown(shown: &Shown, map: &mut MapWriter<'_>) {
-    map.text("session", &shown.session)
-        .binary("content", &shown.content)
-        .number("cols", shown.cols.into())
-        .number("rows", shown.rows.into())
-        .text("paint", shown.paint.word());
+    map.put_text("session", &shown.session)
+        .put_binary("content", &shown.content)
+        .put_number("cols", shown.cols.into())
+        .put_number("rows", shown.rows.into())
+        .put_text("paint", shown.paint.word());
 }
 
 fn decode_paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
     Ok(Paste {
-        session: required_session(fields)?,
+        session: require_session(fields)?,
         form: decode_form(fields)?,
-        bracketed: fields.flag("bracketed")?,
-        unless_blocked: fields.flag("unless_blocked")?,
+        bracketed: fields.read_flag("bracketed")?,
+        unless_blocked: fields.read_flag("unless_blocked")?,
     })
 }
 
 /// Decodes which bytes of a turn are delivered. A request for raw bytes and text gets the raw
 /// bytes, as it would from an older broker that does not know `text`.
 fn decode_form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
-    Ok(match (fields.flag("raw")?, fields.flag("text")?) {
-        (true, _) => TurnForm::Raw,
-        (false, true) => TurnForm::Text,
-        (false, false) => TurnForm::Content,
-    })
+    Ok(
+        match (fields.read_flag("raw")?, fields.read_flag("text")?) {
+            (true, _) => TurnForm::Raw,
+            (false, true) => TurnForm::Text,
+            (false, false) => TurnForm::Content,
+        },
+    )
 }
 
 fn put_form(form: TurnForm, map: &mut MapWriter<'_>) {
-    map.flag_if("raw", form == TurnForm::Raw)
-        .flag_if("text", form == TurnForm::Text);
+    map.put_flag_if("raw", form == TurnForm::Raw)
+        .put_flag_if("text", form == TurnForm::Text);
 }
 
 fn decode_list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
     Ok(ListSessions {
-        gone: fields.flag("gone")?,
-        preview: fields.flag("preview")?,
-        settled: fields.flag("settled")?,
+        gone: fields.read_flag("gone")?,
+        preview: fields.read_flag("preview")?,
+        settled: fields.read_flag("settled")?,
     })
 }
 
 fn decode_get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
     Ok(GetTurn {
-        turn_id: required_turn_id(fields)?,
-        raw: fields.flag("raw")?,
+        turn_id: require_turn_id(fields)?,
+        raw: fields.read_flag("raw")?,
     })
 }
 
 fn decode_list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
     Ok(ListTurns {
-        session: required_session(fields)?,
-        limit: fields.small("limit")?,
-        preview: fields.flag("preview")?,
-        all: fields.flag("all")?,
+        session: require_session(fields)?,
+        limit: fields.read_u32("limit")?,
+        preview: fields.read_flag("preview")?,
+        all: fields.read_flag("all")?,
     })
 }
 
@@ -198,14 +201,14 @@ fn decode_list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
 /// before it checks the fields that a sink needs.
 fn decode_deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
     Ok(Deliver {
-        sink: required("sink", fields.text("sink"))?,
-        session: fields.text("session")?,
-        path: fields.text("path")?,
-        run: fields.text("run")?,
-        node: fields.text("node")?,
+        sink: fields.require("sink", Fields::read_text)?,
+        session: fields.read_text("session")?,
+        path: fields.read_text("path")?,
+        run: fields.read_text("run")?,
+        node: fields.read_text("node")?,
         form: decode_form(fields)?,
-        bracketed: fields.flag("bracketed")?,
-        unless_blocked: fields.flag("unless_blocked")?,
+        bracketed: fields.read_flag("bracketed")?,
+        unless_blocked: fields.read_flag("unless_blocked")?,
     })
 }
 
@@ -213,44 +216,31 @@ fn decode_deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
 pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, MessageTooLong> {
     let mut frame = MsgpackWriter::append_to(vec![0; HEADER_BYTES]);
     let mut map = MapWriter::begin(&mut frame);
-    map.text("type", type_name(request)).number("id", id.into());
+    map.put_head(type_name(request), id);
     match request {
         Request::Hello(hello) => put_hello(*hello, &mut map),
         Request::Register(register) => put_register(register, &mut map),
-        Request::TurnCompleted(turn) => put_turn(turn, &mut map),
+        Request::TurnCompleted(turn) => put_completed_turn(turn, &mut map),
         Request::State(change) => put_state(change, &mut map),
         Request::Screen(shown) => put_shown(shown, &mut map),
         Request::Deregister { session }
         | Request::Watch { session }
         | Request::Capture { session } => {
-            map.text("session", session);
+            map.put_text("session", session);
         }
-        Request::ListSessions(list) => {
-            map.flag_if("gone", list.gone)
-                .flag_if("preview", list.preview);
-            map.flag_if("settled", list.settled);
-        }
+        Request::ListSessions(list) => put_list_sessions(*list, &mut map),
         Request::CaptureById { turn_id } => {
-            map.text("turn_id", turn_id);
+            map.put_text("turn_id", turn_id);
         }
-        Request::Paste(paste) => {
-            map.text("session", &paste.session);
-            put_form(paste.form, &mut map);
-            map.flag_if("bracketed", paste.bracketed)
-                .flag_if("unless_blocked", paste.unless_blocked);
-        }
+        Request::Paste(paste) => put_paste(paste, &mut map),
         Request::GetTurn(get) => {
-            map.text("turn_id", &get.turn_id).flag_if("raw", get.raw);
+            map.put_text("turn_id", &get.turn_id)
+                .put_flag_if("raw", get.raw);
         }
-        Request::ListTurns(list) => {
-            map.text("session", &list.session)
-                .number_if("limit", list.limit.map(u64::from));
-            map.flag_if("preview", list.preview)
-                .flag_if("all", list.all);
-        }
+        Request::ListTurns(list) => put_list_turns(list, &mut map),
         Request::Deliver(deliver) => put_deliver(deliver, &mut map),
     }
-    seal(frame.into_bytes())
+    seal_frame(frame.into_bytes())
 }
 
 fn type_name(request: &Request) -> &'static str {
@@ -277,51 +267,72 @@ fn put_hello(hello: Hello, map: &mut MapWriter<'_>) {
         Role::Wrapper => "wrapper",
         Role::Client => "client",
     };
-    map.number("version", hello.version).text("role", role);
+    map.put_number("version", hello.version)
+        .put_text("role", role);
 }
 
 fn put_register(register: &Register, map: &mut MapWriter<'_>) {
-    map.text("session", &register.session)
-        .number("pid", register.pid.into())
-        .text("pattern", &register.pattern)
-        .text_if("name", register.name.as_deref())
-        .text_if("preset", register.preset.as_deref())
-        .number_if("child_pid", register.child_pid.map(u64::from))
-        .flag_if("shared", register.shared)
-        .flag_if("bracketed", register.bracketed)
-        .flag_if("dialogs", register.dialogs);
+    map.put_text("session", &register.session)
+        .put_number("pid", register.pid.into())
+        .put_text("pattern", &register.pattern)
+        .put_text_if("name", register.name.as_deref())
+        .put_text_if("preset", register.preset.as_deref())
+        .put_number_if("child_pid", register.child_pid.map(u64::from))
+        .put_flag_if("shared", register.shared)
+        .put_flag_if("bracketed", register.bracketed)
+        .put_flag_if("dialogs", register.dialogs);
 }
 
-fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {
-    map.text("session", &turn.session)
-        .binary("content", &turn.content)
-        .flag("interrupted", turn.interrupted)
-        .text_if("text", turn.text.as_deref())
-        .binary_if("raw", turn.raw.as_deref())
-        .flag_if("truncated", turn.truncated)
-        .flag_if("raw_truncated", turn.raw_truncated)
-        .number_if("seq", turn.seq)
-        .number_if("timestamp", turn.timestamp.map(|time| time.0))
-        .flag_if("incomplete", turn.incomplete)
-        .text_if("text_source", turn.text_source.as_deref())
-        .flag_if("unprompted", turn.unprompted);
+fn put_completed_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {
+    map.put_text("session", &turn.session)
+        .put_binary("content", &turn.content)
+        .put_flag("interrupted", turn.interrupted)
+        .put_text_if("text", turn.text.as_deref())
+        .put_binary_if("raw", turn.raw.as_deref())
+        .put_flag_if("truncated", turn.truncated)
+        .put_flag_if("raw_truncated", turn.raw_truncated)
+        .put_number_if("seq", turn.seq)
+        .put_number_if("timestamp", turn.timestamp.map(|time| time.0))
+        .put_flag_if("incomplete", turn.incomplete)
+        .put_text_if("text_source", turn.text_source.as_deref())
+        .put_flag_if("unprompted", turn.unprompted);
 }
 
 fn put_state(change: &StateChange, map: &mut MapWriter<'_>) {
-    map.text("session", &change.session)
-        .text("state", change.state.word())
-        .number("since", change.since.0)
-        .text_if("signal", change.signal.as_deref())
-        .count_if("unanswered", change.unanswered);
+    map.put_text("session", &change.session)
+        .put_text("state", change.state.word())
+        .put_number("since", change.since.0)
+        .put_text_if("signal", change.signal.as_deref())
+        .put_count_if("unanswered", change.unanswered);
+}
+
+fn put_list_sessions(list: ListSessions, map: &mut MapWriter<'_>) {
+    map.put_flag_if("gone", list.gone)
+        .put_flag_if("preview", list.preview)
+        .put_flag_if("settled", list.settled);
+}
+
+fn put_paste(paste: &Paste, map: &mut MapWriter<'_>) {
+    map.put_text("session", &paste.session);
+    put_form(paste.form, map);
+    map.put_flag_if("bracketed", paste.bracketed)
+        .put_flag_if("unless_blocked", paste.unless_blocked);
+}
+
+fn put_list_turns(list: &ListTurns, map: &mut MapWriter<'_>) {
+    map.put_text("session", &list.session)
+        .put_number_if("limit", list.limit.map(u64::from))
+        .put_flag_if("preview", list.preview)
+        .put_flag_if("all", list.all);
 }
 
 fn put_deliver(deliver: &Deliver, map: &mut MapWriter<'_>) {
-    map.text("sink", &deliver.sink)
-        .text_if("session", deliver.session.as_deref())
-        .text_if("path", deliver.path.as_deref())
-        .text_if("run", deliver.run.as_deref())
-        .text_if("node", deliver.node.as_deref());
+    map.put_text("sink", &deliver.sink)
+        .put_text_if("session", deliver.session.as_deref())
+        .put_text_if("path", deliver.path.as_deref())
+        .put_text_if("run", deliver.run.as_deref())
+        .put_text_if("node", deliver.node.as_deref());
     put_form(deliver.form, map);
-    map.flag_if("bracketed", deliver.bracketed)
-        .flag_if("unless_blocked", deliver.unless_blocked);
+    map.put_flag_if("bracketed", deliver.bracketed)
+        .put_flag_if("unless_blocked", deliver.unless_blocked);
 }

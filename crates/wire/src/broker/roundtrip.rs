@@ -13,7 +13,7 @@ use super::{HEADER_BYTES, decode_message, decode_request, encode_message, encode
 
 /// Checks arbitrary bytes as the body of a request and of a message. Panics where the codec
 /// contradicts itself.
-pub fn check(body: &[u8]) {
+pub fn check_body(body: &[u8]) {
     if let Ok(incoming) = decode_request(body)
         && let Ok(request) = &incoming.request
         && let Ok(frame) = encode_request(incoming.id, request)
@@ -312,7 +312,7 @@ mod tests {
                 decode_request(&longer).is_err() && decode_message(&longer).is_err(),
                 "{name}"
             );
-            check(&bytes);
+            check_body(&bytes);
         }
     }
 }

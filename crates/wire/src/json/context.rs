@@ -41,7 +41,7 @@ pub struct CreateContextBody {
     #[schema(value_type = Option<SentId>)]
     pub base_turn_id: Option<Id>,
     /// Its labels.
-    #[serde(default, deserialize_with = "strict::optional_labels")]
+    #[serde(default, deserialize_with = "strict::read_optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
@@ -55,7 +55,7 @@ pub struct ForkContext {
     #[schema(value_type = SentId)]
     pub base_turn_id: Id,
     /// Its labels.
-    #[serde(default, deserialize_with = "strict::optional_labels")]
+    #[serde(default, deserialize_with = "strict::read_optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Makes a repeated request return the first answer. Its scope is the store.
     pub idempotency_key: Option<String>,
@@ -76,7 +76,7 @@ impl From<ForkContext> for CreateContextBody {
 #[serde(deny_unknown_fields)]
 pub struct PatchContext {
     /// All of its labels from now on.
-    #[serde(deserialize_with = "strict::labels")]
+    #[serde(deserialize_with = "strict::read_labels")]
     pub labels: BTreeMap<String, String>,
 }
 

@@ -76,6 +76,7 @@ impl Visitor<'_> for IdVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {
+        // One text per id: clients compare ids as texts and use them as keys.
         let canonical =
             text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
         let number = if canonical { text.parse().ok() } else { None };
@@ -85,6 +86,7 @@ impl Visitor<'_> for IdVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
+        // A JavaScript client has rounded a larger number already, so it may name another object.
         if number > SAFE_INTEGER_MAX {
             return Err(E::invalid_value(
                 serde::de::Unexpected::Unsigned(number),

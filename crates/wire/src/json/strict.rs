@@ -1,4 +1,9 @@
 //! Rejects JSON objects that have the same key twice. Readers disagree about which value counts.
+//!
+//! `serde` rejects a duplicate field of a struct by itself. This module does the same for labels and
+//! for values of any shape, while the rest of the body is read. The reader of bundles in the store
+//! cannot take its place: it reads whole documents, keeps `-0` as an integer, and rounds the last
+//! digit of a float differently, so the same body could become another payload.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,18 +15,18 @@ use serde_json::{Map, Number, Value};
 type Labels = BTreeMap<String, String>;
 
 /// Reads labels.
-pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+pub(super) fn read_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
     deserializer.deserialize_map(LabelsVisitor)
 }
 
 /// Reads labels that may be null.
-pub(super) fn optional_labels<'de, D: Deserializer<'de>>(
+pub(super) fn read_optional_labels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Labels>, D::Error> {
     struct Distinct(Labels);
     impl<'de> Deserialize<'de> for Distinct {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            labels(deserializer).map(Self)
+            read_labels(deserializer).map(Self)
         }
     }
     Ok(Option::<Distinct>::deserialize(deserializer)?.map(|labels| labels.0))
@@ -41,29 +46,29 @@ impl<'de> Visitor<'de> for LabelsVisitor {
         while let Some((key, value)) = map.next_entry()? {
             match labels.entry(key) {
                 Entry::Vacant(free) => _ = free.insert(value),
-                Entry::Occupied(taken) => return Err(twice(taken.key())),
+                Entry::Occupied(taken) => return Err(duplicate_key(taken.key())),
             }
         }
         Ok(labels)
     }
 }
 
-fn twice<E: Error>(key: &str) -> E {
+fn duplicate_key<E: Error>(key: &str) -> E {
     E::custom(format_args!("the name `{key}` comes twice"))
 }
 
-/// Reads a value that may be null, whatever it is.
-pub(super) fn optional_value<'de, D: Deserializer<'de>>(
+/// Reads a value of any shape; null counts as absent.
+pub(super) fn read_optional_value<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Value>, D::Error> {
-    let value = Any.deserialize(deserializer)?;
+    let value = AnyValue.deserialize(deserializer)?;
     Ok(if value.is_null() { None } else { Some(value) })
 }
 
-/// Reads any value.
-struct Any;
+/// Reads a value of any shape.
+struct AnyValue;
 
-impl<'de> DeserializeSeed<'de> for Any {
+impl<'de> DeserializeSeed<'de> for AnyValue {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -71,7 +76,7 @@ impl<'de> DeserializeSeed<'de> for Any {
     }
 }
 
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for AnyValue {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,6 +100,7 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        // JSON has no infinity and no NaN, so the parser never passes one.
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
@@ -108,7 +114,7 @@ impl<'de> Visitor<'de> for Any {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = seq.next_element_seed(Any)? {
+        while let Some(value) = seq.next_element_seed(AnyValue)? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -118,9 +124,9 @@ impl<'de> Visitor<'de> for Any {
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if members.contains_key(&key) {
-                return Err(twice(&key));
+                return Err(duplicate_key(&key));
             }
-            members.insert(key, map.next_value_seed(Any)?);
+            members.insert(key, map.next_value_seed(AnyValue)?);
         }
         Ok(Value::Object(members))
     }

@@ -19,7 +19,7 @@ pub struct AppendTurnBody {
     /// The declared type's version. Needed with `data`.
     pub type_version: Option<u32>,
     /// The payload by field names; the registry's descriptor encodes it to tagged msgpack.
-    #[serde(default, deserialize_with = "strict::optional_value")]
+    #[serde(default, deserialize_with = "strict::read_optional_value")]
     #[schema(value_type = Option<Object>)]
     pub data: Option<Value>,
     /// The payload's msgpack bytes as base64.

@@ -28,22 +28,22 @@ pub struct SentTurn {
 }
 
 impl SentTurn {
-    /// The least length of an encoded turn.
+    /// The length of a turn with an empty type id and an empty payload, field by field.
     const BYTES_MIN: usize = 4 + 4 + 4 + 4 + 4 + 32 + 4;
 
-    fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            type_id: reader.text("declared_type_id")?,
-            type_version: reader.u32("declared_type_version")?,
-            encoding: reader.u32("encoding")?,
-            compression: decode_compression(reader)?,
-            raw_len: reader.u32("uncompressed_len")?,
-            hash: reader.hash("content_hash_b3_256")?,
-            payload: reader.bytes("payload_bytes")?,
+            type_id: reader.read_text("declared_type_id")?,
+            type_version: reader.read_u32("declared_type_version")?,
+            encoding: reader.read_u32("encoding")?,
+            compression: read_compression(reader)?,
+            raw_len: reader.read_u32("uncompressed_len")?,
+            hash: reader.read_hash("content_hash_b3_256")?,
+            payload: reader.read_bytes("payload_bytes")?,
         })
     }
 
-    fn encode(&self, out: &mut BytesMut) {
+    fn write_to(&self, out: &mut BytesMut) {
         put_bytes(out, self.type_id.as_bytes());
         out.put_u32_le(self.type_version);
         out.put_u32_le(self.encoding);
@@ -54,26 +54,29 @@ impl SentTurn {
     }
 }
 
-pub(super) fn decode_compression(reader: &mut Reader) -> Result<Compression, DecodeError> {
-    let number = reader.u32("compression")?;
+pub(super) fn read_compression(reader: &mut Reader) -> Result<Compression, DecodeError> {
+    let number = reader.read_u32("compression")?;
     Compression::from_wire(number).ok_or(DecodeError::BadValue {
         field: "compression",
         value: number.into(),
     })
 }
 
+/// Reads the expected head, the last field of an append, if its flag is set.
 #[expect(
     clippy::option_option,
     reason = "three cases: nothing expected, an empty context, a head"
 )]
-fn decode_expected_head(
+fn read_expected_head(
     flags: u16,
     reader: &mut Reader,
 ) -> Result<Option<Option<TurnId>>, DecodeError> {
     if flags & flag::EXPECTED_HEAD == 0 {
         return Ok(None);
     }
-    reader.turn_or_none("expected_head_turn_id").map(Some)
+    reader
+        .read_optional_turn_id("expected_head_turn_id")
+        .map(Some)
 }
 
 /// Appends one turn.
@@ -94,31 +97,24 @@ pub struct AppendTurn {
 }
 
 impl AppendTurn {
-    pub(crate) fn flags(&self) -> u16 {
-        let fs_root = if self.fs_root.is_some() {
-            flag::FS_ROOT
-        } else {
-            0
-        };
-        let expected_head = if self.expected_head.is_some() {
-            flag::EXPECTED_HEAD
-        } else {
-            0
-        };
-        fs_root | expected_head
+    pub(crate) fn header_flags(&self) -> u16 {
+        flag::bit_if(self.fs_root.is_some(), flag::FS_ROOT)
+            | flag::bit_if(self.expected_head.is_some(), flag::EXPECTED_HEAD)
     }
 
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
-        let context = reader.context("context_id")?;
-        let parent = reader.turn_or_none("parent_turn_id")?;
-        let turn = SentTurn::decode(reader)?;
-        let key = reader.bytes("idempotency_key")?;
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let context = reader.read_context_id("context_id")?;
+        let parent = reader.read_optional_turn_id("parent_turn_id")?;
+        let turn = SentTurn::read_from(reader)?;
+        let key = reader.read_bytes("idempotency_key")?;
+        // The optional fields have no lengths of their own: the flags say which ones follow, always
+        // in this order.
         let fs_root = if flags & flag::FS_ROOT == 0 {
             None
         } else {
-            Some(reader.hash("fs_root_hash")?)
+            Some(reader.read_hash("fs_root_hash")?)
         };
-        let expected_head = decode_expected_head(flags, reader)?;
+        let expected_head = read_expected_head(flags, reader)?;
         Ok(Self {
             context,
             parent,
@@ -129,10 +125,10 @@ impl AppendTurn {
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u64_le(TurnId::to_wire(self.parent));
-        self.turn.encode(out);
+        self.turn.write_to(out);
         put_bytes(out, &self.key);
         if let Some(root) = self.fs_root {
             out.put_slice(root.as_bytes());
@@ -157,16 +153,16 @@ pub struct TurnAck {
 }
 
 impl TurnAck {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            context: reader.context("context_id")?,
-            turn: reader.turn("new_turn_id")?,
-            depth: reader.u32("new_depth")?,
-            hash: reader.hash("content_hash_b3_256")?,
+            context: reader.read_context_id("context_id")?,
+            turn: reader.read_turn_id("new_turn_id")?,
+            depth: reader.read_u32("new_depth")?,
+            hash: reader.read_hash("content_hash_b3_256")?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u64_le(self.turn.get());
         out.put_u32_le(self.depth);
@@ -190,27 +186,25 @@ pub struct AppendBatch {
 }
 
 impl AppendBatch {
-    pub(crate) fn flags(&self) -> u16 {
-        if self.expected_head.is_some() {
-            flag::EXPECTED_HEAD
-        } else {
-            0
-        }
+    pub(crate) fn header_flags(&self) -> u16 {
+        flag::bit_if(self.expected_head.is_some(), flag::EXPECTED_HEAD)
     }
 
-    pub(crate) fn decode(
+    pub(crate) fn read_from(
         flags: u16,
         reader: &mut Reader,
         limits: &Limits,
     ) -> Result<Self, DecodeError> {
-        let context = reader.context("context_id")?;
-        let parent = reader.turn_or_none("parent_turn_id")?;
-        let count = reader.count("count", SentTurn::BYTES_MIN, limits.batch_turns_max)?;
+        let context = reader.read_context_id("context_id")?;
+        let parent = reader.read_optional_turn_id("parent_turn_id")?;
+        // The store admits and logs a batch as one command, so its turns are limited and not only
+        // its bytes: a frame could hold over a million empty turns.
+        let count = reader.read_count("count", SentTurn::BYTES_MIN, limits.batch_turns_max)?;
         let turns = (0..count)
-            .map(|_| SentTurn::decode(reader))
+            .map(|_| SentTurn::read_from(reader))
             .collect::<Result<_, _>>()?;
-        let key = reader.bytes("idempotency_key")?;
-        let expected_head = decode_expected_head(flags, reader)?;
+        let key = reader.read_bytes("idempotency_key")?;
+        let expected_head = read_expected_head(flags, reader)?;
         Ok(Self {
             context,
             parent,
@@ -220,12 +214,12 @@ impl AppendBatch {
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u64_le(TurnId::to_wire(self.parent));
         out.put_u32_le(wire_len(self.turns.len()));
         for turn in &self.turns {
-            turn.encode(out);
+            turn.write_to(out);
         }
         put_bytes(out, &self.key);
         if let Some(head) = self.expected_head {
@@ -255,32 +249,39 @@ pub struct BatchAckTurn {
 }
 
 impl BatchAck {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
-        let context = reader.context("context_id")?;
-        let count = reader.count("count", 8 + 4 + 32, usize::MAX)?;
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
+        let context = reader.read_context_id("context_id")?;
+        // The client's own request decided the number of turns, so the limit is the frame's length.
+        let count = reader.read_count("count", BatchAckTurn::BYTES, usize::MAX)?;
         let turns = (0..count)
-            .map(|_| BatchAckTurn::decode(reader))
+            .map(|_| BatchAckTurn::read_from(reader))
             .collect::<Result<_, _>>()?;
         Ok(Self { context, turns })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u32_le(wire_len(self.turns.len()));
-        for row in &self.turns {
-            out.put_u64_le(row.turn.get());
-            out.put_u32_le(row.depth);
-            out.put_slice(row.hash.as_bytes());
+        for turn in &self.turns {
+            turn.write_to(out);
         }
     }
 }
 
 impl BatchAckTurn {
-    fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    const BYTES: usize = 8 + 4 + 32;
+
+    fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            turn: reader.turn("turn_id")?,
-            depth: reader.u32("depth")?,
-            hash: reader.hash("hash")?,
+            turn: reader.read_turn_id("turn_id")?,
+            depth: reader.read_u32("depth")?,
+            hash: reader.read_hash("hash")?,
         })
+    }
+
+    fn write_to(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.turn.get());
+        out.put_u32_le(self.depth);
+        out.put_slice(self.hash.as_bytes());
     }
 }

@@ -17,14 +17,14 @@ pub struct AttachFs {
 }
 
 impl AttachFs {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            turn: reader.turn("turn_id")?,
-            root: reader.hash("fs_root_hash")?,
+            turn: reader.read_turn_id("turn_id")?,
+            root: reader.read_hash("fs_root_hash")?,
         })
     }
 
-    pub(crate) fn encode(self, out: &mut BytesMut) {
+    pub(crate) fn write_to(self, out: &mut BytesMut) {
         out.put_u64_le(self.turn.get());
         out.put_slice(self.root.as_bytes());
     }
@@ -40,14 +40,14 @@ pub struct PutBlob {
 }
 
 impl PutBlob {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            hash: reader.hash("hash")?,
-            bytes: reader.bytes("bytes")?,
+            hash: reader.read_hash("hash")?,
+            bytes: reader.read_bytes("bytes")?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_slice(self.hash.as_bytes());
         put_bytes(out, &self.bytes);
     }
@@ -70,42 +70,40 @@ pub struct PutBundle {
 }
 
 impl PutBundle {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            id: reader.text("bundle_id")?,
-            json: reader.bytes("bundle_json")?,
+            id: reader.read_text("bundle_id")?,
+            json: reader.read_bytes("bundle_json")?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         put_bytes(out, self.id.as_bytes());
         put_bytes(out, &self.json);
     }
 }
 
-pub(crate) fn decode_hashes(
+pub(crate) fn read_hashes(
     reader: &mut Reader,
     limits: &Limits,
 ) -> Result<Vec<BlobHash>, DecodeError> {
-    let count = reader.count("count", 32, limits.has_blobs_max)?;
-    (0..count).map(|_| reader.hash("hashes")).collect()
+    let count = reader.read_count("count", 32, limits.has_blobs_max)?;
+    (0..count).map(|_| reader.read_hash("hashes")).collect()
 }
 
-pub(crate) fn encode_hashes(hashes: &[BlobHash], out: &mut BytesMut) {
+pub(crate) fn write_hashes(hashes: &[BlobHash], out: &mut BytesMut) {
     out.put_u32_le(wire_len(hashes.len()));
     for hash in hashes {
         out.put_slice(hash.as_bytes());
     }
 }
 
-pub(crate) fn decode_presence(reader: &mut Reader) -> Result<Vec<bool>, DecodeError> {
-    let count = reader.count("count", 1, usize::MAX)?;
-    (0..count)
-        .map(|_| Reader::bool("present", reader.u8("present")?.into()))
-        .collect()
+pub(crate) fn read_presence(reader: &mut Reader) -> Result<Vec<bool>, DecodeError> {
+    let count = reader.read_count("count", 1, usize::MAX)?;
+    (0..count).map(|_| reader.read_bool_u8("present")).collect()
 }
 
-pub(crate) fn encode_presence(present: &[bool], out: &mut BytesMut) {
+pub(crate) fn write_presence(present: &[bool], out: &mut BytesMut) {
     out.put_u32_le(wire_len(present.len()));
     for &present in present {
         out.put_u8(present.into());

@@ -17,21 +17,21 @@ pub struct CreateContext {
 }
 
 impl CreateContext {
-    pub(crate) fn flags(&self) -> u16 {
-        if self.key.is_some() { flag::KEY } else { 0 }
+    pub(crate) fn header_flags(&self) -> u16 {
+        flag::bit_if(self.key.is_some(), flag::KEY)
     }
 
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
-        let base = reader.turn_or_none("base_turn_id")?;
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let base = reader.read_optional_turn_id("base_turn_id")?;
         let key = if flags & flag::KEY == 0 {
             None
         } else {
-            Some(reader.bytes("key")?)
+            Some(reader.read_bytes("key")?)
         };
         Ok(Self { base, key })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(TurnId::to_wire(self.base));
         if let Some(key) = &self.key {
             put_bytes(out, key);
@@ -51,15 +51,15 @@ pub struct ContextHead {
 }
 
 impl ContextHead {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            context: reader.context("context_id")?,
-            head: reader.turn_or_none("head_turn_id")?,
-            depth: reader.u32("head_depth")?,
+            context: reader.read_context_id("context_id")?,
+            head: reader.read_optional_turn_id("head_turn_id")?,
+            depth: reader.read_u32("head_depth")?,
         })
     }
 
-    pub(crate) fn encode(self, out: &mut BytesMut) {
+    pub(crate) fn write_to(self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u64_le(TurnId::to_wire(self.head));
         out.put_u32_le(self.depth);

@@ -17,7 +17,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Parses the detail. Plain text becomes the message.
+    /// Parses the detail. Plain text becomes the message: other implementations of the protocol may
+    /// send no JSON.
     pub fn body(&self) -> ErrorBody {
         serde_json::from_str(&self.detail).unwrap_or_else(|_| ErrorBody {
             code: String::new(),
@@ -31,14 +32,14 @@ impl Failure {
         ErrorCode::from_wire(self.status, &self.body().code)
     }
 
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            status: reader.u32("code")?,
-            detail: reader.text("detail")?,
+            status: reader.read_u32("code")?,
+            detail: reader.read_text("detail")?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u32_le(self.status);
         put_bytes(out, self.detail.as_bytes());
     }
@@ -64,6 +65,6 @@ pub fn encode_failure(
         status: code.status().into(),
         detail: Text::from(detail),
     }
-    .encode(out);
+    .write_to(out);
     frame.finish(out);
 }

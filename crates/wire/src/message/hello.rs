@@ -18,22 +18,23 @@ pub struct Hello {
 }
 
 impl Hello {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+        // A HELLO without payload is legal: version 1 and no token.
         if reader.is_empty() {
             return Ok(None);
         }
-        let version = reader.u16("version")?;
-        let tag_len = reader.u16("tag")?;
-        let tag = reader.bytes_of_len("tag", tag_len.into())?;
-        let tag = Text::new(tag).map_err(|_| DecodeError::NotUtf8 { field: "tag" })?;
+        let version = reader.read_u16("version")?;
+        // The only length of 16 bits in the protocol: a tag is a short name.
+        let tag_len = reader.read_u16("tag")?;
+        let tag = reader.read_text_of_len("tag", tag_len.into())?;
         Ok(Some(Self {
             version,
             tag,
-            meta: reader.bytes("meta_json")?,
+            meta: reader.read_bytes("meta_json")?,
         }))
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         let tag_len = u16::try_from(self.tag.len()).expect("a client's tag is a short name");
         out.put_u16_le(self.version);
         out.put_u16_le(tag_len);
@@ -52,14 +53,14 @@ pub struct Welcome {
 }
 
 impl Welcome {
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            session_id: reader.u64("session_id")?,
-            version: reader.u16("version")?,
+            session_id: reader.read_u64("session_id")?,
+            version: reader.read_u16("version")?,
         })
     }
 
-    pub(crate) fn encode(self, out: &mut BytesMut) {
+    pub(crate) fn write_to(self, out: &mut BytesMut) {
         out.put_u64_le(self.session_id);
         out.put_u16_le(self.version);
     }

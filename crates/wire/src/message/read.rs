@@ -6,7 +6,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId};
 
-use super::append::decode_compression;
+use super::append::read_compression;
 use super::flag;
 use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
 use crate::reader::{DecodeError, Reader};
@@ -26,26 +26,20 @@ pub struct ReadOptions {
 impl ReadOptions {
     pub(crate) const FLAGS: u16 = flag::STORED_FORM | flag::EXTENDED;
 
-    pub(crate) fn flags(self) -> u16 {
-        let stored = if self.stored_form {
-            flag::STORED_FORM
-        } else {
-            0
-        };
-        let extended = if self.extended { flag::EXTENDED } else { 0 };
-        stored | extended
+    pub(crate) fn header_flags(self) -> u16 {
+        flag::bit_if(self.stored_form, flag::STORED_FORM)
+            | flag::bit_if(self.extended, flag::EXTENDED)
     }
 
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
-        let include_payload = u64::from(reader.u32("include_payload")?);
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            include_payload: Reader::bool("include_payload", include_payload)?,
+            include_payload: reader.read_bool_u32("include_payload")?,
             stored_form: flags & flag::STORED_FORM != 0,
             extended: flags & flag::EXTENDED != 0,
         })
     }
 
-    pub(crate) fn encode(self, out: &mut BytesMut) {
+    pub(crate) fn write_to(self, out: &mut BytesMut) {
         out.put_u32_le(self.include_payload.into());
     }
 
@@ -71,18 +65,18 @@ pub struct GetLast {
 }
 
 impl GetLast {
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            context: reader.context("context_id")?,
-            limit: reader.u32("limit")?,
-            options: ReadOptions::decode(flags, reader)?,
+            context: reader.read_context_id("context_id")?,
+            limit: reader.read_u32("limit")?,
+            options: ReadOptions::read_from(flags, reader)?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u32_le(self.limit);
-        self.options.encode(out);
+        self.options.write_to(out);
     }
 }
 
@@ -100,20 +94,20 @@ pub struct GetBefore {
 }
 
 impl GetBefore {
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            context: reader.context("context_id")?,
-            before: reader.turn_or_none("before_turn_id")?,
-            limit: reader.u32("limit")?,
-            options: ReadOptions::decode(flags, reader)?,
+            context: reader.read_context_id("context_id")?,
+            before: reader.read_optional_turn_id("before_turn_id")?,
+            limit: reader.read_u32("limit")?,
+            options: ReadOptions::read_from(flags, reader)?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u64_le(TurnId::to_wire(self.before));
         out.put_u32_le(self.limit);
-        self.options.encode(out);
+        self.options.write_to(out);
     }
 }
 
@@ -131,20 +125,20 @@ pub struct GetRange {
 }
 
 impl GetRange {
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            context: reader.context("context_id")?,
-            start_depth: reader.u32("start_depth")?,
-            limit: reader.u32("limit")?,
-            options: ReadOptions::decode(flags, reader)?,
+            context: reader.read_context_id("context_id")?,
+            start_depth: reader.read_u32("start_depth")?,
+            limit: reader.read_u32("limit")?,
+            options: ReadOptions::read_from(flags, reader)?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(self.context.get());
         out.put_u32_le(self.start_depth);
         out.put_u32_le(self.limit);
-        self.options.encode(out);
+        self.options.write_to(out);
     }
 }
 
@@ -195,31 +189,31 @@ pub struct Item {
 }
 
 impl Item {
+    /// The length of a plain item with an empty type id and no payload, field by field.
     const BYTES_MIN: usize = 8 + 8 + 4 + 4 + 4 + 4 + 4 + 4 + 32 + 4;
 
-    pub(crate) fn decode(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            turn: reader.turn("turn_id")?,
-            parent: reader.turn_or_none("parent_turn_id")?,
-            depth: reader.u32("depth")?,
-            type_id: reader.text("declared_type_id")?,
-            type_version: reader.u32("declared_type_version")?,
-            encoding: reader.u32("encoding")?,
-            compression: decode_compression(reader)?,
-            raw_len: reader.u32("uncompressed_len")?,
-            hash: reader.hash("content_hash")?,
-            payload: reader.bytes("payload_bytes")?,
-            extra: ItemExtra::decode(form, reader)?,
+            turn: reader.read_turn_id("turn_id")?,
+            parent: reader.read_optional_turn_id("parent_turn_id")?,
+            depth: reader.read_u32("depth")?,
+            type_id: reader.read_text("declared_type_id")?,
+            type_version: reader.read_u32("declared_type_version")?,
+            encoding: reader.read_u32("encoding")?,
+            compression: read_compression(reader)?,
+            raw_len: reader.read_u32("uncompressed_len")?,
+            hash: reader.read_hash("content_hash")?,
+            payload: reader.read_bytes("payload_bytes")?,
+            extra: ItemExtra::read_from(form, reader)?,
         })
     }
 
     /// Decodes a page's items.
-    pub(crate) fn decode_page(
-        form: ItemForm,
-        reader: &mut Reader,
-    ) -> Result<Vec<Self>, DecodeError> {
-        let count = reader.count("count", Self::BYTES_MIN, usize::MAX)?;
-        (0..count).map(|_| Self::decode(form, reader)).collect()
+    pub(crate) fn read_page(form: ItemForm, reader: &mut Reader) -> Result<Vec<Self>, DecodeError> {
+        // The client's own request set the limit of turns. The frame's length bounds what a server
+        // can send beyond it.
+        let count = reader.read_count("count", Self::BYTES_MIN, usize::MAX)?;
+        (0..count).map(|_| Self::read_from(form, reader)).collect()
     }
 
     /// The item by reference, to encode it.
@@ -241,12 +235,12 @@ impl Item {
 }
 
 impl ItemExtra {
-    fn decode(form: ItemForm, reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+    fn read_from(form: ItemForm, reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
         match form {
             ItemForm::Plain => Ok(None),
             ItemForm::Extended => {
-                let created_at = Timestamp(reader.u64("created_at")?);
-                let root = reader.hash("fs_root_hash")?;
+                let created_at = Timestamp(reader.read_u64("created_at")?);
+                let root = reader.read_hash("fs_root_hash")?;
                 // No blob has the all-zero hash, so zeros can stand for "none".
                 let fs_root = (root.0 != [0; 32]).then_some(root);
                 Ok(Some(Self {
@@ -279,8 +273,7 @@ impl ItemRef<'_> {
     /// The most bytes of an item without its type id and payload.
     pub const OVERHEAD_BYTES_MAX: usize = Item::BYTES_MIN + 8 + 32;
 
-    /// Appends the item.
-    pub fn encode(&self, out: &mut BytesMut) {
+    fn write_to(&self, out: &mut BytesMut) {
         self.encode_before_payload(self.payload.len(), out);
         out.put_slice(self.payload);
         self.encode_after_payload(out);
@@ -323,6 +316,7 @@ impl<'a> PageWriter<'a> {
     pub fn begin(out: &'a mut BytesMut, msg_type: MsgType, req_id: u64) -> Self {
         let start = out.len();
         OpenFrame::begin(out, msg_type, 0, req_id);
+        // A placeholder: how many items fit is known only after the last one.
         out.put_u32_le(0);
         Self {
             out,
@@ -333,7 +327,7 @@ impl<'a> PageWriter<'a> {
 
     /// Adds an item.
     pub fn push(&mut self, item: &ItemRef<'_>) {
-        item.encode(self.out);
+        item.write_to(self.out);
         self.count += 1;
     }
 
@@ -345,26 +339,32 @@ impl<'a> PageWriter<'a> {
     }
 }
 
-pub(crate) fn encode_items(items: &[Item], out: &mut BytesMut) {
+pub(crate) fn write_items(items: &[Item], out: &mut BytesMut) {
     out.put_u32_le(wire_len(items.len()));
     for item in items {
-        item.as_item_ref().encode(out);
+        item.as_item_ref().write_to(out);
     }
 }
 
+/// A delivery of a subscription to encode, with a borrowed item.
+#[derive(Debug, Clone, Copy)]
+pub struct EventRef<'a> {
+    /// Its position in the feed.
+    pub position: u64,
+    /// The context that the turn was appended to.
+    pub context: ContextId,
+    /// The turn.
+    pub item: ItemRef<'a>,
+    /// Whether the subscription has reached the end of the log.
+    pub caught_up: bool,
+}
+
 /// Appends one delivery of a subscription as a whole frame.
-pub fn encode_event(
-    out: &mut BytesMut,
-    req_id: u64,
-    caught_up: bool,
-    position: u64,
-    context: ContextId,
-    item: &ItemRef<'_>,
-) {
-    let flags = if caught_up { flag::CAUGHT_UP } else { 0 };
+pub fn encode_event(out: &mut BytesMut, req_id: u64, event: &EventRef<'_>) {
+    let flags = flag::bit_if(event.caught_up, flag::CAUGHT_UP);
     let frame = OpenFrame::begin(out, MsgType::Subscribe, flags, req_id);
-    out.put_u64_le(position);
-    out.put_u64_le(context.get());
-    item.encode(out);
+    out.put_u64_le(event.position);
+    out.put_u64_le(event.context.get());
+    event.item.write_to(out);
     frame.finish(out);
 }

@@ -4,12 +4,12 @@ use bytes::{BufMut, BytesMut};
 use turnkeep_types::{BlobHash, ContextId, Limits};
 
 use super::append::{AppendBatch, AppendTurn};
-use super::blob::{AttachFs, PutBlob, PutBundle, decode_hashes, encode_hashes};
+use super::blob::{AttachFs, PutBlob, PutBundle, read_hashes, write_hashes};
 use super::context::CreateContext;
-use super::flag;
 use super::hello::Hello;
 use super::read::{GetBefore, GetLast, GetRange, ItemForm, ReadOptions};
 use super::subscribe::Subscribe;
+use super::{check_flags, flag};
 use crate::frame::{Frame, MsgType, OpenFrame};
 use crate::reader::{DecodeError, Reader};
 
@@ -54,19 +54,14 @@ impl Request {
     /// Decodes a request. Checks counts against `limits` before it allocates.
     pub fn decode(frame: Frame, limits: &Limits) -> Result<Self, DecodeError> {
         let Frame { header, payload } = frame;
+        // ERROR has a number, but only servers send it.
         let msg_type = MsgType::from_wire(header.msg_type)
             .filter(|msg_type| *msg_type != MsgType::Error)
             .ok_or(DecodeError::UnknownType(header.msg_type))?;
-        let flags = header.flags;
-        if flags & !defined_flags(msg_type) != 0 {
-            return Err(DecodeError::UndefinedFlags {
-                msg_type: header.msg_type,
-                flags,
-            });
-        }
+        check_flags(header, defined_flags(msg_type))?;
         let mut reader = Reader::new(payload);
-        let request = Self::decode_payload(msg_type, flags, &mut reader, limits)?;
-        reader.finish()?;
+        let request = Self::decode_payload(msg_type, header.flags, &mut reader, limits)?;
+        reader.check_all_read()?;
         Ok(request)
     }
 
@@ -77,45 +72,45 @@ impl Request {
         limits: &Limits,
     ) -> Result<Self, DecodeError> {
         match msg_type {
-            MsgType::Hello => Hello::decode(r).map(Self::Hello),
-            MsgType::CtxCreate => CreateContext::decode(flags, r).map(Self::CreateContext),
-            MsgType::CtxFork => CreateContext::decode(flags, r).map(Self::ForkContext),
-            MsgType::GetHead => r.context("context_id").map(Self::GetHead),
-            MsgType::AppendTurn => AppendTurn::decode(flags, r).map(Self::AppendTurn),
-            MsgType::GetLast => GetLast::decode(flags, r).map(Self::GetLast),
-            MsgType::GetBefore => GetBefore::decode(flags, r).map(Self::GetBefore),
-            MsgType::GetRangeByDepth => GetRange::decode(flags, r).map(Self::GetRange),
-            MsgType::GetBlob => r.hash("hash").map(Self::GetBlob),
-            MsgType::AttachFs => AttachFs::decode(r).map(Self::AttachFs),
-            MsgType::PutBlob => PutBlob::decode(r).map(Self::PutBlob),
-            MsgType::RegistryPutBundle => PutBundle::decode(r).map(Self::PutBundle),
-            MsgType::AppendBatch => AppendBatch::decode(flags, r, limits).map(Self::AppendBatch),
-            MsgType::Subscribe => Subscribe::decode(flags, r).map(Self::Subscribe),
-            MsgType::Cancel => r.u64("req_id").map(Self::Cancel),
-            MsgType::HasBlobs => decode_hashes(r, limits).map(Self::HasBlobs),
+            MsgType::Hello => Hello::read_from(r).map(Self::Hello),
+            MsgType::CtxCreate => CreateContext::read_from(flags, r).map(Self::CreateContext),
+            MsgType::CtxFork => CreateContext::read_from(flags, r).map(Self::ForkContext),
+            MsgType::GetHead => r.read_context_id("context_id").map(Self::GetHead),
+            MsgType::AppendTurn => AppendTurn::read_from(flags, r).map(Self::AppendTurn),
+            MsgType::GetLast => GetLast::read_from(flags, r).map(Self::GetLast),
+            MsgType::GetBefore => GetBefore::read_from(flags, r).map(Self::GetBefore),
+            MsgType::GetRangeByDepth => GetRange::read_from(flags, r).map(Self::GetRange),
+            MsgType::GetBlob => r.read_hash("hash").map(Self::GetBlob),
+            MsgType::AttachFs => AttachFs::read_from(r).map(Self::AttachFs),
+            MsgType::PutBlob => PutBlob::read_from(r).map(Self::PutBlob),
+            MsgType::RegistryPutBundle => PutBundle::read_from(r).map(Self::PutBundle),
+            MsgType::AppendBatch => AppendBatch::read_from(flags, r, limits).map(Self::AppendBatch),
+            MsgType::Subscribe => Subscribe::read_from(flags, r).map(Self::Subscribe),
+            MsgType::Cancel => r.read_u64("req_id").map(Self::Cancel),
+            MsgType::HasBlobs => read_hashes(r, limits).map(Self::HasBlobs),
             MsgType::Error => Err(DecodeError::UnknownType(msg_type.to_wire())),
         }
     }
 
     /// Appends the request as a whole frame. The request must fit a frame.
     pub fn encode(&self, req_id: u64, out: &mut BytesMut) {
-        let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
+        let frame = OpenFrame::begin(out, self.msg_type(), self.header_flags(), req_id);
         match self {
-            Self::Hello(hello) => hello.iter().for_each(|hello| hello.encode(out)),
-            Self::CreateContext(create) | Self::ForkContext(create) => create.encode(out),
+            Self::Hello(hello) => hello.iter().for_each(|hello| hello.write_to(out)),
+            Self::CreateContext(create) | Self::ForkContext(create) => create.write_to(out),
             Self::GetHead(context) => out.put_u64_le(context.get()),
-            Self::AppendTurn(append) => append.encode(out),
-            Self::GetLast(get) => get.encode(out),
-            Self::GetBefore(get) => get.encode(out),
-            Self::GetRange(get) => get.encode(out),
+            Self::AppendTurn(append) => append.write_to(out),
+            Self::GetLast(get) => get.write_to(out),
+            Self::GetBefore(get) => get.write_to(out),
+            Self::GetRange(get) => get.write_to(out),
             Self::GetBlob(hash) => out.put_slice(hash.as_bytes()),
-            Self::AttachFs(attach) => attach.encode(out),
-            Self::PutBlob(put) => put.encode(out),
-            Self::PutBundle(put) => put.encode(out),
-            Self::AppendBatch(append) => append.encode(out),
-            Self::Subscribe(subscribe) => subscribe.encode(out),
+            Self::AttachFs(attach) => attach.write_to(out),
+            Self::PutBlob(put) => put.write_to(out),
+            Self::PutBundle(put) => put.write_to(out),
+            Self::AppendBatch(append) => append.write_to(out),
+            Self::Subscribe(subscribe) => subscribe.write_to(out),
             Self::Cancel(req_id) => out.put_u64_le(*req_id),
-            Self::HasBlobs(hashes) => encode_hashes(hashes, out),
+            Self::HasBlobs(hashes) => write_hashes(hashes, out),
         }
         frame.finish(out);
     }
@@ -153,15 +148,15 @@ impl Request {
         }
     }
 
-    fn flags(&self) -> u16 {
+    fn header_flags(&self) -> u16 {
         match self {
-            Self::CreateContext(create) | Self::ForkContext(create) => create.flags(),
-            Self::AppendTurn(append) => append.flags(),
-            Self::AppendBatch(append) => append.flags(),
-            Self::GetLast(get) => get.options.flags(),
-            Self::GetBefore(get) => get.options.flags(),
-            Self::GetRange(get) => get.options.flags(),
-            Self::Subscribe(subscribe) => subscribe.options.flags(),
+            Self::CreateContext(create) | Self::ForkContext(create) => create.header_flags(),
+            Self::AppendTurn(append) => append.header_flags(),
+            Self::AppendBatch(append) => append.header_flags(),
+            Self::GetLast(get) => get.options.header_flags(),
+            Self::GetBefore(get) => get.options.header_flags(),
+            Self::GetRange(get) => get.options.header_flags(),
+            Self::Subscribe(subscribe) => subscribe.options.header_flags(),
             _ => 0,
         }
     }

@@ -3,13 +3,13 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::append::{BatchAck, TurnAck};
-use super::blob::{AttachFs, decode_presence, encode_presence};
+use super::blob::{AttachFs, read_presence, write_presence};
 use super::context::ContextHead;
 use super::failure::Failure;
-use super::flag;
 use super::hello::Welcome;
-use super::read::{Item, ItemForm, encode_event, encode_items};
+use super::read::{EventRef, Item, ItemForm, encode_event, write_items};
 use super::subscribe::Delivery;
+use super::{check_flags, flag};
 use crate::frame::{Frame, MsgType, OpenFrame, put_bytes};
 use crate::reader::{DecodeError, Reader};
 
@@ -76,20 +76,11 @@ impl Response {
         let Frame { header, payload } = frame;
         let msg_type =
             MsgType::from_wire(header.msg_type).ok_or(DecodeError::UnknownType(header.msg_type))?;
-        let defined = if msg_type == MsgType::Subscribe {
-            flag::CAUGHT_UP
-        } else {
-            0
-        };
-        if header.flags & !defined != 0 {
-            return Err(DecodeError::UndefinedFlags {
-                msg_type: header.msg_type,
-                flags: header.flags,
-            });
-        }
+        let is_subscription = msg_type == MsgType::Subscribe;
+        check_flags(header, flag::bit_if(is_subscription, flag::CAUGHT_UP))?;
         let mut reader = Reader::new(payload);
         let response = Self::decode_payload(msg_type, header.flags, &mut reader, form)?;
-        reader.finish()?;
+        reader.check_all_read()?;
         Ok(response)
     }
 
@@ -100,23 +91,23 @@ impl Response {
         form: ItemForm,
     ) -> Result<Self, DecodeError> {
         match msg_type {
-            MsgType::Hello => Welcome::decode(r).map(Self::Hello),
-            MsgType::CtxCreate => ContextHead::decode(r).map(Self::ContextCreated),
-            MsgType::CtxFork => ContextHead::decode(r).map(Self::ContextForked),
-            MsgType::GetHead => ContextHead::decode(r).map(Self::Head),
-            MsgType::AppendTurn => TurnAck::decode(r).map(Self::TurnAppended),
-            MsgType::GetLast => Item::decode_page(form, r).map(Self::Last),
-            MsgType::GetBefore => Item::decode_page(form, r).map(Self::Before),
-            MsgType::GetRangeByDepth => Item::decode_page(form, r).map(Self::Range),
-            MsgType::GetBlob => r.bytes("bytes").map(Self::Blob),
-            MsgType::AttachFs => AttachFs::decode(r).map(Self::FsAttached),
+            MsgType::Hello => Welcome::read_from(r).map(Self::Hello),
+            MsgType::CtxCreate => ContextHead::read_from(r).map(Self::ContextCreated),
+            MsgType::CtxFork => ContextHead::read_from(r).map(Self::ContextForked),
+            MsgType::GetHead => ContextHead::read_from(r).map(Self::Head),
+            MsgType::AppendTurn => TurnAck::read_from(r).map(Self::TurnAppended),
+            MsgType::GetLast => Item::read_page(form, r).map(Self::Last),
+            MsgType::GetBefore => Item::read_page(form, r).map(Self::Before),
+            MsgType::GetRangeByDepth => Item::read_page(form, r).map(Self::Range),
+            MsgType::GetBlob => r.read_bytes("bytes").map(Self::Blob),
+            MsgType::AttachFs => AttachFs::read_from(r).map(Self::FsAttached),
             MsgType::PutBlob => decode_blob_put(r),
             MsgType::RegistryPutBundle => decode_bundle_put(r),
-            MsgType::AppendBatch => BatchAck::decode(r).map(Self::BatchAppended),
+            MsgType::AppendBatch => BatchAck::read_from(r).map(Self::BatchAppended),
             MsgType::Subscribe => decode_subscription(flags & flag::CAUGHT_UP != 0, r, form),
             MsgType::Cancel => Ok(Self::Cancelled),
-            MsgType::HasBlobs => decode_presence(r).map(Self::HasBlobs),
-            MsgType::Error => Failure::decode(r).map(Self::Error),
+            MsgType::HasBlobs => read_presence(r).map(Self::HasBlobs),
+            MsgType::Error => Failure::read_from(r).map(Self::Error),
         }
     }
 
@@ -127,42 +118,40 @@ impl Response {
             delivery,
         } = self
         {
-            let item = delivery.item.as_item_ref();
-            return encode_event(
-                out,
-                req_id,
-                *caught_up,
-                delivery.position,
-                delivery.context,
-                &item,
-            );
+            let event = EventRef {
+                position: delivery.position,
+                context: delivery.context,
+                item: delivery.item.as_item_ref(),
+                caught_up: *caught_up,
+            };
+            return encode_event(out, req_id, &event);
         }
-        let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
+        let frame = OpenFrame::begin(out, self.msg_type(), self.header_flags(), req_id);
         self.encode_payload(out);
         frame.finish(out);
     }
 
     fn encode_payload(&self, out: &mut BytesMut) {
         match self {
-            Self::Hello(welcome) => welcome.encode(out),
+            Self::Hello(welcome) => welcome.write_to(out),
             Self::ContextCreated(head) | Self::ContextForked(head) | Self::Head(head) => {
-                head.encode(out);
+                head.write_to(out);
             }
-            Self::TurnAppended(ack) => ack.encode(out),
+            Self::TurnAppended(ack) => ack.write_to(out),
             Self::Last(items) | Self::Before(items) | Self::Range(items) => {
-                encode_items(items, out);
+                write_items(items, out);
             }
             Self::Blob(bytes) => put_bytes(out, bytes),
-            Self::FsAttached(attached) => attached.encode(out),
+            Self::FsAttached(attached) => attached.write_to(out),
             Self::BlobPut { hash, was_new } => {
                 out.put_slice(hash.as_bytes());
                 out.put_u8((*was_new).into());
             }
             Self::BundlePut { status } => out.put_u32_le(*status),
-            Self::BatchAppended(ack) => ack.encode(out),
+            Self::BatchAppended(ack) => ack.write_to(out),
             Self::Subscribed { .. } | Self::Delivered { .. } | Self::Cancelled => {}
-            Self::HasBlobs(present) => encode_presence(present, out),
-            Self::Error(failure) => failure.encode(out),
+            Self::HasBlobs(present) => write_presence(present, out),
+            Self::Error(failure) => failure.write_to(out),
         }
     }
 
@@ -189,7 +178,7 @@ impl Response {
         }
     }
 
-    fn flags(&self) -> u16 {
+    fn header_flags(&self) -> u16 {
         match self {
             Self::Subscribed { caught_up: true }
             | Self::Delivered {
@@ -201,13 +190,13 @@ impl Response {
 }
 
 fn decode_blob_put(reader: &mut Reader) -> Result<Response, DecodeError> {
-    let hash = reader.hash("hash")?;
-    let was_new = Reader::bool("was_new", reader.u8("was_new")?.into())?;
+    let hash = reader.read_hash("hash")?;
+    let was_new = reader.read_bool_u8("was_new")?;
     Ok(Response::BlobPut { hash, was_new })
 }
 
 fn decode_bundle_put(reader: &mut Reader) -> Result<Response, DecodeError> {
-    match reader.u32("status")? {
+    match reader.read_u32("status")? {
         status @ (201 | 204) => Ok(Response::BundlePut { status }),
         status => Err(DecodeError::BadValue {
             field: "status",
@@ -227,6 +216,6 @@ fn decode_subscription(
     }
     Ok(Response::Delivered {
         caught_up,
-        delivery: Delivery::decode(form, reader)?,
+        delivery: Delivery::read_from(form, reader)?,
     })
 }

@@ -6,7 +6,7 @@ use turnkeep_types::ContextId;
 use super::read::{Item, ItemForm, ReadOptions};
 use crate::reader::{DecodeError, Reader};
 
-/// The wire's number for "only future appends".
+/// The wire's number for "only future appends". Zero is taken: it means from the first event on.
 const ONLY_NEW: u64 = u64::MAX;
 
 /// Follows appends.
@@ -21,21 +21,21 @@ pub struct Subscribe {
 }
 
 impl Subscribe {
-    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
-        let context = ContextId::new(reader.u64("context_id")?);
-        let after = reader.u64("after_position")?;
+    pub(crate) fn read_from(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let context = ContextId::new(reader.read_u64("context_id")?);
+        let after = reader.read_u64("after_position")?;
         let after = (after != ONLY_NEW).then_some(after);
         Ok(Self {
             context,
             after,
-            options: ReadOptions::decode(flags, reader)?,
+            options: ReadOptions::read_from(flags, reader)?,
         })
     }
 
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub(crate) fn write_to(&self, out: &mut BytesMut) {
         out.put_u64_le(ContextId::to_wire(self.context));
         out.put_u64_le(self.after.unwrap_or(ONLY_NEW));
-        self.options.encode(out);
+        self.options.write_to(out);
     }
 }
 
@@ -51,11 +51,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    pub(crate) fn decode(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
+    pub(crate) fn read_from(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
         Ok(Self {
-            position: reader.u64("position")?,
-            context: reader.context("context_id")?,
-            item: Item::decode(form, reader)?,
+            position: reader.read_u64("position")?,
+            context: reader.read_context_id("context_id")?,
+            item: Item::read_from(form, reader)?,
         })
     }
 }
